@@ -1,0 +1,15 @@
+import type { DomainId, VectorStoreId } from "./ids.ts";
+import type { Index } from "./search-index.ts";
+
+/** Where vector stores live: the embedded index, OpenAI, or Azure OpenAI. */
+export interface Backend {
+  /** Extensions without dot that it can take in. */
+  readonly acceptedTypes: ReadonlySet<string>;
+  createVectorStore(name: string): Promise<VectorStoreId>;
+  /**
+   * undefined: the store does not exist (any more). Any other trouble throws. Searching needs no domain; drafts and
+   * holdings do, because a store may hold documents of others.
+   */
+  openIndex(store: VectorStoreId, domain: DomainId | undefined): Promise<Index | undefined>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,30 @@
+import type { ItemId } from "./ids.ts";
+import type { LedgerEntry } from "./ledger.ts";
+import type { Sighting } from "./source.ts";
+
+/**
+ * What detect found about one item. `reason` is the sentence a dry run shows.
+ * - added: fetch it. changed: fetch it again. moved: same bytes at another path.
+ * - skipped: listed, but not for the index (type, size). kept: not listed, yet the look was incomplete there.
+ * - removed: gone at the source, or no longer wanted. held: the same, but too many at once to believe it unconfirmed.
+ */
+export type Change = ListedChange | AbsentChange;
+
+export interface ListedChange {
+  readonly kind: "added" | "changed" | "moved" | "unchanged" | "skipped";
+  readonly itemId: ItemId;
+  readonly sighting: Sighting;
+  readonly entry: LedgerEntry | undefined;
+  readonly reason: string;
+}
+
+export interface AbsentChange {
+  readonly kind: "removed" | "held" | "kept";
+  readonly itemId: ItemId;
+  readonly entry: LedgerEntry;
+  /** The source still has it; it is only not wanted any more. */
+  readonly stillListed: boolean;
+  readonly reason: string;
+}
+
+export type ChangeKind = Change["kind"];

@@ -1,0 +1,34 @@
+/** Bytes turned into text. Name and path are deliberately not part of it: a rename must not change what is embedded. */
+export interface ExtractedDocument {
+  /** From the document itself (first heading, metadata), "" when it has none. */
+  readonly title: string;
+  /** Markdown. Headings give the sections. */
+  readonly markdown: string;
+}
+
+/** One heading and the text below it, up to the next heading. The root has level 0 and no heading. */
+export interface Section {
+  readonly heading: string;
+  readonly level: number;
+  readonly content: string;
+  readonly children: readonly Section[];
+}
+
+/** Thrown for a file that will fail again unless it changes: unsupported, broken, protected. */
+export class ExtractError extends Error {
+  override readonly name: string = "ExtractError";
+  readonly code: "unsupported_file" | "invalid_file";
+  constructor(code: "unsupported_file" | "invalid_file", message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export interface Extractor {
+  /** Changes whenever the same bytes would give other text; part of the key under which embeddings are reused. */
+  readonly revision: string;
+  /** Extensions without dot, lower-case. */
+  readonly types: ReadonlySet<string>;
+  /** Throws ExtractError when the bytes cannot be read as what the name says. */
+  extract(path: string, fileType: string, signal: AbortSignal): Promise<ExtractedDocument>;
+}
