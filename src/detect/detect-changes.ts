@@ -1,0 +1,159 @@
+import type { AbsentChange, Change } from "../contracts/change.ts";
+import type { RemovalLimits } from "../contracts/domain.ts";
+import type { ItemId } from "../contracts/ids.ts";
+import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { Completeness, Sighting, Unreadable } from "../contracts/source.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
+import { suspectRemovals } from "./removal-guard.ts";
+
+export interface DetectPolicy {
+  readonly mode: "full" | "incremental";
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly maxBytes: number;
+  readonly limits: RemovalLimits;
+  readonly confirmDeletes: boolean;
+}
+
+/** What the disk holds at a path of ours, undefined when nothing. */
+export type DiskLookup = (file: string) => { readonly size: number; readonly mtimeMs: number } | undefined;
+
+export interface Detected {
+  readonly completeness: Completeness;
+  readonly unreadable: readonly Unreadable[];
+  readonly listed: number;
+  /** Why removals are held; "" when none are. */
+  readonly heldBecause: string;
+}
+
+/** File systems keep modified times with different precision. */
+const MTIME_TOLERANCE_MS = 2;
+
+/**
+ * The plan: one change for every item that was listed or is known. Touches nothing; a dry run prints what this yields.
+ * Absence counts as deletion only where the listing was complete.
+ */
+export async function* detectChanges(
+  listing: AsyncGenerator<Sighting | Unreadable, Completeness>,
+  ledger: Pick<Ledger, "get" | "entries">,
+  disk: DiskLookup,
+  policy: DetectPolicy,
+): AsyncGenerator<Change, Detected> {
+  const listed = new Set<ItemId>();
+  /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
+  const unwantedNow = new Map<ItemId, string>();
+  const unreadable: Unreadable[] = [];
+  let step = await listing.next();
+  for (; !step.done; step = await listing.next()) {
+    if (step.value.kind === "unreadable") {
+      unreadable.push(step.value);
+      continue;
+    }
+    const sighting = step.value;
+    const entry = await ledger.get(sighting.itemId);
+    const unwanted = whyUnwanted(sighting, policy);
+    if (unwanted && isHeld(entry)) unwantedNow.set(sighting.itemId, unwanted);
+    listed.add(sighting.itemId);
+    yield unwanted
+      ? { kind: "skipped", itemId: sighting.itemId, sighting, entry, reason: unwanted }
+      : judge(sighting, entry, disk, policy);
+  }
+  const look = { completeness: step.value, unreadable, listed, unwantedNow };
+  const heldBecause = yield* judgeAbsent(ledger, look, policy);
+  return { completeness: step.value, unreadable, listed: listed.size, heldBecause };
+}
+
+function whyUnwanted(sighting: Sighting, policy: DetectPolicy): string {
+  const type = fileTypeOf(sighting.name);
+  if (!policy.acceptedTypes.has(type)) return type ? `file type '${type}' is not accepted` : "no file type";
+  if (sighting.fingerprint.size > policy.maxBytes) return `larger than ${policy.maxBytes} bytes`;
+  return "";
+}
+
+/** Does the entry stand for something on disk or in the index? An entry that was only ever seen does not. */
+function isHeld(entry: LedgerEntry | undefined): boolean {
+  return entry !== undefined && (entry.mirrored !== null || entry.indexed !== null);
+}
+
+export function judge(
+  sighting: Sighting,
+  entry: LedgerEntry | undefined,
+  disk: DiskLookup,
+  policy: Pick<DetectPolicy, "mode">,
+): Change {
+  const known = entry?.mirrored;
+  const base = { itemId: sighting.itemId, sighting, entry };
+  if (!known) return { kind: "added", ...base, reason: "new at the source" };
+  if (known.file === "") return { kind: "added", ...base, reason: "never fetched" };
+  const onDisk = disk(known.file);
+  if (!onDisk) return { kind: "added", ...base, reason: "missing on disk" };
+  const altered = whyAltered(known, onDisk) || whyChanged(sighting, known);
+  if (altered) return { kind: "changed", ...base, reason: altered };
+  if (policy.mode === "full") return { kind: "changed", ...base, reason: "full crawl" };
+  if (known.sourceError) return { kind: "changed", ...base, reason: "the last download failed" };
+  if (sighting.serverPath === known.serverPath) return { kind: "unchanged", ...base, reason: "" };
+  return { kind: "moved", ...base, reason: `was '${known.serverPath}'` };
+}
+
+function whyAltered(known: Mirrored, onDisk: { size: number; mtimeMs: number }): string {
+  if (!known.observed) return "";
+  if (onDisk.size !== known.observed.size) return "altered on disk: another size";
+  if (Math.abs(onDisk.mtimeMs - known.observed.mtimeMs) > MTIME_TOLERANCE_MS) return "altered on disk: another time";
+  return "";
+}
+
+/** Listing against listing, never against bytes on disk. Times compare with !==: a restored version may be older. */
+function whyChanged(sighting: Sighting, known: Mirrored): string {
+  const now = sighting.fingerprint;
+  const was = known.fingerprint;
+  if (now.size !== was.size) return `size ${was.size} became ${now.size}`;
+  if (now.modifiedAt !== was.modifiedAt) return `modified ${now.modifiedAt}`;
+  if (fileTypeOf(sighting.name) !== fileTypeOf(known.name)) return "another file type";
+  // The ETag changes with every touch, a rename or a property too; the content version tells whether the bytes did.
+  // What we do not remember (a lost `.lockstep/`) is no evidence of a change.
+  if (was.contentVersion && now.contentVersion) {
+    return now.contentVersion === was.contentVersion ? "" : "another content version";
+  }
+  const touched = was.etag !== "" && now.etag !== "" && now.etag !== was.etag;
+  return touched ? "another ETag" : "";
+}
+
+interface Look {
+  readonly completeness: Completeness;
+  readonly unreadable: readonly Unreadable[];
+  readonly listed: ReadonlySet<ItemId>;
+  readonly unwantedNow: ReadonlyMap<ItemId, string>;
+}
+
+async function* judgeAbsent(
+  ledger: Pick<Ledger, "entries">,
+  look: Look,
+  policy: DetectPolicy,
+): AsyncGenerator<Change, string> {
+  const absent: LedgerEntry[] = [];
+  let known = 0;
+  for await (const entry of ledger.entries()) {
+    if (isHeld(entry)) known += 1;
+    if (!look.listed.has(entry.itemId) || look.unwantedNow.has(entry.itemId)) absent.push(entry);
+  }
+  const gone: AbsentChange[] = [];
+  for (const entry of absent) {
+    const change = { itemId: entry.itemId, entry, stillListed: look.unwantedNow.has(entry.itemId) };
+    const reason = whyKept(entry, look);
+    if (reason) yield { kind: "kept", ...change, reason };
+    else gone.push({ kind: "removed", ...change, reason: look.unwantedNow.get(entry.itemId) ?? "not listed any more" });
+  }
+  const missing = gone.filter(({ entry }) => isHeld(entry)).length;
+  const listed = look.listed.size - look.unwantedNow.size;
+  const suspect = policy.confirmDeletes ? undefined : suspectRemovals({ missing, known, listed }, policy.limits);
+  for (const change of gone) {
+    yield suspect && isHeld(change.entry) ? { ...change, kind: "held", reason: suspect } : change;
+  }
+  return suspect ?? "";
+}
+
+function whyKept(entry: LedgerEntry, look: Look): string {
+  if (look.completeness === "partial") return "the listing was incomplete";
+  const path = entry.mirrored?.serverPath ?? entry.seen?.serverPath ?? "";
+  const cover = look.unreadable.find((hole) => hole.path === "" || `${path}/`.includes(`/${hole.path}/`));
+  return cover ? `not readable: ${cover.reason}` : "";
+}

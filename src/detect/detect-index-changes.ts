@@ -1,0 +1,58 @@
+import type { VectorStoreId } from "../contracts/ids.ts";
+import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { IndexedRef } from "../contracts/search-index.ts";
+
+/**
+ * What the index needs for one item, judged from what is on disk, what we wrote down about the index, and what the
+ * index says it holds.
+ * - put: embed the file. relabel: same bytes, new name or place. adopt: the index holds it already, only our row does
+ *   not say so (a run was killed between commit and row). remove: nothing on disk stands for it any more.
+ */
+export type IndexChange =
+  | { readonly kind: "put" | "remove"; readonly reason: string }
+  | { readonly kind: "relabel"; readonly indexed: Indexed }
+  | { readonly kind: "adopt"; readonly held: IndexedRef }
+  | { readonly kind: "none" };
+
+export interface IndexView {
+  readonly store: VectorStoreId;
+  readonly mode: "full" | "incremental";
+  readonly held: IndexedRef | undefined;
+  /** The file could not be embedded before and waits in `03_failed/`. */
+  readonly failed: boolean;
+}
+
+const NONE: IndexChange = { kind: "none" };
+
+export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView): IndexChange {
+  const { held } = view;
+  if (!mirrored) {
+    return held || indexed ? { kind: "remove", reason: "no longer in the mirror" } : NONE;
+  }
+  if (mirrored.file === "") return NONE;
+  if (view.failed) return held ? { kind: "remove", reason: "its file cannot be embedded" } : NONE;
+  if (view.mode === "full") return { kind: "put", reason: "full crawl" };
+  const mine = indexed?.fileId && indexed.vectorStoreId === view.store ? indexed : undefined;
+  if (!held || mine?.fileId !== held.fileId) {
+    if (held && held.sha256 !== "" && held.sha256 === mirrored.observed?.sha256) return { kind: "adopt", held };
+    if (!held && mine) return { kind: "put", reason: "missing in the vector store" };
+    return { kind: "put", reason: indexed?.embeddingError ? "the last embedding failed" : "new" };
+  }
+  if (isNewContent(mirrored, mine)) return { kind: "put", reason: "changed" };
+  return isNewLabel(mirrored, mine) ? { kind: "relabel", indexed: mine } : NONE;
+}
+
+/** Without remembered hashes (a lost `.lockstep/`), size and time decide, as the specification says. */
+function isNewContent(mirrored: Mirrored, mine: Indexed): boolean {
+  if (mine.sha256 && mirrored.observed) return mine.sha256 !== mirrored.observed.sha256;
+  return mine.size !== mirrored.fingerprint.size || mine.modifiedAt !== mirrored.fingerprint.modifiedAt;
+}
+
+function isNewLabel(mirrored: Mirrored, mine: Indexed): boolean {
+  return (
+    mine.file !== mirrored.file ||
+    mine.name !== mirrored.name ||
+    mine.modifiedAt !== mirrored.fingerprint.modifiedAt ||
+    mine.size !== mirrored.fingerprint.size
+  );
+}

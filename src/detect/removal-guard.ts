@@ -1,0 +1,29 @@
+import type { RemovalLimits } from "../contracts/domain.ts";
+
+export interface RemovalCase {
+  /** Items that are known and were not listed. */
+  readonly missing: number;
+  /** Items that were known before this run. */
+  readonly known: number;
+  /** Items the source listed now. */
+  readonly listed: number;
+}
+
+/** Below this an emptied source is believed: somebody tidied up. */
+const EMPTY_IS_SUSPECT_FROM = 3;
+
+/**
+ * Why the removals of this run should wait for a person, or undefined when they are believable. A source that answers
+ * half of what it has looks exactly like a source from which half was deleted; only the size of the loss tells.
+ */
+export function suspectRemovals(run: RemovalCase, limits: RemovalLimits): string | undefined {
+  if (run.missing === 0) return undefined;
+  if (run.listed === 0 && run.known >= EMPTY_IS_SUSPECT_FROM && !limits.allowEmpty) {
+    return `the source listed nothing although ${run.known} items are known`;
+  }
+  const share = Math.floor((run.known * limits.maxRemovalsPercent) / 100);
+  const allowed = Math.max(limits.maxRemovals, share);
+  if (run.listed === 0 && limits.allowEmpty) return undefined;
+  if (run.missing <= allowed) return undefined;
+  return `${run.missing} of ${run.known} items would be removed, more than the ${allowed} allowed in one run`;
+}

@@ -1,0 +1,238 @@
+import { mkdir, rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { ItemId, SourceId } from "../../contracts/ids.ts";
+import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
+import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { withFileLock } from "../../lib/file-lease.ts";
+import { toFileStamp } from "../../lib/time.ts";
+import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-table.ts";
+import {
+  decodeIndexed,
+  decodeMirrored,
+  decodeSeen,
+  encodeIndexed,
+  encodeMirrored,
+  encodeObserved,
+  encodeSeen,
+  INDEXED_TABLE,
+  MIRRORED_TABLE,
+  OBSERVED_TABLE,
+  SEEN_TABLE,
+} from "./map-codec.ts";
+import { applyChange, MapJournal, type RowChange, sameRow, type TableName } from "./map-journal.ts";
+
+const TABLES: Readonly<Record<TableName, { readonly file: string; readonly shape: TableShape }>> = {
+  seen: { file: "sharepoint_map.csv", shape: SEEN_TABLE },
+  mirrored: { file: "files_map.csv", shape: MIRRORED_TABLE },
+  indexed: { file: "vectorstore_map.csv", shape: INDEXED_TABLE },
+  observed: { file: ".lockstep/observed.csv", shape: OBSERVED_TABLE },
+};
+const TABLE_NAMES: readonly TableName[] = ["seen", "mirrored", "indexed", "observed"];
+
+/** While a run is on, the map files are at most about this old. */
+const MERGE_EVERY_MS = 3000;
+/** ... unless writing them takes long: at most one part in twenty of the run goes into it. */
+const MERGE_COST_FACTOR = 20;
+
+export interface CsvLedgerOptions {
+  /** The source's folder, where the map files are. */
+  readonly folder: string;
+  readonly sourceId: SourceId;
+  /** Names the journal: every step has its own, guarded by the step's lease. */
+  readonly step: "download" | "embed";
+  /** For dry runs: nothing on disk is touched, and puts are refused. */
+  readonly readOnly?: boolean;
+}
+
+interface OpenTable {
+  table: CsvTable;
+  /** Identity of the file the table was read from or last written to; "" when there was none. */
+  stamp: string;
+  changes: RowChange[];
+}
+
+/** The three map files of a source and `.lockstep/observed.csv`, as one ledger. */
+export class CsvLedger implements Ledger {
+  readonly sourceId: SourceId;
+  /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
+  readonly problems: string[] = [];
+  readonly #folder: string;
+  readonly #readOnly: boolean;
+  readonly #journal: MapJournal;
+  readonly #tables = new Map<TableName, OpenTable>();
+  #mergedAtMs = Date.now();
+  #mergeCostMs = 0;
+  #queue: Promise<void> = Promise.resolve();
+
+  private constructor(options: CsvLedgerOptions) {
+    this.sourceId = options.sourceId;
+    this.#folder = options.folder;
+    this.#readOnly = options.readOnly ?? false;
+    this.#journal = new MapJournal(join(options.folder, ".lockstep", `journal-${options.step}.jsonl`));
+  }
+
+  static async open(options: CsvLedgerOptions): Promise<CsvLedger> {
+    if (!options.readOnly) await mkdir(join(options.folder, ".lockstep"), { recursive: true });
+    const ledger = new CsvLedger(options);
+    for (const name of TABLE_NAMES) ledger.#tables.set(name, await ledger.#read(name));
+    const left = await ledger.#journal.read();
+    if (left) await ledger.#recover(left);
+    return ledger;
+  }
+
+  /** Brings what a killed run acknowledged into the map files before anything is asked of them. */
+  async #recover(left: readonly RowChange[]): Promise<void> {
+    for (const change of left) {
+      const open = this.#open(change.table);
+      applyChange(open.table, change);
+      open.changes.push(change);
+    }
+    if (!this.#readOnly) await this.#merge();
+  }
+
+  async get(item: ItemId): Promise<LedgerEntry | undefined> {
+    return this.#entry(item);
+  }
+
+  async *entries(): AsyncGenerator<LedgerEntry, void> {
+    const met = new Set<string>();
+    for (const name of ["mirrored", "indexed", "seen"] as const) {
+      for (const key of [...this.#open(name).table.keys()]) {
+        if (met.has(key)) continue;
+        met.add(key);
+        const entry = this.#entry(key as ItemId);
+        if (entry) yield entry;
+      }
+    }
+  }
+
+  async put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): Promise<void> {
+    if (this.#readOnly) throw new Error(`put ${item}: the ledger was opened for reading only`);
+    const { seen, mirrored, indexed } = facets;
+    if (seen !== undefined) this.#write("seen", item, seen && encodeSeen(item, seen));
+    if (mirrored === undefined && indexed === undefined) return;
+    const current = this.#entry(item);
+    if (mirrored !== undefined) this.#write("mirrored", item, mirrored && encodeMirrored(item, mirrored));
+    if (indexed !== undefined) this.#write("indexed", item, indexed && encodeIndexed(item, indexed));
+    const both = {
+      mirrored: mirrored === undefined ? (current?.mirrored ?? null) : mirrored,
+      indexed: indexed === undefined ? (current?.indexed ?? null) : indexed,
+    };
+    this.#write("observed", item, encodeObserved(item, both.mirrored, both.indexed));
+  }
+
+  flush(): Promise<void> {
+    return this.#inOrder(async () => {
+      await this.#journal.flush();
+      const dueAtMs = this.#mergedAtMs + Math.max(MERGE_EVERY_MS, this.#mergeCostMs * MERGE_COST_FACTOR);
+      if (Date.now() >= dueAtMs) await this.#merge();
+    });
+  }
+
+  close(): Promise<void> {
+    if (this.#readOnly) return Promise.resolve();
+    return this.#inOrder(async () => {
+      await this.#journal.flush();
+      await this.#merge();
+    });
+  }
+
+  #entry(item: ItemId): LedgerEntry | undefined {
+    const seen = this.#open("seen").table.get(item);
+    const mirrored = this.#open("mirrored").table.get(item);
+    const indexed = this.#open("indexed").table.get(item);
+    if (!seen && !mirrored && !indexed) return undefined;
+    const observed = this.#open("observed").table.get(item);
+    return {
+      itemId: item,
+      seen: seen ? decodeSeen(seen) : null,
+      mirrored: mirrored ? decodeMirrored(mirrored, observed) : null,
+      indexed: indexed ? decodeIndexed(indexed, observed) : null,
+    };
+  }
+
+  #write(name: TableName, key: string, after: Row | null): void {
+    const open = this.#open(name);
+    const before = open.table.get(key) ?? null;
+    if (sameRow(before, after)) return;
+    const change: RowChange = { table: name, key, before, after };
+    open.table.set(key, after);
+    open.changes.push(change);
+    this.#journal.append(change);
+  }
+
+  #open(name: TableName): OpenTable {
+    const open = this.#tables.get(name);
+    if (!open) throw new Error(`open table ${name}: not read yet`);
+    return open;
+  }
+
+  #path(name: TableName): string {
+    return join(this.#folder, TABLES[name].file);
+  }
+
+  async #read(name: TableName): Promise<OpenTable> {
+    const stamp = await fileStamp(this.#path(name));
+    const bytes = (await readFileIfExists(this.#path(name))) ?? Buffer.alloc(0);
+    try {
+      return { table: new CsvTable(TABLES[name].shape, bytes), stamp, changes: [] };
+    } catch (error) {
+      if (!(error instanceof CorruptTableError)) throw error;
+      const aside = `${TABLES[name].file}.corrupt-${toFileStamp(new Date())}`;
+      if (!this.#readOnly) await rename(this.#path(name), join(this.#folder, aside));
+      this.problems.push(`${TABLES[name].file} cannot be used (${error.message}); it is set aside as ${aside}`);
+      return { table: new CsvTable(TABLES[name].shape, Buffer.alloc(0)), stamp: "", changes: [] };
+    }
+  }
+
+  /** Short and exclusive: read again what others may have written, put our rows in, rename over. */
+  async #merge(): Promise<void> {
+    const startedAtMs = Date.now();
+    const due = TABLE_NAMES.filter((name) => this.#open(name).changes.length > 0 || this.#open(name).stamp === "");
+    if (due.length > 0) {
+      await withFileLock(join(this.#folder, ".lockstep", "maps.lock"), async () => {
+        for (const name of due) await this.#mergeTable(name);
+      });
+    }
+    await this.#journal.restart(() => TABLE_NAMES.flatMap((name) => this.#open(name).changes));
+    this.#mergedAtMs = Date.now();
+    this.#mergeCostMs = this.#mergedAtMs - startedAtMs;
+  }
+
+  async #mergeTable(name: TableName): Promise<void> {
+    const open = this.#open(name);
+    const moved = (await fileStamp(this.#path(name))) !== open.stamp;
+    const fresh = moved ? await this.#read(name) : undefined;
+    // No await between here and encode(): rows put while the file is being written belong to the next merge.
+    const changes = open.changes;
+    open.changes = [];
+    if (fresh) {
+      for (const change of changes) applyChange(fresh.table, change);
+      open.table = fresh.table;
+    }
+    try {
+      await writeFileAtomic(this.#path(name), open.table.encode());
+    } catch (error) {
+      open.changes = [...changes, ...open.changes];
+      throw error;
+    }
+    open.stamp = await fileStamp(this.#path(name));
+  }
+
+  #inOrder(work: () => Promise<void>): Promise<void> {
+    const run = this.#queue.then(work);
+    this.#queue = run.catch(() => undefined);
+    return run;
+  }
+}
+
+/** Changes whenever the file is replaced or rewritten: we replace by rename, so the inode tells. */
+async function fileStamp(path: string): Promise<string> {
+  try {
+    const { ino, mtimeMs, size } = await stat(path);
+    return `${ino}-${mtimeMs}-${size}`;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return "";
+    throw error;
+  }
+}

@@ -1,0 +1,165 @@
+import { decodeCsvRow, encodeCsvRow } from "../../lib/csv.ts";
+
+export type Row = readonly string[];
+
+/** The columns of one map file and which of them is the key. */
+export interface TableShape {
+  readonly columns: readonly string[];
+  readonly key: number;
+}
+
+/** The file is not what we write: wrong header, wrong number of fields, cut in the middle. */
+export class CorruptTableError extends Error {
+  override readonly name: string = "CorruptTableError";
+}
+
+const COMMA = 44;
+const QUOTE = 34;
+const LF = 10;
+const CR = 13;
+
+/**
+ * A map file in memory: the bytes as they are on disk plus an index by key, and the rows changed since. Rows are decoded
+ * when asked for, because a table of 100,000 rows as JavaScript strings would weigh five times the file.
+ */
+export class CsvTable {
+  readonly shape: TableShape;
+  readonly #bytes: Buffer;
+  /** Row number by key; rows changed since are in #changed and shadow it. */
+  readonly #index = new Map<string, number>();
+  readonly #starts: number[] = [];
+  readonly #ends: number[] = [];
+  readonly #changed = new Map<string, Row | null>();
+
+  /** Throws CorruptTableError. An empty buffer is an empty table. */
+  constructor(shape: TableShape, bytes: Buffer) {
+    this.shape = shape;
+    this.#bytes = bytes;
+    this.#scan();
+  }
+
+  get(key: string): Row | undefined {
+    const changed = this.#changed.get(key);
+    if (changed !== undefined) return changed ?? undefined;
+    const row = this.#index.get(key);
+    return row === undefined ? undefined : decodeCsvRow(this.#record(row));
+  }
+
+  has(key: string): boolean {
+    const changed = this.#changed.get(key);
+    return changed === undefined ? this.#index.has(key) : changed !== null;
+  }
+
+  set(key: string, row: Row | null): void {
+    this.#changed.set(key, row);
+  }
+
+  *keys(): Generator<string, void> {
+    for (const key of this.#index.keys()) if (this.#changed.get(key) !== null) yield key;
+    for (const [key, row] of this.#changed) if (row !== null && !this.#index.has(key)) yield key;
+  }
+
+  /** The whole file: rows in their old order, new ones behind. */
+  encode(): Buffer {
+    const parts: Buffer[] = [Buffer.from(`${encodeCsvRow(this.shape.columns)}\r\n`)];
+    for (const [key, row] of this.#index) {
+      const changed = this.#changed.get(key);
+      if (changed === null) continue;
+      parts.push(changed === undefined ? this.#slice(row) : Buffer.from(encodeCsvRow(changed)), CRLF);
+    }
+    for (const [key, row] of this.#changed) {
+      if (row !== null && !this.#index.has(key)) parts.push(Buffer.from(encodeCsvRow(row)), CRLF);
+    }
+    return Buffer.concat(parts);
+  }
+
+  #slice(row: number): Buffer {
+    return this.#bytes.subarray(this.#starts[row] ?? 0, this.#ends[row] ?? 0);
+  }
+
+  #record(row: number): string {
+    return this.#bytes.toString("utf8", this.#starts[row] ?? 0, this.#ends[row] ?? 0);
+  }
+
+  /** One pass over the bytes: record borders, field counts, keys. */
+  #scan(): void {
+    const bytes = this.#bytes;
+    let at = startsWithBom(bytes) ? 3 : 0;
+    let row = -1;
+    while (at < bytes.length) {
+      const record = scanRecord(bytes, at, this.shape.key);
+      if (!record.closed) throw new CorruptTableError("the last row is cut");
+      if (row < 0) this.#checkHeader(bytes.toString("utf8", at, record.end));
+      else this.#addRow(row, at, record);
+      row += 1;
+      at = record.next;
+    }
+    if (row < 0 && bytes.length > 0) throw new CorruptTableError("the header is missing");
+  }
+
+  #checkHeader(text: string): void {
+    const found = decodeCsvRow(text);
+    const wanted = this.shape.columns;
+    if (found.length !== wanted.length || found.some((name, i) => name !== wanted[i])) {
+      throw new CorruptTableError(`the header is not '${encodeCsvRow(wanted)}'`);
+    }
+  }
+
+  #addRow(row: number, start: number, record: ScannedRecord): void {
+    if (record.fields !== this.shape.columns.length) {
+      throw new CorruptTableError(`row ${row + 2} has ${record.fields} fields instead of ${this.shape.columns.length}`);
+    }
+    this.#starts.push(start);
+    this.#ends.push(record.end);
+    const key = record.quoted
+      ? (decodeCsvRow(this.#record(row))[this.shape.key] ?? "")
+      : this.#bytes.toString("utf8", record.keyStart, record.keyEnd);
+    if (key === "") throw new CorruptTableError(`row ${row + 2} has no ${this.shape.columns[this.shape.key]}`);
+    this.#index.set(key, row);
+  }
+}
+
+const CRLF = Buffer.from("\r\n");
+
+interface ScannedRecord {
+  /** Behind the last byte of the record, without its line end. */
+  readonly end: number;
+  readonly next: number;
+  readonly fields: number;
+  readonly quoted: boolean;
+  readonly keyStart: number;
+  readonly keyEnd: number;
+  /** false: the file ends inside a quoted field or without a line end. */
+  readonly closed: boolean;
+}
+
+function scanRecord(bytes: Buffer, start: number, keyField: number): ScannedRecord {
+  let fields = 1;
+  let quoted = false;
+  let inQuotes = false;
+  let keyStart = start;
+  let keyEnd = -1;
+  let at = start;
+  for (; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      quoted = true;
+      inQuotes = !inQuotes;
+    } else if (inQuotes) {
+      // Commas and line ends inside quotes belong to the field.
+    } else if (byte === COMMA) {
+      if (fields === keyField) keyStart = at + 1;
+      else if (fields === keyField + 1) keyEnd = at;
+      fields += 1;
+    } else if (byte === LF) {
+      break;
+    }
+  }
+  const closed = at < bytes.length;
+  const end = closed && bytes[at - 1] === CR ? at - 1 : at;
+  return { end, next: at + 1, fields, quoted, keyStart, keyEnd: keyEnd < 0 ? end : keyEnd, closed };
+}
+
+function startsWithBom(bytes: Buffer): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+}

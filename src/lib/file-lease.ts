@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { readFile, rename, stat, utimes } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { isErrno } from "./atomic-file.ts";
+import { claimNumber, highestClaim } from "./numbered-claim.ts";
+import { createOneAtATime } from "./one-at-a-time.ts";
+import { isProcessGone, type ProcessIdentity, thisProcess } from "./process-identity.ts";
+import { sleep } from "./time.ts";
+
+export interface LeaseOptions {
+  /** Who holds it, in words for the one who waits: `job jb_42`. */
+  readonly owner: string;
+  /** Ends the waiting by throwing its reason. */
+  readonly signal?: AbortSignal;
+  /** Called once, before the first wait, with the words of the holder. */
+  readonly onWait?: (owner: string) => void;
+  /** A holder that did not renew for this long has lost it. It renews four times as often. */
+  readonly staleMs?: number;
+  /** How often a waiter looks. */
+  readonly pollMs?: number;
+}
+
+export interface Lease {
+  /** Gives it back; harmless when it was lost or given back before. */
+  release(): Promise<void>;
+  /** False once somebody took it over, which happens to a process that was suspended for longer than `staleMs`. */
+  stillHeld(): Promise<boolean>;
+}
+
+/**
+ * An exclusive right among all processes that see the folder `path`. The holder has the highest number in it. A new
+ * one takes the next number, which only one can, and only after the highest was given back, was not renewed for
+ * `staleMs`, or belongs to a process that is known to have ended. After a crash the next one takes over without help.
+ */
+export async function acquireLease(path: string, options: LeaseOptions): Promise<Lease> {
+  const staleMs = options.staleMs ?? 60_000;
+  const holder = { owner: options.owner, nonce: randomBytes(6).toString("hex"), ...thisProcess() };
+  let waited = false;
+  for (;;) {
+    options.signal?.throwIfAborted();
+    const top = await highestClaim(path);
+    const current = top && !top.free ? await readHolder(join(path, String(top.number)), staleMs) : undefined;
+    if (!current) {
+      const number = (top?.number ?? 0) + 1;
+      const claimed = await claimNumber(path, number, { content: JSON.stringify(holder), kept: 0 });
+      if (claimed) return holdLease(path, number, staleMs);
+      continue;
+    }
+    if (!waited) options.onWait?.(current.owner);
+    waited = true;
+    await sleep(options.pollMs ?? 200, options.signal);
+  }
+}
+
+const oneAtATime = createOneAtATime();
+
+/** A short exclusive section among processes, and in order within this one. A crashed holder delays others by 10 s at most. */
+export function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+  return oneAtATime(resolve(path), () => runLocked(path, work));
+}
+
+async function runLocked<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const lease = await acquireLease(path, { owner: `process ${process.pid}`, staleMs: 10_000, pollMs: 5 });
+  try {
+    return await work();
+  } finally {
+    await lease.release();
+  }
+}
+
+function holdLease(path: string, number: number, staleMs: number): Lease {
+  const file = join(path, String(number));
+  const renewal = setInterval(() => {
+    const now = new Date();
+    // A renewal that fails is tried again by the next one; stillHeld() is what tells a loss.
+    utimes(file, now, now).catch(() => undefined);
+  }, staleMs / 4);
+  renewal.unref();
+  return {
+    async release() {
+      clearInterval(renewal);
+      try {
+        await rename(file, `${file}.free`);
+      } catch (error) {
+        if (!isErrno(error, "ENOENT")) throw error;
+      }
+    },
+    async stillHeld() {
+      const top = await highestClaim(path);
+      return top?.number === number && !top.free;
+    },
+  };
+}
+
+/** undefined: nobody holds it, because the claim went away meanwhile, is stale, or its process ended. */
+async function readHolder(file: string, staleMs: number): Promise<{ readonly owner: string } | undefined> {
+  try {
+    const { mtimeMs } = await stat(file);
+    if (Date.now() - mtimeMs > staleMs) return undefined;
+    const holder = parseHolder(await readFile(file, "utf8"));
+    // Created, but not written yet: somebody is just taking it.
+    if (!holder) return { owner: "another process" };
+    return isProcessGone(holder) ? undefined : holder;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function parseHolder(text: string): (ProcessIdentity & { readonly owner: string }) | undefined {
+  try {
+    const { owner, pid, host, birth } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof owner !== "string" || typeof pid !== "number") return undefined;
+    return { owner, pid, host: String(host), birth: String(birth) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { isErrno } from "./atomic-file.ts";
+
+/** A claim is the file `<number>` in its folder; `<number>.free` is one that was given back. */
+export interface Claim {
+  readonly number: number;
+  readonly free: boolean;
+}
+
+/** The highest claim of the folder, whether given back or not. Numbers only grow, so this one decides. */
+export async function highestClaim(folder: string): Promise<Claim | undefined> {
+  const claims = await readClaims(folder);
+  return claims.reduce<Claim | undefined>(
+    (top, claim) => (!top || claim.number >= top.number ? claim : top),
+    undefined,
+  );
+}
+
+/**
+ * Takes a number that nobody ever had, among all processes that see the folder, and sweeps claims that are more than
+ * `kept` below it. False: somebody was faster; look again.
+ *
+ * Creating the file exclusively is not enough, because used numbers are swept: a slow process could create one anew.
+ * So it looks once more afterwards and gives up when the number may have been swept. The highest never is.
+ */
+export async function claimNumber(
+  folder: string,
+  number: number,
+  { content, kept }: { readonly content: string; readonly kept: number },
+): Promise<boolean> {
+  const path = join(folder, String(number));
+  if (!(await createFile(path, content))) return false;
+  const claims = await readClaims(folder);
+  if (claims.some((claim) => claim.number > number + kept || (claim.number === number && claim.free))) {
+    await rm(path, { force: true });
+    return false;
+  }
+  for (const claim of claims) {
+    if (claim.number >= number - kept) continue;
+    await rm(join(folder, `${claim.number}${claim.free ? ".free" : ""}`), { force: true });
+  }
+  return true;
+}
+
+async function createFile(path: string, content: string): Promise<boolean> {
+  try {
+    const file = await open(path, "wx");
+    try {
+      await file.writeFile(content);
+    } finally {
+      await file.close();
+    }
+    return true;
+  } catch (error) {
+    if (isErrno(error, "EEXIST")) return false;
+    throw error;
+  }
+}
+
+async function readClaims(folder: string): Promise<Claim[]> {
+  const names = await readdir(folder).catch(async (error: unknown) => {
+    if (!isErrno(error, "ENOENT")) throw error;
+    await mkdir(folder, { recursive: true });
+    return [];
+  });
+  const claims: Claim[] = [];
+  for (const name of names) {
+    const match = /^(\d{1,15})(\.free)?$/.exec(name);
+    if (match) claims.push({ number: Number(match[1]), free: match[2] !== undefined });
+  }
+  return claims;
+}

@@ -1,0 +1,69 @@
+/** One server-sent event. */
+export interface SseEvent {
+  /** "" when the event carries none. */
+  readonly id: string;
+  readonly event: string;
+  readonly data: string;
+}
+
+// Everything below a space but tab, LF and CR, and DEL: they say nothing in a log and can rewrite a terminal that shows it.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
+const LINE_END = /\r\n|\r|\n/;
+
+/**
+ * The bytes of one event. No text can end its event or begin another: each line, whichever way it ends, becomes a
+ * `data:` line of its own, and control characters become U+FFFD. `event:` always comes first, so a line that begins
+ * with it is where an event begins.
+ */
+export function encodeSseEvent(event: SseEvent): string {
+  const lines = [`event: ${oneLine(event.event)}`];
+  if (event.id !== "") lines.push(`id: ${oneLine(event.id)}`);
+  for (const line of clean(event.data).split(LINE_END)) lines.push(`data: ${line}`);
+  return `${lines.join("\n")}\n\n`;
+}
+
+/** The complete events of a piece of a stream that begins at an event; what an unfinished last one has so far is left out. */
+export function parseSseEvents(text: string): SseEvent[] {
+  const events: SseEvent[] = [];
+  const lines = text.split(LINE_END);
+  // The piece after the last line end is not a line yet.
+  lines.pop();
+  let fields: Fields = emptyFields();
+  for (const line of lines) {
+    if (line === "") {
+      if (fields.data.length > 0) events.push({ id: fields.id, event: fields.event, data: fields.data.join("\n") });
+      fields = emptyFields();
+    } else {
+      readField(line, fields);
+    }
+  }
+  return events;
+}
+
+interface Fields {
+  id: string;
+  event: string;
+  readonly data: string[];
+}
+
+function emptyFields(): Fields {
+  return { id: "", event: "message", data: [] };
+}
+
+function readField(line: string, fields: Fields): void {
+  const colon = line.indexOf(":");
+  const name = colon < 0 ? line : line.slice(0, colon);
+  const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+  if (name === "data") fields.data.push(value);
+  else if (name === "event") fields.event = value;
+  else if (name === "id") fields.id = value;
+}
+
+function clean(text: string): string {
+  return text.toWellFormed().replaceAll(CONTROLS, "\ufffd");
+}
+
+function oneLine(text: string): string {
+  return clean(text).replaceAll(/[\r\n]+/g, " ");
+}

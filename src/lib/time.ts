@@ -1,0 +1,33 @@
+/** ISO 8601 UTC with six fraction digits, as every file of ours holds instants: `2024-01-15T10:30:00.000000Z`. */
+export function toUtcMicros(date: Date): string {
+  return `${date.toISOString().slice(0, -1)}000Z`;
+}
+
+export function nowUtcMicros(): string {
+  return toUtcMicros(new Date());
+}
+
+/** Whole Unix seconds of an instant, or 0 when it is none. */
+export function toUnixSeconds(instant: string): number {
+  const ms = Date.parse(instant);
+  return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
+}
+
+/** `2025-11-26_14-20-30` in UTC: the stamp in job and report file names. */
+export function toFileStamp(date: Date): string {
+  return date.toISOString().slice(0, 19).replace("T", "_").replaceAll(":", "-");
+}
+
+/** Resolves after the time or as soon as the signal aborts; never rejects, so callers decide what an abort means. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done, { once: true });
+    function done(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    }
+  });
+}
