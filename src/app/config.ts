@@ -1,0 +1,141 @@
+import { resolve } from "node:path";
+import { BadInputError } from "../contracts/errors.ts";
+import { isLoopbackHost } from "../lib/loopback.ts";
+import { Secret } from "./secret.ts";
+import { createSettingReader, type Environment, type SettingReader } from "./setting-reader.ts";
+import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
+import { warnOfUnused } from "./unused-settings.ts";
+
+/** Every setting, parsed and checked once at the start. Plain data; what must not be printed is a Secret. */
+export interface Config {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Absolute. */
+  readonly storagePath: string;
+  /** null: none of its settings is set, and SharePoint sources cannot be crawled. */
+  readonly sharepoint: SharePointSettings | null;
+  readonly backend: BackendSettings;
+  readonly search: SearchSettings;
+  /** Extensions without dot; null: what the backend accepts by default. */
+  readonly acceptedTypes: ReadonlySet<string> | null;
+  readonly logQueriesAndResponses: boolean;
+  /** One sentence each, to be shown at the start. */
+  readonly warnings: readonly string[];
+}
+
+export type BackendSettings =
+  | { readonly kind: "embedded" }
+  | {
+      readonly kind: "openai";
+      readonly apiKey: Secret;
+      /** "" for OpenAI itself. */
+      readonly baseUrl: string;
+      readonly organization: string;
+    }
+  | {
+      readonly kind: "azure_openai";
+      readonly apiKey: Secret;
+      readonly endpoint: string;
+      readonly apiVersion: string;
+    };
+
+export interface SearchSettings {
+  /** "" for none. */
+  readonly defaultVectorStoreId: string;
+  readonly maxNumResults: number;
+  /** Told to clients that ask where the content comes from; "" for none. */
+  readonly sharepointRootUrl: string;
+}
+
+/** Lists every problem with the settings, one line each. */
+export class ConfigError extends BadInputError {
+  override readonly name: string = "ConfigError";
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(
+      `The configuration has ${problems.length === 1 ? "a problem" : `${problems.length} problems`}:\n${problems.map((text) => `- ${text}`).join("\n")}`,
+    );
+    this.problems = problems;
+  }
+}
+
+/** Throws ConfigError. Relative paths are meant from the current folder. */
+export function readConfig(env: Environment): Config {
+  const reader = createSettingReader(env);
+  const storagePath = readStoragePath(reader);
+  const config = {
+    host: readHost(reader),
+    port: reader.number("PORT", 8000, { min: 0, max: 65535 }),
+    storagePath,
+    sharepoint: readSharePointSettings(reader, storagePath),
+    backend: readBackend(reader),
+    search: {
+      defaultVectorStoreId: reader.text("SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID"),
+      maxNumResults: reader.number("SEARCH_DEFAULT_MAX_NUM_RESULTS", 20, { min: 1, max: 50 }),
+      sharepointRootUrl: reader.url("SEARCH_DEFAULT_SHAREPOINT_ROOT_URL", "warn"),
+    },
+    acceptedTypes: readAcceptedTypes(reader),
+    logQueriesAndResponses: reader.flag("LOG_QUERIES_AND_RESPONSES"),
+  };
+  if (reader.problems.length > 0) throw new ConfigError(reader.problems);
+  return { ...config, warnings: [...reader.warnings, ...warnOfUnused(env, reader.asked)] };
+}
+
+function readStoragePath(reader: SettingReader): string {
+  const oldName = reader.text("LOCAL_PERSISTENT_STORAGE_PATH");
+  return resolve(reader.text("PERSISTENT_STORAGE_PATH") || oldName || "./storage");
+}
+
+/** Nobody has to sign in yet, so whoever reaches the server owns it. */
+function readHost(reader: SettingReader): string {
+  const host = reader.text("HOST", "127.0.0.1");
+  const allowed = reader.flag("ALLOW_UNAUTHENTICATED_NETWORK_ACCESS");
+  if (isLoopbackHost(host)) return host;
+  if (allowed) {
+    reader.warnings.push(`HOST is ${host}: everyone who can reach this server can read and change everything.`);
+  } else {
+    reader.problems.push(
+      `HOST is ${host}, which others can reach, and there is no authentication yet. Use 127.0.0.1, or set ALLOW_UNAUTHENTICATED_NETWORK_ACCESS=true if something in front of the server keeps strangers out.`,
+    );
+  }
+  return host;
+}
+
+function readBackend(reader: SettingReader): BackendSettings {
+  const kind = reader.choice("OPENAI_SERVICE_TYPE", ["embedded", "openai", "azure_openai"]);
+  const openAiKey = reader.text("OPENAI_API_KEY");
+  const baseUrl = reader.url("OPENAI_BASE_URL", "warn");
+  const organization = reader.text("OPENAI_ORGANIZATION");
+  const azureKey = reader.text("AZURE_OPENAI_API_KEY");
+  const endpoint = reader.url("AZURE_OPENAI_ENDPOINT", "refuse");
+  const apiVersion = reader.text("AZURE_OPENAI_API_VERSION", "2025-04-01-preview");
+  if (kind === "openai") {
+    if (!openAiKey) reader.problems.push("OPENAI_API_KEY is needed, because OPENAI_SERVICE_TYPE is openai.");
+    return { kind, apiKey: new Secret(openAiKey), baseUrl, organization };
+  }
+  if (kind === "azure_openai") {
+    const reason = "is needed, because OPENAI_SERVICE_TYPE is azure_openai.";
+    if (!azureKey) reader.problems.push(`AZURE_OPENAI_API_KEY ${reason}`);
+    if (!endpoint) reader.problems.push(`AZURE_OPENAI_ENDPOINT ${reason}`);
+    return { kind, apiKey: new Secret(azureKey), endpoint, apiVersion };
+  }
+  if (openAiKey || azureKey) {
+    const name = openAiKey ? "OPENAI_API_KEY" : "AZURE_OPENAI_API_KEY";
+    reader.warnings.push(`${name} is set but has no effect: OPENAI_SERVICE_TYPE is embedded.`);
+  }
+  return { kind };
+}
+
+function readAcceptedTypes(reader: SettingReader): ReadonlySet<string> | null {
+  const given = reader.text("ACCEPTED_FILE_TYPES");
+  if (!given) return null;
+  const types = given.split(",").map((type) => type.trim().replace(/^\./, "").toLowerCase());
+  const wrong = types.filter((type) => !/^[a-z0-9_]+$/.test(type));
+  if (wrong.length > 0) {
+    reader.problems.push(
+      `ACCEPTED_FILE_TYPES must be extensions separated by commas, e.g. docx,pdf; it is '${given}'.`,
+    );
+  }
+  return new Set(types);
+}

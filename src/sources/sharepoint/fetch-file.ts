@@ -1,0 +1,86 @@
+import { RemoteError } from "../../contracts/errors.ts";
+import type { Fetched, ItemRef } from "../../contracts/source.ts";
+import { lineFailure } from "./http-line.ts";
+import { GUID } from "./library-codec.ts";
+import { type CallContext, type OpenAnswer, type RestClient, SharePointError } from "./rest-client.ts";
+import { first, TransientFailure } from "./retry.ts";
+import type { SiteAddress } from "./site-url.ts";
+
+/** By id, not by path: what was renamed or moved since it was listed is still found. */
+export async function fetchFile(
+  rest: RestClient,
+  site: SiteAddress,
+  item: ItemRef,
+  call: CallContext,
+): Promise<Fetched> {
+  if (!GUID.test(item.itemId)) throw new RemoteError(`download '${item.path}': '${item.itemId}' is no SharePoint id`);
+  try {
+    const answer = await rest.open(`${site.api}web/GetFileById('${item.itemId}')/$value`, call);
+    const mediaType = first(answer.headers["content-type"]).split(";", 1)[0]?.trim();
+    return {
+      status: "fetched",
+      body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal }),
+      mediaType: mediaType || "application/octet-stream",
+    };
+  } catch (error) {
+    const outcome = expectedOutcome(error);
+    if (outcome) return outcome;
+    if (error instanceof RemoteError)
+      throw new RemoteError(`download '${item.path}': ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+function expectedOutcome(error: unknown): Fetched | undefined {
+  if (!(error instanceof SharePointError)) return undefined;
+  // A 404 without SharePoint's own error in it may speak of the whole site, so it is no word about this file.
+  if (error.status === 404 && error.exception) return { status: "gone" };
+  if (error.status === 403) return { status: "refused", reason: `access denied: ${error.message}` };
+  if (error.status === 423) return { status: "refused", reason: `locked: ${error.message}` };
+  return undefined;
+}
+
+/**
+ * Ends normally only after the last byte. Nothing may lie unread for ever: a body that nobody begins to read is
+ * dropped after the idle time, because it holds a place that other downloads wait for.
+ */
+function wholeBody(
+  answer: OpenAnswer,
+  item: ItemRef,
+  options: { readonly idleMs: number; readonly signal: AbortSignal },
+): AsyncIterable<Uint8Array> {
+  const { body, headers } = answer;
+  const expected = declaredLength(headers);
+  const unread = setTimeout(() => body.destroy(new Error("nobody read it")), options.idleMs);
+  // Without a listener an error before the first read would end the process; the reader gets it all the same.
+  body.once("error", () => clearTimeout(unread));
+  body.once("close", () => clearTimeout(unread));
+
+  async function* read(): AsyncGenerator<Uint8Array> {
+    clearTimeout(unread);
+    let received = 0;
+    try {
+      for await (const piece of body as AsyncIterable<Uint8Array>) {
+        received += piece.byteLength;
+        yield piece;
+      }
+    } catch (error) {
+      const failure = lineFailure("", error, options.signal);
+      const reason = failure instanceof TransientFailure ? failure.error : failure;
+      throw new RemoteError(`download '${item.path}': broke off after ${received} bytes: ${reason.message}`, {
+        cause: error,
+      });
+    }
+    if (expected === "chunked" || received === expected) return;
+    const promised = expected === undefined ? "a length it did not tell" : `${expected} bytes`;
+    throw new RemoteError(`download '${item.path}': ${received} bytes came, the server promised ${promised}`);
+  }
+  return read();
+}
+
+/** undefined: the end of the body could not be told from a broken line. */
+function declaredLength(headers: OpenAnswer["headers"]): number | "chunked" | undefined {
+  const length = first(headers["content-length"]);
+  if (/^\d+$/.test(length)) return Number(length);
+  return /\bchunked\b/i.test(first(headers["transfer-encoding"])) ? "chunked" : undefined;
+}

@@ -1,0 +1,94 @@
+import { RemoteError } from "../../contracts/errors.ts";
+import { odataLiteral, pathBelow } from "./escaping.ts";
+import {
+  decodeFolderExists,
+  decodeLibrary,
+  decodeWebPath,
+  LIBRARY_FIELDS,
+  type LibraryRoot,
+  WEB_FIELDS,
+} from "./library-codec.ts";
+import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
+import type { SiteAddress } from "./site-url.ts";
+
+/** What a source lists: a whole library, or one folder of it. */
+export interface LibraryPart {
+  readonly library: LibraryRoot;
+  /** The library's path, or that of the folder. */
+  readonly root: string;
+}
+
+/** Throws RemoteError when site, library or folder are not there. `urlPart` begins with a slash and ends without. */
+export async function findLibrary(
+  rest: RestClient,
+  site: SiteAddress,
+  urlPart: string,
+  call: CallContext,
+): Promise<LibraryPart> {
+  await checkWeb(rest, site, call);
+  const wanted = `${site.path}${urlPart}`;
+  for (let path = wanted; path.length > site.path.length; path = path.slice(0, path.lastIndexOf("/"))) {
+    const library = await readLibrary(rest, site, path, call);
+    if (!library) continue;
+    if (library.path.toLowerCase() === wanted.toLowerCase()) return { library, root: library.path };
+    // SharePoint may answer for a folder with the library around it, so what it names decides, not what was asked.
+    if (pathBelow(library.path, wanted) === undefined) break;
+    if (!(await folderExists(rest, site, wanted, call))) {
+      throw new RemoteError(`the library '${library.title}' has no folder '${wanted}'${encodedHint(urlPart)}`);
+    }
+    return { library, root: wanted };
+  }
+  throw new RemoteError(`there is no library at '${wanted}'${encodedHint(urlPart)}; check 'sharepoint_url_part'`);
+}
+
+/** undefined: no library there. */
+export async function readLibrary(
+  rest: RestClient,
+  site: SiteAddress,
+  path: string,
+  call: CallContext,
+): Promise<LibraryRoot | undefined> {
+  const query = `?@u=${odataLiteral(path)}&$select=${LIBRARY_FIELDS}&$expand=RootFolder`;
+  const answer = await unlessMissing(rest.getJson(`${site.api}web/GetListUsingPath(DecodedUrl=@u)${query}`, call));
+  return answer && decodeLibrary(answer);
+}
+
+export async function folderExists(
+  rest: RestClient,
+  site: SiteAddress,
+  path: string,
+  call: CallContext,
+): Promise<boolean> {
+  const query = `?@u=${odataLiteral(path)}&$select=Exists,ServerRelativeUrl`;
+  const url = `${site.api}web/GetFolderByServerRelativePath(DecodedUrl=@u)${query}`;
+  const answer = await unlessMissing(rest.getJson(url, call));
+  return answer !== undefined && decodeFolderExists(answer);
+}
+
+/** A renamed site answers under its old address with another path: what we would list is not what was configured. */
+async function checkWeb(rest: RestClient, site: SiteAddress, call: CallContext): Promise<void> {
+  const path = decodeWebPath(await rest.getJson(`${site.api}web?$select=${WEB_FIELDS}`, call));
+  if (path.toLowerCase() === site.path.toLowerCase()) return;
+  throw new RemoteError(`the site calls itself '${path || "/"}'; set 'site_url' to ${site.origin}${path}`);
+}
+
+/** Only with an error code in it is a 404 SharePoint's own answer, and not that of a gateway in front of it. */
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof SharePointError && isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: SharePointError): boolean {
+  return (error.status === 404 && error.exception !== "") || (error.status === 400 && error.code === NOT_IN_RANGE);
+}
+
+/** "Value does not fall within the expected range": how SharePoint also says that a path means nothing to it. */
+const NOT_IN_RANGE = -2147024809;
+
+function encodedHint(urlPart: string): string {
+  return /%[0-9A-Fa-f]{2}/.test(urlPart) ? " (write spaces as spaces, not as %20)" : "";
+}

@@ -1,0 +1,134 @@
+import { RemoteError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { Sighting, Unreadable } from "../../contracts/source.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import { isObject } from "./error-body.ts";
+import { encodePath, pathBelow } from "./escaping.ts";
+
+/** SharePoint's JSON (nometadata) in our words: the only file that knows its field names. */
+
+export interface LibraryRoot {
+  readonly listId: string;
+  readonly title: string;
+  /** As the server spells it, without a trailing slash. */
+  readonly path: string;
+  /** Files and folders on all levels. */
+  readonly itemCount: number;
+}
+
+export const WEB_FIELDS = "Title,Url,ServerRelativeUrl";
+export const LIBRARY_FIELDS = "Id,Title,BaseType,ItemCount,RootFolder/ServerRelativeUrl";
+const ITEM_FIELDS = [
+  "Id,UniqueId,FileSystemObjectType,FileRef,FileLeafRef",
+  "File/UniqueId,File/Name,File/Length,File/ServerRelativeUrl,File/TimeLastModified,File/ETag",
+].join();
+const CONTENT_TAG = "File/ContentTag";
+
+export function itemFields(options: { readonly contentTag: boolean }): string {
+  return options.contentTag ? `${ITEM_FIELDS},${CONTENT_TAG}` : ITEM_FIELDS;
+}
+
+/** "" for the root site, as in our own paths. */
+export function decodeWebPath(answer: Record<string, unknown>): string {
+  const path = answer["ServerRelativeUrl"];
+  if (typeof path !== "string") throw new RemoteError("SharePoint did not say which site it is");
+  return path.replace(/\/+$/, "");
+}
+
+export function decodeLibrary(answer: Record<string, unknown>): LibraryRoot {
+  const root = answer["RootFolder"];
+  const path = isObject(root) ? root["ServerRelativeUrl"] : undefined;
+  const { Id: listId, Title: title, ItemCount: itemCount } = answer;
+  if (typeof listId !== "string" || typeof path !== "string" || typeof itemCount !== "number") {
+    throw new RemoteError("SharePoint's description of the library lacks its id, its folder or its item count");
+  }
+  if ((answer["BaseType"] ?? LIBRARY) !== LIBRARY) throw new RemoteError(`'${path}' is a list, not a document library`);
+  return { listId, title: typeof title === "string" ? title : "", path: path.replace(/\/+$/, ""), itemCount };
+}
+
+/** Of SharePoint's `BaseType`; 0 is a list. */
+const LIBRARY = 1;
+
+/** SharePoint answers for a folder that is not there either with 404 or with this flag. */
+export function decodeFolderExists(answer: Record<string, unknown>): boolean {
+  return answer["Exists"] !== false;
+}
+
+export interface ItemPage {
+  readonly rows: readonly unknown[];
+  /** "" on the last page. */
+  readonly nextLink: string;
+}
+
+export function decodePage(answer: Record<string, unknown>): ItemPage {
+  const rows = answer["value"];
+  const nextLink = answer["odata.nextLink"] ?? answer["@odata.nextLink"] ?? "";
+  if (!Array.isArray(rows) || typeof nextLink !== "string") {
+    throw new RemoteError("SharePoint's answer is not a page of items");
+  }
+  return { rows, nextLink };
+}
+
+export type Row =
+  | { readonly kind: "file"; readonly key: string; readonly sighting: Sighting }
+  /** A folder, or something outside the part of the library that is wanted. It counts, but is no item. */
+  | { readonly kind: "aside"; readonly key: string }
+  | { readonly kind: "senseless"; readonly key: string; readonly unreadable: Unreadable };
+
+/** `root` is the path of the library, or of the folder in it that is wanted. */
+export function decodeRow(row: unknown, place: { origin: string; library: string; root: string }): Row {
+  const { origin, library, root } = place;
+  if (!isObject(row)) return senseless("", "", "a row is not an object");
+  const file = isObject(row["File"]) ? row["File"] : undefined;
+  const id = text(row["UniqueId"]) || text(file?.["UniqueId"]);
+  const key = id.replaceAll(/[{}]/g, "").toLowerCase();
+  const serverPath = text(row["FileRef"]) || text(file?.["ServerRelativeUrl"]);
+  if (row["FileSystemObjectType"] === 1) return { kind: "aside", key };
+  if (pathBelow(library, serverPath) === undefined) {
+    return senseless(key, "", `the row of item ${key || "without id"} has no path in the library ('${serverPath}')`);
+  }
+  const path = pathBelow(root, serverPath);
+  if (path === undefined) return { kind: "aside", key };
+  if (!GUID.test(key)) return senseless(key, path, "the row has no usable id");
+  const size = Number(text(file?.["Length"]) || Number.NaN);
+  const modified = new Date(text(file?.["TimeLastModified"]));
+  if (!file || !Number.isSafeInteger(size) || Number.isNaN(modified.getTime())) {
+    return senseless(key, path, "the row does not tell size and time of the file");
+  }
+  return {
+    kind: "file",
+    key,
+    sighting: {
+      kind: "sighting",
+      itemId: key as ItemId,
+      listItemId: typeof row["Id"] === "number" ? row["Id"] : 0,
+      name: text(row["FileLeafRef"]) || path.slice(path.lastIndexOf("/") + 1),
+      path,
+      serverPath,
+      url: `${origin}${encodePath(serverPath)}`,
+      rawUrl: `${origin}${serverPath}`,
+      fingerprint: {
+        size,
+        modifiedAt: toUtcMicros(modified),
+        etag: text(file["ETag"]),
+        contentVersion: contentVersion(text(file["ContentTag"])),
+      },
+    },
+  };
+}
+
+export const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function senseless(key: string, path: string, reason: string): Row {
+  return { kind: "senseless", key, unreadable: { kind: "unreadable", path, reason } };
+}
+
+/** `{GUID},3,1`: the first number counts every touch, the second the content alone. */
+function contentVersion(tag: string): string {
+  return /^"?\{[^}]*\},\d+,(\d+)"?$/.exec(tag)?.[1] ?? "";
+}
+
+/** SharePoint writes 64-bit numbers as strings; a plain number is welcome too. */
+function text(value: unknown): string {
+  return typeof value === "string" ? value : typeof value === "number" ? String(value) : "";
+}

@@ -1,0 +1,147 @@
+import { X509Certificate } from "node:crypto";
+import { type AuthenticationResult, ConfidentialClientApplication, type INetworkModule } from "@azure/msal-node";
+import { RemoteError } from "../../contracts/errors.ts";
+import { throwIfCancelled, unlessCancelled } from "./cancelled.ts";
+import type { HttpLine } from "./http-line.ts";
+import type { RetryPolicy } from "./retry.ts";
+import { createSignInNetwork, type SignInTrace } from "./sign-in-network.ts";
+import type { OnWait } from "./throttle-gate.ts";
+
+/** What the app registration knows the crawler by. */
+export interface ClientCertificate {
+  readonly certificatePem: string;
+  /** RSA, not encrypted. */
+  readonly privateKeyPem: string;
+}
+
+export interface SignInOptions {
+  readonly tenantId: string;
+  readonly clientId: string;
+  readonly certificate: ClientCertificate;
+  /** Replaces Microsoft's sign-in address; plain http is fine for loopback. */
+  readonly tokenEndpoint?: string | undefined;
+  readonly line: HttpLine;
+  readonly policy: RetryPolicy;
+}
+
+export interface SignIn {
+  /** A token for the resource, shared by all who ask. `rejected` is one that was refused and must not come back, or "". */
+  token(origin: string, rejected: string, call: { signal: AbortSignal; onWait: OnWait }): Promise<string>;
+  close(): void;
+}
+
+interface Token {
+  readonly text: string;
+  readonly renewAtMs: number;
+}
+
+/** Renewed after nine tenths of its life, so that none expires under way. */
+const USABLE_SHARE = 0.9;
+
+export function createSignIn(options: SignInOptions): SignIn {
+  const tokens = new Map<string, Token>();
+  const pending = new Map<string, { readonly promise: Promise<Token>; readonly listeners: Set<OnWait> }>();
+  const closing = new AbortController();
+
+  function acquire(origin: string): { readonly promise: Promise<Token>; readonly listeners: Set<OnWait> } {
+    const listeners = new Set<OnWait>();
+    const onWait: OnWait = (reason, ms) => {
+      for (const listener of listeners) listener(reason, ms);
+    };
+    const promise = requestToken(options, origin, { signal: closing.signal, onWait })
+      .then((token) => {
+        tokens.set(origin, token);
+        return token;
+      })
+      .finally(() => pending.delete(origin));
+    // Everybody who waited may have been cancelled; a failure nobody waits for is nobody's failure.
+    promise.catch(() => undefined);
+    return { promise, listeners };
+  }
+
+  return {
+    async token(origin, rejected, call) {
+      const known = tokens.get(origin);
+      if (known && known.text !== rejected && performance.now() < known.renewAtMs) return known.text;
+      const running = pending.get(origin) ?? acquire(origin);
+      pending.set(origin, running);
+      running.listeners.add(call.onWait);
+      try {
+        return (await unlessCancelled(running.promise, call.signal)).text;
+      } finally {
+        running.listeners.delete(call.onWait);
+      }
+    },
+    close: () => closing.abort(),
+  };
+}
+
+/** A client per token: msal remembers throttling for as long as its client lives, and we do our own waiting. */
+async function requestToken(
+  options: SignInOptions,
+  origin: string,
+  call: { readonly signal: AbortSignal; readonly onWait: OnWait },
+): Promise<Token> {
+  const network = createSignInNetwork(options.line, { policy: options.policy, ...call });
+  let result: AuthenticationResult | null;
+  try {
+    result = await openClient(options, network).acquireTokenByClientCredential({ scopes: [`${origin}/.default`] });
+  } catch (error) {
+    throwIfCancelled(call.signal);
+    throw signInError(options, network, error);
+  }
+  if (!result?.accessToken) throw signInError(options, network, new Error("the answer contains no token"));
+  const lifetimeMs = (result.expiresOn?.getTime() ?? Date.now()) - Date.now();
+  return { text: result.accessToken, renewAtMs: performance.now() + lifetimeMs * USABLE_SHARE };
+}
+
+function openClient(options: SignInOptions, network: INetworkModule): ConfidentialClientApplication {
+  const { tenantId, clientId, certificate, tokenEndpoint } = options;
+  const authority = `https://login.microsoftonline.com/${tenantId}`;
+  return new ConfidentialClientApplication({
+    auth: {
+      clientId,
+      authority,
+      clientCertificate: {
+        thumbprintSha256: new X509Certificate(certificate.certificatePem).fingerprint256.replaceAll(":", ""),
+        privateKey: certificate.privateKeyPem,
+      },
+      ...(tokenEndpoint ? { authorityMetadata: metadataFor(authority, tokenEndpoint) } : {}),
+    },
+    system: { networkClient: network },
+  });
+}
+
+/** msal refuses an authority over plain http, but not a token endpoint that the authority's own description names. */
+function metadataFor(authority: string, tokenEndpoint: string): string {
+  return JSON.stringify({
+    token_endpoint: tokenEndpoint,
+    authorization_endpoint: `${authority}/oauth2/v2.0/authorize`,
+    issuer: `${authority}/v2.0`,
+    jwks_uri: `${authority}/discovery/v2.0/keys`,
+    end_session_endpoint: `${authority}/oauth2/v2.0/logout`,
+  });
+}
+
+const ADVICE: Readonly<Record<number, string>> = {
+  700027: "Upload this certificate to the app registration, or configure the one that is registered there.",
+  700016: "Check CRAWLER_CLIENT_ID and CRAWLER_TENANT_ID.",
+  90002: "Check CRAWLER_TENANT_ID.",
+  700024: "Check the clock of this machine.",
+  500011: "Check the host name in 'site_url'.",
+};
+
+function signInError(options: SignInOptions, trace: SignInTrace, error: unknown): RemoteError {
+  const { description, codes } = trace.said();
+  const failure = trace.failure();
+  const reason = description || failure?.message || (error instanceof Error ? error.message : String(error));
+  const advice = codes.map((code) => ADVICE[code]).find((text) => text !== undefined);
+  return new RemoteError(
+    `sign in to tenant ${options.tenantId} as app ${options.clientId}: ${firstLine(reason)}${advice ? ` ${advice}` : ""}`,
+    { cause: failure },
+  );
+}
+
+function firstLine(text: string): string {
+  return (text.split(/[\r\n]/, 1)[0] ?? "").trim();
+}

@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { inspect } from "node:util";
+import { type Config, ConfigError, readConfig } from "../../src/app/config.ts";
+import { loadEnvironment } from "../../src/app/load-environment.ts";
+import { BadInputError } from "../../src/contracts/errors.ts";
+
+const EXAMPLE = new URL("../../.env.example", import.meta.url);
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    assert.ok(error instanceof BadInputError);
+    for (const problem of error.problems) assert.ok(error.message.includes(problem));
+    return error.problems;
+  }
+  return [];
+}
+
+describe("configuration", () => {
+  it("works with nothing set", () => {
+    const config = readConfig({});
+    assert.deepEqual(config, {
+      host: "127.0.0.1",
+      port: 8000,
+      storagePath: resolve("storage"),
+      sharepoint: null,
+      backend: { kind: "embedded" },
+      search: { defaultVectorStoreId: "", maxNumResults: 20, sharepointRootUrl: "" },
+      acceptedTypes: null,
+      logQueriesAndResponses: false,
+      warnings: [],
+    } satisfies Config);
+  });
+
+  it("tells every problem at once", () => {
+    const problems = problemsOf({
+      PORT: "70000",
+      SEARCH_DEFAULT_MAX_NUM_RESULTS: "many",
+      OPENAI_SERVICE_TYPE: "gemini",
+      LOG_QUERIES_AND_RESPONSES: "perhaps",
+      ACCEPTED_FILE_TYPES: "docx,,p/df",
+      CRAWLER_TENANT_ID: "contoso",
+    });
+    const names = problems.map((problem) => problem.split(" ")[0]).sort();
+    assert.deepEqual(names, [
+      "ACCEPTED_FILE_TYPES",
+      "CRAWLER_CLIENT_CERTIFICATE_PFX_FILE",
+      "CRAWLER_CLIENT_ID",
+      "LOG_QUERIES_AND_RESPONSES",
+      "OPENAI_SERVICE_TYPE",
+      "PORT",
+      "SEARCH_DEFAULT_MAX_NUM_RESULTS",
+    ]);
+  });
+
+  it("takes an empty value for none", () => {
+    assert.equal(readConfig({ PORT: "", CRAWLER_TENANT_ID: "  " }).sharepoint, null);
+  });
+
+  it("accepts port 0, the old name of the storage path, and a list of types", () => {
+    const config = readConfig({
+      PORT: "0",
+      LOCAL_PERSISTENT_STORAGE_PATH: "/srv/old",
+      ACCEPTED_FILE_TYPES: " .PDF, docx",
+    });
+    assert.equal(config.port, 0);
+    assert.equal(config.storagePath, "/srv/old");
+    assert.deepEqual([...(config.acceptedTypes ?? [])], ["pdf", "docx"]);
+    const both = readConfig({ PERSISTENT_STORAGE_PATH: "/srv/new", LOCAL_PERSISTENT_STORAGE_PATH: "/srv/old" });
+    assert.equal(both.storagePath, "/srv/new");
+  });
+
+  it("refuses an address others can reach, unless told in so many words", () => {
+    for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.com", "127.0.0.1.example.com"]) {
+      assert.match(problemsOf({ HOST: host }).join(), /HOST is .* no authentication/, host);
+    }
+    for (const host of ["localhost", "127.0.0.2", "::1"]) assert.equal(readConfig({ HOST: host }).host, host);
+    const open = readConfig({ HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED_NETWORK_ACCESS: "true" });
+    assert.match(open.warnings.join(), /everyone who can reach this server/);
+  });
+
+  it("asks for what the chosen backend needs", () => {
+    assert.match(problemsOf({ OPENAI_SERVICE_TYPE: "openai" }).join(), /^OPENAI_API_KEY is needed/);
+    const azure = problemsOf({ OPENAI_SERVICE_TYPE: "azure_openai" }).join("\n");
+    assert.match(azure, /AZURE_OPENAI_API_KEY is needed[\s\S]*AZURE_OPENAI_ENDPOINT is needed/);
+    const { backend } = readConfig({
+      OPENAI_SERVICE_TYPE: "azure_openai",
+      AZURE_OPENAI_API_KEY: "k-123",
+      AZURE_OPENAI_ENDPOINT: "https://contoso.openai.azure.com",
+    });
+    assert.ok(backend.kind === "azure_openai");
+    assert.equal(backend.apiKey.reveal(), "k-123");
+    assert.equal(backend.apiVersion, "2025-04-01-preview");
+  });
+
+  it("allows plain http where nothing is given away", () => {
+    const endpoint = { OPENAI_SERVICE_TYPE: "azure_openai", AZURE_OPENAI_API_KEY: "k" };
+    assert.match(
+      problemsOf({ ...endpoint, AZURE_OPENAI_ENDPOINT: "http://contoso.com" }).join(),
+      /must begin with https/,
+    );
+    assert.deepEqual(problemsOf({ ...endpoint, AZURE_OPENAI_ENDPOINT: "http://127.0.0.1:9000" }), []);
+    const lan = readConfig({
+      OPENAI_SERVICE_TYPE: "openai",
+      OPENAI_API_KEY: "k",
+      OPENAI_BASE_URL: "http://gpu:8000/v1",
+    });
+    assert.match(lan.warnings.join(), /OPENAI_BASE_URL uses http/);
+    const leak = problemsOf({ OPENAI_BASE_URL: "https://user:hunter2@x.com" }).join();
+    assert.match(leak, /must not contain a user name or password/);
+    assert.ok(!leak.includes("hunter2"));
+  });
+
+  it("prints no secret", () => {
+    const config = readConfig({ OPENAI_SERVICE_TYPE: "openai", OPENAI_API_KEY: "sk-hidden" });
+    assert.ok(config.backend.kind === "openai");
+    for (const text of [
+      inspect(config, { depth: 9, showHidden: true }),
+      JSON.stringify(config),
+      `${config.backend.apiKey}`,
+    ]) {
+      assert.ok(!text.includes("sk-hidden"), text);
+      assert.ok(text.includes("(secret)"));
+    }
+  });
+
+  it("says what has no effect, and what was probably meant", () => {
+    const { warnings } = readConfig({
+      CRAWLER_USE_MANAGED_IDENTITY: "true",
+      AZURE_OPENAI_USE_MANAGED_IDENTITY: "false",
+      CRAWLER_SELFTEST_DOMAIN: "TEST",
+      PNP_CLIENT_ID: "x",
+      SEARCH_DEFAULT_MAX_NUM_RESULT: "5",
+      OPENAI_APIKEY: "sk-1",
+      CRAWLER_COLOUR_OF_THE_SKY: "blue",
+      OPENAI_API_KEY: "sk-2",
+      PATH: "/bin",
+    });
+    assert.deepEqual(
+      warnings.map((text) => text.split(":")[0]),
+      [
+        "OPENAI_API_KEY is set but has no effect",
+        "CRAWLER_SELFTEST_DOMAIN is set but has no effect",
+        "CRAWLER_USE_MANAGED_IDENTITY is set but has no effect",
+        "OPENAI_APIKEY is not a setting; did you mean OPENAI_API_KEY?",
+        "PNP_CLIENT_ID is set but has no effect",
+        "SEARCH_DEFAULT_MAX_NUM_RESULT is not a setting; did you mean SEARCH_DEFAULT_MAX_NUM_RESULTS?",
+      ],
+    );
+    assert.ok(!warnings.join().includes("sk-"));
+  });
+});
+
+describe(".env.example", () => {
+  it("lists exactly the names that are read, with their defaults", async () => {
+    const text = await readFile(EXAMPLE, "utf8");
+    const listed = [...text.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
+    const asked = new Set<string>();
+    const nothingSet = new Proxy({} as Record<string, string>, {
+      get: (_, name) => {
+        asked.add(String(name));
+        return undefined;
+      },
+    });
+    const defaults = readConfig(nothingSet);
+    assert.deepEqual(listed.toSorted(), [...asked].toSorted());
+    const folder = await mkdtemp(join(tmpdir(), "lockstep-"));
+    try {
+      await writeFile(join(folder, ".env"), text);
+      assert.deepEqual(readConfig(loadEnvironment(folder, {})), defaults);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it("has a comment above every name", async () => {
+    const lines = (await readFile(EXAMPLE, "utf8")).split("\n");
+    for (const [at, line] of lines.entries()) {
+      if (/^[A-Z_]+=/.test(line)) assert.match(lines[at - 1] ?? "", /^# \S/, line);
+    }
+  });
+});
+
+describe("the environment", () => {
+  let folder = "";
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "lockstep-"));
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  it("wins over .env", async () => {
+    await writeFile(join(folder, ".env"), '\uFEFFPORT=1234\nHOST=localhost\nQUOTED="a b"\n');
+    const env = loadEnvironment(folder, { PORT: "99" });
+    assert.deepEqual({ ...env }, { PORT: "99", HOST: "localhost", QUOTED: "a b" });
+  });
+
+  it("is enough without .env", () => {
+    assert.deepEqual({ ...loadEnvironment(join(folder, "nowhere"), { PORT: "99" }) }, { PORT: "99" });
+  });
+});
