@@ -1,0 +1,49 @@
+import { createHash, generateKeyPair, randomBytes, X509Certificate } from "node:crypto";
+import { promisify } from "node:util";
+import forge from "node-forge";
+
+/** A key pair with its self-signed certificate, as an app registration would use it. */
+export interface ClientCertificate {
+  /** Certificate and unencrypted private key in one text. */
+  readonly pem: string;
+  /** SHA-1 of the certificate, upper-case hex: what the portal shows and `x5t` carries. */
+  readonly thumbprint: string;
+  /** SHA-256 of the certificate, upper-case hex: what `x5t#S256` carries. */
+  readonly thumbprintSha256: string;
+}
+
+export async function makeCertificate(commonName = "lockstep sandbox"): Promise<ClientCertificate> {
+  const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
+  const keyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return readCertificate(selfSign(keyPem, commonName) + keyPem);
+}
+
+/** Takes a PEM text with a certificate in it, in any order with its key. */
+export function readCertificate(pem: string): ClientCertificate {
+  const der = new X509Certificate(pem).raw;
+  const digest = (algorithm: string): string => createHash(algorithm).update(der).digest("hex").toUpperCase();
+  return { pem, thumbprint: digest("sha1"), thumbprintSha256: digest("sha256") };
+}
+
+function selfSign(keyPem: string, commonName: string): string {
+  const key = forge.pki.privateKeyFromPem(keyPem);
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = forge.pki.rsa.setPublicKey(key.n, key.e);
+  // The leading zero keeps the serial number positive, as X.509 demands.
+  certificate.serialNumber = `00${randomBytes(15).toString("hex")}`;
+  certificate.validity.notBefore = new Date(Date.now() - 24 * 3600 * 1000);
+  certificate.validity.notAfter = new Date(Date.now() + 10 * 365 * 24 * 3600 * 1000);
+  const subject = [{ name: "commonName", value: commonName }];
+  certificate.setSubject(subject);
+  certificate.setIssuer(subject);
+  certificate.sign(key, forge.md.sha256.create());
+  return forge.pki.certificateToPem(certificate).replaceAll("\r\n", "\n");
+}
+
+/** The same certificate and key as a password-protected PKCS#12 file, the form Windows and the portal export. */
+export function makePfx(pem: string, password: string): Uint8Array {
+  const key = forge.pki.privateKeyFromPem(pem.slice(pem.indexOf("-----BEGIN PRIVATE KEY")));
+  const certificate = forge.pki.certificateFromPem(pem.slice(pem.indexOf("-----BEGIN CERTIFICATE")));
+  const asn1 = forge.pkcs12.toPkcs12Asn1(key, [certificate], password, { algorithm: "3des" });
+  return Buffer.from(forge.asn1.toDer(asn1).getBytes(), "binary");
+}

@@ -1,0 +1,127 @@
+import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import { type Asked, headerOf, jsonReply, type Reply } from "../http-reply.ts";
+import type { SandboxState } from "../sandbox-state.ts";
+import { describeLibrary } from "../tenant/describe-library.ts";
+import { toSharePointTime } from "../tenant/tenant-clock.ts";
+import { ControlInput, present } from "./control-input.ts";
+import { operationNames, runOperation } from "./operations.ts";
+import { readFault } from "./read-fault.ts";
+
+const PREFIX = "/_sandbox";
+
+export function isControlPath(rawPath: string): boolean {
+  return rawPath === PREFIX || rawPath.startsWith(`${PREFIX}/`);
+}
+
+type Route = (state: SandboxState, input: ControlInput, query: URLSearchParams) => unknown;
+
+const ROUTES: Readonly<Record<string, Route>> = {
+  "GET ": (state) => ({
+    ...state.describe(),
+    operations: operationNames,
+    routes: Object.keys(ROUTES)
+      .map((route) => route.replace(" ", ` ${PREFIX}/`))
+      .slice(1),
+  }),
+  "GET state": ({ tenant }, _input, query) => {
+    const path = query.get("library");
+    if (path === null)
+      throw new BadInputError("'library' is missing, for example ?library=/sites/demo/Shared%20Documents.");
+    return { library: path, items: describeLibrary(tenant, path) };
+  },
+  "GET libraries": ({ tenant }) => ({
+    libraries: tenant.sites.flatMap((site) =>
+      site.libraries.map((library) => ({
+        path: `${site.path}/${library.root.name}`,
+        title: library.title,
+        id: library.id,
+        itemCount: library.rows.length,
+      })),
+    ),
+  }),
+  "GET recycle-bin": ({ tenant }) => ({
+    items: [...tenant.recycleBin.values()].map(({ item, path, deletedAtMs }) => ({
+      path,
+      uniqueId: item.uniqueId,
+      deletedAt: toSharePointTime(deletedAtMs),
+    })),
+  }),
+  "GET faults": ({ faults }) => ({ faults: faults.list() }),
+  "POST faults": ({ faults }, input) => {
+    const { match, effect } = readFault(input);
+    return faults.add(match, effect);
+  },
+  "DELETE faults": ({ faults }, _input, query) => {
+    const id = query.get("id");
+    if (id !== null && !faults.list().some((fault) => String(fault.id) === id)) {
+      throw new NotFoundError(`Clear fault '${id}': there is none of this id.`);
+    }
+    faults.clear(id === null ? undefined : Number(id));
+    return { faults: faults.list() };
+  },
+  "GET log": ({ log }) => ({ requests: log.entries() }),
+  "DELETE log": ({ log }) => {
+    log.clear();
+    return {};
+  },
+  "GET clock": ({ tenant }) => ({ now: toSharePointTime(tenant.clock.nowMs()) }),
+  "POST clock": (state, input) => setClock(state, input),
+  "GET settings": ({ settings }) => settings,
+  "POST settings": (state, input) => changeSettings(state, input),
+  "POST reset": (state, input) => {
+    const seed = input.optionalChoice("seed", ["company", "empty"]);
+    input.refuseRest();
+    state.reset(seed);
+    return state.describe();
+  },
+};
+
+/** The caller has made sure that the request comes from this machine. */
+export function answerControl(asked: Asked, state: SandboxState): Reply {
+  try {
+    refuseForeignPages(asked);
+    return jsonReply(200, dispatch(asked, state));
+  } catch (error) {
+    if (error instanceof BadInputError) return jsonReply(400, { error: error.message });
+    if (error instanceof NotFoundError) return jsonReply(404, { error: error.message });
+    throw error;
+  }
+}
+
+function dispatch(asked: Asked, state: SandboxState): unknown {
+  const name = asked.rawPath.slice(PREFIX.length + 1);
+  const key = `${asked.method} ${name}`;
+  const input = ControlInput.parse(asked.body);
+  const route = Object.hasOwn(ROUTES, key) ? ROUTES[key] : undefined;
+  if (route) return route(state, input, new URLSearchParams(asked.rawQuery));
+  if (asked.method === "POST" && operationNames.includes(name)) {
+    return runOperation(state, { ...JSON.parse(Buffer.from(asked.body).toString() || "{}"), operation: name });
+  }
+  throw new NotFoundError(`There is no '${key}' here; GET ${PREFIX} lists what there is.`);
+}
+
+/** A web page somebody has open in a browser must not be able to steer the sandbox. */
+function refuseForeignPages(asked: Asked): void {
+  const origin = headerOf(asked, "origin");
+  if (origin !== "" && origin !== asked.origin) throw new BadInputError("Requests from other web pages are refused.");
+}
+
+function setClock({ tenant }: SandboxState, input: ControlInput): unknown {
+  const [at, advanceSeconds] = [input.optionalText("at"), input.optionalNumber("advanceSeconds")];
+  const follow = input.optionalChoice("follow", ["wall-clock"]);
+  input.refuseRest();
+  if (at !== undefined) tenant.clock.set(at);
+  if (advanceSeconds !== undefined) tenant.clock.advanceSeconds(advanceSeconds);
+  if (follow !== undefined) tenant.clock.followWallClock();
+  return { now: toSharePointTime(tenant.clock.nowMs()) };
+}
+
+function changeSettings({ settings }: SandboxState, input: ControlInput): unknown {
+  const changes = present({
+    rangeRequests: input.optionalChoice("rangeRequests", ["honoured", "ignored"]),
+    tokenLifetimeSeconds: input.optionalNumber("tokenLifetimeSeconds"),
+    roles: input.optionalList("roles")?.map(String),
+  });
+  input.refuseRest();
+  return Object.assign(settings, changes);
+}

@@ -1,0 +1,137 @@
+import { BadInputError } from "../../contracts/errors.ts";
+import { describeItem } from "../tenant/describe-library.ts";
+import { addFile, addFolder, type Columns, setColumns, updateFile } from "../tenant/file-operations.ts";
+import { fillFolder } from "../tenant/fill-folder.ts";
+import { recycleItem, restoreItem } from "../tenant/recycle-bin.ts";
+import { copyItem, moveItem, renameItem } from "../tenant/relocate-item.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { ControlInput, present } from "./control-input.ts";
+
+/** One thing a user or administrator does; the fields depend on the operation. */
+export type OperationCall = { readonly operation: string } & Readonly<Record<string, unknown>>;
+
+/** What the operations act on. */
+export interface OperationTarget {
+  readonly tenant: Tenant;
+  revokeTokens(): void;
+}
+
+type Operation = (target: OperationTarget, input: ControlInput) => unknown;
+
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  add: ({ tenant }, input) => {
+    const [path, content] = [input.text("path"), readContent(input)];
+    return describeItem(addFile(tenant, path, content, finish(input, writeOptions(input))));
+  },
+  update: ({ tenant }, input) => {
+    const [path, content] = [input.text("path"), readContent(input)];
+    return describeItem(updateFile(tenant, path, content, finish(input, writeOptions(input))));
+  },
+  "add-folder": ({ tenant }, input) => {
+    const path = input.text("path");
+    return describeItem(addFolder(tenant, path, finish(input, at(input))));
+  },
+  "add-site": ({ tenant }, input) => {
+    const [path, title] = [input.text("path"), input.optionalText("title")];
+    input.refuseRest();
+    return { path: tenant.addSite(path, title ?? path.slice(path.lastIndexOf("/") + 1)).path };
+  },
+  "add-library": ({ tenant }, input) => {
+    const path = input.text("path");
+    const options = finish(input, present({ title: input.optionalText("title"), at: input.optionalText("at") }));
+    return { path, id: tenant.addLibrary(path, options).id };
+  },
+  "set-columns": ({ tenant }, input) => {
+    const [path, columns] = [input.text("path"), readColumns(input)];
+    const via = input.optionalChoice("via", ["edit", "system-update"]);
+    const options = finish(input, present({ via, at: input.optionalText("at") }));
+    return describeItem(setColumns(tenant, path, columns ?? {}, options));
+  },
+  rename: ({ tenant }, input) => {
+    const [path, name] = [input.text("path"), input.text("name")];
+    const via = input.optionalChoice("via", ["move-to", "graph"]);
+    const options = finish(input, present({ via, at: input.optionalText("at") }));
+    return describeItem(renameItem(tenant, path, name, options));
+  },
+  move: ({ tenant }, input) => {
+    const [path, to] = [input.text("path"), input.text("to")];
+    return describeItem(moveItem(tenant, path, to, finish(input, at(input))));
+  },
+  copy: ({ tenant }, input) => {
+    const [path, to] = [input.text("path"), input.text("to")];
+    return describeItem(copyItem(tenant, path, to, finish(input, at(input))));
+  },
+  delete: ({ tenant }, input) => {
+    const path = input.text("path");
+    const recycled = recycleItem(tenant, path, finish(input, at(input)));
+    return { path: recycled.path, uniqueId: recycled.item.uniqueId };
+  },
+  restore: ({ tenant }, input) => {
+    const which = input.optionalText("uniqueId") ?? input.text("path");
+    return describeItem(restoreItem(tenant, finish(input, which)));
+  },
+  fill: ({ tenant }, input) => {
+    const [path, count] = [input.text("path"), input.optionalNumber("count")];
+    if (count === undefined) throw new BadInputError("'count' is missing.");
+    const options = present({
+      bytes: input.optionalNumber("bytes"),
+      perFolder: input.optionalNumber("perFolder"),
+      series: input.optionalText("series"),
+      at: input.optionalText("at"),
+    });
+    fillFolder(tenant, path, finish(input, { count, ...options }));
+    return { path, count };
+  },
+  "revoke-tokens": (target, input) => {
+    input.refuseRest();
+    target.revokeTokens();
+    return {};
+  },
+};
+
+export const operationNames: readonly string[] = Object.keys(OPERATIONS);
+
+/** Throws BadInputError or NotFoundError with a sentence for the caller. */
+export function runOperation(target: OperationTarget, call: OperationCall): unknown {
+  const { operation: name, ...fields } = call;
+  const operation = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined;
+  if (!operation) throw new BadInputError(`Operation '${name}' is unknown; there are ${operationNames.join(", ")}.`);
+  return operation(target, new ControlInput(fields));
+}
+
+function finish<T>(input: ControlInput, read: T): T {
+  input.refuseRest();
+  return read;
+}
+
+function at(input: ControlInput): { at?: string } {
+  return present({ at: input.optionalText("at") });
+}
+
+function writeOptions(input: ControlInput) {
+  return present({
+    at: input.optionalText("at"),
+    columns: readColumns(input),
+    listedSize: input.optionalNumber("listedSize"),
+  });
+}
+
+function readContent(input: ControlInput): string | Uint8Array {
+  const [text, base64] = [input.optionalText("text"), input.optionalText("base64")];
+  if ((text === undefined) === (base64 === undefined)) {
+    throw new BadInputError("Give the content as either 'text' or 'base64'.");
+  }
+  if (text !== undefined) return text;
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64 ?? "")) throw new BadInputError("'base64' is not base64.");
+  return Buffer.from(base64 ?? "", "base64");
+}
+
+function readColumns(input: ControlInput): Columns | undefined {
+  const columns = input.optionalObject("columns");
+  for (const [name, value] of Object.entries(columns ?? {})) {
+    if (value !== null && !["string", "number", "boolean"].includes(typeof value)) {
+      throw new BadInputError(`Column '${name}' must hold a text, a number, true, false or null.`);
+    }
+  }
+  return columns as Columns | undefined;
+}

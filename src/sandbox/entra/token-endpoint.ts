@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+import type { ClientCertificate } from "../certificates.ts";
+import { type Asked, jsonReply, type Reply } from "../http-reply.ts";
+import type { SandboxSettings } from "../sandbox-settings.ts";
+import type { AccessTokens } from "./access-tokens.ts";
+import { verifyClientAssertion } from "./client-assertion.ts";
+import { EntraError, entraErrorReply } from "./entra-error.ts";
+
+/** The one app registration of the sandbox, and the tenant it lives in. */
+export interface AppRegistration {
+  readonly tenantId: string;
+  readonly clientId: string;
+  readonly certificate: ClientCertificate;
+}
+
+export interface SignIn {
+  readonly registration: AppRegistration;
+  readonly tokens: AccessTokens;
+  readonly settings: SandboxSettings;
+  /** Every spelling of the sandbox's own address: 127.0.0.1, localhost, [::1]. */
+  readonly origins: readonly string[];
+}
+
+const GRAPH = "https://graph.microsoft.com";
+const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+const ROUTE =
+  /^\/([^/]+)(?:\/v2\.0)?\/(oauth2\/v2\.0\/token|\.well-known\/openid-configuration|discovery\/v2\.0\/keys)$/i;
+
+/** undefined when the path is none of the sign-in's. */
+export function answerSignIn(asked: Asked, signIn: SignIn): Reply | undefined {
+  const [, tenantId, route] = ROUTE.exec(asked.rawPath) ?? [];
+  if (tenantId === undefined || route === undefined) return undefined;
+  const form = new URLSearchParams(Buffer.from(asked.body).toString());
+  try {
+    if (tenantId.toLowerCase() !== signIn.registration.tenantId) throw new EntraError(90002, tenantId);
+    if (route.toLowerCase().endsWith("keys")) return jsonReply(200, { keys: [signIn.tokens.publicJwk] });
+    if (!route.toLowerCase().endsWith("token")) return discovery(asked.origin, tenantId);
+    if (asked.method !== "POST") throw new EntraError(70003, "");
+    return issueToken(form, signIn);
+  } catch (error) {
+    if (error instanceof EntraError) return entraErrorReply(error, form.get("client-request-id") ?? randomUUID());
+    throw error;
+  }
+}
+
+function issueToken(form: URLSearchParams, signIn: SignIn): Reply {
+  const { registration, settings, tokens } = signIn;
+  if (form.get("grant_type") !== "client_credentials") throw new EntraError(70003, form.get("grant_type") ?? "");
+  const clientId = form.get("client_id") ?? "";
+  if (clientId.toLowerCase() !== registration.clientId) throw new EntraError(700016, clientId);
+  const audience = resolveResource(form.get("scope") ?? "", signIn.origins);
+  const assertion = form.get("client_assertion");
+  if (assertion === null || form.get("client_assertion_type") !== ASSERTION_TYPE) {
+    if (form.has("client_secret")) throw new EntraError(7000215, registration.clientId);
+    throw new EntraError(7000218);
+  }
+  verifyClientAssertion(assertion, {
+    certificate: registration.certificate,
+    clientId: registration.clientId,
+    audiences: acceptedAudiences(registration.tenantId, signIn.origins),
+  });
+  const lifetimeSeconds = settings.tokenLifetimeSeconds;
+  return jsonReply(
+    200,
+    {
+      token_type: "Bearer",
+      expires_in: lifetimeSeconds,
+      ext_expires_in: lifetimeSeconds,
+      access_token: tokens.issue({
+        audience,
+        clientId: registration.clientId,
+        tenantId: registration.tenantId,
+        roles: settings.roles,
+        lifetimeSeconds,
+        appIdAcr: "2",
+      }),
+    },
+    { "Cache-Control": "no-store", Pragma: "no-cache" },
+  );
+}
+
+function resolveResource(scope: string, origins: readonly string[]): string {
+  if (!scope.endsWith("/.default")) throw new EntraError(1002012, scope);
+  const resource = scope.slice(0, -"/.default".length);
+  const known = [...origins, GRAPH].includes(resource.toLowerCase().replace(/\/$/, ""));
+  if (!known) throw new EntraError(500011, resource);
+  return resource.toLowerCase();
+}
+
+/** An assertion may name the token endpoint or the issuer. */
+function acceptedAudiences(tenantId: string, origins: readonly string[]): string[] {
+  return [...origins, "https://login.microsoftonline.com"].flatMap((origin) => [
+    `${origin}/${tenantId}/oauth2/v2.0/token`,
+    `${origin}/${tenantId}/v2.0`,
+    `${origin}/${tenantId}/`,
+  ]);
+}
+
+function discovery(origin: string, tenantId: string): Reply {
+  const base = `${origin}/${tenantId}`;
+  return jsonReply(200, {
+    token_endpoint: `${base}/oauth2/v2.0/token`,
+    token_endpoint_auth_methods_supported: ["private_key_jwt"],
+    authorization_endpoint: `${base}/oauth2/v2.0/authorize`,
+    end_session_endpoint: `${base}/oauth2/v2.0/logout`,
+    jwks_uri: `${base}/discovery/v2.0/keys`,
+    issuer: `${base}/v2.0`,
+    response_types_supported: ["token"],
+    subject_types_supported: ["pairwise"],
+    id_token_signing_alg_values_supported: ["RS256"],
+  });
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from "node:crypto";
+import type { SignIn } from "../entra/token-endpoint.ts";
+import { type Asked, headerOf, type Reply, textReply } from "../http-reply.ts";
+import { atomEntry, atomError, atomFeed, atomScalar } from "../odata/atom.ts";
+import {
+  chooseDialect,
+  contentTypeOf,
+  type Dialect,
+  renderCollection,
+  renderError,
+  renderScalar,
+  renderSingle,
+} from "../odata/dialect.ts";
+import { accessDenied, ODataError } from "../odata/odata-error.ts";
+import { parseSegments } from "../odata/path-segments.ts";
+import { compileProjection } from "../odata/projection.ts";
+import { listOption, parseQueryOptions, type QueryOptions } from "../odata/query-options.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { refuseUnauthorized } from "./authorize-request.ts";
+import { downloadReply } from "./download.ts";
+import { nextLinkOf, pageOf } from "./page-items.ts";
+import { resolveResource } from "./resolve-resource.ts";
+import type { RequestScope, Resource } from "./resource.ts";
+
+const API = /^(.*?)\/_api(?:\/(.*))?$/i;
+
+/** undefined when the path has no `_api` in it. */
+export function answerApi(asked: Asked, tenant: Tenant, signIn: SignIn): Reply | undefined {
+  const match = API.exec(asked.rawPath);
+  if (!match) return undefined;
+  const reply = withoutStandardHeaders(asked, tenant, signIn, { webPath: match[1] ?? "", apiPath: match[2] ?? "" });
+  return { ...reply, headers: { ...standardHeaders(), ...reply.headers } };
+}
+
+function withoutStandardHeaders(
+  asked: Asked,
+  tenant: Tenant,
+  signIn: SignIn,
+  paths: { webPath: string; apiPath: string },
+): Reply {
+  const dialect = chooseDialect(headerOf(asked, "accept"));
+  try {
+    const site = tenant.site(decodeURIComponent(paths.webPath));
+    if (!site) return textReply(404, "404 FILE NOT FOUND");
+    const refused = refuseUnauthorized(asked, signIn);
+    if (refused) return refused;
+    // The app may read; whatever changes something goes through the control API.
+    if (asked.method !== "GET" && asked.method !== "HEAD") throw accessDenied();
+    const query = parseQueryOptions(asked.rawQuery);
+    const scope = { origin: asked.origin, webUrl: asked.origin + site.path, tenant, site };
+    const resource = resolveResource(parseSegments(decodeURIComponent(paths.apiPath), query.aliases), scope);
+    if (resource.kind === "content") {
+      return downloadReply(resource.file, asked, {
+        rangeRequests: signIn.settings.rangeRequests,
+        disposition: "attachment",
+        contentType: "application/octet-stream",
+      });
+    }
+    const body = render(resource, query, scope, { dialect, rawPath: asked.rawPath });
+    return { status: 200, headers: { "Content-Type": contentTypeOf(dialect) }, body };
+  } catch (error) {
+    if (error instanceof URIError) return badRequest();
+    if (error instanceof ODataError) return errorReply(error, dialect);
+    throw error;
+  }
+}
+
+function render(
+  resource: Exclude<Resource, { kind: "content" }>,
+  query: QueryOptions,
+  scope: RequestScope,
+  { dialect, rawPath }: { dialect: Dialect; rawPath: string },
+): string {
+  if (resource.kind === "scalar") {
+    const { name, value } = resource;
+    return dialect === "atom" ? atomScalar(name, value) : JSON.stringify(renderScalar(name, value, dialect));
+  }
+  const projection = compileProjection(resource.type, listOption(query, "$select"), listOption(query, "$expand"));
+  if (resource.kind === "entity") {
+    if (dialect === "atom") return atomEntry(resource.value, projection, scope);
+    return JSON.stringify(renderSingle(resource.value, projection, scope, dialect));
+  }
+  const { rows, continueAfter } = pageOf(resource, query);
+  const nextLink =
+    continueAfter === undefined ? undefined : nextLinkOf({ origin: scope.origin, rawPath }, query, continueAfter);
+  if (dialect === "atom") return atomFeed(rows, projection, scope, nextLink);
+  return JSON.stringify(renderCollection(rows, projection, scope, { dialect, nextLink }));
+}
+
+function errorReply(error: ODataError, dialect: Dialect): Reply {
+  if (dialect === "atom") {
+    return {
+      status: error.status,
+      headers: { "Content-Type": "application/xml;charset=utf-8" },
+      body: atomError(error),
+    };
+  }
+  return {
+    status: error.status,
+    headers: { "Content-Type": `application/json;odata=${dialect};charset=utf-8` },
+    body: JSON.stringify(renderError(error, dialect)),
+  };
+}
+
+/** A target the web server in front refuses before SharePoint sees it. */
+export function badRequest(): Reply {
+  return {
+    status: 400,
+    headers: { "Content-Type": "text/html; charset=us-ascii" },
+    body: "<html><head><title>Bad Request</title></head><body><h2>Bad Request - Invalid URL</h2><hr><p>HTTP Error 400. The request URL is invalid.</p></body></html>",
+  };
+}
+
+function standardHeaders(): Record<string, string> {
+  const requestId = randomUUID();
+  return {
+    SPRequestGuid: requestId,
+    "request-id": requestId,
+    "X-SharePointHealthScore": "1",
+    SPClientServiceRequestDuration: "9",
+    "X-SP-SERVERSTATE": "ReadOnly=0",
+    MicrosoftSharePointTeamServices: "16.0.0.27000",
+    "Cache-Control": "private, max-age=0",
+  };
+}

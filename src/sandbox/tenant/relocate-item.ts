@@ -1,0 +1,129 @@
+import { BadInputError } from "../../contracts/errors.ts";
+import { putColumns } from "./file-operations.ts";
+import { checkItemName } from "./item-name.ts";
+import { enter, newItemState, openPlace, type Place, refuseIfTaken, requireItem } from "./place-item.ts";
+import type { Tenant } from "./tenant.ts";
+import {
+  attach,
+  detach,
+  FIRST_VERSION,
+  type FolderItem,
+  folderPathOf,
+  type TenantItem,
+  withDescendants,
+} from "./tenant-item.ts";
+
+/**
+ * Rename in place. "move-to" is how SharePoint's own API does it and leaves the modified time alone; "graph" is a
+ * PATCH of the name and makes it later.
+ */
+export function renameItem(
+  tenant: Tenant,
+  path: string,
+  name: string,
+  options: { at?: string; via?: "move-to" | "graph" } = {},
+): TenantItem {
+  const item = requireItem(tenant, path);
+  checkItemName(name);
+  moveItem(tenant, path, `${folderPathOf(item)}/${name}`, options);
+  if (options.via === "graph") {
+    const atMs = tenant.clock.resolveMs(options.at);
+    item.modifiedAtMs = options.at === undefined ? Math.max(atMs, item.modifiedAtMs + 1000) : atMs;
+  }
+  return item;
+}
+
+/** `to` is the whole new path, name included. Identity survives within the site and ends at its border. */
+export function moveItem(tenant: Tenant, path: string, to: string, options: { at?: string } = {}): TenantItem {
+  const item = requireItem(tenant, path);
+  const atMs = tenant.clock.resolveMs(options.at);
+  refuseInsideItself(tenant, item, to, "Move");
+  const place = openPlace(tenant, to, atMs);
+  refuseIfTaken(place, item);
+  const [from, target] = [item.library, place.folder.library];
+  if (from.site !== target.site) return moveToOtherSite(tenant, item, place, atMs);
+  // Before anything moves: a column of another type refuses the whole move.
+  for (const each of withDescendants(item)) {
+    for (const [name, value] of each.columns) target.ensureColumn(name, value);
+  }
+  detach(item);
+  item.name = place.name;
+  attach(item, place.folder);
+  item.etag += 2;
+  if (from !== target) changeLibrary(item, place.folder, tenant.clock.nowMs());
+  target.noteChange(tenant.clock.nowMs());
+  return item;
+}
+
+/** Same unique ids, new list item ids: a list item belongs to its list. */
+function changeLibrary(item: TenantItem, folder: FolderItem, nowMs: number): void {
+  const from = item.library;
+  const target = folder.library;
+  const moving = [...withDescendants(item)];
+  from.remove(new Set(moving));
+  from.noteDeletion(nowMs);
+  for (const each of moving) {
+    each.library = target;
+    each.listItemId = target.takeItemId();
+  }
+  target.insert(moving);
+}
+
+function moveToOtherSite(tenant: Tenant, item: TenantItem, place: Place, atMs: number): TenantItem {
+  const arrived = copyTree(tenant, item, place, atMs, () => atMs);
+  const leaving = new Set(withDescendants(item));
+  detach(item);
+  item.library.remove(leaving);
+  item.library.noteDeletion(tenant.clock.nowMs());
+  for (const each of leaving) tenant.itemsByUniqueId.delete(each.uniqueId);
+  return arrived;
+}
+
+/** Within the site a copy bears the very second of its source; in another site it is a second later. */
+export function copyItem(tenant: Tenant, path: string, to: string, options: { at?: string } = {}): TenantItem {
+  const item = requireItem(tenant, path);
+  const atMs = tenant.clock.resolveMs(options.at);
+  refuseInsideItself(tenant, item, to, "Copy");
+  const place = openPlace(tenant, to, atMs);
+  refuseIfTaken(place);
+  const laterByMs = item.library.site === place.folder.library.site ? 0 : 1000;
+  const modifiedAtMs = (source: TenantItem): number =>
+    options.at === undefined ? source.modifiedAtMs + laterByMs : atMs;
+  return copyTree(tenant, item, place, atMs, modifiedAtMs);
+}
+
+function copyTree(
+  tenant: Tenant,
+  source: TenantItem,
+  place: Place,
+  atMs: number,
+  modifiedAtMs: (source: TenantItem) => number,
+): TenantItem {
+  const state = {
+    ...newItemState(tenant, place, atMs),
+    modifiedAtMs: modifiedAtMs(source),
+    etag: 2,
+    uiVersion: FIRST_VERSION,
+  };
+  const copy: TenantItem =
+    source.kind === "folder"
+      ? { ...state, kind: "folder", children: new Map() }
+      : { ...state, kind: "file", content: source.content, listedSize: source.listedSize, contentVersion: 1 };
+  putColumns(copy, Object.fromEntries(source.columns));
+  enter(tenant, copy, place.folder);
+  if (source.kind === "folder" && copy.kind === "folder") {
+    for (const child of source.children.values()) {
+      copyTree(tenant, child, { folder: copy, name: child.name }, atMs, modifiedAtMs);
+    }
+  }
+  return copy;
+}
+
+function refuseInsideItself(tenant: Tenant, item: TenantItem, to: string, verb: string): void {
+  const names = to.split("/");
+  for (let length = names.length - 1; length > 0; length--) {
+    if (tenant.itemAt(names.slice(0, length).join("/")) === item) {
+      throw new BadInputError(`${verb} '${item.name}': a folder cannot go into itself.`);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import { nameKey } from "./item-name.ts";
+import type { Library } from "./library.ts";
+
+export type ColumnValue = string | number | boolean | null;
+
+interface ItemState {
+  /** Lower-case GUID without braces; the identity that survives everything but leaving the site. */
+  uniqueId: string;
+  /** The GUID column: another value, there to punish whoever mistakes it for the identity. */
+  readonly guid: string;
+  /** Counts per library and is never used again; 0 for what has no list item (root folder, Forms). */
+  listItemId: number;
+  name: string;
+  /** null for the root folder of a library. */
+  parent: FolderItem | null;
+  library: Library;
+  createdAtMs: number;
+  modifiedAtMs: number;
+  /** The n of `"{GUID},n"`. */
+  etag: number;
+  /** 512 per major version plus the minor version. */
+  uiVersion: number;
+  readonly columns: Map<string, ColumnValue>;
+  readonly authorId: number;
+  editorId: number;
+}
+
+export interface FileItem extends ItemState {
+  readonly kind: "file";
+  content: Uint8Array;
+  /** What listings say; differs from the content's length where SharePoint rewrote the file. */
+  listedSize: number;
+  /** The last part of ContentTag: changes with the content only. */
+  contentVersion: number;
+}
+
+export interface FolderItem extends ItemState {
+  readonly kind: "folder";
+  readonly children: Map<string, TenantItem>;
+}
+
+export type TenantItem = FileItem | FolderItem;
+
+export const FIRST_VERSION = 512;
+
+/** Decoded, from the host's root: `/sites/demo/Shared Documents/Policies/Travel.docx`. */
+export function pathOf(item: TenantItem): string {
+  return item.parent ? `${pathOf(item.parent)}/${item.name}` : `${item.library.site.path}/${item.name}`;
+}
+
+export function folderPathOf(item: TenantItem): string {
+  return item.parent ? pathOf(item.parent) : item.library.site.path;
+}
+
+/** The item itself first, then everything below it, parents before children. */
+export function* withDescendants(item: TenantItem): Generator<TenantItem> {
+  yield item;
+  if (item.kind === "folder") for (const child of item.children.values()) yield* withDescendants(child);
+}
+
+export function attach(item: TenantItem, folder: FolderItem): void {
+  item.parent = folder;
+  folder.children.set(nameKey(item.name), item);
+}
+
+/** The item keeps its parent as a memory of where it was. */
+export function detach(item: TenantItem): void {
+  item.parent?.children.delete(nameKey(item.name));
+}
+
+export function etagOf(item: TenantItem): string {
+  return `"{${item.uniqueId.toUpperCase()}},${item.etag}"`;
+}
+
+export function contentTagOf(file: FileItem): string {
+  return `{${file.uniqueId.toUpperCase()}},${file.etag},${file.contentVersion}`;
+}
+
+export function versionLabelOf(item: TenantItem): string {
+  return `${Math.floor(item.uiVersion / FIRST_VERSION)}.${item.uiVersion % FIRST_VERSION}`;
+}

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import mammoth from "mammoth";
+import { extractText, getDocumentProxy } from "unpdf";
+import { companyDocuments } from "../../src/sandbox/seed/company-documents.ts";
+import { demoQuestions } from "../../src/sandbox/seed/demo-questions.ts";
+import { seedTenant } from "../../src/sandbox/seed/seed-tenant.ts";
+import { describeLibrary } from "../../src/sandbox/tenant/describe-library.ts";
+import { Tenant } from "../../src/sandbox/tenant/tenant.ts";
+
+const tenant = new Tenant();
+seedTenant(tenant, "company");
+
+function contentOf(path: string): Buffer {
+  const item = tenant.itemAt(path);
+  assert.ok(item?.kind === "file", `no file at ${path}`);
+  return Buffer.from(item.content);
+}
+
+async function textOf(path: string): Promise<string> {
+  const content = contentOf(path);
+  if (path.endsWith(".docx")) {
+    const { value, messages } = await mammoth.extractRawText({ buffer: content });
+    assert.deepEqual(messages, []);
+    return value;
+  }
+  if (path.endsWith(".pdf")) {
+    const { text } = await extractText(await getDocumentProxy(new Uint8Array(content)), { mergePages: true });
+    return text;
+  }
+  return content.toString();
+}
+
+describe("every document can be read", () => {
+  for (const { path, text } of companyDocuments.filter((each) => !["logo", "drawings"].includes(each.text))) {
+    test(path, async () => {
+      const words = (await textOf(path)).split(/\s+/).length;
+      assert.ok(words >= 200 && words <= 900, `${words} words in ${text}`);
+    });
+  }
+});
+
+test("headings, lists and tables survive in Word", async () => {
+  const { value } = await mammoth.convertToHtml({
+    buffer: contentOf("/sites/demo/Shared Documents/Policies/Information Security.docx"),
+  });
+  assert.match(value, /^<h1>Information Security Policy<\/h1>/);
+  assert.match(value, /<h2>Incidents<\/h2>/);
+  assert.match(value, /<table>.*<td><p>Strictly confidential<\/p><\/td>/);
+  const travel = await mammoth.convertToHtml({
+    buffer: contentOf("/sites/demo/Shared Documents/Policies/Travel.docx"),
+  });
+  assert.match(travel.value, /<ul><li>Trips up to 1,500 euros in total: the line manager\.<\/li>/);
+});
+
+test("a long PDF has several pages, umlauts and quotes included", async () => {
+  const pdf = await getDocumentProxy(
+    new Uint8Array(contentOf("/sites/demo/Shared Documents/Engineering/Dray Assembly Manual.pdf")),
+  );
+  assert.ok(pdf.numPages >= 2);
+  assert.match(await textOf("/sites/demo/Contracts/Lease Bremen Plant.pdf"), /assembly lines' foundations/);
+});
+
+test("there are formats an index refuses, and names that hurt", () => {
+  const paths = companyDocuments.map(({ path }) => path);
+  assert.deepEqual(
+    [...contentOf("/sites/demo/Shared Documents/Sales/Tidewheel Logo.png").subarray(0, 4)],
+    [0x89, 0x50, 0x4e, 0x47],
+  );
+  assert.equal(
+    contentOf("/sites/demo/Shared Documents/Engineering/Dray CAD 2026-03.zip").subarray(0, 2).toString(),
+    "PK",
+  );
+  for (const part of ["It's #1 & 100% + 😀.docx", "Überstundenregelung.docx", "カーゴバイク市場調査.docx"]) {
+    assert.ok(
+      paths.some((path) => path.endsWith(part)),
+      part,
+    );
+  }
+});
+
+const answers = [
+  /In Copenhagen, London, Paris and Zurich the limit is 190 euros/,
+  /Rear axle nut .* 40 Nm/,
+  /5 hours and 40 minutes/,
+];
+for (const [at, { question, expectedPath }] of demoQuestions.entries()) {
+  test(`the answer is where it should be: ${question}`, async () => {
+    assert.match(await textOf(expectedPath), answers[at] ?? /^$/);
+  });
+}
+
+test("times are the documents' own, and a second seeding gives the same tenant", () => {
+  const again = new Tenant();
+  seedTenant(again, "company");
+  for (const path of ["/sites/demo/Shared Documents", "/sites/demo/Contracts", "/sites/hr/Shared Documents"]) {
+    assert.deepEqual(describeLibrary(again, path), describeLibrary(tenant, path));
+  }
+  const travel = describeLibrary(tenant, "/sites/demo/Shared Documents").find(({ path }) =>
+    path.endsWith("Travel.docx"),
+  );
+  assert.equal(travel?.modifiedAt, "2025-12-15T10:12:31Z");
+});
