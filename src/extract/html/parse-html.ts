@@ -1,0 +1,145 @@
+import { decodeAttribute, decodeEntities } from "./entities.ts";
+import { type HtmlElement, HtmlTreeBuilder, VOID_TAGS } from "./html-tree.ts";
+
+/** Their content is not markup, up to their end tag. */
+const RAW_TAGS = new Set(["script", "style", "title", "textarea", "iframe", "xmp", "noembed", "noframes"]);
+/** Transparent: a page is read alike with or without them, closed or not. */
+const FRAME_TAGS = new Set(["html", "head", "body"]);
+const FOREIGN_TAGS = new Set(["svg", "math"]);
+const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
+const NAME = /[^\s/>]*/y;
+/** Behind blanks and slashes: the end of the tag, or a name with its value in double, single or no quotes. */
+const ATTRIBUTE =
+  /[\s/]*(?:(>)|([^\s/>=]+|=[^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|'([^']*)(?:'|$)|([^\s>"'][^\s>]*))?)?)/y;
+const MAX_ATTRIBUTES = 64;
+const TAGS_PER_CHECK = 4096;
+
+export interface HtmlPage {
+  readonly root: HtmlElement;
+  /** Text of the first `<title>`, "" for none. */
+  readonly title: string;
+}
+
+/**
+ * A forgiving reader of its own, because what others build on cannot take hostile pages: the usual parser needs
+ * quadratic time for deep nesting, the usual converter overflows the stack. This one is linear, and its tree is bounded.
+ * `check` is called every few thousand tags and may throw.
+ */
+export function parseHtml(html: string, check: () => void): HtmlPage {
+  return new HtmlReader(html, check).read();
+}
+
+class HtmlReader {
+  readonly #html: string;
+  readonly #check: () => void;
+  readonly #tree = new HtmlTreeBuilder();
+  #at = 0;
+  #title = "";
+
+  constructor(html: string, check: () => void) {
+    this.#html = html;
+    this.#check = check;
+  }
+
+  read(): HtmlPage {
+    for (let tags = 0; this.#at < this.#html.length; tags += 1) {
+      if (tags % TAGS_PER_CHECK === 0) this.#check();
+      const start = this.#nextMarkup();
+      this.#tree.text(decodeEntities(this.#html.slice(this.#at, start)));
+      this.#at = start;
+      if (start < this.#html.length) this.#readMarkup();
+    }
+    return { root: this.#tree.root, title: this.#title };
+  }
+
+  /** The next `<` that opens a tag or comment; `a < b` is text. */
+  #nextMarkup(): number {
+    for (let from = this.#at; ; ) {
+      const at = this.#html.indexOf("<", from);
+      if (at === -1) return this.#html.length;
+      if (opensMarkup(this.#html.charCodeAt(at + 1))) return at;
+      from = at + 1;
+    }
+  }
+
+  #readMarkup(): void {
+    const next = this.#html[this.#at + 1] ?? "";
+    if (this.#html.startsWith("<!--", this.#at)) this.#skipPast("-->", this.#at + 4);
+    else if (next === "!" || next === "?") this.#skipPast(">", this.#at + 2);
+    else if (next === "/") this.#readEndTag();
+    else this.#readStartTag();
+  }
+
+  #skipPast(mark: string, from: number): void {
+    const at = this.#html.indexOf(mark, from);
+    this.#at = at === -1 ? this.#html.length : at + mark.length;
+  }
+
+  #readEndTag(): void {
+    const end = this.#nameEnd(this.#at + 2);
+    const tag = this.#html.slice(this.#at + 2, end).toLowerCase();
+    this.#skipPast(">", end);
+    if (tag === "br") this.#tree.start("br", NO_ATTRIBUTES);
+    else if (tag && !FRAME_TAGS.has(tag) && !VOID_TAGS.has(tag)) this.#tree.end(tag);
+  }
+
+  #readStartTag(): void {
+    const nameEnd = this.#nameEnd(this.#at + 1);
+    const tag = this.#html.slice(this.#at + 1, nameEnd).toLowerCase();
+    this.#at = nameEnd;
+    const attributes = this.#readAttributes();
+    const selfClosed = this.#html[this.#at - 2] === "/";
+    if (FRAME_TAGS.has(tag)) return;
+    if (RAW_TAGS.has(tag)) {
+      this.#readRaw(tag);
+      return;
+    }
+    this.#tree.start(tag, attributes);
+    if (selfClosed && (tag.includes(":") || FOREIGN_TAGS.has(tag) || this.#tree.inside(FOREIGN_TAGS)))
+      this.#tree.end(tag);
+  }
+
+  #readRaw(tag: string): void {
+    const closing = new RegExp(`</${tag}(?=[\\s/>])`, "gi");
+    closing.lastIndex = this.#at;
+    const end = closing.exec(this.#html)?.index ?? this.#html.length;
+    const text = this.#html.slice(this.#at, end);
+    this.#at = end;
+    if (tag === "xmp") this.#tree.text(text);
+    if (tag === "title" && !this.#title && !this.#tree.inside(FOREIGN_TAGS)) {
+      this.#title = decodeEntities(text.slice(0, 2000)).replaceAll(/\s+/g, " ").trim();
+    }
+  }
+
+  /** Reads on to behind the `>` of the tag. The first of equal names counts, names are lower-cased. */
+  #readAttributes(): ReadonlyMap<string, string> {
+    if (this.#html[this.#at] === ">") {
+      this.#at += 1;
+      return NO_ATTRIBUTES;
+    }
+    const attributes = new Map<string, string>();
+    ATTRIBUTE.lastIndex = this.#at;
+    for (let match = ATTRIBUTE.exec(this.#html); match; match = ATTRIBUTE.exec(this.#html)) {
+      this.#at = ATTRIBUTE.lastIndex;
+      if (match[1]) return attributes;
+      const name = (match[2] ?? "").toLowerCase();
+      const value = match[3] ?? match[4] ?? match[5] ?? "";
+      if (attributes.size < MAX_ATTRIBUTES && !attributes.has(name)) attributes.set(name, decodeAttribute(value));
+    }
+    this.#at = this.#html.length;
+    return attributes;
+  }
+
+  #nameEnd(from: number): number {
+    NAME.lastIndex = from;
+    NAME.exec(this.#html);
+    return NAME.lastIndex;
+  }
+}
+
+/** A letter, `!`, `/` or `?`; NaN at the end of the text is none of them. */
+function opensMarkup(code: number): boolean {
+  return (
+    (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x21 || code === 0x2f || code === 0x3f
+  );
+}

@@ -1,0 +1,58 @@
+import type { ExtractedDocument } from "../contracts/document.ts";
+import { decodeText } from "./decode-text.ts";
+
+const MAX_FRONT_MATTER_LENGTH = 64 * 1024;
+
+/** Markdown as it is, without its front matter. A title there wins over the first heading. */
+export function extractMarkdown(bytes: Uint8Array): ExtractedDocument {
+  const text = decodeText(bytes);
+  const { matter, body } = splitFrontMatter(text);
+  return { title: titleIn(matter) || firstHeading(body), markdown: body.trimEnd() };
+}
+
+/** Only a block that opens the file, is closed, and begins with `key:` is front matter; else `---` is a rule. */
+function splitFrontMatter(text: string): { matter: string; body: string } {
+  const none = { matter: "", body: text };
+  const opening = /^---[ \t]*\n/.exec(text.slice(0, 200));
+  if (!opening) return none;
+  const head = text.slice(opening[0].length, MAX_FRONT_MATTER_LENGTH);
+  if (!/^(?:\s*#[^\n]*\n)*\s*[\w"'-]+[ \t]*:/.test(head.slice(0, 2000))) return none;
+  const closing = /^(?:---|\.\.\.)[ \t]*$/m.exec(head);
+  if (!closing) return none;
+  const bodyStart = opening[0].length + closing.index + closing[0].length;
+  return { matter: head.slice(0, closing.index), body: text.slice(bodyStart).replace(/^\n+/, "") };
+}
+
+function titleIn(matter: string): string {
+  const value = /^title[ \t]*:[ \t]*(.{1,500})$/m.exec(matter)?.[1]?.trim() ?? "";
+  const quoted = /^(["'])(.*)\1$/.exec(value);
+  return quoted?.[2] ?? (/^[>|]/.test(value) ? "" : value);
+}
+
+/** Text of the first ATX or Setext heading outside code, "" when there is none. Stops at the first it finds. */
+export function firstHeading(markdown: string): string {
+  let fence = "";
+  let previous = "";
+  for (let start = 0; start < markdown.length; ) {
+    const feed = markdown.indexOf("\n", start);
+    const end = feed === -1 ? markdown.length : feed;
+    const line = markdown.slice(start, Math.min(end, start + 500));
+    const marks = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? "";
+    if (fence) {
+      if (marks.startsWith(fence) && line.trim() === marks) fence = "";
+    } else if (marks) {
+      fence = marks;
+    } else {
+      const atx = /^ {0,3}#{1,6}[ \t]+(\S.*)$/.exec(line)?.[1];
+      if (atx) return atx.replace(/[ \t]+#+[ \t]*$/, "").trim();
+      if (/^ {0,3}(?:=+|-+)[ \t]*$/.test(line) && isUnderlined(previous)) return previous.trim();
+    }
+    previous = fence || end - start > 500 ? "" : line;
+    start = end + 1;
+  }
+  return "";
+}
+
+function isUnderlined(line: string): boolean {
+  return line.trim() !== "" && !/^\s*(?:[-*+>|#]|\d{1,9}[.)]\s|<!--|`{3}|~{3})/.test(line) && !/^\s{2}/.test(line);
+}

@@ -1,0 +1,106 @@
+import {
+  closesFence,
+  isBlank,
+  isTableRule,
+  lineEnd,
+  linePrefix,
+  openingFence,
+  pageMark,
+  startsListItem,
+} from "./markdown-lines.ts";
+
+/** The smallest things worth keeping whole: a paragraph, one list item, a table, a fenced code block. */
+export interface Block {
+  readonly kind: "text" | "table" | "code";
+  readonly text: string;
+  /** Between this block and the next: a blank line, or just the end of the line (items of one list). */
+  readonly gap: "\n" | "\n\n";
+  /** The page it begins on, as far as marks in this text tell; undefined before the first one. */
+  readonly page: number | undefined;
+}
+
+interface Span {
+  readonly kind: Block["kind"];
+  readonly end: number;
+}
+
+/** Cuts the content of a section into blocks, in order. Page marks are read, not returned. */
+export function* parseBlocks(content: string): Generator<Block> {
+  let page: number | undefined;
+  for (let start = 0; start < content.length; ) {
+    const end = lineEnd(content, start);
+    const marked = pageMark(linePrefix(content, start, end));
+    if (marked !== undefined) page = marked;
+    if (marked !== undefined || isBlank(content, start, end)) {
+      start = end + 1;
+      continue;
+    }
+    const span = readBlock(content, start, end);
+    const next = span.end + 1;
+    const loose = next >= content.length || isBlank(content, next, lineEnd(content, next));
+    yield { kind: span.kind, text: content.slice(start, span.end), gap: loose ? "\n\n" : "\n", page };
+    start = next;
+  }
+}
+
+function readBlock(content: string, start: number, end: number): Span {
+  return readFence(content, start, end) ?? readTable(content, start, end) ?? readText(content, end);
+}
+
+function readFence(content: string, start: number, end: number): Span | undefined {
+  if (!opensFence(content, start, end)) return undefined;
+  const fence = openingFence(content.slice(start, end), Number.POSITIVE_INFINITY);
+  if (!fence) return undefined;
+  for (let at = end + 1; at < content.length; ) {
+    const lineStop = lineEnd(content, at);
+    if (closesFence(content.slice(at, lineStop), fence)) return { kind: "code", end: lineStop };
+    at = lineStop + 1;
+  }
+  return { kind: "code", end: content.length };
+}
+
+function readTable(content: string, start: number, end: number): Span | undefined {
+  if (!opensTable(content, start, end)) return undefined;
+  let last = end;
+  for (let at = end + 1; at < content.length; ) {
+    const lineStop = lineEnd(content, at);
+    if (!content.slice(at, lineStop).includes("|")) break;
+    last = lineStop;
+    at = lineStop + 1;
+  }
+  return { kind: "table", end: last };
+}
+
+function readText(content: string, firstEnd: number): Span {
+  let last = firstEnd;
+  for (let at = firstEnd + 1; at < content.length; ) {
+    const lineStop = lineEnd(content, at);
+    if (isBlank(content, at, lineStop) || opensBlock(content, at, lineStop)) break;
+    last = lineStop;
+    at = lineStop + 1;
+  }
+  return { kind: "text", end: last };
+}
+
+function opensBlock(content: string, start: number, end: number): boolean {
+  const prefix = linePrefix(content, start, end);
+  return (
+    startsListItem(prefix) ||
+    pageMark(prefix) !== undefined ||
+    opensFence(content, start, end) ||
+    opensTable(content, start, end)
+  );
+}
+
+function opensFence(content: string, start: number, end: number): boolean {
+  if (!/^[ \t]*(?:```|~~~)/.test(linePrefix(content, start, end))) return false;
+  return openingFence(content.slice(start, end), Number.POSITIVE_INFINITY) !== undefined;
+}
+
+function opensTable(content: string, start: number, end: number): boolean {
+  const next = end + 1;
+  if (next >= content.length) return false;
+  const first = linePrefix(content, next, lineEnd(content, next)).trimStart()[0];
+  if (first !== "|" && first !== ":" && first !== "-") return false;
+  return isTableRule(content.slice(next, lineEnd(content, next))) && content.slice(start, end).includes("|");
+}
