@@ -1,0 +1,34 @@
+import type { Backend } from "../../contracts/backend.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import { connect, type OpenAiOptions } from "./connection.ts";
+import { findStore } from "./store-files.ts";
+import { VectorStoreIndex } from "./vector-store-index.ts";
+import { readStore } from "./wire-codec.ts";
+
+/** What file search takes in: text, code and documents; no tables, no images. */
+const ACCEPTED_TYPES: ReadonlySet<string> = new Set(
+  "c cpp cs css doc docx go html java js json md pdf php pptx py rb sh tex ts txt".split(" "),
+);
+
+/** Vector stores at OpenAI or Azure OpenAI. No request is made before the first verb. */
+export function createOpenAiBackend(options: OpenAiOptions): Backend {
+  const connection = connect(options);
+  return {
+    acceptedTypes: ACCEPTED_TYPES,
+
+    /** A lost answer is asked for again and may leave an empty store of the same name; only the id counts. */
+    async createVectorStore(name) {
+      const body = await connection.calls.run(`create vector store '${name}'`, () =>
+        connection.client.vectorStores.create({ name }),
+      );
+      return readStore(body).id as VectorStoreId;
+    },
+
+    async openIndex(storeId, domainId) {
+      const store = await findStore(connection, storeId);
+      return store && new VectorStoreIndex(store, domainId);
+    },
+
+    close: () => connection.close(),
+  };
+}

@@ -1,0 +1,128 @@
+import { APIConnectionError, APIError } from "openai";
+import { explain, RemoteError } from "../../contracts/errors.ts";
+import { readRetryAfterMs } from "./retry-after.ts";
+
+/** What the service answered instead of doing its part, in one sentence for people and with what callers decide by. */
+export class Refusal extends RemoteError {
+  /** undefined: no answer arrived at all. */
+  readonly status: number | undefined;
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs: number | undefined;
+  /** true: the next item would meet the same (key, quota, store), so trying it is pointless. */
+  readonly concernsAll: boolean;
+
+  constructor(message: string, traits: RefusalTraits) {
+    super(message, traits.cause === undefined ? undefined : { cause: traits.cause });
+    this.status = traits.status;
+    this.code = traits.code ?? "";
+    this.retryable = traits.retryable ?? false;
+    this.retryAfterMs = traits.retryAfterMs;
+    this.concernsAll = traits.concernsAll ?? false;
+  }
+}
+
+interface RefusalTraits {
+  readonly status: number | undefined;
+  readonly code?: string;
+  readonly retryable?: boolean;
+  readonly retryAfterMs?: number | undefined;
+  readonly concernsAll?: boolean;
+  readonly cause?: unknown;
+}
+
+export function hasStatus(error: unknown, ...statuses: number[]): boolean {
+  return error instanceof Refusal && error.status !== undefined && statuses.includes(error.status);
+}
+
+/** Codes and types of answers (mostly 429) that no waiting cures: somebody has to pay or raise a limit. */
+const USED_UP = new Set([
+  "insufficient_quota",
+  "billing_hard_limit_reached",
+  "billing_not_active",
+  "access_terminated",
+]);
+
+export interface RefusalContext {
+  /** `verb object`, the start of the sentence. */
+  readonly what: string;
+  readonly tries: number;
+  readonly nowMs: number;
+  readonly apiKey: string;
+}
+
+/** undefined when the error did not come from the service or the way to it (a file that cannot be read, a bug). */
+export function toRefusal(error: unknown, context: RefusalContext): Refusal | undefined {
+  if (error instanceof APIError && error.status !== undefined) return fromAnswer(error, context);
+  if (error instanceof APIConnectionError || isTornAnswer(error)) return fromSilence(error, context);
+  return undefined;
+}
+
+/** The answer broke off while its body was read: undici says TypeError, a cut JSON text is a SyntaxError. */
+function isTornAnswer(error: unknown): boolean {
+  return error instanceof SyntaxError || (error instanceof TypeError && error.cause !== undefined);
+}
+
+function fromSilence(error: unknown, context: RefusalContext): Refusal {
+  const reason = shorten(hideKey(explain(error), context.apiKey));
+  return new Refusal(`${context.what}: no answer from the service${afterTries(context)}: ${reason}`, {
+    status: undefined,
+    retryable: true,
+    cause: safeCause(error, context.apiKey),
+  });
+}
+
+function fromAnswer(error: APIError, context: RefusalContext): Refusal {
+  const code = typeof error.code === "string" ? error.code : "";
+  const usedUp = USED_UP.has(code) || USED_UP.has(error.type ?? "");
+  const status = error.status ?? 0;
+  const told = error.headers?.get("x-should-retry");
+  const retryable = !usedUp && (told === "true" || (told !== "false" && isPassing(status)));
+  return new Refusal(`${context.what}: ${sentence(error, usedUp, context)}`, {
+    status,
+    code,
+    retryable,
+    retryAfterMs: readRetryAfterMs(error.headers, context.nowMs),
+    concernsAll: usedUp || status === 401 || status === 403,
+    cause: safeCause(error, context.apiKey),
+  });
+}
+
+function isPassing(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500;
+}
+
+function sentence(error: APIError, usedUp: boolean, context: RefusalContext): string {
+  const said = shorten(hideKey(error.message, context.apiKey));
+  if (usedUp) return `the account's quota is used up; add credit or raise its limit, then run again (${said})`;
+  switch (error.status) {
+    // Not followed by what the service said: it tends to repeat the key.
+    case 401:
+      return "the key was refused (401); check the API key and the address it belongs to";
+    case 403:
+      return `the key lacks the right to do this (${said})`;
+    case 429:
+      return `too many requests${afterTries(context)} (${said})`;
+    default:
+      return `the service answered ${said}${afterTries(context)}`;
+  }
+}
+
+function afterTries(context: RefusalContext): string {
+  return context.tries > 1 ? ` after ${context.tries} tries` : "";
+}
+
+function shorten(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}
+
+function hideKey(text: string, apiKey: string): string {
+  return apiKey ? text.replaceAll(apiKey, "***") : text;
+}
+
+/** A cause that repeats the key would carry it into logs. */
+function safeCause(error: unknown, apiKey: string): unknown {
+  const refusedKey = error instanceof APIError && error.status === 401;
+  return refusedKey || (apiKey && explain(error).includes(apiKey)) ? undefined : error;
+}

@@ -1,0 +1,139 @@
+import type { VectorStoreSearchParams } from "openai/resources/vector-stores/vector-stores";
+import { RemoteError } from "../../contracts/errors.ts";
+import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
+import type { Attributes, Label, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+
+/** A file of a vector store as the service lists it. */
+export interface StoreFile {
+  readonly fileId: FileId;
+  /** in_progress, completed, cancelled, failed; what a later release adds counts as in progress. */
+  readonly status: string;
+  readonly attachedAt: string;
+  readonly attributes: Attributes;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** The marks by which we know our own files again; without them nothing is ever detached. */
+export interface Marks {
+  readonly domainId: DomainId;
+  readonly sourceId: SourceId;
+  readonly itemId: ItemId;
+  readonly sha256: string;
+}
+
+const MAX_KEYS = 16;
+const MAX_KEY_CHARS = 64;
+const MAX_VALUE_CHARS = 512;
+
+/** Ours come first: when a label has more than fits, it is the label's that are left out. */
+export function toWireAttributes(marks: Marks, label: Label): Record<string, string | number | boolean> {
+  if (marks.itemId.length > MAX_VALUE_CHARS) {
+    throw new RemoteError(
+      `attach '${label.name}': its item id is longer than the ${MAX_VALUE_CHARS} characters allowed`,
+    );
+  }
+  const own: [string, string][] = [
+    ["domain_id", marks.domainId],
+    ["source_id", marks.sourceId],
+    ["item_id", marks.itemId],
+    ["content_hash", marks.sha256],
+    ["file_type", label.fileType],
+  ];
+  const taken = new Set(own.map(([key]) => key));
+  const others = Object.entries(label.attributes).filter(([key]) => !taken.has(key) && key.length <= MAX_KEY_CHARS);
+  // last_modified must not be the one that falls off the end.
+  others.sort(([a], [b]) => Number(b === "last_modified") - Number(a === "last_modified"));
+  return Object.fromEntries([...own, ...others].slice(0, MAX_KEYS).map(([key, value]) => [key, fit(value)]));
+}
+
+function fit(value: string | number | boolean): string | number | boolean {
+  return typeof value === "string" ? value.slice(0, MAX_VALUE_CHARS) : value;
+}
+
+/** undefined for a file that is not of this source, or does not say which item it is. */
+export function readItemId(file: StoreFile, domainId: DomainId, sourceId: SourceId): ItemId | undefined {
+  const { domain_id, source_id, item_id } = file.attributes;
+  const ours = domain_id === domainId && source_id === sourceId;
+  return ours && typeof item_id === "string" && item_id !== "" ? (item_id as ItemId) : undefined;
+}
+
+export function readContentHash(file: StoreFile): string {
+  return String(file.attributes["content_hash"] ?? "");
+}
+
+export function readStoreFile(body: unknown): StoreFile {
+  const { id, status, created_at, attributes, last_error } = asRecord(body, "a file of a vector store");
+  if (typeof id !== "string" || id === "" || typeof status !== "string") throw unexpected("a file of a vector store");
+  return {
+    fileId: id as FileId,
+    status,
+    attachedAt: fromUnixSeconds(created_at),
+    attributes: isRecord(attributes) ? (attributes as Attributes) : {},
+    error: isRecord(last_error)
+      ? { code: String(last_error["code"] ?? ""), message: String(last_error["message"] ?? "") }
+      : null,
+  };
+}
+
+/** Strict on purpose: a gateway's HTML or a body without `data` must not pass for a store that holds nothing. */
+export function readFilePage(body: unknown): { files: StoreFile[]; hasMore: boolean } {
+  const { data, has_more } = asRecord(body, "a list of files");
+  if (!Array.isArray(data) || typeof has_more !== "boolean") throw unexpected("a list of files");
+  return { files: data.map(readStoreFile), hasMore: has_more };
+}
+
+export function readUpload(body: unknown): { fileId: FileId; uploadedAt: string } {
+  const { id, created_at } = asRecord(body, "an uploaded file");
+  if (typeof id !== "string" || id === "") throw unexpected("an uploaded file");
+  return { fileId: id as FileId, uploadedAt: fromUnixSeconds(created_at) };
+}
+
+export function readStore(body: unknown): { id: string; expired: boolean } {
+  const { id, status } = asRecord(body, "a vector store");
+  if (typeof id !== "string" || id === "") throw unexpected("a vector store");
+  return { id, expired: status === "expired" };
+}
+
+export function toWireSearch(query: SearchQuery): VectorStoreSearchParams {
+  return {
+    query: query.text,
+    max_num_results: query.limit,
+    ...(query.filter ? { filters: query.filter as NonNullable<VectorStoreSearchParams["filters"]> } : {}),
+    ...(query.scoreThreshold === undefined ? {} : { ranking_options: { score_threshold: query.scoreThreshold } }),
+  };
+}
+
+export function readHits(body: unknown): SearchHit[] {
+  const { data } = asRecord(body, "search results");
+  if (!Array.isArray(data)) throw unexpected("search results");
+  return data.map((entry: unknown) => {
+    const { file_id, filename, score, attributes, content } = asRecord(entry, "a search result");
+    if (typeof file_id !== "string" || !Array.isArray(content)) throw unexpected("a search result");
+    return {
+      fileId: file_id as FileId,
+      name: String(filename ?? ""),
+      score: Number(score ?? 0),
+      attributes: isRecord(attributes) ? (attributes as Attributes) : {},
+      sectionPath: "",
+      text: content.map((part: unknown) => (isRecord(part) ? String(part["text"] ?? "") : "")).join("\n\n"),
+    };
+  });
+}
+
+function fromUnixSeconds(value: unknown): string {
+  return typeof value === "number" ? toUtcMicros(new Date(value * 1000)) : "";
+}
+
+function asRecord(body: unknown, expected: string): Record<string, unknown> {
+  if (isRecord(body)) return body;
+  throw unexpected(expected);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function unexpected(expected: string): RemoteError {
+  return new RemoteError(`read the service's answer: it is not ${expected}; is the address right?`);
+}

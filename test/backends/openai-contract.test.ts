@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
+import { indexSuite } from "../contracts/index-suite.ts";
+import { DOMAIN } from "./openai-bench.ts";
+import { startWireService } from "./openai-wire-service.ts";
+
+indexSuite("OpenAI over the network", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lockstep-openai-"));
+  const service = await startWireService(folder);
+  const backend = createOpenAiBackend({ kind: "openai", apiKey: "test", baseUrl: `${service.url}/v1` });
+  const index = await backend.openIndex(await backend.createVectorStore("demo"), DOMAIN);
+  assert.ok(index);
+  return {
+    index,
+    async close() {
+      await backend.close();
+      await service.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+});

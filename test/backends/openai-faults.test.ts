@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { rm, writeFile } from "node:fs/promises";
+import { describe, test } from "node:test";
+import { CancelledError } from "../../src/contracts/errors.ts";
+import {
+  attachedIds,
+  countUploads,
+  DOMAIN,
+  found,
+  holdings,
+  never,
+  putAndCommit,
+  SOURCE,
+  sha256Of,
+  useVectorStore,
+} from "./openai-bench.ts";
+import { errorBody } from "./openai-fault-proxy.ts";
+
+const ANY_FILE = "/vector_stores/:store/files/:file";
+
+describe("a vector store that misbehaves", () => {
+  const at = useVectorStore();
+
+  test("a permanent failure removes the old version, a passing one keeps it; both leave no upload behind", async () => {
+    await putAndCommit(at, await at.makeFile("a", "Otters sleep alone."), await at.makeFile("b", "Beavers build."));
+    const uploadsBefore = await countUploads(at);
+    const failing = (code: string) => (body: Record<string, unknown>) => ({
+      ...body,
+      status: "failed",
+      last_error: { code, message: "It broke." },
+    });
+    const on = `POST /vector_stores/:store/files`;
+    const draft = await at.index.draft(SOURCE);
+    at.proxy.inject({ on, times: 1, act: { kind: "rewrite", rewrite: failing("unsupported_file") } });
+    await draft.put(await at.makeFile("a", "Otters, unreadable."), never);
+    at.proxy.inject({ on, times: 2, act: { kind: "rewrite", rewrite: failing("server_error") } });
+    await draft.put(await at.makeFile("b", "Beavers, unlucky."), never);
+    const { ready, failed } = await draft.commit(never);
+    assert.deepEqual(ready, []);
+    assert.deepEqual(
+      failed.toSorted((x, y) => x.itemId.localeCompare(y.itemId)),
+      [
+        { itemId: "a", reason: "embed 'a.md': unsupported_file: It broke.", permanent: true },
+        { itemId: "b", reason: "embed 'b.md': server_error: It broke.", permanent: false },
+      ],
+    );
+    assert.deepEqual(await found(at, "Otters"), []);
+    assert.deepEqual(await found(at, "Beavers"), ["Beavers build."]);
+    assert.equal(await countUploads(at), uploadsBefore);
+  });
+
+  test("a server_error that passes is tried once more and succeeds", async () => {
+    const rewrite = (body: Record<string, unknown>) => ({
+      ...body,
+      status: "failed",
+      last_error: { code: "server_error", message: "An internal error occurred." },
+    });
+    at.proxy.inject({ on: "POST /vector_stores/:store/files", times: 1, act: { kind: "rewrite", rewrite } });
+    const { ready, failed } = await putAndCommit(at, await at.makeFile("a", "Otters sleep."));
+    assert.deepEqual(failed, []);
+    assert.deepEqual(await attachedIds(at), [ready[0]?.fileId]);
+    assert.deepEqual(await found(at, "Otters"), ["Otters sleep."]);
+  });
+
+  test("a file that is gone from disk or changed since it was hashed fails without harm", async () => {
+    await putAndCommit(at, await at.makeFile("a", "Otters sleep alone."), await at.makeFile("b", "Beavers build."));
+    const changed = await at.makeFile("a", "Otters sleep together.");
+    await writeFile(changed.path, "Otters, half written");
+    const gone = await at.makeFile("b", "Beavers rest.");
+    await rm(gone.path);
+    const { ready, failed } = await putAndCommit(at, changed, gone);
+    assert.deepEqual(ready, []);
+    assert.deepEqual(
+      failed.map((failure) => failure.permanent),
+      [false, false],
+    );
+    assert.match(failed.find((failure) => failure.itemId === "a")?.reason ?? "", /changed on disk since it was hashed/);
+    assert.match(failed.find((failure) => failure.itemId === "b")?.reason ?? "", /ENOENT/);
+    assert.deepEqual(await found(at, "Otters"), ["Otters sleep alone."]);
+    assert.deepEqual(await found(at, "Beavers"), ["Beavers build."]);
+  });
+
+  test("an upload survives a 429, a 500 and two broken connections", async () => {
+    const text = `Otters sleep. ${"x".repeat(300_000)}`;
+    const on = "POST /files";
+    at.proxy.inject(
+      {
+        on,
+        times: 1,
+        act: { kind: "answer", status: 429, headers: { "retry-after": "90" }, body: errorBody("Slow down.") },
+      },
+      { on, times: 1, act: { kind: "answer", status: 500, body: errorBody("Oops.") } },
+      { on, times: 1, act: { kind: "reset" } },
+      { on, times: 1, act: { kind: "reset-after" } },
+    );
+    const { ready, failed } = await putAndCommit(at, await at.makeFile("a", text));
+    assert.deepEqual(failed, []);
+    assert.ok(at.clock.slept.includes(90_000));
+    assert.equal(at.proxy.log.filter((line) => line === "POST /v1/files").length, 5);
+    assert.deepEqual(await attachedIds(at), [ready[0]?.fileId]);
+    const [hit] = await at.index.search({ text: "Otters", limit: 5 });
+    assert.equal(hit?.fileId, ready[0]?.fileId);
+  });
+
+  test("an attach whose answer was lost is not sent a second time", async () => {
+    at.proxy.inject({ on: "POST /vector_stores/:store/files", times: 1, act: { kind: "reset-after" } });
+    const { ready } = await putAndCommit(at, await at.makeFile("a", "Otters sleep."));
+    assert.deepEqual(await attachedIds(at), [ready[0]?.fileId]);
+    assert.equal(at.proxy.log.filter((line) => line === `POST /v1/vector_stores/${at.storeId}/files`).length, 1);
+  });
+
+  test("404s right after an upload and right after an attach mean 'not yet'", async () => {
+    const notYet = { kind: "answer", status: 404, body: errorBody("No file found with id.") } as const;
+    const rewrite = (body: Record<string, unknown>) => ({ ...body, status: "in_progress" });
+    at.proxy.inject(
+      { on: "POST /vector_stores/:store/files", times: 2, act: notYet },
+      { on: "POST /vector_stores/:store/files", times: 1, act: { kind: "rewrite", rewrite } },
+      { on: `GET ${ANY_FILE}`, times: 4, act: notYet },
+    );
+    const { ready, failed } = await putAndCommit(at, await at.makeFile("a", "Otters sleep."));
+    assert.deepEqual(failed, []);
+    assert.deepEqual(await attachedIds(at), [ready[0]?.fileId]);
+  });
+
+  test("a file long in progress is waited for; one that stays so or vanishes fails for now", async () => {
+    const stuck = (times: number) => {
+      const rewrite = (body: Record<string, unknown>) => ({ ...body, status: "in_progress" });
+      at.proxy.inject({ on: "POST /vector_stores/:store/files", times: 1, act: { kind: "rewrite", rewrite } });
+      at.proxy.inject({ on: `GET ${ANY_FILE}`, times, act: { kind: "rewrite", rewrite } });
+    };
+    stuck(20);
+    assert.equal((await putAndCommit(at, await at.makeFile("a", "Otters sleep."))).ready.length, 1);
+    stuck(1_000_000);
+    const late = await putAndCommit(at, await at.makeFile("a", "Otters, late."));
+    assert.match(late.failed[0]?.reason ?? "", /still in progress after 15 minutes/);
+    assert.equal(late.failed[0]?.permanent, false);
+    at.proxy.calm();
+    stuck(0);
+    const gone = { kind: "answer", status: 404, body: errorBody("No file found with id.") } as const;
+    at.proxy.inject({ on: `GET ${ANY_FILE}`, times: 1_000_000, act: gone });
+    const vanished = await putAndCommit(at, await at.makeFile("a", "Otters, vanished."));
+    assert.match(vanished.failed[0]?.reason ?? "", /vanished from the vector store/);
+    assert.equal(vanished.failed[0]?.permanent, false);
+    assert.deepEqual(await found(at, "Otters"), ["Otters sleep."]);
+  });
+
+  test("a store that disappears fails the rest without further uploads", async () => {
+    const draft = await at.index.draft(SOURCE);
+    await at.client.vectorStores.delete(at.storeId);
+    await draft.put(await at.makeFile("a", "Otters sleep."), never);
+    const uploads = at.proxy.log.filter((line) => line === "POST /v1/files").length;
+    await draft.put(await at.makeFile("b", "Beavers build."), never);
+    assert.equal(at.proxy.log.filter((line) => line === "POST /v1/files").length, uploads);
+    const { ready, failed } = await draft.commit(never);
+    assert.deepEqual(ready, []);
+    assert.equal(failed.length, 2);
+    for (const failure of failed) assert.match(failure.reason, /the store does not exist any more/);
+    assert.equal(await at.backend.openIndex(at.storeId, DOMAIN), undefined);
+  });
+
+  test("cancelling ends a put and a commit, and a discard then cleans up", async () => {
+    await putAndCommit(at, await at.makeFile("a", "Otters sleep alone."));
+    const job = new AbortController();
+    const draft = await at.index.draft(SOURCE);
+    await draft.put(await at.makeFile("a", "Otters sleep together."), job.signal);
+    job.abort();
+    await assert.rejects(draft.put(await at.makeFile("b", "Beavers build."), job.signal), CancelledError);
+    await assert.rejects(draft.commit(job.signal), CancelledError);
+    await draft.discard();
+    assert.deepEqual(await found(at, "Otters"), ["Otters sleep alone."]);
+    assert.equal((await attachedIds(at)).length, 1);
+  });
+
+  test("a commit cancelled half-way and then discarded leaves no item without a document", async () => {
+    const items = Array.from({ length: 12 }, (_, i) => `item-${i}`);
+    await putAndCommit(at, ...(await Promise.all(items.map((item) => at.makeFile(item, `${item} is old.`)))));
+    const job = new AbortController();
+    const rewrite = (body: Record<string, unknown>) => {
+      job.abort();
+      return body;
+    };
+    const draft = await at.index.draft(SOURCE);
+    for (const item of items) await draft.put(await at.makeFile(item, `${item} is new.`), job.signal);
+    at.proxy.inject({ on: `DELETE ${ANY_FILE}`, times: 1, act: { kind: "rewrite", rewrite } });
+    await assert.rejects(draft.commit(job.signal), CancelledError);
+    await draft.discard();
+    const held = await holdings(at);
+    assert.deepEqual(held.map((ref) => ref.itemId as string).toSorted(), items.toSorted());
+    const news = held.map(({ itemId, sha256 }) => sha256 === sha256Of(`${itemId} is new.`));
+    assert.ok(news.includes(true) && news.includes(false));
+  });
+
+  test("an old version that cannot be detached is reported, and the next draft removes it", async () => {
+    await putAndCommit(at, await at.makeFile("a", "Otters sleep alone."));
+    const draft = await at.index.draft(SOURCE);
+    await draft.put(await at.makeFile("a", "Otters sleep together."), never);
+    at.proxy.inject({
+      on: `DELETE ${ANY_FILE}`,
+      times: 1,
+      act: { kind: "answer", status: 403, body: errorBody("No right.") },
+    });
+    const { ready, failed } = await draft.commit(never);
+    assert.deepEqual(ready, []);
+    assert.deepEqual(
+      failed.map(({ itemId, permanent }) => ({ itemId, permanent })),
+      [{ itemId: "a", permanent: false }],
+    );
+    await draft.discard();
+    assert.equal((await found(at, "Otters")).length, 2);
+    await (await at.index.draft(SOURCE)).commit(never);
+    assert.deepEqual(await found(at, "Otters"), ["Otters sleep together."]);
+  });
+});
