@@ -1,0 +1,67 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { DomainId } from "../contracts/ids.ts";
+import { isErrno } from "../lib/atomic-file.ts";
+
+export interface DomainFolders {
+  readonly domainsFolder: string;
+  readonly crawlerFolder: string;
+}
+
+/**
+ * The moment of removal: one rename takes the domain away, whole. What lies in the trash is at the same time the note
+ * that its mirror must go too, so a crash after this leaves work for `finishRemoval`, never half a domain.
+ */
+export async function moveToTrash(folders: DomainFolders, id: DomainId): Promise<void> {
+  const trash = trashFolder(folders);
+  await mkdir(trash, { recursive: true });
+  // No id holds a tilde, so the name tells the id back.
+  await rename(join(folders.domainsFolder, id), join(trash, `${id}~${randomBytes(6).toString("hex")}`));
+}
+
+/** Ids of domains whose removal a crash interrupted. */
+export async function unfinishedRemovals(folders: DomainFolders): Promise<DomainId[]> {
+  const ids = (await trashNames(folders)).map(idOf);
+  return [...new Set(ids)] as DomainId[];
+}
+
+/**
+ * Removes the mirror of a removed domain and then the domain itself from the trash. Must come before a domain with the
+ * same id is created: its first crawl would otherwise believe the old map files. The caller holds the domain's lock.
+ */
+export async function finishRemoval(folders: DomainFolders, id: string): Promise<void> {
+  const names = (await trashNames(folders)).filter((name) => idOf(name) === id);
+  if (names.length === 0) return;
+  if (!(await exists(join(folders.domainsFolder, id, "domain.json")))) {
+    await rm(join(folders.crawlerFolder, id), { recursive: true, force: true });
+  }
+  for (const name of names) await rm(join(trashFolder(folders), name), { recursive: true, force: true });
+}
+
+function trashFolder(folders: DomainFolders): string {
+  return join(folders.domainsFolder, ".lockstep", "trash");
+}
+
+async function trashNames(folders: DomainFolders): Promise<string[]> {
+  try {
+    return await readdir(trashFolder(folders));
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return [];
+    throw error;
+  }
+}
+
+function idOf(name: string): string {
+  return name.slice(0, name.lastIndexOf("~"));
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,112 @@
+import type { FileSourceConfig, RemovalLimits } from "../contracts/domain.ts";
+import { explain } from "../contracts/errors.ts";
+import { parseSourceId, type SourceId } from "../contracts/ids.ts";
+import { isJsonObject, type JsonObject } from "./json-file.ts";
+import { findSiteUrlProblem } from "./site-url.ts";
+
+/** What may vanish in one run unconfirmed, where a source says nothing. */
+export const DEFAULT_LIMITS: RemovalLimits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
+
+export const FILE_SOURCE_FIELDS: readonly string[] = [
+  "source_id",
+  "site_url",
+  "sharepoint_url_part",
+  "filter",
+  "max_removals",
+  "max_removals_percent",
+  "allow_empty",
+];
+
+/** Reads one element of `file_sources`. Everything wrong with it goes to `problems`, each naming the field as `where`. */
+export function parseFileSource(value: unknown, where: string, problems: string[]): FileSourceConfig | undefined {
+  if (!isJsonObject(value)) {
+    problems.push(`${where} must be an object with ${FILE_SOURCE_FIELDS.slice(0, 4).join(", ")}.`);
+    return undefined;
+  }
+  const before = problems.length;
+  const source: FileSourceConfig = {
+    sourceId: readSourceId(value["source_id"], where, problems),
+    sourceType: "file_sources",
+    siteUrl: readSiteUrl(value["site_url"], where, problems),
+    urlPart: readUrlPart(value["sharepoint_url_part"], where, problems),
+    filter: readText(value["filter"] ?? "", `${where}.filter`, problems),
+    limits: {
+      maxRemovals: readNumber(value["max_removals"], `${where}.max_removals`, DEFAULT_LIMITS.maxRemovals, problems),
+      maxRemovalsPercent: readPercent(value["max_removals_percent"], where, problems),
+      allowEmpty: readBoolean(value["allow_empty"], `${where}.allow_empty`, problems),
+    },
+  };
+  return problems.length === before ? source : undefined;
+}
+
+/** The source as JSON. Fields of the earlier version that are not ours stay; limits are written when set or there before. */
+export function formatFileSource(source: FileSourceConfig, earlier: JsonObject = {}): JsonObject {
+  const { limits } = source;
+  const json: JsonObject = {
+    ...earlier,
+    source_id: source.sourceId,
+    site_url: source.siteUrl,
+    sharepoint_url_part: source.urlPart,
+    filter: source.filter,
+  };
+  const set = (key: string, value: number | boolean, usual: number | boolean): void => {
+    if (value !== usual || key in earlier) json[key] = value;
+  };
+  set("max_removals", limits.maxRemovals, DEFAULT_LIMITS.maxRemovals);
+  set("max_removals_percent", limits.maxRemovalsPercent, DEFAULT_LIMITS.maxRemovalsPercent);
+  set("allow_empty", limits.allowEmpty, DEFAULT_LIMITS.allowEmpty);
+  return json;
+}
+
+function readSourceId(value: unknown, where: string, problems: string[]): SourceId {
+  try {
+    return parseSourceId(typeof value === "string" ? value : "");
+  } catch (error) {
+    problems.push(`${where}: ${explain(error)}`);
+    return "" as SourceId;
+  }
+}
+
+function readSiteUrl(value: unknown, where: string, problems: string[]): string {
+  const text = typeof value === "string" ? value.trim() : "";
+  const problem = findSiteUrlProblem(text);
+  if (problem) problems.push(`${where}.site_url ${problem}.`);
+  return text.replace(/\/+$/, "");
+}
+
+function readUrlPart(value: unknown, where: string, problems: string[]): string {
+  const text = typeof value === "string" ? value.trim() : "";
+  if (!text.startsWith("/") || /^\/*$/.test(text)) {
+    problems.push(`${where}.sharepoint_url_part must begin with "/" and name the library, like "/Shared Documents".`);
+  } else if (text.split("/").some((part) => part === "." || part === "..")) {
+    problems.push(`${where}.sharepoint_url_part must not hold "." or ".." as a folder.`);
+  }
+  return text.replace(/(?<=.)\/+$/, "");
+}
+
+function readText(value: unknown, where: string, problems: string[]): string {
+  if (typeof value === "string") return value;
+  problems.push(`${where} must be text.`);
+  return "";
+}
+
+function readNumber(value: unknown, where: string, usual: number, problems: string[]): number {
+  if (value === undefined) return usual;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  problems.push(`${where} must be a whole number, 0 or more.`);
+  return usual;
+}
+
+function readPercent(value: unknown, where: string, problems: string[]): number {
+  if (value === undefined) return DEFAULT_LIMITS.maxRemovalsPercent;
+  if (typeof value === "number" && value >= 0 && value <= 100) return value;
+  problems.push(`${where}.max_removals_percent must be a number from 0 to 100.`);
+  return DEFAULT_LIMITS.maxRemovalsPercent;
+}
+
+function readBoolean(value: unknown, where: string, problems: string[]): boolean {
+  if (value === undefined) return DEFAULT_LIMITS.allowEmpty;
+  if (typeof value === "boolean") return value;
+  problems.push(`${where} must be true or false.`);
+  return DEFAULT_LIMITS.allowEmpty;
+}

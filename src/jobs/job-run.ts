@@ -1,0 +1,130 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { CancelledError, explain } from "../contracts/errors.ts";
+import type { JobId } from "../contracts/ids.ts";
+import type { ControlAction, JobContext, JobState, Result } from "../contracts/job.ts";
+import { encodeLog } from "./job-events.ts";
+import type { JobFile } from "./job-file.ts";
+
+export const CANCELLED_BY_USER = "Cancelled by user.";
+
+/** How a job ended, before it is written down. */
+export interface Outcome {
+  readonly state: JobState;
+  readonly result: Result;
+}
+
+/** A job of this process between its start and its end. */
+export interface JobRun {
+  readonly file: JobFile;
+  /** Settles with the work; never rejects. */
+  readonly outcome: Promise<Outcome>;
+  /** What a control file asked for. */
+  request(action: ControlAction): void;
+  cancel(reason: string): void;
+  /** Something other than a person stops the job: its file cannot be written, or somebody else ended it. */
+  fail(error: unknown): void;
+  /** Stops waiting for work that does not heed the signal. */
+  giveUp(): void;
+}
+
+/** Holding the processor for longer than this between two checkpoints would leave requests unread. */
+const BREATHE_EVERY_MS = 50;
+
+export function runJob(
+  identity: { readonly jobId: JobId; readonly dryRun: boolean },
+  file: JobFile,
+  work: (job: JobContext) => Promise<Result>,
+): JobRun {
+  const abort = new AbortController();
+  const pauseGate = createPauseGate(file, abort.signal, log);
+  let givenUp: (outcome: Outcome) => void = () => undefined;
+  let over = false;
+  let breathedAt = performance.now();
+
+  function log(line: string): void {
+    if (!over) file.append(encodeLog(file.nextEventId(), line));
+  }
+  async function checkpoint(): Promise<void> {
+    if (performance.now() - breathedAt > BREATHE_EVERY_MS) {
+      await nextTurn();
+      breathedAt = performance.now();
+    }
+    await pauseGate.pass();
+    abort.signal.throwIfAborted();
+  }
+  function cancel(reason: string): void {
+    abort.abort(new CancelledError(reason));
+  }
+  const hung = new Promise<Outcome>((resolve) => {
+    givenUp = resolve;
+  });
+  const context: JobContext = { ...identity, signal: abort.signal, log, checkpoint };
+  const outcome = Promise.race([settle(work, context), hung]).then((ended) => {
+    over = true;
+    return ended;
+  });
+  return {
+    file,
+    outcome,
+    request: (action) => (action === "cancel" ? cancel(CANCELLED_BY_USER) : pauseGate.set(action === "pause")),
+    cancel,
+    fail: (error) => abort.abort(error),
+    giveUp: () => givenUp(stoppedOutcome(abort.signal.reason, {})),
+  };
+}
+
+interface PauseGate {
+  set(closed: boolean): void;
+  /** Waits while closed. Any number of workers may wait; the file is renamed once. */
+  pass(): Promise<void>;
+}
+
+function createPauseGate(file: JobFile, signal: AbortSignal, log: (line: string) => void): PauseGate {
+  let closed = false;
+  let open: () => void = () => undefined;
+  let pause: Promise<void> | undefined;
+
+  async function waitUntilOpen(): Promise<void> {
+    log("Paused.");
+    await file.setState("paused");
+    await new Promise<void>((resolve) => {
+      open = resolve;
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      if (!closed || signal.aborted) resolve();
+    });
+    if (signal.aborted) return;
+    await file.setState("running");
+    log("Resumed.");
+  }
+  return {
+    set(wanted) {
+      closed = wanted;
+      if (!closed) open();
+    },
+    async pass() {
+      while (closed && !signal.aborted) {
+        pause ??= waitUntilOpen().finally(() => {
+          pause = undefined;
+        });
+        await pause;
+      }
+    },
+  };
+}
+
+async function settle(work: (job: JobContext) => Promise<Result>, job: JobContext): Promise<Outcome> {
+  try {
+    const result = await work(job);
+    // Work that came to a good end in spite of a late cancel has ended well: its effects are there.
+    if (result.ok || !job.signal.aborted) return { state: "completed", result };
+    return stoppedOutcome(job.signal.reason, result.data);
+  } catch (error) {
+    // Once aborted, whatever is thrown is a consequence of it.
+    return stoppedOutcome(job.signal.aborted ? job.signal.reason : error, {});
+  }
+}
+
+function stoppedOutcome(reason: unknown, data: unknown): Outcome {
+  const state = reason instanceof CancelledError ? "cancelled" : "completed";
+  return { state, result: { ok: false, error: explain(reason) || "The job failed.", data } };
+}

@@ -1,0 +1,99 @@
+import { open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { BadInputError } from "../contracts/errors.ts";
+import type { ControlAction, JobRecord } from "../contracts/job.ts";
+import { isErrno } from "../lib/atomic-file.ts";
+import { withFileLock } from "../lib/file-lease.ts";
+import { nowUtcMicros, toFileStamp } from "../lib/time.ts";
+import { encodeEnd } from "./job-events.ts";
+import { formatJobFileName } from "./job-file-name.ts";
+import { CANCELLED_BY_USER } from "./job-run.ts";
+import { findCompleteSize, findLastEvent, type ReadJob } from "./read-job-file.ts";
+import { takeRequests } from "./watch-requests.ts";
+
+/** Leaves a control file for the job to find, whichever process it runs in. Returns the sentence for the one who asked. */
+export async function requestControl(
+  job: ReadJob,
+  action: ControlAction,
+  readAgain: () => Promise<ReadJob>,
+): Promise<string> {
+  checkAllowed(job.record, action);
+  const { jobId } = job.record;
+  const name = formatJobFileName({
+    stamp: toFileStamp(new Date()),
+    action: job.file.action,
+    jobId,
+    object: job.file.object,
+    extension: `${action}_requested`,
+  });
+  const path = join(dirname(job.file.path), name);
+  await writeFile(path, `${JSON.stringify({ action, requested_utc: nowUtcMicros() })}\n`);
+  // The job may have ended since it was read, and then would never take the request away.
+  const now = (await readAgain()).record;
+  if (now.endedAt !== "") {
+    await rm(path, { force: true });
+    checkAllowed(now, action);
+  }
+  const asked = `${action[0]?.toUpperCase()}${action.slice(1)} requested for job '${jobId}'.`;
+  return now.stalled ? `${asked} It gives no sign of life; cancel it with force=true to end it now.` : asked;
+}
+
+/**
+ * Writes the end that the job's own process can no longer write. Refused while that process gives signs of life: two
+ * writers would contradict each other.
+ */
+export async function forceCancel(
+  jobsFolder: string,
+  job: ReadJob,
+  action: ControlAction,
+  readAgain: () => Promise<ReadJob>,
+): Promise<string> {
+  const { jobId } = job.record;
+  if (action !== "cancel") throw new BadInputError(`'force' goes with action 'cancel' only, not with '${action}'.`);
+  return withFileLock(join(jobsFolder, ".lockstep", "force-cancel.lock"), async () => {
+    const current = await readAgain();
+    checkAllowed(current.record, action);
+    if (!current.record.stalled) {
+      const seenAt = current.record.lastModifiedAt;
+      throw new BadInputError(
+        `Cannot cancel job '${jobId}' by force: it is alive (last sign of life ${seenAt}). Cancel it without force.`,
+      );
+    }
+    await appendEnd(current);
+    const folder = dirname(current.file.path);
+    await rename(current.file.path, join(folder, formatJobFileName({ ...current.file, extension: "cancelled" })));
+    await takeRequests(folder, jobId, await readdir(folder));
+    return `Job '${jobId}' was cancelled by force.`;
+  });
+}
+
+function checkAllowed(record: JobRecord, action: ControlAction): void {
+  const { jobId, state } = record;
+  if (state === "completed" || state === "cancelled") throw new BadInputError(`Job '${jobId}' is already ${state}.`);
+  if (action === "resume" && state === "running") throw new BadInputError(`Cannot resume running job '${jobId}'.`);
+  if (action === "pause" && state === "paused") throw new BadInputError(`Cannot pause paused job '${jobId}'.`);
+}
+
+async function appendEnd(job: ReadJob): Promise<void> {
+  const handle = await open(job.file.path, "r+").catch((error: unknown) => {
+    if (!isErrno(error, "ENOENT")) throw error;
+    throw new BadInputError(`Cannot cancel job '${job.record.jobId}' by force: it changed its state just now.`);
+  });
+  try {
+    const { size } = await handle.stat();
+    // A crash may have left the beginning of an event. Nobody was shown it, and it would swallow the end.
+    const complete = await findCompleteSize(handle, size);
+    if (complete < size) await handle.truncate(complete);
+    const last = await findLastEvent(handle, complete, () => true, { onlyTheLast: true });
+    const end = encodeEnd(Number(last?.id ?? 0) + 1, {
+      ...job.facts,
+      state: "cancelled",
+      endedAt: nowUtcMicros(),
+      result: { ok: false, error: CANCELLED_BY_USER, data: {} },
+    });
+    await handle.write(end, complete);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,234 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Domain } from "../../src/contracts/domain.ts";
+import { BadInputError } from "../../src/contracts/errors.ts";
+import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
+import { mergeDomain, parseDomain } from "../../src/domains/domain-codec.ts";
+import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { findSiteUrlProblem } from "../../src/domains/site-url.ts";
+
+const DEMO = "DEMO" as DomainId;
+const SOURCE = {
+  source_id: "docs_main",
+  site_url: "https://contoso.sharepoint.com/sites/MyProject",
+  sharepoint_url_part: "/Shared Documents",
+  filter: "",
+};
+
+test("the domain.json of the specification is read; sources of later kinds are left alone", () => {
+  const domain = parseDomain(
+    {
+      name: "My Domain",
+      description: "Domain description",
+      vector_store_name: "my-vector-store",
+      vector_store_id: "vs_abc123",
+      file_sources: [{ ...SOURCE, max_removals: 5, allow_empty: true, note: "ours" }],
+      list_sources: [{ source_id: "tasks", site_url: SOURCE.site_url, list_name: "Project Tasks", filter: "" }],
+      sitepage_sources: [],
+      schedule: "0 3 * * *",
+    },
+    DEMO,
+  );
+  assert.deepEqual(domain, {
+    domainId: "DEMO",
+    name: "My Domain",
+    description: "Domain description",
+    vectorStoreName: "my-vector-store",
+    vectorStoreId: "vs_abc123",
+    sources: [
+      {
+        sourceId: "docs_main",
+        sourceType: "file_sources",
+        siteUrl: "https://contoso.sharepoint.com/sites/MyProject",
+        urlPart: "/Shared Documents",
+        filter: "",
+        limits: { maxRemovals: 5, maxRemovalsPercent: 25, allowEmpty: true },
+      },
+    ],
+  });
+});
+
+test("a domain.json that says little gets the defaults", () => {
+  assert.deepEqual(parseDomain({}, DEMO), {
+    domainId: "DEMO",
+    name: "DEMO",
+    description: "",
+    vectorStoreName: "DEMO",
+    vectorStoreId: "",
+    sources: [],
+  });
+});
+
+test("everything wrong in a domain.json is told at once", () => {
+  const sources = [
+    { ...SOURCE, site_url: "http://contoso.sharepoint.com", sharepoint_url_part: "Documents" },
+    { ...SOURCE, max_removals: -1, max_removals_percent: 101, allow_empty: "yes" },
+    "text",
+  ];
+  assert.throws(
+    () => parseDomain({ name: 7, file_sources: sources, list_sources: [{ source_id: "DOCS_MAIN" }] }, DEMO),
+    (error: unknown) => {
+      assert.ok(error instanceof BadInputError);
+      for (const part of [
+        "Cannot read domain 'DEMO'",
+        "name must be text",
+        "file_sources[0].site_url must begin with https://",
+        "file_sources[0].sharepoint_url_part must begin with",
+        "file_sources[1].max_removals must be",
+        "file_sources[1].max_removals_percent must be",
+        "file_sources[1].allow_empty must be",
+        "file_sources[2] must be an object",
+        "source_id 'DOCS_MAIN' is used more than once",
+      ]) {
+        assert.ok(error.message.includes(part), `${part} in: ${error.message}`);
+      }
+      return true;
+    },
+  );
+});
+
+test("what is written is read back, and what is not ours stays", () => {
+  const name = fc.string({ unit: "grapheme", minLength: 1 });
+  const id = fc.stringMatching(/^[a-z0-9_-]{1,20}$/);
+  const plain = { noNullPrototype: true } as const;
+  const limits = {
+    maxRemovals: fc.nat(),
+    maxRemovalsPercent: fc.integer({ min: 0, max: 100 }),
+    allowEmpty: fc.boolean(),
+  };
+  const sourceFields = {
+    sourceId: id.map((text) => text as SourceId),
+    sourceType: fc.constant("file_sources" as const),
+    siteUrl: id.map((text) => `https://contoso.sharepoint.com/sites/${text}`),
+    urlPart: id.map((text) => `/${text}`),
+    filter: fc.string(),
+    limits: fc.record(limits, plain),
+  };
+  const sources = fc.uniqueArray(fc.record(sourceFields, plain), {
+    selector: ({ sourceId }) => sourceId,
+    maxLength: 4,
+  });
+  const domainFields = {
+    domainId: fc.constant(DEMO),
+    name,
+    description: fc.string(),
+    vectorStoreName: name,
+    vectorStoreId: fc.string().map((text) => text as VectorStoreId),
+    sources,
+  };
+  const domain = fc.record(domainFields, plain);
+  const foreign = fc.dictionary(fc.stringMatching(/^custom_[a-z]{1,8}$/), fc.jsonValue());
+  fc.assert(
+    fc.property(domain, foreign, foreign, (wanted: Domain, others, inSource) => {
+      const file_sources = wanted.sources.map(({ sourceId }) => ({ ...inSource, source_id: sourceId }));
+      const json = JSON.parse(JSON.stringify(mergeDomain(wanted, { ...others, file_sources }))) as Record<
+        string,
+        unknown
+      >;
+      assert.deepEqual(parseDomain(json, DEMO), wanted);
+      const written = json["file_sources"] as Record<string, unknown>[];
+      for (const [key, value] of Object.entries(JSON.parse(JSON.stringify(others)) as object)) {
+        assert.deepEqual(json[key], value);
+      }
+      for (const [key, value] of Object.entries(JSON.parse(JSON.stringify(inSource)) as object)) {
+        for (const entry of written) assert.deepEqual(entry[key], value);
+      }
+    }),
+  );
+});
+
+test("a new domain needs an id and a name, nothing else", () => {
+  assert.deepEqual(parseDomainInput({ domain_id: "DEMO", name: " Demo " }), {
+    domainId: "DEMO",
+    name: "Demo",
+    description: "",
+    vectorStoreName: "DEMO",
+    vectorStoreId: "",
+    sources: [],
+  });
+  assert.throws(() => parseDomainInput({}), {
+    name: "BadInputError",
+    message: "Missing required field: domain_id. Missing required field: name.",
+  });
+  assert.throws(() => parseDomainInput([]), /must be a JSON object or form fields/);
+});
+
+test("sources come as arrays or as one JSON string, not both", () => {
+  const base = { domain_id: "DEMO", name: "Demo" };
+  const asArray = parseDomainInput({ ...base, file_sources: [SOURCE], list_sources: [] });
+  const asText = parseDomainInput({ ...base, sources_json: JSON.stringify({ file_sources: [SOURCE] }) });
+  assert.deepEqual(asArray, asText);
+  assert.equal(asArray.sources.length, 1);
+  assert.throws(() => parseDomainInput({ ...base, file_sources: [], sources_json: "{}" }), /not both/);
+  assert.throws(() => parseDomainInput({ ...base, sources_json: "[1" }), /'sources_json' must be a JSON object/);
+});
+
+test("what is unknown or comes later is refused with what is accepted", () => {
+  const body = {
+    domain_id: "a/b",
+    name: "",
+    vector_store: "x",
+    file_sources: [
+      { ...SOURCE, source_id: "a", fitler: "" },
+      { ...SOURCE, source_id: "A" },
+    ],
+    sitepage_sources: [{ source_id: "pages" }],
+  };
+  assert.throws(
+    () => parseDomainInput(body),
+    (error: Error) => {
+      for (const part of [
+        "'domain_id' must be",
+        "Missing required field: name.",
+        "Unknown field 'vector_store'. Accepted: domain_id, name,",
+        "Unknown field 'fitler' in file_sources[0]. Accepted: source_id, site_url,",
+        "'sitepage_sources' cannot be given yet",
+        "source_id 'A' is used more than once",
+      ]) {
+        assert.ok(error.message.includes(part), `${part} in: ${error.message}`);
+      }
+      return true;
+    },
+  );
+});
+
+test("a change keeps what it does not name", () => {
+  const existing = parseDomainInput({
+    domain_id: "DEMO",
+    name: "Demo",
+    description: "Old",
+    vector_store_id: "vs_1",
+    file_sources: [SOURCE],
+  });
+  assert.deepEqual(parseDomainInput({}, existing), existing);
+  assert.deepEqual(parseDomainInput({ sources_json: "", description: "" }, existing), { ...existing, description: "" });
+  assert.deepEqual(parseDomainInput({ vector_store_id: "" }, existing), { ...existing, vectorStoreId: "" });
+  assert.deepEqual(parseDomainInput({ sources_json: "{}" }, existing), { ...existing, sources: [] });
+  assert.throws(() => parseDomainInput({ name: " " }, existing), /Missing required field: name/);
+  assert.throws(() => parseDomainInput({ domain_id: "OTHER" }, existing), /'domain_id' cannot be changed/);
+});
+
+test("tokens go to https only, or to this machine", () => {
+  for (const fine of [
+    "https://contoso.sharepoint.com/sites/x",
+    "http://127.0.0.1:8080/sites/x",
+    "http://localhost:1/",
+    "http://[::1]:8080/sites/x",
+  ]) {
+    assert.equal(findSiteUrlProblem(fine), undefined, fine);
+  }
+  for (const wrong of [
+    "",
+    "contoso.sharepoint.com",
+    "ftp://contoso.sharepoint.com",
+    "http://contoso.sharepoint.com",
+    "http://localhost.contoso.com/",
+    "http://127.0.0.1.contoso.com/",
+    "https://user:secret@contoso.sharepoint.com",
+    "https://contoso.sharepoint.com/?x=1",
+    "javascript:alert(1)",
+  ]) {
+    assert.notEqual(findSiteUrlProblem(wrong), undefined, wrong);
+  }
+});

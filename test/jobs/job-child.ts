@@ -1,0 +1,31 @@
+import type { JobId } from "../../src/contracts/ids.ts";
+import type { ControlAction } from "../../src/contracts/job.ts";
+import { createJobRunner } from "../../src/jobs/job-runner.ts";
+import { createJobStore } from "../../src/jobs/job-store.ts";
+import { CRAWL, endlessWork, FINE } from "./job-fixture.ts";
+
+// Run as a process of its own: `many <folder> <count> <router>`, `endless <folder>` or `control <folder> <id> <action>`.
+const [verb = "", folder = "", first = "", second = ""] = process.argv.slice(2);
+
+if (verb === "many") {
+  const runner = createJobRunner({ jobsFolder: folder });
+  const ids: JobId[] = [];
+  await Promise.all(
+    Array.from({ length: Number(first) }, async () => {
+      const { jobId, done } = await runner.start({ ...CRAWL, router: second }, async () => FINE);
+      ids.push(jobId);
+      await done;
+    }),
+  );
+  process.send?.(ids);
+  process.disconnect?.();
+} else if (verb === "endless") {
+  const runner = createJobRunner({ jobsFolder: folder, controlPollMs: 10 });
+  const { jobId, done } = await runner.start(CRAWL, endlessWork);
+  process.send?.(jobId);
+  await done;
+  process.disconnect?.();
+} else if (verb === "control") {
+  process.send?.(await createJobStore(folder).control(first as JobId, second as ControlAction));
+  process.disconnect?.();
+}

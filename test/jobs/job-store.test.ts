@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { mkdir, rename, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import type { JobId } from "../../src/contracts/ids.ts";
+import { encodeEnd, encodeLog, encodeStart, type JobFacts } from "../../src/jobs/job-events.ts";
+import { CRAWL, endlessWork, FINE, openJobs, untilLogged } from "./job-fixture.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+test("jobs are listed newest first, by number, and can be filtered", async (t) => {
+  const jobs = await openJobs(t);
+  assert.deepEqual(await jobs.store.list(), []);
+  for (let i = 0; i < 11; i++) await (await jobs.runner.start(CRAWL, async () => FINE)).done;
+  const other = await jobs.runner.start({ ...CRAWL, router: "inventory/vector_stores", object: "" }, endlessWork);
+  const all = await jobs.store.list();
+  assert.deepEqual(
+    all.map(({ jobId }) => jobId),
+    Array.from({ length: 12 }, (_, i) => `jb_${12 - i}`),
+  );
+  assert.deepEqual(
+    (await jobs.store.list({ router: "inventory/vector_stores" })).map(({ jobId, object }) => [jobId, object]),
+    [[other.jobId, ""]],
+  );
+  assert.deepEqual(
+    (await jobs.store.list({ state: "running" })).map(({ jobId, stalled }) => [jobId, stalled]),
+    [[other.jobId, false]],
+  );
+  assert.equal((await jobs.store.list({ state: "completed", router: "crawler" })).length, 11);
+});
+
+test("a thousand jobs with long logs are listed with their results", async (t) => {
+  const jobs = await openJobs(t);
+  await mkdir(join(jobs.folder, "crawler"));
+  const log = encodeLog(2, "x".repeat(1000)).repeat(100);
+  for (let number = 1; number <= 1000; number++) {
+    const facts = factsOf(number);
+    const end: JobFacts = { ...facts, state: "completed", result: { ok: true, error: "", data: { number } } };
+    await writeFile(
+      join(jobs.folder, "crawler", `2025-11-26_14-20-30_[crawl]_[jb_${number}]_[DEMO].completed`),
+      encodeStart(1, facts) + log + encodeEnd(3, end),
+    );
+  }
+  const records = await jobs.store.list();
+  assert.equal(records.length, 1000);
+  for (const [index, record] of records.entries()) assert.deepEqual(record.result?.data, { number: 1000 - index });
+  const next = await jobs.runner.start(CRAWL, async () => FINE);
+  assert.equal(next.jobId, "jb_1001");
+});
+
+test("get finds the end however large it is, and the last log before it", async (t) => {
+  const jobs = await openJobs(t);
+  const text = "ü".repeat(700_000);
+  const { jobId, done } = await jobs.runner.start({ ...CRAWL, endpoint: `/?q=${"q".repeat(50_000)}` }, async (job) => {
+    job.log("first");
+    job.log("event: log\nlast");
+    return { ok: true, error: "", data: { text } };
+  });
+  await done;
+  const record = await jobs.store.get(jobId);
+  assert.deepEqual(record.result?.data, { text });
+  assert.equal(record.endpoint.length, 50_004);
+  assert.equal(await jobs.store.lastLog(jobId), "event: log\nlast");
+});
+
+test("what does not exist is not found", async (t) => {
+  const jobs = await openJobs(t);
+  for (const id of ["jb_9", "jb_", "../x", ""] as JobId[]) {
+    const expected = { name: "NotFoundError", message: `Job '${id}' does not exist.` };
+    await assert.rejects(jobs.store.get(id), expected);
+    await assert.rejects(jobs.store.control(id, "cancel"), expected);
+    await assert.rejects(jobs.store.lastLog(id), expected);
+    await assert.rejects(jobs.store.remove(id), expected);
+  }
+});
+
+test("a live job is not cancelled by force, nor anything but cancelled", async (t) => {
+  const jobs = await openJobs(t);
+  const { jobId, done } = await jobs.runner.start(CRAWL, endlessWork);
+  await assert.rejects(jobs.store.control(jobId, "cancel", { force: true }), /by force: it is alive/);
+  await assert.rejects(jobs.store.control(jobId, "pause", { force: true }), /'force' goes with action 'cancel' only/);
+  await jobs.store.control(jobId, "cancel");
+  assert.equal((await done).state, "cancelled");
+});
+
+test("a job that gave no sign of life for five minutes is stalled; force ends it and its own process accepts that", async (t) => {
+  const jobs = await openJobs(t, { stopGraceMs: 20 });
+  const wakeUp = Promise.withResolvers<void>();
+  const { jobId, done } = await jobs.runner.start(CRAWL, async (job) => {
+    job.log("Working.");
+    await wakeUp.promise;
+    job.log("I am back.");
+    return FINE;
+  });
+  await untilLogged(jobs.store, jobId, "Working.");
+  const { path } = await jobs.file(jobId);
+  await setAge(path, 4 * MINUTE_MS);
+  assert.equal((await jobs.store.get(jobId)).stalled, false);
+  await setAge(path, 6 * MINUTE_MS);
+  assert.equal((await jobs.store.get(jobId)).stalled, true);
+  assert.equal(await jobs.store.control(jobId, "cancel", { force: true }), "Job 'jb_1' was cancelled by force.");
+  const ended = await jobs.file(jobId);
+  assert.match(ended.name, /\.cancelled$/);
+  wakeUp.resolve();
+  await done;
+  assert.deepEqual((await jobs.file(jobId)).bytes, ended.bytes);
+  const record = await jobs.store.get(jobId);
+  assert.deepEqual([record.state, record.stalled, record.result?.error], ["cancelled", false, "Cancelled by user."]);
+});
+
+test("a job ended by others tells its work to stop", async (t) => {
+  const jobs = await openJobs(t);
+  const { jobId, done } = await jobs.runner.start(CRAWL, endlessWork);
+  const { path } = await jobs.file(jobId);
+  await rename(path, path.replace(".running", ".cancelled"));
+  assert.match((await done).result?.error ?? "", /ended by another process/);
+});
+
+test("an end on disk counts although the crash came before the rename, and a name although the end is missing", async (t) => {
+  const jobs = await openJobs(t);
+  const first = await jobs.runner.start(CRAWL, async () => FINE);
+  await first.done;
+  const { path, bytes } = await jobs.file(first.jobId);
+  await rename(path, path.replace(".completed", ".running"));
+  const record = await jobs.store.get(first.jobId);
+  assert.deepEqual([record.state, record.result, record.stalled], ["completed", FINE, false]);
+  await assert.rejects(jobs.store.control(first.jobId, "cancel", { force: true }), /is already completed/);
+
+  const cut = bytes.subarray(0, bytes.indexOf("event: end_json")).toString().replaceAll("jb_1", "jb_2");
+  await writeFile(join(dirname(path), "2025-11-26_14-20-30_[crawl]_[jb_2].cancelled"), cut);
+  const cancelled = await jobs.store.get("jb_2" as JobId);
+  assert.deepEqual([cancelled.state, cancelled.result?.ok, cancelled.stalled], ["cancelled", false, false]);
+});
+
+test("an empty job file is a job that just began", async (t) => {
+  const jobs = await openJobs(t);
+  await mkdir(join(jobs.folder, "crawler"));
+  await writeFile(join(jobs.folder, "crawler", "2025-11-26_14-20-30_[crawl]_[jb_5]_[DEMO].running"), "");
+  const record = await jobs.store.get("jb_5" as JobId);
+  assert.deepEqual([record.state, record.startedAt], ["running", "2025-11-26T14:20:30.000000Z"]);
+  assert.equal(await jobs.store.lastLog("jb_5" as JobId), "");
+});
+
+test("paused jobs count for the next number, also without the claims", async (t) => {
+  const jobs = await openJobs(t);
+  await mkdir(join(jobs.folder, "inventory", "files"), { recursive: true });
+  await writeFile(join(jobs.folder, "inventory", "files", "2025-11-26_14-20-30_[x]_[jb_70].paused"), "");
+  assert.equal((await jobs.runner.start(CRAWL, async () => FINE)).jobId, "jb_71");
+});
+
+test("old jobs go, running and paused ones stay, and so do young ones", async (t) => {
+  const jobs = await openJobs(t);
+  const old = await jobs.runner.start(CRAWL, async () => FINE);
+  const young = await jobs.runner.start(CRAWL, async () => FINE);
+  const running = await jobs.runner.start(CRAWL, endlessWork);
+  await Promise.all([old.done, young.done, untilLogged(jobs.store, running.jobId, "Working.")]);
+  await setAge((await jobs.file(old.jobId)).path, 91 * DAY_MS);
+  await setAge((await jobs.file(young.jobId)).path, 89 * DAY_MS);
+  await setAge((await jobs.file(running.jobId)).path, 100 * DAY_MS);
+  await writeFile(join(jobs.folder, "crawler", "2025-11-26_14-20-30_[crawl]_[jb_60].paused"), "");
+  await setAge(join(jobs.folder, "crawler", "2025-11-26_14-20-30_[crawl]_[jb_60].paused"), 100 * DAY_MS);
+  await writeFile(join(jobs.folder, "crawler", "2025-11-26_14-20-30_[crawl]_[jb_61].pause_requested"), "");
+  assert.deepEqual(await jobs.store.removeOldJobs(90), [old.jobId]);
+  assert.deepEqual(
+    (await jobs.store.list()).map(({ jobId }) => jobId),
+    ["jb_60", running.jobId, young.jobId],
+  );
+  assert.ok(!(await jobs.names()).some((name) => name.includes("jb_61")));
+});
+
+test("a job is deleted when it is over, and not before", async (t) => {
+  const jobs = await openJobs(t);
+  const { jobId, done } = await jobs.runner.start(CRAWL, endlessWork);
+  await assert.rejects(jobs.store.remove(jobId), /Cannot delete active job 'jb_1'\. Cancel it first\./);
+  await jobs.store.control(jobId, "cancel");
+  await done;
+  assert.equal((await jobs.store.remove(jobId)).state, "cancelled");
+  await assert.rejects(jobs.store.get(jobId), /does not exist/);
+  assert.equal((await jobs.runner.start(CRAWL, async () => FINE)).jobId, "jb_2");
+});
+
+function factsOf(number: number): JobFacts {
+  return {
+    jobId: `jb_${number}` as JobId,
+    endpoint: CRAWL.endpoint,
+    state: "running",
+    startedAt: "2025-11-26T14:20:30.000000Z",
+    endedAt: "2025-11-26T14:20:31.000000Z",
+    result: null,
+    dryRun: false,
+    process: null,
+  };
+}
+
+async function setAge(path: string, ageMs: number): Promise<void> {
+  const at = new Date(Date.now() - ageMs);
+  await utimes(path, at, at);
+}
