@@ -1,0 +1,142 @@
+import type { App } from "../../app/app.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { JobId } from "../../contracts/ids.ts";
+import type { Result } from "../../contracts/job.ts";
+import { type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { optional, required, withDefault } from "../grammar/parameters.ts";
+import { jobId, oneOf, trueOrFalse, words } from "../grammar/values.ts";
+import { toJobJson } from "./job-codec.ts";
+
+const STATES = ["running", "paused", "completed", "cancelled"] as const;
+const ACTIONS = ["pause", "resume", "cancel"] as const;
+
+export function jobEndpoints(app: App): Endpoint[] {
+  return [list(app), get(app), control(app), monitor(app), results(app), remove(app)];
+}
+
+function list({ jobs }: App): Endpoint {
+  return endpoint({
+    path: "/v2/jobs",
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description: "Lists the jobs, newest first.",
+    changes: null,
+    query: {
+      router: optional(words, "Only jobs of this router, for example crawler."),
+      state: optional(oneOf(STATES), "Only jobs in this state."),
+    },
+    examples: ["?format=json", "?state=running", "?router=crawler&format=html"],
+    async run({ router, state }) {
+      const found = await jobs.list({ ...(router ? { router } : {}), ...(state ? { state } : {}) });
+      return ok(found.map(toJobJson));
+    },
+  });
+}
+
+function get({ jobs }: App): Endpoint {
+  return endpoint({
+    path: "/v2/jobs/get",
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description: "Tells the state of one job.",
+    changes: null,
+    query: { job_id: required(jobId, "The job.") },
+    examples: ["?job_id=jb_42", "?job_id=jb_42&format=html"],
+    run: async ({ job_id }) => ok(toJobJson(await jobs.get(job_id))),
+  });
+}
+
+function control({ jobs }: App): Endpoint {
+  return endpoint({
+    path: "/v2/jobs/control",
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description: "Asks a job to pause, resume or stop. The job follows between two items.",
+    changes: "The state of the job.",
+    query: {
+      job_id: required(jobId, "The job."),
+      action: required(oneOf(ACTIONS), "What it should do."),
+      force: withDefault(trueOrFalse, false, "With action=cancel: ends a job whose process is gone, here and now."),
+    },
+    examples: ["?job_id=jb_42&action=pause", "?job_id=jb_42&action=cancel&force=true"],
+    async run({ job_id, action, force }) {
+      if (force && action !== "cancel") throw new BadInputError("'force' is accepted with action=cancel only.");
+      const message = await jobs.control(job_id, action, { force });
+      return ok({ job_id, action, message });
+    },
+  });
+}
+
+function monitor({ jobs }: App): Endpoint {
+  return endpoint({
+    path: "/v2/jobs/monitor",
+    methods: ["GET"],
+    formats: ["json", "html", "stream"],
+    description:
+      "Watches one job. As stream: every event from the first, as Server-Sent Events, until the job ends; with a Last-Event-ID header, from the event after that one.",
+    changes: null,
+    query: { job_id: required(jobId, "The job.") },
+    examples: ["?job_id=jb_42", "curl -N '{origin}/v2/jobs/monitor?job_id=jb_42&format=stream'"],
+    async run({ job_id }) {
+      const [job, log] = await Promise.all([jobs.get(job_id), jobs.lastLog(job_id)]);
+      return ok({ ...toJobJson(job), log });
+    },
+    stream: ({ job_id }, call) => follow(jobs, job_id, call),
+  });
+}
+
+async function follow(jobs: App["jobs"], id: JobId, call: Call): Promise<AsyncIterable<Uint8Array> | null> {
+  const job = await jobs.get(id);
+  const lastSeen = call.header("last-event-id");
+  if (lastSeen === undefined || lastSeen === "") return jobs.follow(id, { signal: call.signal });
+  if (!/^\d{1,15}$/.test(lastSeen)) throw new BadInputError("'Last-Event-ID' must be the number of an event.");
+  const events = jobs.follow(id, { afterEvent: Number(lastSeen), signal: call.signal });
+  return job.endedAt === "" && !job.stalled ? events : unlessEmpty(events);
+}
+
+/** A client that has seen the last event of an ended or stalled job gets null, or it would reconnect for ever. */
+async function unlessEmpty(events: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array> | null> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of events) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  return bytes.length === 0 ? null : oneChunk(bytes);
+}
+
+async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function results({ jobs }: App): Endpoint {
+  return endpoint({
+    path: "/v2/jobs/results",
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description: "Returns what an ended job ended with.",
+    changes: null,
+    query: { job_id: required(jobId, "The job.") },
+    examples: ["?job_id=jb_42"],
+    async run({ job_id }): Promise<Result> {
+      const { state, result } = await jobs.get(job_id);
+      if (result === null) throw new BadInputError(`Results not available. Job '${job_id}' state is '${state}'.`);
+      return result;
+    },
+  });
+}
+
+function remove({ jobs }: App): Endpoint {
+  return endpoint({
+    path: "/v2/jobs/delete",
+    methods: ["DELETE", "GET"],
+    formats: ["json", "html"],
+    description: "Deletes a job that has ended: its log and its result.",
+    changes: "Removes the job file.",
+    query: {
+      job_id: required(jobId, "The job."),
+      dry_run: withDefault(trueOrFalse, false, "true only returns the job."),
+    },
+    examples: ["?job_id=jb_42"],
+    async run({ job_id, dry_run }) {
+      return ok(toJobJson(dry_run ? await jobs.get(job_id) : await jobs.remove(job_id)));
+    },
+  });
+}

@@ -1,0 +1,75 @@
+import type { HtmlEscapedString } from "hono/utils/html";
+import type { JobContext, Result } from "../../contracts/job.ts";
+import type { JobStart } from "../../jobs/job-runner.ts";
+import { type Envelope, resultEnvelope } from "./envelope.ts";
+import type { Arguments, Parameters } from "./parameters.ts";
+
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+export type Format = "json" | "html" | "stream";
+
+/** What every endpoint answers with, before it is put into a format. */
+export interface Answer<T> extends Result {
+  readonly data: T;
+}
+
+/** A request that passed the grammar: the part of it that an endpoint may still want to know. */
+export interface Call {
+  /** Path and query as asked for. */
+  readonly endpoint: string;
+  readonly format: Format;
+  readonly header: (name: string) => string | undefined;
+  /** Aborts when the client of a stream goes away. */
+  readonly signal: AbortSignal;
+}
+
+/** The query parameters by name, and the fields of the body below `body`. */
+export type Taken<Q extends Parameters, B extends Parameters> = Arguments<Q> & { readonly body: Arguments<B> };
+
+/** Long work, checked and ready to become a job. */
+export interface JobWork {
+  readonly start: Omit<JobStart, "endpoint">;
+  readonly work: (job: JobContext) => Promise<Result>;
+}
+
+/**
+ * One endpoint, said once: routing, validation, refusals, documentation and formats all follow from this.
+ * `json` and `html` are answered by `run`; without `run`, by `job` at its end. `stream` is answered by `stream`, or by the events of `job`.
+ */
+export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
+  readonly path: string;
+  readonly methods: readonly Method[];
+  /** The first is the default. */
+  readonly formats: readonly Format[];
+  readonly description: string;
+  /** What it changes, for people; null: it only reads. Decides whether other sites may trigger it by GET. */
+  readonly changes: string | null;
+  readonly query: Q;
+  /** Fields of a JSON or form body; absent: the body is not read. */
+  readonly body?: B;
+  readonly unknownParameters?: "refused" | "tolerated";
+  /** Query strings ("?domain_id=DEMO") or whole command lines. */
+  readonly examples: readonly string[];
+  readonly envelope?: Envelope;
+  readonly run?: (args: Taken<Q, B>, call: Call) => Promise<Answer<T>>;
+  readonly job?: (args: Taken<Q, B>, call: Call) => Promise<JobWork>;
+  /** null: there is nothing more to come, and the client should not ask again. */
+  readonly stream?: (args: Taken<Q, B>, call: Call) => Promise<AsyncIterable<Uint8Array> | null>;
+  /** Instead of nested tables. */
+  readonly html?: (answer: Answer<T>, args: Taken<Q, B>) => HtmlEscapedString | Promise<HtmlEscapedString>;
+}
+
+/** An endpoint whose argument types have done their work. */
+export type Endpoint = Required<Pick<EndpointSpec<Parameters, Parameters, unknown>, "envelope" | "unknownParameters">> &
+  EndpointSpec<Parameters, Parameters, unknown>;
+
+export function endpoint<Q extends Parameters, T, B extends Parameters = Record<never, never>>(
+  spec: EndpointSpec<Q, B, T>,
+): Endpoint {
+  const complete = { envelope: resultEnvelope, unknownParameters: "refused", ...spec };
+  // Sound because readArguments builds the arguments from these very parameters.
+  return complete as unknown as Endpoint;
+}
+
+export function ok<T>(data: T): Answer<T> {
+  return { ok: true, error: "", data };
+}

@@ -1,0 +1,75 @@
+import { BadInputError } from "../../contracts/errors.ts";
+import { type DomainId, type JobId, parseDomainId, parseSourceId, type SourceId } from "../../contracts/ids.ts";
+
+/** How one parameter is read. `accepts` completes the sentence "'mode' must be …" in errors and documentation alike. */
+export interface Value<T> {
+  readonly accepts: string;
+  /** undefined: not acceptable. A BadInputError of its own may say more than `accepts` can. */
+  read(raw: unknown): T | undefined;
+}
+
+export const text: Value<string> = {
+  accepts: "text",
+  read: (raw) => (typeof raw === "string" ? raw : undefined),
+};
+
+/** Text with something in it. */
+export const words: Value<string> = {
+  accepts: "text that is not empty",
+  read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? raw : undefined),
+};
+
+/** Only the two words, so that `dry_run=yes` is refused and not taken for a no. */
+export const trueOrFalse: Value<boolean> = {
+  accepts: "true or false",
+  read: (raw) => (raw === true || raw === "true" ? true : raw === false || raw === "false" ? false : undefined),
+};
+
+export function oneOf<const T extends string>(choices: readonly T[]): Value<T> {
+  return { accepts: choices.join(" or "), read: (raw) => choices.find((choice) => choice === raw) };
+}
+
+export function wholeNumber(range: { readonly from: number; readonly to: number }): Value<number> {
+  return {
+    accepts: `a whole number from ${range.from} to ${range.to}`,
+    read(raw) {
+      const number =
+        typeof raw === "number" ? raw : typeof raw === "string" && /^\d{1,9}$/.test(raw) ? Number(raw) : NaN;
+      return Number.isInteger(number) && number >= range.from && number <= range.to ? number : undefined;
+    },
+  };
+}
+
+/** Whatever JSON holds; a text is read as JSON, as forms cannot send anything else. */
+export const json: Value<unknown> = {
+  accepts: "JSON",
+  read(raw) {
+    if (typeof raw !== "string") return raw;
+    try {
+      return JSON.parse(raw) as unknown;
+    } catch (error) {
+      if (error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  },
+};
+
+const FOLDER_NAME = "1 to 64 letters, digits, underscores or hyphens";
+
+export const domainId: Value<DomainId> = { accepts: FOLDER_NAME, read: (raw) => attempt(parseDomainId, raw) };
+export const sourceId: Value<SourceId> = { accepts: FOLDER_NAME, read: (raw) => attempt(parseSourceId, raw) };
+
+export const jobId: Value<JobId> = {
+  accepts: "'jb_' and a number",
+  read: (raw) => (typeof raw === "string" && /^jb_[1-9]\d{0,14}$/.test(raw) ? (raw as JobId) : undefined),
+};
+
+function attempt<T>(parse: (text: string) => T, raw: unknown): T | undefined {
+  if (typeof raw !== "string") return undefined;
+  try {
+    return parse(raw);
+  } catch (error) {
+    if (error instanceof BadInputError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import type { JobRecord } from "../../contracts/job.ts";
+import type { CrawlResult, StepCounts } from "../../engine/crawl-request.ts";
+
+export interface CrawlSummary {
+  readonly dryRun: boolean;
+  /** What the index holds of the crawled sources afterwards. */
+  readonly documents: number;
+  readonly added: number;
+  readonly changed: number;
+  readonly moved: number;
+  readonly removed: number;
+  readonly failed: number;
+  readonly held: number;
+}
+
+const NO_COUNTS = { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 0, skipped: 0, failed: 0, held: 0 };
+
+/** undefined when the job left no crawl result: still running, cancelled, failed early, or written by another version. */
+export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
+  const data = job.result?.data as Partial<CrawlResult> | null | undefined;
+  if (typeof data !== "object" || data === null || !Array.isArray(data.sources)) return undefined;
+  const download = addUp(data.sources.map((source) => source?.download));
+  const embed = addUp(data.sources.map((source) => source?.embed));
+  return {
+    dryRun: data.dry_run === true,
+    documents: embed.added + embed.changed + embed.moved + embed.unchanged + embed.held,
+    added: download.added,
+    changed: download.changed,
+    moved: download.moved,
+    removed: download.removed,
+    failed: download.failed + embed.failed,
+    held: Math.max(download.held, embed.held),
+  };
+}
+
+/** "3 added, 1 removed", or that nothing changed. */
+export function sayCounts(summary: CrawlSummary): string {
+  const { added, changed, moved, removed, failed, held } = summary;
+  const parts = Object.entries({ added, changed, moved, removed, failed, held })
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} ${name}`);
+  const said = parts.length > 0 ? parts.join(", ") : "nothing changed";
+  return summary.dryRun ? `dry run: ${said}` : said;
+}
+
+function addUp(steps: readonly (StepCounts | undefined)[]): StepCounts {
+  const sum: StepCounts = { ...NO_COUNTS };
+  for (const step of steps) {
+    for (const key of Object.keys(NO_COUNTS) as (keyof StepCounts)[]) {
+      const count = step?.[key];
+      if (typeof count === "number") sum[key] += count;
+    }
+  }
+  return sum;
+}

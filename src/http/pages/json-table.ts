@@ -1,0 +1,33 @@
+import { html } from "hono/html";
+import type { Html } from "./layout.ts";
+
+/** JSON as nested tables: an object is rows of name and value, a list of objects is a table with their names as columns. */
+export function jsonTable(value: unknown): Html {
+  if (Array.isArray(value)) return listTable(value);
+  if (typeof value === "object" && value !== null) return objectTable(Object.entries(value));
+  if (value === null || value === undefined || value === "") return html`<span class="none">–</span>`;
+  return html`<bdi>${String(value)}</bdi>`;
+}
+
+function objectTable(rows: readonly (readonly [string, unknown])[]): Html {
+  if (rows.length === 0) return html`<span class="none">–</span>`;
+  return html`<table class="nested"><tbody>${rows.map(
+    ([name, value]) => html`<tr><th scope="row">${name}</th><td>${jsonTable(value)}</td></tr>`,
+  )}</tbody></table>`;
+}
+
+function listTable(list: readonly unknown[]): Html {
+  if (list.length === 0) return html`<span class="none">–</span>`;
+  const rows = list.filter(isRow);
+  if (rows.length < list.length) return html`<ul>${list.map((value) => html`<li>${jsonTable(value)}</li>`)}</ul>`;
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return html`<table class="nested"><thead><tr>${columns.map(
+    (column) => html`<th scope="col">${column}</th>`,
+  )}</tr></thead><tbody>${rows.map(
+    (row) => html`<tr>${columns.map((column) => html`<td>${jsonTable(row[column])}</td>`)}</tr>`,
+  )}</tbody></table>`;
+}
+
+function isRow(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,34 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { type Browser, chromium } from "playwright-core";
+
+const ON_THE_MACHINE = [
+  process.env["CHROMIUM_PATH"] ?? "",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
+
+/** A Chromium of the machine when there is one, else the one that the package carries. */
+export async function openBrowser(): Promise<Browser> {
+  const installed = ON_THE_MACHINE.find((path) => path !== "" && existsSync(path));
+  return chromium.launch({ executablePath: installed ?? (await carriedChromium()), args: ["--no-sandbox"] });
+}
+
+/** The package reuses what lies in TMPDIR whoever unpacked it, so every user and version gets a folder of their own. */
+async function carriedChromium(): Promise<string> {
+  const packageJson = new URL("../../node_modules/@sparticuz/chromium/package.json", import.meta.url);
+  const { version } = JSON.parse(readFileSync(packageJson, "utf8")) as { version: string };
+  const before = process.env["TMPDIR"];
+  const folder = join(tmpdir(), `lockstep-chromium-${version}-${userInfo().username}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  process.env["TMPDIR"] = folder;
+  try {
+    const { default: carried } = await import("@sparticuz/chromium");
+    return await carried.executablePath();
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  }
+}

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { ask } from "./ask.ts";
+import { countToThree, type Served, serveScripted } from "./scripted-app.ts";
+
+const SOURCE = {
+  source_id: "documents",
+  site_url: "https://example.sharepoint.com/sites/demo",
+  sharepoint_url_part: "/Shared Documents",
+  filter: "",
+};
+const DEMO = { domain_id: "DEMO", name: "Demo", description: "For trying out", file_sources: [SOURCE] };
+
+describe("/v2/domains", () => {
+  let served: Served;
+  const fileOf = (id: string): string => join(served.folder, "domains", id, "domain.json");
+  before(async () => {
+    served = await serveScripted();
+  });
+  after(() => served.close());
+
+  it("creates, lists, gets, updates and deletes", async () => {
+    const created = await ask(served.url, "POST /v2/domains/create", { json: DEMO });
+    assert.equal(created.status, 200, created.text);
+    assert.equal(created.json["data"]?.["domain_id"], "DEMO");
+    assert.deepEqual(created.json["data"]?.["file_sources"], [SOURCE]);
+
+    const listed = await ask(served.url, "GET /v2/domains?format=json");
+    assert.deepEqual(listed.json, { ok: true, error: "", data: [created.json["data"]] });
+
+    const got = await ask(served.url, "GET /v2/domains/get?domain_id=DEMO");
+    assert.deepEqual(got.json["data"], created.json["data"]);
+
+    const updated = await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO", { json: { name: "Renamed" } });
+    assert.deepEqual(updated.json["data"], { ...(created.json["data"] as object), name: "Renamed" });
+    assert.equal(JSON.parse(readFileSync(fileOf("DEMO"), "utf8")).name, "Renamed");
+
+    const deleted = await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
+    assert.deepEqual(deleted.json["data"], updated.json["data"]);
+    assert.equal(existsSync(fileOf("DEMO")), false);
+    assert.equal((await ask(served.url, "GET /v2/domains/get?domain_id=DEMO")).status, 404);
+  });
+
+  it("takes a form, with the sources in one JSON text", async () => {
+    const form = { domain_id: "FORM", name: "Form & <b>", sources_json: JSON.stringify({ file_sources: [SOURCE] }) };
+    const reply = await ask(served.url, "POST /v2/domains/create?format=html", { form });
+    assert.equal(reply.status, 200);
+    assert.match(reply.text, /Form &amp; &lt;b&gt;/);
+    assert.deepEqual(JSON.parse(readFileSync(fileOf("FORM"), "utf8")).file_sources, [SOURCE]);
+    const multipart = new FormData();
+    multipart.set("name", "Again");
+    const response = await fetch(`${served.url}/v2/domains/update?domain_id=FORM`, { method: "PUT", body: multipart });
+    assert.equal(response.status, 200);
+    assert.equal(JSON.parse(readFileSync(fileOf("FORM"), "utf8")).name, "Again");
+    assert.equal((await ask(served.url, "GET /v2/domains/delete?domain_id=FORM&format=html")).status, 200);
+    assert.equal(existsSync(fileOf("FORM")), false);
+  });
+
+  it("a dry run answers the same and changes nothing", async () => {
+    const dry = await ask(served.url, "POST /v2/domains/create?dry_run=true", { json: DEMO });
+    assert.equal(dry.status, 200);
+    assert.equal(existsSync(fileOf("DEMO")), false);
+    const real = await ask(served.url, "POST /v2/domains/create", { json: DEMO });
+    assert.deepEqual(dry.json, real.json);
+
+    const update = await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO&dry_run=true", { json: { name: "X" } });
+    assert.equal(update.json["data"]?.["name"], "X");
+    assert.equal(JSON.parse(readFileSync(fileOf("DEMO"), "utf8")).name, "Demo");
+
+    const removal = await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO&dry_run=true");
+    assert.deepEqual(removal.json, real.json);
+    assert.equal(existsSync(fileOf("DEMO")), true);
+
+    const again = await ask(served.url, "POST /v2/domains/create?dry_run=true", { json: DEMO });
+    assert.equal(again.status, 400);
+    assert.equal(again.json["error"], "Domain 'DEMO' already exists.");
+    await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
+  });
+
+  it("as stream it runs as a job, and a bad request makes none", async () => {
+    const stream = await ask(served.url, "POST /v2/domains/create?format=stream", { json: DEMO });
+    assert.equal(stream.type, "text/event-stream");
+    assert.match(stream.text, /^event: start_json\n/);
+    assert.match(stream.text, /event: end_json\n[\s\S]*"state": "completed"[\s\S]*"domain_id": "DEMO"/);
+    assert.equal(existsSync(fileOf("DEMO")), true);
+    const jobs = await ask(served.url, "GET /v2/jobs?router=domains");
+    assert.equal((await ask(served.url, "POST /v2/domains/create?format=stream", { json: DEMO })).status, 400);
+    assert.equal((await ask(served.url, "GET /v2/jobs?router=domains")).text, jobs.text);
+    await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
+  });
+
+  it("does not delete a domain under a running crawl", async () => {
+    await ask(served.url, "POST /v2/domains/create", { json: DEMO });
+    let finish = (): void => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    served.script.crawl = async (request, job) => {
+      await finished;
+      return countToThree(request, job);
+    };
+    const crawl = await fetch(`${served.url}/v2/crawler/crawl?domain_id=DEMO&format=stream`);
+    const refused = await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
+    assert.equal(refused.status, 409);
+    assert.match(String(refused.json["error"]), /in use by job 'jb_\d+'/);
+    assert.equal(existsSync(fileOf("DEMO")), true);
+    finish();
+    await crawl.text();
+    assert.equal((await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO")).status, 200);
+  });
+
+  it("a domain.json that cannot be read is named, and the others are still listed", async () => {
+    await ask(served.url, "POST /v2/domains/create", { json: DEMO });
+    mkdirSync(join(served.folder, "domains", "BROKEN"));
+    writeFileSync(fileOf("BROKEN"), "{");
+    const { json } = await ask(served.url, "GET /v2/domains?format=json");
+    assert.equal(json["ok"], false);
+    assert.match(String(json["error"]), /BROKEN/);
+    assert.equal(json["data"]?.length, 1);
+    assert.match((await ask(served.url, "GET /")).text, /BROKEN/);
+  });
+
+  const BAD_BODIES: readonly [title: string, body: string, type: string, error: RegExp][] = [
+    ["no body", "", "application/json", /^Missing 'domain_id'\.$/],
+    ["no name", '{"domain_id":"X"}', "application/json", /^Missing 'name'\.$/],
+    ["not JSON", "{", "application/json", /not valid JSON/],
+    ["an array", "[]", "application/json", /must be a JSON object/],
+    ["another type", "<x/>", "application/xml", /'application\/xml' not supported/],
+    ["not UTF-8", "\u{fffd}", "application/json", /JSON|UTF-8/],
+    [
+      "an unknown field",
+      '{"domain_id":"X","name":"X","nmae":"Y"}',
+      "application/json",
+      /Unknown field 'nmae'\. Accepted: /,
+    ],
+    ["__proto__", '{"domain_id":"X","name":"X","__proto__":{}}', "application/json", /Unknown field '__proto__'/],
+    ["a path for an id", '{"domain_id":"../x","name":"X"}', "application/json", /^'domain_id' must be/],
+    ["a number for an id", '{"domain_id":7,"name":"X"}', "application/json", /^'domain_id' must be/],
+    ["a field twice", "domain_id=X&domain_id=Y&name=X", "application/x-www-form-urlencoded", /more than once/],
+    ["sources that are none", '{"domain_id":"X","name":"X","file_sources":{}}', "application/json", /file_sources/],
+  ];
+  for (const [title, body, type, error] of BAD_BODIES) {
+    it(`create refuses ${title}`, async () => {
+      const reply = await ask(served.url, "POST /v2/domains/create", { body, headers: { "content-type": type } });
+      assert.equal(reply.status, 400, reply.text);
+      assert.match(String(reply.json["error"]), error);
+      assert.equal(existsSync(fileOf("X")), false);
+    });
+  }
+
+  it("update wants the id in the query or the body, and renames nothing", async () => {
+    const missing = await ask(served.url, "PUT /v2/domains/update?format=json", { json: { name: "X" } });
+    assert.deepEqual(missing.json, { ok: false, error: "Missing 'domain_id'.", data: {} });
+    const inBody = await ask(served.url, "PUT /v2/domains/update?format=json", {
+      json: { domain_id: "DEMO", name: "B" },
+    });
+    assert.equal(inBody.json["data"]?.["name"], "B");
+    const other = await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO", { json: { domain_id: "OTHER" } });
+    assert.equal(other.status, 400);
+    assert.match(String(other.json["error"]), /cannot be changed/);
+  });
+});

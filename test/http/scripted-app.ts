@@ -1,0 +1,127 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { App } from "../../src/app/app.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { NotFoundError } from "../../src/contracts/errors.ts";
+import type { VectorStoreId } from "../../src/contracts/ids.ts";
+import type { JobContext } from "../../src/contracts/job.ts";
+import { createDomainStore } from "../../src/domains/domain-store.ts";
+import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
+import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
+import { serveHttp } from "../../src/http/serve-http.ts";
+import { createJobRunner } from "../../src/jobs/job-runner.ts";
+import { createJobStore } from "../../src/jobs/job-store.ts";
+import { isErrno } from "../../src/lib/atomic-file.ts";
+
+/** What the engine does is the test's to say; stores, jobs and server are the real ones. */
+export interface Script {
+  crawl: (request: CrawlRequest, job: JobContext) => Promise<CrawlResult>;
+  query: (request: QueryRequest) => Promise<QueryAnswer>;
+  wire: (request: Request) => Promise<Response>;
+}
+
+export interface Served {
+  readonly url: string;
+  readonly app: App;
+  readonly script: Script;
+  readonly folder: string;
+  readonly logged: string[];
+  /** The bytes of the job's file. */
+  readJobFile(jobId: string): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+export async function serveScripted(
+  options: { readonly backend?: "embedded" | "remote"; readonly keepAliveMs?: number } = {},
+): Promise<Served> {
+  const folder = await mkdtemp(join(tmpdir(), "lockstep-http-"));
+  const jobsFolder = join(folder, "jobs");
+  const script: Script = { crawl: countToThree, query: findNothing, wire: echo };
+  const runner = createJobRunner({ jobsFolder, controlPollMs: 20 });
+  const domains = createDomainStore({
+    domainsFolder: join(folder, "domains"),
+    crawlerFolder: join(folder, "crawler"),
+  });
+  const app: App = {
+    config: readConfig({ PERSISTENT_STORAGE_PATH: folder }),
+    domains,
+    jobs: createJobStore(jobsFolder),
+    runner,
+    async checkCrawl({ domainId, sourceId }) {
+      const { sources } = await domains.get(domainId);
+      if (sourceId !== undefined && !sources.some((source) => source.sourceId === sourceId)) {
+        throw new NotFoundError(`Source '${sourceId}' does not exist.`);
+      }
+    },
+    crawl: (request, job) => script.crawl(request, job),
+    query: (request) => script.query(request),
+    wire: options.backend === "remote" ? null : (request) => script.wire(request),
+    close: () => runner.stop("Server stopped."),
+  };
+  const logged: string[] = [];
+  const { keepAliveMs } = options;
+  const server = await serveHttp(app, {
+    host: "127.0.0.1",
+    port: 0,
+    log: (line) => logged.push(line),
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+  });
+  return {
+    url: server.url,
+    app,
+    script,
+    folder,
+    logged,
+    readJobFile: (jobId) => readJobFile(jobsFolder, jobId),
+    async close() {
+      await app.close();
+      await server.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function countToThree(request: CrawlRequest, job: JobContext): Promise<CrawlResult> {
+  for (let at = 1; at <= 3; at++) {
+    await job.checkpoint();
+    job.log(`[ ${at} / 3 ] Processing file '${at}.docx'...`);
+  }
+  return crawlResult(request, job);
+}
+
+export function crawlResult(request: CrawlRequest, job: JobContext, problems: readonly string[] = []): CrawlResult {
+  return {
+    domain_id: request.domainId,
+    mode: request.mode,
+    scope: request.scope,
+    dry_run: job.dryRun,
+    vector_store_id: "vs_1",
+    sources: [],
+    problems,
+  };
+}
+
+async function findNothing({ text, vectorStoreId }: QueryRequest): Promise<QueryAnswer> {
+  return { query: text, vectorStoreId: vectorStoreId ?? ("vs_default" as VectorStoreId), sources: [] };
+}
+
+async function echo(request: Request): Promise<Response> {
+  const { pathname, search } = new URL(request.url);
+  let bytes = 0;
+  for await (const chunk of request.body ?? []) bytes += chunk.length;
+  return Response.json({ method: request.method, path: pathname + search, bytes });
+}
+
+/** The job may be renaming its file to its last state at this moment, so a lost name is looked up again. */
+async function readJobFile(jobsFolder: string, jobId: string): Promise<Buffer> {
+  for (;;) {
+    const names = await readdir(jobsFolder, { recursive: true });
+    const name = names.find((candidate) => candidate.includes(`[${jobId}]`));
+    try {
+      if (name !== undefined) return await readFile(join(jobsFolder, name));
+    } catch (error) {
+      if (!isErrno(error, "ENOENT")) throw error;
+    }
+  }
+}
