@@ -54,7 +54,10 @@ export interface Indexed {
   readonly sha256: string;
 }
 
-/** Everything we remember about one item. A facet that was never reached is null. */
+/**
+ * Everything we remember about one item. A facet that was never reached is null. Facets may be read lazily, so copy an
+ * entry by naming them, not by spreading it.
+ */
 export interface LedgerEntry {
   readonly itemId: ItemId;
   readonly seen: Seen | null;
@@ -66,6 +69,8 @@ export interface LedgerEntry {
 export interface Ledger {
   readonly sourceId: SourceId;
   get(item: ItemId): Promise<LedgerEntry | undefined>;
+  /** Every item there is an entry for; much cheaper than the entries themselves. */
+  items(): AsyncIterable<ItemId>;
   /** In no particular order; safe against puts while iterating. */
   entries(): AsyncIterable<LedgerEntry>;
   /** Sets the facets given and leaves the others alone; null clears a facet, and an entry without facets is gone. */

@@ -81,7 +81,10 @@ export interface Index {
 }
 
 export interface IndexDraft {
-  /** Nothing of an older version of the item survives the commit. Failures are reported by the commit. */
+  /**
+   * Nothing of an older version of the item survives the commit. Failures are reported by the commit: a permanent one
+   * takes the old version away (nothing outdated is served), any other leaves it as it was.
+   */
   put(file: DocumentFile, signal: AbortSignal): Promise<void>;
   /** Same bytes, new name or place: keeps the file id and embeds nothing. */
   relabel(itemId: ItemId, label: Label): Promise<void>;

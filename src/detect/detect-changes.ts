@@ -33,8 +33,8 @@ const MTIME_TOLERANCE_MS = 2;
  * Absence counts as deletion only where the listing was complete.
  */
 export async function* detectChanges(
-  listing: AsyncGenerator<Sighting | Unreadable, Completeness>,
-  ledger: Pick<Ledger, "get" | "entries">,
+  listing: AsyncIterator<Sighting | Unreadable, Completeness>,
+  ledger: Pick<Ledger, "get" | "items">,
   disk: DiskLookup,
   policy: DetectPolicy,
 ): AsyncGenerator<Change, Detected> {
@@ -42,6 +42,7 @@ export async function* detectChanges(
   /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
   const unwantedNow = new Map<ItemId, string>();
   const unreadable: Unreadable[] = [];
+  let known = 0;
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
     if (step.value.kind === "unreadable") {
@@ -51,13 +52,14 @@ export async function* detectChanges(
     const sighting = step.value;
     const entry = await ledger.get(sighting.itemId);
     const unwanted = whyUnwanted(sighting, policy);
+    if (isHeld(entry)) known += 1;
     if (unwanted && isHeld(entry)) unwantedNow.set(sighting.itemId, unwanted);
     listed.add(sighting.itemId);
     yield unwanted
       ? { kind: "skipped", itemId: sighting.itemId, sighting, entry, reason: unwanted }
       : judge(sighting, entry, disk, policy);
   }
-  const look = { completeness: step.value, unreadable, listed, unwantedNow };
+  const look = { completeness: step.value, unreadable, listed, known, unwantedNow };
   const heldBecause = yield* judgeAbsent(ledger, look, policy);
   return { completeness: step.value, unreadable, listed: listed.size, heldBecause };
 }
@@ -121,19 +123,24 @@ interface Look {
   readonly completeness: Completeness;
   readonly unreadable: readonly Unreadable[];
   readonly listed: ReadonlySet<ItemId>;
+  /** How many of the listed ones were known before. */
+  readonly known: number;
   readonly unwantedNow: ReadonlyMap<ItemId, string>;
 }
 
 async function* judgeAbsent(
-  ledger: Pick<Ledger, "entries">,
+  ledger: Pick<Ledger, "get" | "items">,
   look: Look,
   policy: DetectPolicy,
 ): AsyncGenerator<Change, string> {
   const absent: LedgerEntry[] = [];
-  let known = 0;
-  for await (const entry of ledger.entries()) {
-    if (isHeld(entry)) known += 1;
-    if (!look.listed.has(entry.itemId) || look.unwantedNow.has(entry.itemId)) absent.push(entry);
+  let known = look.known;
+  for await (const itemId of ledger.items()) {
+    const unlisted = !look.listed.has(itemId);
+    const entry = unlisted || look.unwantedNow.has(itemId) ? await ledger.get(itemId) : undefined;
+    if (!entry) continue;
+    if (unlisted && isHeld(entry)) known += 1;
+    absent.push(entry);
   }
   const gone: AbsentChange[] = [];
   for (const entry of absent) {

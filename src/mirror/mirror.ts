@@ -1,16 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createWriteStream } from "node:fs";
-import { lstat, mkdir, readdir, rename, rm, rmdir, stat, utimes } from "node:fs/promises";
+import { createWriteStream, lstatSync } from "node:fs";
+import { mkdir, readdir, rename, rm, rmdir, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { forEachConcurrent } from "../lib/concurrency.ts";
+import { Turn } from "../lib/turn.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
-
-const STATS_AT_ONCE = 32;
 
 /** A complete download that is not yet in its place. */
 export interface Staged {
@@ -66,7 +64,10 @@ export class Mirror {
   /** Every file that is there now. One pass, one stat a file: what detect and verify know of the disk. */
   async scan(): Promise<Map<string, FileOnDisk>> {
     const found = new Map<string, FileOnDisk>();
-    for (const folder of [EMBEDDED_FOLDER, FAILED_FOLDER]) await this.#scanFolder(`${this.root}/${folder}`, found);
+    const turn = new Turn();
+    for (const folder of [EMBEDDED_FOLDER, FAILED_FOLDER]) {
+      await this.#scanFolder(`${this.root}/${folder}`, found, turn);
+    }
     return found;
   }
 
@@ -148,17 +149,17 @@ export class Mirror {
     return join(this.#private("moving"), encodeURIComponent(itemId));
   }
 
-  async #scanFolder(folder: string, found: Map<string, FileOnDisk>): Promise<void> {
-    const files: string[] = [];
+  async #scanFolder(folder: string, found: Map<string, FileOnDisk>, turn: Turn): Promise<void> {
     for (const entry of await readdirIfExists(this.absolute(folder), { withFileTypes: true })) {
       const path = `${folder}/${entry.name}`;
-      if (entry.isDirectory()) await this.#scanFolder(path, found);
-      else files.push(path);
+      if (entry.isDirectory()) {
+        await this.#scanFolder(path, found, turn);
+      } else {
+        const { size, mtimeMs } = lstatSync(`${this.#crawlerFolder}/${path}`);
+        found.set(path, { size, mtimeMs });
+        if (turn.isOver()) await turn.next();
+      }
     }
-    await forEachConcurrent(files, STATS_AT_ONCE, async (file) => {
-      const { size, mtimeMs } = await lstat(this.absolute(file));
-      found.set(file, { size, mtimeMs });
-    });
   }
 
   /** Removes folders that became empty, up to but not including `02_embedded/` or `03_failed/`. */

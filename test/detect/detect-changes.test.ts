@@ -64,8 +64,8 @@ async function detect(
   }
   const ledger = {
     get: async (id: ItemId) => known.find(({ itemId }) => itemId === id),
-    entries: async function* () {
-      yield* known;
+    items: async function* () {
+      for (const { itemId } of known) yield itemId;
     },
   };
   const disk = options.disk ?? { [FILE]: onDisk };

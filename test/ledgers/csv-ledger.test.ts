@@ -94,7 +94,8 @@ test("what was put is read again, and an unchanged ledger writes nothing", async
   await ledger.put(id("b"), { seen: { ...seen, name: "x.zip" } });
   await ledger.close();
   const again = await open(folder, "embed");
-  assert.deepEqual(await again.get(id("a")), { itemId: "a", seen, mirrored, indexed });
+  const entry = await again.get(id("a"));
+  assert.deepEqual([entry?.seen, entry?.mirrored, entry?.indexed], [seen, mirrored, indexed]);
   assert.deepEqual([...(await all(again)).keys()].sort(), ["a", "b"]);
   const inodes = async () =>
     Promise.all(
@@ -106,6 +107,15 @@ test("what was put is read again, and an unchanged ledger writes nothing", async
   await again.put(id("a"), { seen, mirrored, indexed });
   await again.close();
   assert.deepEqual(await inodes(), before);
+});
+
+test("an entry is what it was when it was asked for, whatever is put later", async () => {
+  const ledger = await open(await newFolder());
+  await ledger.put(id("a"), { seen, mirrored });
+  const before = await ledger.get(id("a"));
+  await ledger.put(id("a"), { seen: null, mirrored: { ...mirrored, file: "" } });
+  assert.deepEqual([before?.seen, before?.mirrored], [seen, mirrored]);
+  await ledger.close();
 });
 
 test("flushed rows survive a run that never closed; unflushed ones may not", async () => {

@@ -3,13 +3,12 @@ import { join } from "node:path";
 import type { ItemId, SourceId } from "../../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { toFileStamp } from "../../lib/time.ts";
+import { CsvEntry } from "./csv-entry.ts";
 import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-table.ts";
 import {
-  decodeIndexed,
-  decodeMirrored,
-  decodeSeen,
   encodeIndexed,
   encodeMirrored,
   encodeObserved,
@@ -19,7 +18,7 @@ import {
   OBSERVED_TABLE,
   SEEN_TABLE,
 } from "./map-codec.ts";
-import { applyChange, MapJournal, type RowChange, sameRow, type TableName } from "./map-journal.ts";
+import { applyChange, MapJournal, type RowChange, type TableName } from "./map-journal.ts";
 
 const TABLES: Readonly<Record<TableName, { readonly file: string; readonly shape: TableShape }>> = {
   seen: { file: "sharepoint_map.csv", shape: SEEN_TABLE },
@@ -51,6 +50,19 @@ interface OpenTable {
   changes: RowChange[];
 }
 
+/**
+ * Tables as the ledger that was closed last left them. A crawl opens the same files for download and for embed; they
+ * are parsed again only if somebody replaced them in between, or memory was needed.
+ */
+const recentTables = new Map<string, WeakRef<Map<TableName, OpenTable>>>();
+
+/** Whoever takes them has them alone. */
+function takeRecent(folder: string): Map<TableName, OpenTable> | undefined {
+  const recent = recentTables.get(folder)?.deref();
+  recentTables.delete(folder);
+  return recent;
+}
+
 /** The three map files of a source and `.lockstep/observed.csv`, as one ledger. */
 export class CsvLedger implements Ledger {
   readonly sourceId: SourceId;
@@ -74,7 +86,8 @@ export class CsvLedger implements Ledger {
   static async open(options: CsvLedgerOptions): Promise<CsvLedger> {
     if (!options.readOnly) await mkdir(join(options.folder, ".lockstep"), { recursive: true });
     const ledger = new CsvLedger(options);
-    for (const name of TABLE_NAMES) ledger.#tables.set(name, await ledger.#read(name));
+    const recent = takeRecent(options.folder);
+    for (const name of TABLE_NAMES) ledger.#tables.set(name, await ledger.#readOrReuse(name, recent?.get(name)));
     const left = await ledger.#journal.read();
     if (left) await ledger.#recover(left);
     return ledger;
@@ -94,15 +107,22 @@ export class CsvLedger implements Ledger {
     return this.#entry(item);
   }
 
+  async *items(): AsyncGenerator<ItemId, void> {
+    yield* this.#items();
+  }
+
   async *entries(): AsyncGenerator<LedgerEntry, void> {
-    const met = new Set<string>();
-    for (const name of ["mirrored", "indexed", "seen"] as const) {
-      for (const key of [...this.#open(name).table.keys()]) {
-        if (met.has(key)) continue;
-        met.add(key);
-        const entry = this.#entry(key as ItemId);
-        if (entry) yield entry;
-      }
+    for (const item of this.#items()) {
+      const entry = this.#entry(item);
+      if (entry) yield entry;
+    }
+  }
+
+  *#items(): Generator<ItemId, void> {
+    const tables = (["mirrored", "indexed", "seen"] as const).map((name) => this.#open(name).table);
+    for (const [at, table] of tables.entries()) {
+      const before = tables.slice(0, at);
+      for (const key of [...table.keys()]) if (!before.some((other) => other.has(key))) yield key as ItemId;
     }
   }
 
@@ -134,27 +154,24 @@ export class CsvLedger implements Ledger {
     return this.#inOrder(async () => {
       await this.#journal.flush();
       await this.#merge();
+      recentTables.set(this.#folder, new WeakRef(this.#tables));
     });
   }
 
   #entry(item: ItemId): LedgerEntry | undefined {
-    const seen = this.#open("seen").table.get(item);
-    const mirrored = this.#open("mirrored").table.get(item);
-    const indexed = this.#open("indexed").table.get(item);
-    if (!seen && !mirrored && !indexed) return undefined;
-    const observed = this.#open("observed").table.get(item);
-    return {
-      itemId: item,
-      seen: seen ? decodeSeen(seen) : null,
-      mirrored: mirrored ? decodeMirrored(mirrored, observed) : null,
-      indexed: indexed ? decodeIndexed(indexed, observed) : null,
-    };
+    const entry = new CsvEntry(item, {
+      seen: this.#open("seen").table,
+      mirrored: this.#open("mirrored").table,
+      indexed: this.#open("indexed").table,
+      observed: this.#open("observed").table,
+    });
+    return entry.isKnown ? entry : undefined;
   }
 
   #write(name: TableName, key: string, after: Row | null): void {
     const open = this.#open(name);
+    if (open.table.encoded(key) === (after && encodeCsvRow(after))) return;
     const before = open.table.get(key) ?? null;
-    if (sameRow(before, after)) return;
     const change: RowChange = { table: name, key, before, after };
     open.table.set(key, after);
     open.changes.push(change);
@@ -169,6 +186,11 @@ export class CsvLedger implements Ledger {
 
   #path(name: TableName): string {
     return join(this.#folder, TABLES[name].file);
+  }
+
+  async #readOrReuse(name: TableName, recent: OpenTable | undefined): Promise<OpenTable> {
+    const unchanged = recent && recent.stamp !== "" && recent.stamp === (await fileStamp(this.#path(name)));
+    return unchanged ? { table: recent.table, stamp: recent.stamp, changes: [] } : await this.#read(name);
   }
 
   async #read(name: TableName): Promise<OpenTable> {

@@ -2,6 +2,9 @@ import { decodeCsvRow, encodeCsvRow } from "../../lib/csv.ts";
 
 export type Row = readonly string[];
 
+/** A row that was set, the number of one that is still only in the bytes, or null for none. */
+export type RowRef = Row | number | null;
+
 /** The columns of one map file and which of them is the key. */
 export interface TableShape {
   readonly columns: readonly string[];
@@ -39,15 +42,27 @@ export class CsvTable {
   }
 
   get(key: string): Row | undefined {
+    return this.read(this.peek(key)) ?? undefined;
+  }
+
+  /** Where a row is now. Reading it later gives what it was now, whatever was set meanwhile. */
+  peek(key: string): RowRef {
     const changed = this.#changed.get(key);
-    if (changed !== undefined) return changed ?? undefined;
-    const row = this.#index.get(key);
-    return row === undefined ? undefined : decodeCsvRow(this.#record(row));
+    return changed === undefined ? (this.#index.get(key) ?? null) : changed;
+  }
+
+  read(ref: RowRef): Row | null {
+    return typeof ref === "number" ? decodeCsvRow(this.#record(ref)) : ref;
+  }
+
+  /** The row as it stands in the file, null when there is none: enough to tell whether it would change. */
+  encoded(key: string): string | null {
+    const ref = this.peek(key);
+    return typeof ref === "number" ? this.#record(ref) : ref && encodeCsvRow(ref);
   }
 
   has(key: string): boolean {
-    const changed = this.#changed.get(key);
-    return changed === undefined ? this.#index.has(key) : changed !== null;
+    return this.peek(key) !== null;
   }
 
   set(key: string, row: Row | null): void {

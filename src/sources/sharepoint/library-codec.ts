@@ -91,8 +91,8 @@ export function decodeRow(row: unknown, place: { origin: string; library: string
   if (path === undefined) return { kind: "aside", key };
   if (!GUID.test(key)) return senseless(key, path, "the row has no usable id");
   const size = Number(text(file?.["Length"]) || Number.NaN);
-  const modified = new Date(text(file?.["TimeLastModified"]));
-  if (!file || !Number.isSafeInteger(size) || Number.isNaN(modified.getTime())) {
+  const modifiedAt = toInstant(text(file?.["TimeLastModified"]));
+  if (!file || !Number.isSafeInteger(size) || modifiedAt === "") {
     return senseless(key, path, "the row does not tell size and time of the file");
   }
   return {
@@ -109,12 +109,19 @@ export function decodeRow(row: unknown, place: { origin: string; library: string
       rawUrl: `${origin}${serverPath}`,
       fingerprint: {
         size,
-        modifiedAt: toUtcMicros(modified),
+        modifiedAt,
         etag: text(file["ETag"]),
         contentVersion: contentVersion(text(file["ContentTag"])),
       },
     },
   };
+}
+
+/** "" when it is none. Whole seconds, as SharePoint writes them, need no look at the calendar. */
+function toInstant(time: string): string {
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time)) return `${time.slice(0, -1)}.000000Z`;
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
 }
 
 export const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

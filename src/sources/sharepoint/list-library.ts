@@ -1,6 +1,6 @@
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { Completeness, Sighting, Unreadable } from "../../contracts/source.ts";
-import { folderExists, type LibraryPart, readLibrary } from "./find-library.ts";
+import { findLibrary, folderExists, type LibraryPart, readLibrary } from "./find-library.ts";
 import { decodePage, decodeRow, type ItemPage, itemFields, type Row } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
@@ -8,24 +8,35 @@ import type { SiteAddress } from "./site-url.ts";
 export interface LibraryListing {
   readonly rest: RestClient;
   readonly site: SiteAddress;
-  readonly part: LibraryPart;
+  /** The library, or a folder of it. */
+  readonly urlPart: string;
   /** OData, "" for none. */
   readonly filter: string;
   readonly pageSize: number;
   readonly call: CallContext;
+  /** What a person is told when nothing could be listed at all. */
+  advise(error: RemoteError): RemoteError;
 }
+
+/** A listing whose library was found. */
+type OpenListing = LibraryListing & { readonly part: LibraryPart };
 
 /**
  * Every file of the library, page by page; throws when not even the first page came. The listing is no snapshot:
  * an item that shows up twice counts once. Within a page its last row wins; on a later page it is passed over, and
  * what changed about it meanwhile is seen by the next listing.
  */
-export async function* listLibrary(listing: LibraryListing): AsyncGenerator<Sighting | Unreadable, Completeness> {
+export async function* listLibrary(wanted: LibraryListing): AsyncGenerator<Sighting | Unreadable, Completeness> {
   const seen = new Set<string>();
   const links = new Set<string>();
   let completeness: Completeness = "complete";
-  let page = await firstPage(listing);
+  const opened = await openListing(wanted);
+  const { listing } = opened;
+  let { page } = opened;
   for (;;) {
+    // The next page is on its way while the rows of this one are dealt with.
+    const next = page.nextLink ? nextPage(listing, page.nextLink, links) : undefined;
+    next?.catch(() => undefined);
     for (const row of distinctRows(page, listing, seen)) {
       if (row.kind === "file") yield row.sighting;
       if (row.kind === "senseless") {
@@ -33,9 +44,9 @@ export async function* listLibrary(listing: LibraryListing): AsyncGenerator<Sigh
         if (row.unreadable.path === "") completeness = "partial";
       }
     }
-    if (!page.nextLink) break;
+    if (!next) break;
     try {
-      page = await nextPage(listing, page.nextLink, links);
+      page = await next;
     } catch (error) {
       return yield* endPartial(error, `after ${seen.size} rows`);
     }
@@ -48,13 +59,23 @@ export async function* listLibrary(listing: LibraryListing): AsyncGenerator<Sigh
   return completeness;
 }
 
+async function openListing(wanted: LibraryListing): Promise<{ listing: OpenListing; page: ItemPage }> {
+  try {
+    const part = await findLibrary(wanted.rest, wanted.site, wanted.urlPart, wanted.call);
+    const listing = { ...wanted, part };
+    return { listing, page: await firstPage(listing) };
+  } catch (error) {
+    throw error instanceof RemoteError ? wanted.advise(error) : error;
+  }
+}
+
 async function* endPartial(error: unknown, where: string): AsyncGenerator<Unreadable, "partial"> {
   if (error instanceof CancelledError) throw error;
   yield { kind: "unreadable", path: "", reason: `the listing is incomplete ${where}: ${explain(error)}` };
   return "partial";
 }
 
-async function firstPage(listing: LibraryListing): Promise<ItemPage> {
+async function firstPage(listing: OpenListing): Promise<ItemPage> {
   const { rest, call } = listing;
   try {
     return decodePage(await rest.getJson(firstPageUrl(listing, { contentTag: true }), call));
@@ -65,7 +86,7 @@ async function firstPage(listing: LibraryListing): Promise<ItemPage> {
   }
 }
 
-function firstPageUrl(listing: LibraryListing, fields: { readonly contentTag: boolean }): string {
+function firstPageUrl(listing: OpenListing, fields: { readonly contentTag: boolean }): string {
   const { site, part, filter, pageSize } = listing;
   const query = [`$select=${itemFields(fields)}`, "$expand=File", `$top=${pageSize}`];
   if (filter) query.push(`$filter=${encodeURIComponent(filter)}`);
@@ -73,7 +94,7 @@ function firstPageUrl(listing: LibraryListing, fields: { readonly contentTag: bo
 }
 
 /** Links are followed as they are, and only to where our token belongs. */
-async function nextPage(listing: LibraryListing, link: string, links: Set<string>): Promise<ItemPage> {
+async function nextPage(listing: OpenListing, link: string, links: Set<string>): Promise<ItemPage> {
   if (links.has(link)) throw new RemoteError("SharePoint sends the same page again and again");
   links.add(link);
   const url = URL.parse(link, listing.site.api);
@@ -84,7 +105,7 @@ async function nextPage(listing: LibraryListing, link: string, links: Set<string
 }
 
 /** Rows that were not on an earlier page, each id once with its last row. Rows without an id all come through. */
-function distinctRows(page: ItemPage, listing: LibraryListing, seen: Set<string>): Iterable<Row> {
+function distinctRows(page: ItemPage, listing: OpenListing, seen: Set<string>): Iterable<Row> {
   const { site, part } = listing;
   const place = { origin: site.origin, library: part.library.path, root: part.root };
   const rows = new Map<string, Row>();
@@ -98,7 +119,7 @@ function distinctRows(page: ItemPage, listing: LibraryListing, seen: Set<string>
 }
 
 /** Throws when the library says it holds more than came, or when the folder we listed is no longer where it was. */
-async function checkNothingMissing(listing: LibraryListing, rows: number): Promise<void> {
+async function checkNothingMissing(listing: OpenListing, rows: number): Promise<void> {
   const { rest, site, part, filter, call } = listing;
   if (!filter && rows < part.library.itemCount) {
     // Counted anew: what was deleted while we listed is not missing.

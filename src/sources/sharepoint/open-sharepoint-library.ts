@@ -2,7 +2,6 @@ import type { FileSourceConfig } from "../../contracts/domain.ts";
 import { RemoteError } from "../../contracts/errors.ts";
 import type { Source } from "../../contracts/source.ts";
 import { fetchFile } from "./fetch-file.ts";
-import { findLibrary } from "./find-library.ts";
 import { listLibrary } from "./list-library.ts";
 import { SharePointError } from "./rest-client.ts";
 import { QUERY_THROTTLED } from "./retry.ts";
@@ -34,15 +33,10 @@ export function openSharePointLibrary(
 
   return {
     id: config.sourceId,
-    async *list(signal) {
-      const call = { signal, onWait };
-      try {
-        const part = await findLibrary(rest, site, urlPart, call);
-        return yield* listLibrary({ rest, site, part, filter, pageSize, call });
-      } catch (error) {
-        if (!(error instanceof RemoteError)) throw error;
-        throw new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
-      }
+    list(signal) {
+      const advise = (error: RemoteError): RemoteError =>
+        new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
+      return listLibrary({ rest, site, urlPart, filter, pageSize, call: { signal, onWait }, advise });
     },
     fetch: (item, signal) => fetchFile(rest, site, item, { signal, onWait }),
   };

@@ -1,0 +1,17 @@
+import { noChangeBench } from "./no-change.ts";
+
+/** Every figure is a ratio measured side by side in this very run: absolute times say little on a shared machine. */
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { "no-change": noChangeBench };
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in BENCHES));
+if (unknown.length > 0) {
+  process.stderr.write(`There is no bench ${unknown.join(", ")}. There are: ${Object.keys(BENCHES).join(", ")}\n`);
+  process.exitCode = 2;
+} else {
+  for (const [name, run] of Object.entries(BENCHES)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    process.stdout.write(`\n== ${name} ==\n`);
+    await run();
+  }
+}

@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+export interface Measured {
+  readonly ms: number;
+  readonly peakMb: number;
+  /** What the child counted, to show that both did the same work. */
+  readonly counted: Readonly<Record<string, number>>;
+}
+
+/** Runs a script of this folder in a process of its own; it reports its time, without start-up, and its peak memory. */
+export function runChild(script: string, settings: Readonly<Record<string, string>>): Promise<Measured> {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const child = spawn(process.execPath, [path], {
+    env: { ...process.env, ...settings },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.on("data", (bytes: Buffer) => {
+    output += bytes.toString();
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("exit", (code) => {
+      const line = output.trim().split("\n").at(-1) ?? "";
+      if (code === 0) resolve(JSON.parse(line) as Measured);
+      else reject(new Error(`${script} ended with ${code}: ${output}`));
+    });
+  });
+}
+
+/** The other half: called by such a script around its work. */
+export async function report(work: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
+  const startedAt = performance.now();
+  const counted = await work();
+  const ms = performance.now() - startedAt;
+  const peakMb = process.resourceUsage().maxRSS / 1024;
+  const measured: Measured = { ms, peakMb, counted };
+  process.stdout.write(`${JSON.stringify(measured)}\n`);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,23 @@
+import type { DomainStore } from "../domains/domain-store.ts";
+import type { CrawlRequest, CrawlResult } from "../engine/crawl-request.ts";
+import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
+import type { JobRunner } from "../jobs/job-runner.ts";
+import type { JobStore } from "../jobs/job-store.ts";
+import type { Config } from "./config.ts";
+
+/** The product without its faces: what CLI, HTTP and pages call. Built by compose. */
+export interface App {
+  readonly config: Config;
+  readonly domains: DomainStore;
+  readonly jobs: JobStore;
+  readonly runner: JobRunner;
+  /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
+  checkCrawl(request: CrawlRequest): Promise<void>;
+  /** The verb itself, to be run inside a job. */
+  crawl(request: CrawlRequest, job: import("../contracts/job.ts").JobContext): Promise<CrawlResult>;
+  query(request: QueryRequest): Promise<QueryAnswer>;
+  /** The OpenAI wire protocol, mounted below `/openai` (paths arrive without that prefix and without `/v1`); null when the backend is remote. */
+  readonly wire: ((request: Request) => Promise<Response>) | null;
+  /** Ends running jobs as cancelled ("Server stopped."), then closes what is open. */
+  close(): Promise<void>;
+}

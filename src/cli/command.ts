@@ -1,0 +1,91 @@
+import { parseArgs } from "node:util";
+import { BadInputError } from "../contracts/errors.ts";
+
+export interface OptionSpec {
+  /** `--mode <value>` when it takes one, a flag otherwise. */
+  readonly value?: string;
+  /** What may stand for the value; anything when left out. */
+  readonly choices?: readonly string[];
+  readonly help: string;
+  readonly default?: string;
+}
+
+/** One command of the CLI: what it is called with, and what it does. */
+export interface Command {
+  readonly name: string;
+  /** Positional arguments, in order, all required. */
+  readonly arguments: readonly string[];
+  readonly summary: string;
+  readonly options: Readonly<Record<string, OptionSpec>>;
+  readonly examples: readonly string[];
+  /** The exit code. */
+  run(call: Call): Promise<number>;
+}
+
+export interface Call {
+  readonly positionals: readonly string[];
+  /** Given or default; undefined when neither. */
+  text(option: string): string | undefined;
+  flag(option: string): boolean;
+}
+
+/** Throws BadInputError naming what is wrong and how it is called right. */
+export function readCall(command: Command, args: readonly string[]): Call {
+  const options = Object.fromEntries(
+    Object.entries(command.options).map(([name, spec]) => [name, { type: spec.value ? "string" : "boolean" } as const]),
+  );
+  const parsed = parse(command, args, options);
+  const { positionals } = parsed;
+  if (positionals.length !== command.arguments.length) {
+    const problem = positionals.length < command.arguments.length ? "Something is missing" : "Too many arguments";
+    throw new BadInputError(`${problem}. Usage: ${usageLine(command)}`);
+  }
+  for (const [name, spec] of Object.entries(command.options)) checkChoice(name, spec, parsed.values[name]);
+  return {
+    positionals,
+    text: (option) => stringOf(parsed.values[option]) ?? command.options[option]?.default,
+    flag: (option) => parsed.values[option] === true,
+  };
+}
+
+export function usageLine(command: Command): string {
+  const options = Object.keys(command.options).length > 0 ? " [options]" : "";
+  return ["lockstep", command.name, ...command.arguments].join(" ") + options;
+}
+
+export function helpText(command: Command): string {
+  const lines = [command.summary, "", `Usage: ${usageLine(command)}`];
+  const rows = Object.entries(command.options).map(([name, spec]): [string, string] => {
+    const choices = spec.choices ? ` (${spec.choices.join(" | ")})` : "";
+    const preset = spec.default === undefined ? "" : ` [default: ${spec.default}]`;
+    return [`--${name}${spec.value ? ` <${spec.value}>` : ""}`, `${spec.help}${choices}${preset}`];
+  });
+  rows.push(["--help", "Shows this text."]);
+  const width = Math.max(...rows.map(([left]) => left.length));
+  lines.push("", "Options:", ...rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`));
+  if (command.examples.length > 0) lines.push("", "Examples:", ...command.examples.map((line) => `  ${line}`));
+  return `${lines.join("\n")}\n`;
+}
+
+function parse(
+  command: Command,
+  args: readonly string[],
+  options: Record<string, { type: "string" | "boolean" }>,
+): { values: Record<string, unknown>; positionals: string[] } {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split(". To specify")[0] : String(error);
+    const known = Object.keys(command.options).map((name) => `--${name}`);
+    throw new BadInputError(`${reason}. '${command.name}' takes: ${[...known, "--help"].join(", ")}.`);
+  }
+}
+
+function checkChoice(name: string, spec: OptionSpec, value: unknown): void {
+  if (!spec.choices || value === undefined || spec.choices.includes(String(value))) return;
+  throw new BadInputError(`Invalid value '${String(value)}' for --${name}. Accepted: ${spec.choices.join(", ")}.`);
+}
+
+function stringOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,72 @@
+import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
+import {
+  CRAWL_MODES,
+  CRAWL_SCOPES,
+  type CrawlMode,
+  type CrawlRequest,
+  type CrawlResult,
+  type CrawlScope,
+} from "../engine/crawl-request.ts";
+import { sumUp } from "../engine/tally.ts";
+import type { Command } from "./command.ts";
+import { followJob, showJob } from "./job-view.ts";
+import { openApp, untilStopped } from "./open-app.ts";
+
+export const crawlCommand: Command = {
+  name: "crawl",
+  arguments: ["DOMAIN"],
+  summary: "Brings a domain in step with its sources.",
+  options: {
+    mode: {
+      value: "mode",
+      choices: CRAWL_MODES,
+      default: "incremental",
+      help: "Everything again, or only what changed.",
+    },
+    scope: { value: "scope", choices: CRAWL_SCOPES, default: "all", help: "The kinds of sources to crawl." },
+    source: { value: "source_id", help: "Only this source." },
+    "dry-run": { help: "Shows what would be done and changes nothing." },
+    "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
+  },
+  examples: ["lockstep crawl DEMO", "lockstep crawl DEMO --mode full --source docs", "lockstep crawl DEMO --dry-run"],
+  async run(call) {
+    const sourceId = call.text("source");
+    const request: CrawlRequest = {
+      domainId: parseDomainId(call.positionals[0] ?? ""),
+      mode: call.text("mode") as CrawlMode,
+      scope: call.text("scope") as CrawlScope,
+      sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
+      confirmDeletes: call.flag("confirm-deletes"),
+    };
+    const app = await openApp();
+    try {
+      await app.checkCrawl(request);
+      const start = {
+        router: "crawler",
+        action: "crawl",
+        object: request.domainId,
+        endpoint: `lockstep ${process.argv.slice(2).join(" ")}`,
+        dryRun: call.flag("dry-run"),
+      };
+      const job = await app.runner.start(start, async (context) => {
+        const result = await app.crawl(request, context);
+        return { ok: result.problems.length === 0, error: result.problems.join(" "), data: result };
+      });
+      void untilStopped().then(() => app.runner.stop("Stopped by a signal."));
+      await showJob(followJob(app, job.jobId));
+      const { result, state } = await job.done;
+      process.stdout.write(`${summary(result?.data)}Job ${job.jobId} ${state}.\n`);
+      if (!result?.ok) process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
+      return result?.ok ? 0 : 1;
+    } finally {
+      await app.close();
+    }
+  },
+};
+
+function summary(data: unknown): string {
+  const sources = (data as Partial<CrawlResult> | undefined)?.sources ?? [];
+  return sources
+    .map((source) => `${source.source_id}: files ${sumUp(source.download)}; index ${sumUp(source.embed)}\n`)
+    .join("");
+}

@@ -1,0 +1,150 @@
+import { rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { styleText } from "node:util";
+import type { App } from "../app/app.ts";
+import { loadEnvironment } from "../app/load-environment.ts";
+import { NotFoundError, RemoteError } from "../contracts/errors.ts";
+import { parseDomainId } from "../contracts/ids.ts";
+import { parseDomain } from "../domains/domain-codec.ts";
+import { type RunningServer, serveHttp } from "../http/serve-http.ts";
+import { demoQuestions } from "../sandbox/seed/demo-questions.ts";
+import { type Sandbox, startSandbox } from "../sandbox/start-sandbox.ts";
+import type { Command } from "./command.ts";
+import { showJob } from "./job-view.ts";
+import { openApp, untilStopped } from "./open-app.ts";
+import { sandboxSettings, saveCertificate } from "./sandbox.ts";
+import { type ShownPassage, showAnswer } from "./show-answer.ts";
+
+const DEMO_ID = parseDomainId("DEMO");
+const PASSAGES_SHOWN = 2;
+
+export const demoCommand: Command = {
+  name: "demo",
+  arguments: [],
+  summary: "Shows it all: a tenant, a crawl, three questions, and the pages.",
+  options: { once: { help: "Ends after the answers instead of serving the pages." } },
+  examples: ["npm run demo", "npm run demo -- --once"],
+  async run(call) {
+    const stopped = untilStopped();
+    const environment = loadEnvironment(process.cwd());
+    const storage = await demoStorage(environment["PERSISTENT_STORAGE_PATH"]);
+    const sandbox = await startSandbox({ port: Number(environment["SANDBOX_PORT"] ?? 0) });
+    step(`The sandbox tenant, a simulated SharePoint, listens on ${sandbox.url}`);
+    const certificate = await saveCertificate(sandbox, join(storage, "sandbox.pem"));
+    const app = await openApp({
+      ...sandboxSettings(sandbox, certificate),
+      PERSISTENT_STORAGE_PATH: storage,
+      PORT: environment["PORT"] ?? "0",
+      OPENAI_SERVICE_TYPE: "embedded",
+    });
+    const server = await serveHttp(app, { host: app.config.host, port: app.config.port });
+    try {
+      step(`lockstep listens on ${server.url} (storage: ${storage})`);
+      await createDemoDomain(app, sandbox);
+      step("Crawling the domain DEMO");
+      await crawlDemo(server);
+      for (const { question } of demoQuestions) await ask(server, question);
+      if (call.flag("once")) return 0;
+      showWhatNext(server, sandbox);
+      await stopped;
+      return 0;
+    } finally {
+      await app.close();
+      await server.close();
+      await sandbox.stop();
+    }
+  },
+};
+
+/** A folder of its own that begins empty, unless the environment names one: that is somebody's and is kept. */
+async function demoStorage(configured: string | undefined): Promise<string> {
+  if (configured) return resolve(configured);
+  const folder = resolve("storage", "demo");
+  await rm(folder, { recursive: true, force: true });
+  return folder;
+}
+
+async function createDemoDomain(app: App, sandbox: Sandbox): Promise<void> {
+  const source = (source_id: string, urlPart: string): object => ({
+    source_id,
+    site_url: sandbox.siteUrl,
+    sharepoint_url_part: urlPart,
+    filter: "",
+  });
+  const json = {
+    name: "Demo",
+    description: "The documents of a small company, from the sandbox tenant.",
+    vector_store_name: "demo",
+    vector_store_id: "",
+    file_sources: [source("documents", "/Shared Documents"), source("contracts", "/Contracts")],
+  };
+  try {
+    const existing = await app.domains.get(DEMO_ID);
+    await app.domains.update(parseDomain({ ...json, vector_store_id: existing.vectorStoreId }, DEMO_ID));
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    await app.domains.create(parseDomain(json, DEMO_ID));
+  }
+}
+
+/** Through the server, as anybody would. */
+async function crawlDemo(server: RunningServer): Promise<void> {
+  const address = `${server.url}/v2/crawler/crawl?domain_id=${DEMO_ID}&mode=incremental&format=stream`;
+  const response = await fetch(address);
+  if (!response.ok || !response.body) throw new RemoteError(`crawl ${DEMO_ID}: ${await response.text()}`);
+  await showJob(response.body);
+  const jobs = await getJson<{ data: { job_id: string; result: { ok: boolean; error: string } }[] }>(
+    `${server.url}/v2/jobs?format=json`,
+  );
+  const result = jobs.data[0]?.result;
+  if (!result?.ok) throw new RemoteError(`crawl ${DEMO_ID}: ${result?.error ?? "the job has no result"}`);
+}
+
+async function ask(server: RunningServer, question: string): Promise<void> {
+  step(question);
+  const parameters = new URLSearchParams({ query: question, results: String(PASSAGES_SHOWN), format: "json" });
+  const answer = await getJson<QueryBody>(`${server.url}/query2?${parameters}`);
+  showAnswer(answer.data.sources.map(toPassage));
+  if (answer.data.sources.length === 0) throw new RemoteError(`ask '${question}': nothing was found`);
+}
+
+interface QueryBody {
+  readonly data: {
+    readonly sources: readonly {
+      readonly data: string;
+      readonly source: string;
+      readonly metadata: { readonly score: number; readonly filename?: string; readonly section_path?: string };
+    }[];
+  };
+}
+
+function toPassage(source: QueryBody["data"]["sources"][number]): ShownPassage {
+  const { score, filename, section_path } = source.metadata;
+  return {
+    name: filename ?? source.source,
+    url: source.source,
+    sectionPath: section_path ?? "",
+    score,
+    text: source.data,
+  };
+}
+
+async function getJson<T>(address: string): Promise<T> {
+  const response = await fetch(address);
+  if (!response.ok) throw new RemoteError(`get ${address}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+function showWhatNext(server: RunningServer, sandbox: Sandbox): void {
+  step("Your turn");
+  process.stdout.write(`   The pages:   ${server.url}/
+   The tenant:  ${sandbox.url}/_sandbox  (rename, edit or delete documents; docs/sandbox.md tells how)
+   Then crawl again and ask again. Ctrl+C ends the demo.
+`);
+}
+
+function step(text: string): void {
+  process.stdout.write(
+    `\n${styleText(["bold", "green"], "▶", { stream: process.stdout })} ${styleText("bold", text, { stream: process.stdout })}\n`,
+  );
+}

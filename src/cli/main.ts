@@ -1,0 +1,53 @@
+import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
+import { isErrno } from "../lib/atomic-file.ts";
+import { type Command, helpText, readCall } from "./command.ts";
+
+/** Loaded when called: `query` need not wait for the pages, nor `serve` for the sandbox. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import("./serve.ts")).serveCommand,
+  crawl: async () => (await import("./crawl.ts")).crawlCommand,
+  query: async () => (await import("./query.ts")).queryCommand,
+  sandbox: async () => (await import("./sandbox.ts")).sandboxCommand,
+  demo: async () => (await import("./demo.ts")).demoCommand,
+};
+
+// Whoever read our output has seen enough (`lockstep query … | head`).
+process.stdout.on("error", (error) => process.exit(isErrno(error, "EPIPE") ? 0 : 1));
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** 0 done, 1 it did not work out, 2 called wrongly. Whatever happens, people read a sentence, not a stack. */
+async function main([name, ...args]: readonly string[]): Promise<number> {
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    process.stdout.write(await overview());
+    return name === undefined ? 2 : 0;
+  }
+  try {
+    const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (!load) throw new BadInputError(`There is no command '${name}'. Try: lockstep --help`);
+    const command = await load();
+    if (args.includes("--help") || args.includes("-h")) {
+      process.stdout.write(helpText(command));
+      return 0;
+    }
+    return await command.run(readCall(command, args));
+  } catch (error) {
+    process.stderr.write(`lockstep: ${error instanceof BadInputError ? error.message : explain(error)}\n`);
+    if (process.env["LOCKSTEP_DEBUG"] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+    return error instanceof BadInputError || error instanceof NotFoundError ? 2 : 1;
+  }
+}
+
+async function overview(): Promise<string> {
+  const commands = await Promise.all(Object.values(COMMANDS).map((load) => load()));
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return `lockstep keeps AI knowledge bases in lockstep with their sources.
+
+Usage: lockstep <command> [options]
+
+Commands:
+${commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join("\n")}
+
+'lockstep <command> --help' tells more. Settings come from the environment and .env; see .env.example.
+`;
+}

@@ -1,0 +1,48 @@
+import { styleText } from "node:util";
+
+export interface ShownPassage {
+  readonly name: string;
+  readonly url: string;
+  readonly sectionPath: string;
+  readonly score: number;
+  readonly text: string;
+}
+
+const MAX_PASSAGE = 400;
+
+/** Passages for people: name, where in the document, the text itself, and the address to open. */
+export function showAnswer(passages: readonly ShownPassage[], out: NodeJS.WriteStream = process.stdout): void {
+  if (passages.length === 0) out.write("Nothing found.\n");
+  for (const [i, passage] of passages.entries()) {
+    const where = passage.sectionPath ? ` › ${plain(passage.sectionPath)}` : "";
+    const head = styleText("bold", `${i + 1}. ${plain(passage.name)}`, { stream: out });
+    out.write(`${head}${where} ${styleText("dim", `(${passage.score.toFixed(2)})`, { stream: out })}\n`);
+    for (const line of wrap(shorten(passage.text), (out.columns || 100) - 4)) out.write(`   ${line}\n`);
+    out.write(`   ${styleText("cyan", plain(passage.url || passage.name), { stream: out })}\n\n`);
+  }
+}
+
+/** Documents are not to write to the terminal: escape sequences and other control characters become blanks. */
+function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+}
+
+function shorten(text: string): string {
+  const clean = plain(text);
+  return clean.length > MAX_PASSAGE ? `${clean.slice(0, MAX_PASSAGE).replace(/\s+\S*$/, "")} …` : clean;
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line && line.length + word.length + 1 > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line ? `${line} ${word}` : word;
+    }
+  }
+  return [...lines, line];
+}

@@ -1,0 +1,181 @@
+import type { AbsentChange, ListedChange } from "../contracts/change.ts";
+import { CancelledError, explain } from "../contracts/errors.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Mirrored } from "../contracts/ledger.ts";
+import type { Sighting } from "../contracts/source.ts";
+import { forEachConcurrent } from "../lib/concurrency.ts";
+import { nowUtcMicros } from "../lib/time.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import type { DownloadTools, Plan } from "./download.ts";
+import { PathClaims } from "./path-claims.ts";
+import { Progress } from "./tally.ts";
+
+const DOWNLOADS_AT_ONCE = 4;
+/** Every item gets a second chance at the end of the run, when what ailed it may have passed. */
+const BATCHES = 2;
+
+/** Carries the plan out on disk and in the ledger; returns how many items failed. One bad item never stops the others. */
+export async function applyPlan(
+  plan: Plan,
+  tools: DownloadTools,
+  job: JobContext,
+  counts: StepCounts,
+): Promise<number> {
+  if (plan.removed.length + plan.moved.length + plan.fetched.length === 0) return 0;
+  const claims = await PathClaims.of(tools.ledger, tools.mirror);
+  counts.failed += await removeAll(plan.removed, { ...tools, claims }, job);
+  const stuck = await moveAll(plan.moved, { ...tools, claims }, job);
+  let waiting = [...plan.fetched, ...stuck];
+  for (let batch = 1; batch <= BATCHES && waiting.length > 0; batch++) {
+    if (batch > 1) job.log(`Trying ${waiting.length} failed items once more.`);
+    waiting = await fetchAll(waiting, { ...tools, claims }, job, counts);
+  }
+  counts.failed += waiting.length;
+  return counts.failed;
+}
+
+type ApplyTools = DownloadTools & { readonly claims: PathClaims };
+
+/** Returns how many could not be removed: they keep their ledger entry, and the next run tries again. */
+async function removeAll(removed: readonly AbsentChange[], tools: ApplyTools, job: JobContext): Promise<number> {
+  let failed = 0;
+  for (const change of removed) {
+    await job.checkpoint();
+    try {
+      await removeOne(change, tools, job);
+    } catch (error) {
+      failed += 1;
+      job.log(`ERROR: remove '${change.entry.mirrored?.file}': ${explain(error)}`);
+    }
+  }
+  return failed;
+}
+
+async function removeOne(change: AbsentChange, { ledger, mirror, claims }: ApplyTools, job: JobContext): Promise<void> {
+  const { itemId, entry, stillListed, reason } = change;
+  const file = entry.mirrored?.file ?? "";
+  if (file) {
+    await mirror.remove(file);
+    claims.release(itemId, file);
+    job.log(`Removed '${entry.mirrored?.serverPath}': ${reason}.`);
+  }
+  await ledger.put(itemId, stillListed ? { mirrored: null } : { mirrored: null, seen: null });
+  await ledger.flush();
+}
+
+/** Returns the items whose file could not be moved: they are fetched instead. */
+async function moveAll(moved: readonly ListedChange[], tools: ApplyTools, job: JobContext): Promise<ListedChange[]> {
+  const { ledger, mirror, claims } = tools;
+  const stuck: ListedChange[] = [];
+  const moves: { change: ListedChange; known: Mirrored; to: string }[] = [];
+  for (const change of moved) claims.release(change.itemId, change.entry?.mirrored?.file ?? "");
+  for (const change of moved) {
+    const known = change.entry?.mirrored;
+    if (known) moves.push({ change, known, to: placeOf(change.sighting, known, tools) });
+  }
+  const leaving = moves.filter(({ known, to }) => to !== known.file);
+  const left = new Set<ListedChange>();
+  for (const { change, known } of leaving) {
+    try {
+      await mirror.moveOut(change.itemId, known.file);
+      left.add(change);
+    } catch (error) {
+      job.log(`Cannot move '${known.file}', fetching it instead: ${explain(error)}`);
+      stuck.push(change);
+    }
+  }
+  for (const { change, known, to } of moves) {
+    if (stuck.includes(change)) continue;
+    await ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
+  }
+  await ledger.flush();
+  for (const { change, to } of moves) {
+    if (left.has(change)) await mirror.moveIn(change.itemId, to);
+    if (!stuck.includes(change)) job.log(`Moved '${change.sighting.path}': ${change.reason}.`);
+  }
+  return stuck;
+}
+
+/** A file that could not be embedded stays in `03_failed/` wherever its item moves: its bytes have not changed. */
+function placeOf(sighting: Sighting, known: Mirrored, { mirror, claims }: ApplyTools): string {
+  const file = claims.claim(sighting, "");
+  return mirror.isFailed(known.file) ? mirror.failedFile(file) : file;
+}
+
+function namesOf(sighting: Sighting): Pick<Mirrored, "listItemId" | "name" | "serverPath" | "fingerprint"> {
+  const { listItemId, name, serverPath, fingerprint } = sighting;
+  return { listItemId, name, serverPath, fingerprint };
+}
+
+async function fetchAll(
+  changes: readonly ListedChange[],
+  tools: ApplyTools,
+  job: JobContext,
+  counts: StepCounts,
+): Promise<ListedChange[]> {
+  const failed: ListedChange[] = [];
+  const progress = new Progress(job, changes.length);
+  await forEachConcurrent(changes, DOWNLOADS_AT_ONCE, async (change) => {
+    await job.checkpoint();
+    try {
+      progress.step(await fetchOne(change, tools, job.signal, counts));
+    } catch (error) {
+      if (error instanceof CancelledError || job.signal.aborted)
+        throw new CancelledError("download stopped", { cause: error });
+      failed.push(change);
+      await recordFailure(change, explain(error), tools);
+      progress.step(`ERROR: download '${change.sighting.path}': ${explain(error)}`);
+    }
+    await tools.ledger.flush();
+  });
+  return failed;
+}
+
+async function fetchOne(
+  change: ListedChange,
+  tools: ApplyTools,
+  signal: AbortSignal,
+  counts: StepCounts,
+): Promise<string> {
+  const { source, ledger, mirror, claims } = tools;
+  const { sighting, entry } = change;
+  const fetched = await source.fetch(sighting, signal);
+  if (fetched.status === "gone") {
+    counts.skipped += 1;
+    return `'${sighting.path}' was deleted between listing and download.`;
+  }
+  if (fetched.status === "refused") throw new Error(fetched.reason);
+  const staged = await mirror.stage(fetched.body, signal);
+  const before = entry?.mirrored?.file ?? "";
+  const file = claims.claim(sighting, before);
+  const observed = await mirror.place(staged, file, sighting.fingerprint.modifiedAt);
+  const mirrored: Mirrored = {
+    ...namesOf(sighting),
+    file,
+    downloadedAt: nowUtcMicros(),
+    sourceError: "",
+    processingError: "",
+    observed,
+  };
+  await ledger.put(change.itemId, { mirrored });
+  // The old place goes last: until the new one is in the ledger, it is the only one we know.
+  await ledger.flush();
+  if (before && before !== file && claims.isFree(before)) await mirror.remove(before);
+  return `Downloaded '${sighting.path}' (${staged.size} bytes): ${change.reason}.`;
+}
+
+/** What is there stays as it is; the reason goes into the error column, and the next run tries again. */
+async function recordFailure(change: ListedChange, reason: string, { ledger }: ApplyTools): Promise<void> {
+  const known = change.entry?.mirrored;
+  const mirrored: Mirrored = known
+    ? { ...known, sourceError: reason }
+    : {
+        ...namesOf(change.sighting),
+        file: "",
+        downloadedAt: "",
+        sourceError: reason,
+        processingError: "",
+        observed: null,
+      };
+  await ledger.put(change.itemId, { mirrored });
+}

@@ -1,0 +1,151 @@
+import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Ledger, Seen } from "../contracts/ledger.ts";
+import type { Completeness, Sighting, Source } from "../contracts/source.ts";
+import { type Detected, detectChanges } from "../detect/detect-changes.ts";
+import { startEarly } from "../lib/start-early.ts";
+import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
+import { applyPlan } from "./apply-plan.ts";
+import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { noCounts, sumUp } from "./tally.ts";
+import { verifyMirror } from "./verify.ts";
+
+export interface Downloaded {
+  readonly counts: StepCounts;
+  readonly completeness: Completeness;
+  /** One sentence each: an incomplete look, held removals, failed items. */
+  readonly problems: readonly string[];
+}
+
+/** What is to be done with one source, in the order it is done. Unchanged items are not in it. */
+export interface Plan {
+  readonly removed: AbsentChange[];
+  readonly moved: ListedChange[];
+  readonly fetched: ListedChange[];
+  readonly detected: Detected;
+  /** The mirror as it was before anything of this was done, and the files of it that stay as they are. */
+  readonly disk: ReadonlyMap<string, FileOnDisk>;
+  readonly kept: ReadonlySet<string>;
+}
+
+export interface DownloadTools {
+  readonly source: Source;
+  readonly ledger: Ledger;
+  readonly mirror: Mirror;
+}
+
+/** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */
+export async function download(
+  run: SourceRun,
+  request: CrawlRequest,
+  tools: DownloadTools,
+  parts: EngineParts,
+  job: JobContext,
+): Promise<Downloaded> {
+  const { ledger, mirror } = tools;
+  if (!job.dryRun) await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
+  const counts = noCounts();
+  const plan = await makePlan(run, request, tools, parts, job, counts);
+  job.log(`Listed ${plan.detected.listed} items: ${sumUp(counts)}.`);
+  const problems = planProblems(plan.detected, counts);
+  for (const problem of problems) job.log(`WARNING: ${problem}`);
+  if (job.dryRun) return { counts, completeness: plan.detected.completeness, problems };
+  const failures = await applyPlan(plan, tools, job, counts);
+  await verifyMirror({ ...tools, plan }, job);
+  if (failures > 0)
+    problems.push(`${failures} items could not be brought up to date on disk; the next run tries them again`);
+  return { counts, completeness: plan.detected.completeness, problems };
+}
+
+async function makePlan(
+  run: SourceRun,
+  request: CrawlRequest,
+  { source, ledger, mirror }: DownloadTools,
+  parts: EngineParts,
+  job: JobContext,
+  counts: StepCounts,
+): Promise<Plan> {
+  // The first page is on its way while the disk is being looked at.
+  const listing = startEarly(source.list(job.signal));
+  const disk = await mirror.scan();
+  const changes = detectChanges(listing, ledger, (file) => disk.get(file), {
+    mode: request.mode,
+    acceptedTypes: parts.acceptedTypes,
+    maxBytes: parts.maxFileBytes,
+    limits: run.config.limits,
+    confirmDeletes: request.confirmDeletes,
+  });
+  const removed: AbsentChange[] = [];
+  const moved: ListedChange[] = [];
+  const fetched: ListedChange[] = [];
+  const kept = new Set<string>();
+  let steps = 0;
+  let step = await changes.next();
+  for (; !step.done; step = await changes.next()) {
+    const change = step.value;
+    const file = change.entry?.mirrored?.file;
+    if (file && STAYING.has(change.kind)) kept.add(file);
+    if (change.kind === "kept") continue;
+    counts[change.kind] += 1;
+    if (job.dryRun) preview(change, job);
+    else await remember(change, ledger);
+    if (change.kind === "removed") removed.push(change);
+    else if (change.kind === "moved") moved.push(change);
+    else if (change.kind === "added" || change.kind === "changed") fetched.push(change);
+    steps += 1;
+    if (steps % STEPS_BETWEEN_CHECKPOINTS === 0) await job.checkpoint();
+  }
+  return { removed, moved, fetched, detected: step.value, disk, kept };
+}
+
+/** Comparing an item takes microseconds; a pause or cancel need not be looked for after each. */
+const STEPS_BETWEEN_CHECKPOINTS = 100;
+
+const STAYING: ReadonlySet<Change["kind"]> = new Set(["unchanged", "kept", "held"]);
+
+/** A dry run names every item that would change; unchanged ones are only counted. */
+function preview(change: Change, job: JobContext): void {
+  if (change.kind === "unchanged") return;
+  const path = "sighting" in change ? change.sighting.path : (change.entry.mirrored?.serverPath ?? change.itemId);
+  job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
+}
+
+/** What the source said is true whatever becomes of the rest of the run. */
+async function remember(change: Change, ledger: Ledger): Promise<void> {
+  if (!("sighting" in change)) {
+    if (change.kind === "held" && !change.stillListed) await ledger.put(change.itemId, { seen: null });
+    return;
+  }
+  await ledger.put(change.itemId, { seen: seenOf(change.sighting) });
+  const known = change.entry?.mirrored;
+  if (change.kind !== "unchanged" || !known) return;
+  const { etag, contentVersion } = change.sighting.fingerprint;
+  if (etag !== known.fingerprint.etag || contentVersion !== known.fingerprint.contentVersion) {
+    const fingerprint = { ...known.fingerprint, etag, contentVersion };
+    await ledger.put(change.itemId, { mirrored: { ...known, fingerprint } });
+  }
+}
+
+function seenOf(sighting: Sighting): Seen {
+  const { listItemId, name, serverPath, url, rawUrl, fingerprint } = sighting;
+  return { listItemId, name, serverPath, url, rawUrl, size: fingerprint.size, modifiedAt: fingerprint.modifiedAt };
+}
+
+function planProblems(detected: Detected, counts: StepCounts): string[] {
+  const problems: string[] = [];
+  if (detected.completeness === "partial") {
+    const why = detected.unreadable.map(({ reason }) => reason).join("; ");
+    problems.push(`the listing is incomplete, so nothing was removed: ${why || "no reason given"}`);
+  } else if (detected.unreadable.length > 0) {
+    const names = detected.unreadable.map(({ path, reason }) => `'${path}' (${reason})`);
+    problems.push(`could not be read, so what is known there is kept: ${names.join("; ")}`);
+  }
+  if (detected.heldBecause) {
+    problems.push(
+      `${counts.held} removals are held because ${detected.heldBecause}. ` +
+        "If they are meant, run the crawl again with confirm_deletes=true",
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import type { Domain } from "../contracts/domain.ts";
+import { BadInputError, NotFoundError } from "../contracts/errors.ts";
+import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import type { Attributes, SearchHit } from "../contracts/search-index.ts";
+import type { FilesMetadataReader } from "../domains/files-metadata.ts";
+import type { EngineParts } from "./engine-parts.ts";
+
+export interface QueryRequest {
+  readonly text: string;
+  /** undefined: the configured default store, or the only domain's. */
+  readonly vectorStoreId: VectorStoreId | undefined;
+  /** Instead of a store: the store of this domain. */
+  readonly domainId: DomainId | undefined;
+  /** 1 to 50. */
+  readonly limit: number;
+}
+
+export interface QuerySource {
+  readonly text: string;
+  readonly sectionPath: string;
+  readonly score: number;
+  readonly fileId: string;
+  readonly name: string;
+  /** "" when nothing is known about the file but its name. */
+  readonly url: string;
+  readonly modifiedAt: string;
+  readonly attributes: Attributes;
+  /** The entry of `files_metadata.json`, as it is on disk; null when there is none. */
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+}
+
+export interface QueryAnswer {
+  readonly query: string;
+  readonly vectorStoreId: VectorStoreId;
+  readonly sources: readonly QuerySource[];
+}
+
+export interface QueryParts extends Pick<EngineParts, "domains" | "backend" | "domainsFolder"> {
+  readonly metadata: FilesMetadataReader;
+  /** SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID, "" for none. */
+  readonly defaultVectorStoreId: string;
+}
+
+/** Passages from one vector store, each with the address of the document it comes from. */
+export async function query(request: QueryRequest, parts: QueryParts): Promise<QueryAnswer> {
+  const { store, domain } = await findStore(request, parts);
+  const index = await parts.backend.openIndex(store, domain?.domainId);
+  if (!index) throw new NotFoundError(`Vector store '${store}' does not exist.`);
+  const hits = request.text.trim() ? await index.search({ text: request.text, limit: request.limit }) : [];
+  const metadataPath = domain ? join(parts.domainsFolder, domain.domainId, "files_metadata.json") : undefined;
+  const sources: QuerySource[] = [];
+  for (const hit of hits) {
+    const metadata = metadataPath ? await parts.metadata.find(metadataPath, hit.fileId) : undefined;
+    sources.push(sourceOf(hit, metadata ?? null));
+  }
+  return { query: request.text, vectorStoreId: store, sources };
+}
+
+async function findStore(
+  request: QueryRequest,
+  { domains, defaultVectorStoreId }: QueryParts,
+): Promise<{ store: VectorStoreId; domain: Domain | undefined }> {
+  if (request.domainId) {
+    const domain = await domains.get(request.domainId);
+    if (domain.vectorStoreId) return { store: domain.vectorStoreId, domain };
+    throw new NotFoundError(`Domain '${domain.domainId}' has no vector store yet. Crawl it first.`);
+  }
+  const all = (await domains.list()).domains;
+  const wanted = request.vectorStoreId ?? defaultVectorStoreId;
+  if (wanted) {
+    return { store: wanted as VectorStoreId, domain: all.find(({ vectorStoreId }) => vectorStoreId === wanted) };
+  }
+  const [only, ...others] = all.filter(({ vectorStoreId }) => vectorStoreId !== "");
+  if (only?.vectorStoreId && others.length === 0) return { store: only.vectorStoreId, domain: only };
+  throw new BadInputError(
+    "Missing 'vsid': say which vector store to search, or set SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID for a default.",
+  );
+}
+
+/** Name and address come from our own records: a backend keeps the name a file had when it was uploaded. */
+function sourceOf(hit: SearchHit, metadata: Readonly<Record<string, unknown>> | null): QuerySource {
+  const text = (key: string): string => (typeof metadata?.[key] === "string" ? metadata[key] : "");
+  return {
+    text: hit.text,
+    sectionPath: hit.sectionPath,
+    score: hit.score,
+    fileId: hit.fileId,
+    name: text("filename") || hit.name,
+    url: text("url"),
+    modifiedAt: text("last_modified_utc"),
+    attributes: hit.attributes,
+    metadata,
+  };
+}

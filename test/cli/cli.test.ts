@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { demoQuestions } from "../../src/sandbox/seed/demo-questions.ts";
+import { DOMAIN, World } from "../engine/world.ts";
+
+const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
+const folder = await mkdtemp(join(tmpdir(), "lockstep-cli-"));
+after(() => rm(folder, { recursive: true, force: true }));
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** In an empty folder with an empty environment, as on a fresh machine. */
+function run(args: readonly string[], settings: Readonly<Record<string, string>> = {}): Promise<Ran> {
+  const child = spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { HOME: folder, ...settings } });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (bytes: Buffer) => {
+    out += bytes.toString();
+  });
+  child.stderr.on("data", (bytes: Buffer) => {
+    err += bytes.toString();
+  });
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+}
+
+test("--help everywhere", async () => {
+  const overview = await run(["--help"]);
+  assert.equal(overview.code, 0);
+  for (const name of ["serve", "crawl", "query", "sandbox", "demo"]) {
+    assert.match(overview.out, new RegExp(`^  ${name} `, "m"));
+    const help = await run([name, "--help"]);
+    assert.equal(help.code, 0);
+    assert.match(help.out, new RegExp(`Usage: lockstep ${name}`));
+  }
+});
+
+const wrong: [args: string[], settings: Record<string, string>, sentence: RegExp][] = [
+  [["frob"], {}, /no command 'frob'/],
+  [["crawl"], {}, /Usage: lockstep crawl DOMAIN/],
+  [["crawl", "../x"], {}, /'domain_id' must be .*got '\.\.\/x'/],
+  [["crawl", "NOPE"], {}, /Domain 'NOPE' does not exist/],
+  [["crawl", "DEMO", "--mode", "fast"], {}, /Invalid value 'fast' for --mode\. Accepted: full, incremental\./],
+  [["crawl", "DEMO", "--dryrun"], {}, /--dryrun.*takes: .*--dry-run/s],
+  [["query", "DEMO", "x", "--results", "0"], {}, /Accepted: 1 to 50/],
+  [["sandbox", "--port", "99999"], {}, /Accepted: 0 to 65535/],
+  [["serve"], { PORT: "x", OPENAI_SERVICE_TYPE: "magic" }, /2 problems:\n- .*\n- /],
+  [["serve"], { HOST: "0.0.0.0" }, /no authentication/],
+];
+for (const [args, settings, sentence] of wrong) {
+  test(`bad input gets a sentence: ${args.join(" ")} ${Object.entries(settings).join()}`, async () => {
+    const { code, out, err } = await run(args, settings);
+    assert.equal(code, 2);
+    assert.match(err, sentence);
+    assert.doesNotMatch(err + out, /\n\s+at /, "no stack trace");
+  });
+}
+
+test("the demo answers from documents that the sandbox really holds, and ends with 0", async () => {
+  const { code, out, err } = await run(["demo", "--once"]);
+  assert.equal(err, "");
+  assert.equal(code, 0);
+  assert.equal(demoQuestions.length, 3);
+  for (const { question, expectedPath } of demoQuestions) {
+    const answer = out.slice(out.indexOf(question)).split("\n▶")[0] ?? "";
+    const best = /http:\/\/\S+/.exec(answer)?.[0] ?? "";
+    assert.ok(decodeURIComponent(new URL(best).pathname).endsWith(expectedPath), `${question}: ${best}`);
+  }
+  assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/01_files/documents/files_map.csv")));
+});
+
+test("crawl and query from the command line, plain lines in a pipe, settings from .env", async () => {
+  const world = await World.open();
+  after(() => world.close());
+  await world.change("add", { path: "a.txt", text: "The axolotl budget is 12 euros." });
+  await writeFile(
+    join(folder, ".env"),
+    Object.entries(world.settings)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(""),
+  );
+  const first = await run(["crawl", DOMAIN]);
+  assert.equal(first.err, "");
+  assert.equal(first.code, 0);
+  assert.match(first.out, /^\[ 1 \/ 1 \] Downloaded 'a\.txt'/m);
+  assert.match(first.out, /^docs: files 1 added; index 1 added$/m);
+  assert.ok(!first.out.includes("\u001b"), "no escape sequences in a pipe");
+  const found = await run(["query", DOMAIN, "axolotl budget"]);
+  assert.equal(found.code, 0);
+  assert.match(found.out, /1\. a\.txt[\s\S]*12 euros[\s\S]*Shared%20Documents\/a\.txt/);
+  const dry = await run(["crawl", DOMAIN, "--dry-run", "--mode", "full", "--source", "docs"]);
+  assert.match(dry.out, /CHANGED 'a\.txt': full crawl/);
+  const missing = await run(["crawl", DOMAIN, "--source", "nope"]);
+  assert.equal(missing.code, 2);
+  assert.match(missing.err, /Source 'nope' does not exist in domain 'STORY'\. It has: 'docs'\./);
+  await rm(join(folder, ".env"));
+});

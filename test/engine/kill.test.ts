@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { ServerProcess } from "./server-process.ts";
+import { DOMAIN, World } from "./world.ts";
+
+const FILES = 40;
+/** Slow enough that every stage can be hit: each download waits a little at the tenant. */
+const slow = { match: { url: "\\$value", times: "always" }, effect: { delayMs: 15 } };
+
+let undisturbed: Picture;
+before(async () => {
+  const world = await newWorld();
+  await world.crawl();
+  undisturbed = await picture(world);
+  await world.close();
+});
+
+async function newWorld(): Promise<World> {
+  const world = await World.open();
+  for (let i = 0; i < FILES; i++) {
+    await world.change("add", {
+      path: `folder${i % 3}/file${i}.txt`,
+      text: `Report number${i} about gnu${i}.`,
+      at: "2026-01-05T10:00:00Z",
+    });
+  }
+  return world;
+}
+
+/** Everything a crawl leaves, without what differs from run to run (ids of the backend, our own clock). */
+type Picture = Readonly<Record<string, unknown>>;
+
+async function picture(world: World): Promise<Picture> {
+  const rows = async (name: "sharepoint_map" | "files_map" | "vectorstore_map") =>
+    (await world.map(name))
+      .map((row) => {
+        const timeless = Object.entries(row).filter(
+          ([column]) => !/^(downloaded|uploaded|embedded)_|openai_file_id|vector_store_id|unique|url/.test(column),
+        );
+        return JSON.stringify(Object.fromEntries(timeless));
+      })
+      .sort();
+  const searches = await Promise.all(Array.from({ length: FILES }, (_, i) => world.found(`gnu${i}`)));
+  return {
+    seen: await rows("sharepoint_map"),
+    files: await rows("files_map"),
+    store: await rows("vectorstore_map"),
+    disk: await world.disk(),
+    documents: (await world.storeFileIds()).length,
+    searches: searches.map((names) => names[0]),
+    leftovers: (await readdir(world.folder(".lockstep"), { recursive: true })).filter((name) =>
+      /journal|(staging|moving)\/./.test(name),
+    ),
+  };
+}
+
+const moments: [title: string, line: RegExp][] = [
+  ["while downloading", /\[ 7 \/ 40 \] Downloaded/],
+  ["late in the download", /\[ 33 \/ 40 \] Downloaded/],
+  ["while embedding", /\[ 9 \/ 40 \] Indexing/],
+  ["at the end of embedding", /\[ 40 \/ 40 \] Indexing/],
+];
+
+for (const [title, line] of moments) {
+  test(`SIGKILL ${title}: the next crawl ends where an undisturbed one does`, async () => {
+    const world = await newWorld();
+    after(() => world.close());
+    await world.fault(slow.match, slow.effect);
+    const server = await ServerProcess.start(world.settings);
+    const seen = await server.crawlUntil(DOMAIN, line);
+    assert.match(seen, line);
+    assert.equal(await server.end("SIGKILL"), "SIGKILL");
+    const [killed] = await world.app.jobs.list();
+    // The very last moment may come after the job has ended; every earlier one leaves a job without a process.
+    if (killed?.state !== "completed") assert.deepEqual([killed?.state, killed?.stalled], ["running", true]);
+    const { job } = await world.crawl();
+    assert.equal(job.result?.error, "");
+    assert.deepEqual(await picture(world), undisturbed);
+    assert.deepEqual(await world.contradictions(), []);
+    await world.close();
+  });
+}
+
+test("SIGTERM in the middle of a crawl: the job ends cancelled, the server leaves with 0, the next crawl completes", async () => {
+  const world = await newWorld();
+  after(() => world.close());
+  await world.fault(slow.match, slow.effect);
+  const server = await ServerProcess.start(world.settings);
+  await server.crawlUntil(DOMAIN, /\[ 5 \/ 40 \] Downloaded/);
+  assert.equal(await server.end("SIGTERM"), 0);
+  const [job] = await world.app.jobs.list();
+  assert.equal(job?.state, "cancelled");
+  assert.deepEqual(job.result, { ok: false, error: "Server stopped.", data: {} });
+  const files = await readdir(join(world.storage, "jobs", "crawler"));
+  assert.match(files.join(), /_\[crawl\]_\[jb_1\]_\[STORY\]\.cancelled/);
+  assert.equal((await world.crawl()).job.result?.error, "");
+  assert.deepEqual(await picture(world), undisturbed);
+  await world.close();
+});
+
+test("pause, resume and cancel from another process", async () => {
+  const world = await newWorld();
+  after(() => world.close());
+  await world.fault(slow.match, { delayMs: 60 });
+  const server = await ServerProcess.start(world.settings);
+  const crawling = server.crawlUntil(DOMAIN, /end_json/);
+  const { jobs } = world.app;
+  const untilState = async (state: string): Promise<void> => {
+    while ((await jobs.list())[0]?.state !== state) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  await untilState("running");
+  const [job] = await jobs.list();
+  assert.ok(job);
+  await jobs.control(job.jobId, "pause");
+  await untilState("paused");
+  await jobs.control(job.jobId, "resume");
+  await untilState("running");
+  await jobs.control(job.jobId, "cancel");
+  assert.match(await crawling, /"state": ?"cancelled"/);
+  assert.equal((await jobs.get(job.jobId)).result?.error, "Cancelled by user.");
+  await server.end("SIGTERM");
+  assert.equal((await world.crawl()).job.result?.error, "");
+  assert.deepEqual(await picture(world), undisturbed);
+  await world.close();
+});

@@ -1,0 +1,225 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import OpenAI from "openai";
+import type { App } from "../../src/app/app.ts";
+import { compose } from "../../src/app/compose.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
+import { parseDomainId } from "../../src/contracts/ids.ts";
+import type { JobRecord } from "../../src/contracts/job.ts";
+import { parseDomain } from "../../src/domains/domain-codec.ts";
+import type { CrawlRequest, CrawlResult, SourceResult } from "../../src/engine/crawl-request.ts";
+import type { QuerySource } from "../../src/engine/query.ts";
+import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
+
+export const LIBRARY = "/sites/demo/Shared Documents";
+export const DOMAIN = parseDomainId("STORY");
+
+/** A tenant, a storage folder and the product between them: what a story plays in. Everything real, over loopback. */
+export class World {
+  readonly sandbox: Sandbox;
+  readonly storage: string;
+  readonly settings: Readonly<Record<string, string>>;
+  app: App;
+
+  private constructor(sandbox: Sandbox, storage: string, settings: Readonly<Record<string, string>>, app: App) {
+    this.sandbox = sandbox;
+    this.storage = storage;
+    this.settings = settings;
+    this.app = app;
+  }
+
+  static async open(
+    options: { seed?: "company" | "empty"; settings?: Record<string, string>; source?: object } = {},
+  ): Promise<World> {
+    const storage = await mkdtemp(join(tmpdir(), "lockstep-story-"));
+    const sandbox = await startSandbox({ seed: options.seed ?? "empty" });
+    const certificate = await saveCertificate(sandbox, join(storage, "sandbox.pem"));
+    const settings = {
+      PERSISTENT_STORAGE_PATH: storage,
+      ...sandboxSettings(sandbox, certificate),
+      ...options.settings,
+    };
+    const world = new World(sandbox, storage, settings, await compose(readConfig(settings)));
+    await world.app.domains.create(parseDomain(world.domainJson(options.source), DOMAIN));
+    return world;
+  }
+
+  domainJson(source: object = {}): Record<string, unknown> {
+    const docs = {
+      source_id: "docs",
+      site_url: this.sandbox.siteUrl,
+      sharepoint_url_part: "/Shared Documents",
+      filter: "",
+    };
+    return {
+      name: "Story",
+      description: "",
+      vector_store_name: "story",
+      vector_store_id: "",
+      file_sources: [{ ...docs, ...source }],
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.app.close();
+    await this.sandbox.stop();
+    await rm(this.storage, { recursive: true, force: true });
+  }
+
+  /** Something a user does in SharePoint; paths are below the library unless they start with `/`. */
+  async change(operation: string, fields: Record<string, unknown>): Promise<Record<string, unknown>> {
+    const full = Object.fromEntries(
+      Object.entries(fields).map(([key, value]) => {
+        const isPath = (key === "path" || key === "to") && typeof value === "string" && !value.startsWith("/");
+        return [key, isPath ? `${LIBRARY}/${value}` : value];
+      }),
+    );
+    return await this.control("POST", operation, full);
+  }
+
+  async fault(match: object, effect: object): Promise<void> {
+    await this.control("POST", "faults", { match, effect });
+  }
+
+  async control(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+    const response = await fetch(`${this.sandbox.url}/_sandbox/${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
+    return (await response.json()) as Record<string, unknown>;
+  }
+
+  /** URLs asked of the tenant since the log was last cleared. */
+  async requests(): Promise<string[]> {
+    const log = (await this.control("GET", "log")) as { requests: { method: string; url: string }[] };
+    return log.requests.map(({ url }) => decodeURIComponent(url)).filter((url) => !url.startsWith("/_sandbox"));
+  }
+
+  async crawl(
+    options: Partial<CrawlRequest> & { dryRun?: boolean } = {},
+  ): Promise<{ job: JobRecord; result: CrawlResult; source: SourceResult; log: string }> {
+    const { dryRun = false, ...wishes } = options;
+    const request: CrawlRequest = {
+      domainId: DOMAIN,
+      mode: "incremental",
+      scope: "all",
+      sourceId: undefined,
+      confirmDeletes: false,
+      ...wishes,
+    };
+    const start = { router: "crawler", action: "crawl", object: DOMAIN, endpoint: "story", dryRun };
+    const running = await this.app.runner.start(start, async (context) => {
+      const result = await this.app.crawl(request, context);
+      return { ok: result.problems.length === 0, error: result.problems.join(" "), data: result };
+    });
+    const job = await running.done;
+    const result = job.result?.data as CrawlResult;
+    const [source] = result.sources ?? [];
+    if (!source) throw new Error(`the crawl has no source: ${job.result?.error}`);
+    return { job, result, source, log: await this.log(job) };
+  }
+
+  async log(job: JobRecord): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    for await (const bytes of this.app.jobs.follow(job.jobId, { signal: new AbortController().signal }))
+      chunks.push(bytes);
+    return Buffer.concat(chunks).toString();
+  }
+
+  async search(text: string): Promise<readonly QuerySource[]> {
+    return (await this.app.query({ text, limit: 10, domainId: DOMAIN, vectorStoreId: undefined })).sources;
+  }
+
+  /** Names of the documents that answer, best first, each once. */
+  async found(text: string): Promise<string[]> {
+    return [...new Set((await this.search(text)).map(({ name }) => name))];
+  }
+
+  folder(...path: string[]): string {
+    return join(this.storage, "crawler", DOMAIN, "01_files", "docs", ...path);
+  }
+
+  /** Paths below a folder of the mirror. */
+  async disk(folder: "02_embedded" | "03_failed" = "02_embedded"): Promise<string[]> {
+    const entries = await readdir(this.folder(folder), { recursive: true, withFileTypes: true }).catch(() => []);
+    const root = this.folder(folder);
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+      .sort();
+  }
+
+  async map(name: "sharepoint_map" | "files_map" | "vectorstore_map"): Promise<Record<string, string>[]> {
+    const [header = "", ...rows] = (await readFile(this.folder(`${name}.csv`), "utf8")).split("\r\n").filter(Boolean);
+    const columns = decodeCsvRow(header);
+    return rows.map((row) => Object.fromEntries(decodeCsvRow(row).map((field, i) => [columns[i] ?? "", field])));
+  }
+
+  async names(map: "sharepoint_map" | "files_map" | "vectorstore_map"): Promise<string[]> {
+    return (await this.map(map)).map((row) => row["filename"] ?? "").sort();
+  }
+
+  openai(): OpenAI {
+    const { wire } = this.app;
+    if (!wire) throw new Error("the backend is remote");
+    return new OpenAI({
+      apiKey: "any",
+      baseURL: "http://lockstep/v1",
+      fetch: async (url, init) => wire(new Request(url, init)),
+      maxRetries: 0,
+    });
+  }
+
+  async storeFileIds(): Promise<string[]> {
+    const { vectorStoreId } = await this.app.domains.get(DOMAIN);
+    const ids: string[] = [];
+    for await (const file of this.openai().vectorStores.files.list(vectorStoreId, { limit: 100 })) ids.push(file.id);
+    return ids.sort();
+  }
+
+  /** Ledger, disk, store and search of the same run agree with each other and with the tenant. */
+  async contradictions(): Promise<string[]> {
+    const tenant = (await this.control("GET", `state?library=${encodeURIComponent(LIBRARY)}`)) as {
+      items: { kind: string; path: string; uniqueId: string }[];
+    };
+    const wrong: string[] = [];
+    const [files, store, disk, held] = [
+      await this.map("files_map"),
+      await this.map("vectorstore_map"),
+      await this.disk(),
+      await this.storeFileIds(),
+    ];
+    const expected = tenant.items
+      .filter(({ kind, path }) => kind === "file" && /\.(txt|md|html|docx|pdf)$/.test(path))
+      .map(({ uniqueId }) => uniqueId);
+    const compare = (what: string, found: (string | undefined)[], wanted: string[]): void => {
+      if (JSON.stringify([...found].sort()) !== JSON.stringify([...wanted].sort()))
+        wrong.push(`${what}: ${found.join()} instead of ${wanted.join()}`);
+    };
+    compare(
+      "files_map",
+      files.map((row) => row["sharepoint_unique_file_id"]),
+      expected,
+    );
+    compare(
+      "vectorstore_map",
+      store.map((row) => row["sharepoint_unique_file_id"]),
+      expected,
+    );
+    compare(
+      "disk",
+      disk,
+      files.map((row) => (row["file_relative_path"] ?? "").split("\\").slice(4).join("/")),
+    );
+    compare(
+      "vector store",
+      held,
+      store.map((row) => row["openai_file_id"] ?? ""),
+    );
+    return wrong;
+  }
+}

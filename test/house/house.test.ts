@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { test } from "node:test";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const MAX_FILE_LINES = 300;
+const MAX_FUNCTION_LINES = 60;
+
+/** What may import what, by folder below src/. Nothing here may point upwards. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  contracts: [],
+  lib: ["contracts"],
+  detect: ["contracts", "lib"],
+  mirror: ["contracts", "lib"],
+  domains: ["contracts", "lib"],
+  jobs: ["contracts", "lib"],
+  sources: ["contracts", "lib"],
+  ledgers: ["contracts", "lib"],
+  extract: ["contracts", "lib"],
+  index: ["contracts", "lib"],
+  // The embedded backend is the wire protocol served from the index; the remote one touches neither.
+  backends: ["contracts", "lib", "index"],
+  sandbox: ["contracts", "lib"],
+  engine: ["contracts", "lib", "detect", "mirror", "domains"],
+  app: ["contracts", "lib", "detect", "mirror", "domains", "jobs", "engine"],
+  http: ["contracts", "lib", "domains", "jobs", "engine", "app"],
+  cli: ["contracts", "lib", "domains", "jobs", "engine", "app", "http", "sandbox"],
+};
+/** The one file that names concrete parts. */
+const COMPOSE = "app/compose.ts";
+const CONCRETE_PARTS = ["sources", "ledgers", "extract", "index", "backends"];
+
+/** Files that are long for a reason. */
+const LONG_FILES: Readonly<Record<string, string>> = {};
+/** Functions that are long for a reason, as `file:name`. */
+const LONG_FUNCTIONS: Readonly<Record<string, string>> = {};
+
+const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
+const tests = [...filesBelow("test"), ...filesBelow("bench")].filter((file) => file.endsWith(".ts"));
+
+test("imports point one way: faces, app, verbs, rules, contracts", () => {
+  const wrong: string[] = [];
+  for (const file of sources) {
+    const room = roomOf(file);
+    for (const target of importsOf(file)) {
+      const other = roomOf(target);
+      if (other === room) continue;
+      const allowed = MAY_IMPORT[room] ?? assert.fail(`src/${room} is not in the plan of the house`);
+      const composed = inSrc(file) === COMPOSE && CONCRETE_PARTS.includes(other);
+      if (!allowed.includes(other) && !composed) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("files are short", () => {
+  const long = sources.filter((file) => !file.includes("/seed/") && linesOf(file).length > MAX_FILE_LINES);
+  assert.deepEqual(
+    long.filter((file) => !LONG_FILES[file]).map((file) => `${file}: ${linesOf(file).length}`),
+    [],
+  );
+  assert.deepEqual(
+    Object.keys(LONG_FILES).filter((file) => !long.includes(file)),
+    [],
+    "exceptions nobody needs",
+  );
+});
+
+test("functions are short", () => {
+  const long = sources.filter((file) => !file.includes("/seed/")).flatMap(longFunctions);
+  assert.deepEqual(
+    long.filter(({ where }) => !LONG_FUNCTIONS[where]),
+    [],
+  );
+  const needed = long.map(({ where }) => where);
+  assert.deepEqual(
+    Object.keys(LONG_FUNCTIONS).filter((where) => !needed.includes(where)),
+    [],
+    "exceptions nobody needs",
+  );
+});
+
+test("no any, no suppressed type error, no test left out without a reason", () => {
+  const suppressed = new RegExp(["ignore", "nocheck", "expect-error"].map((word) => `@ts-${word}`).join("|"));
+  const wrong: string[] = [];
+  for (const file of [...sources, ...tests]) {
+    for (const [i, line] of linesOf(file).entries()) {
+      const code = line.replace(/\/\/.*$/, "").replaceAll(/(["'`/])(?:\\.|(?!\1).)*\1/g, "''");
+      const untyped = /:\s*any\b|\bas any\b|<any>/.test(code);
+      const silent = /\.(only|skip|todo)\(|\b(skip|todo): *true/.test(code);
+      const unexplained = /biome-ignore [^:]+:\s*(<explanation>)?$/.test(line);
+      if (untyped || silent || unexplained || suppressed.test(line)) wrong.push(`${file}:${i + 1}: ${line.trim()}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("names say something, files are kebab-case, there are no barrels", () => {
+  const wrong = sources.filter((file) => {
+    const name = file.split("/").at(-1) ?? "";
+    return (
+      !/^[a-z0-9]+(-[a-z0-9]+)*\.ts$/.test(name) ||
+      name === "index.ts" ||
+      /\b(manager|helper|util|utils|common|base|processor|data)\b/.test(name)
+    );
+  });
+  assert.deepEqual(wrong, []);
+  assert.deepEqual(
+    sources.filter((file) => /^export default/m.test(readFileSync(join(ROOT, file), "utf8"))),
+    [],
+  );
+});
+
+test("CI runs exactly the test command of the README", () => {
+  const ci = linesOf(".ci/run").filter((line) => line && !line.startsWith("#") && !line.startsWith("set "));
+  assert.equal(ci.length, 1);
+  assert.ok(readFileSync(join(ROOT, "README.md"), "utf8").includes(ci[0] ?? "?"));
+});
+
+test("everything persisted has a page, and the pages are listed", () => {
+  const pages = readdirSync(join(ROOT, "docs/formats")).filter((name) => name !== "README.md");
+  const list = readFileSync(join(ROOT, "docs/formats/README.md"), "utf8");
+  assert.ok(pages.length > 5);
+  for (const page of pages) assert.ok(list.includes(page), `docs/formats/README.md does not list ${page}`);
+});
+
+test("the lockfile names no download host", () => {
+  assert.ok(!readFileSync(join(ROOT, "package-lock.json"), "utf8").includes('"resolved"'));
+});
+
+function longFunctions(file: string): { where: string; lines: number }[] {
+  const lines = linesOf(file);
+  const found: { where: string; lines: number }[] = [];
+  for (const [start, line] of lines.entries()) {
+    const indent = /^\s*/.exec(line)?.[0] ?? "";
+    const head = /^\s*(export |async |static |private |get |set )*(function\*? ?[\w#]*|\*?[#\w]+)\s*[(<]/.exec(line);
+    if (!head || /^\s*(if|for|while|switch|catch|return|await|describe|test|it|super)\b/.test(line)) continue;
+    const opened = lines.findIndex(
+      (text, i) => i >= start && text.startsWith(indent) && text.endsWith("{") && /\)/.test(text),
+    );
+    if (opened < 0 || opened - start > 12 || (opened > start && !lines[opened]?.startsWith(`${indent})`))) continue;
+    const end = lines.findIndex((text, i) => i > opened && (text === `${indent}}` || text === `${indent}},`));
+    const length = end - start + 1;
+    if (end > 0 && length > MAX_FUNCTION_LINES)
+      found.push({ where: `${file}:${head[0].trim().slice(0, -1)}`, lines: length });
+  }
+  return found;
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  const found = text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
+  return [...found].map(([, target]) => relative(ROOT, resolve(ROOT, dirname(file), target ?? "")));
+}
+
+function roomOf(file: string): string {
+  return inSrc(file).split("/")[0] ?? "";
+}
+
+function inSrc(file: string): string {
+  return relative("src", file);
+}
+
+function linesOf(file: string): string[] {
+  return readFileSync(join(ROOT, file), "utf8").split("\n");
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
+}
