@@ -13,7 +13,11 @@ export type Tables = Readonly<Record<TableName, CsvTable>>;
 export class CsvEntry implements LedgerEntry {
   readonly itemId: ItemId;
   readonly #tables: Tables;
-  readonly #refs: Readonly<Record<TableName, RowRef>>;
+  readonly #seenAt: RowRef;
+  readonly #mirroredAt: RowRef;
+  readonly #indexedAt: RowRef;
+  readonly #observedAt: RowRef;
+  #observedRow: Row | null | undefined;
   #seen: Seen | null | undefined;
   #mirrored: Mirrored | null | undefined;
   #indexed: Indexed | null | undefined;
@@ -21,42 +25,42 @@ export class CsvEntry implements LedgerEntry {
   constructor(itemId: ItemId, tables: Tables) {
     this.itemId = itemId;
     this.#tables = tables;
-    this.#refs = {
-      seen: tables.seen.peek(itemId),
-      mirrored: tables.mirrored.peek(itemId),
-      indexed: tables.indexed.peek(itemId),
-      observed: tables.observed.peek(itemId),
-    };
+    this.#seenAt = tables.seen.peek(itemId);
+    this.#mirroredAt = tables.mirrored.peek(itemId);
+    this.#indexedAt = tables.indexed.peek(itemId);
+    this.#observedAt = tables.observed.peek(itemId);
   }
 
   get isKnown(): boolean {
-    return this.#refs.seen !== null || this.#refs.mirrored !== null || this.#refs.indexed !== null;
+    return this.#seenAt !== null || this.#mirroredAt !== null || this.#indexedAt !== null;
   }
 
   get seen(): Seen | null {
-    if (this.#seen === undefined) this.#seen = decodeOr(this.#row("seen"), decodeSeen);
+    if (this.#seen === undefined) {
+      const row = this.#tables.seen.read(this.#seenAt);
+      this.#seen = row && decodeSeen(row);
+    }
     return this.#seen;
   }
 
   get mirrored(): Mirrored | null {
     if (this.#mirrored === undefined) {
-      this.#mirrored = decodeOr(this.#row("mirrored"), (row) => decodeMirrored(row, this.#row("observed")));
+      const row = this.#tables.mirrored.read(this.#mirroredAt);
+      this.#mirrored = row && decodeMirrored(row, this.#observed());
     }
     return this.#mirrored;
   }
 
   get indexed(): Indexed | null {
     if (this.#indexed === undefined) {
-      this.#indexed = decodeOr(this.#row("indexed"), (row) => decodeIndexed(row, this.#row("observed")));
+      const row = this.#tables.indexed.read(this.#indexedAt);
+      this.#indexed = row && decodeIndexed(row, this.#observed());
     }
     return this.#indexed;
   }
 
-  #row(name: TableName): Row | undefined {
-    return this.#tables[name].read(this.#refs[name]) ?? undefined;
+  #observed(): Row | null {
+    if (this.#observedRow === undefined) this.#observedRow = this.#tables.observed.read(this.#observedAt);
+    return this.#observedRow;
   }
-}
-
-function decodeOr<T>(row: Row | undefined, decode: (row: Row) => T): T | null {
-  return row ? decode(row) : null;
 }

@@ -6,7 +6,7 @@ import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-fil
 import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { toFileStamp } from "../../lib/time.ts";
-import { CsvEntry } from "./csv-entry.ts";
+import { CsvEntry, type Tables } from "./csv-entry.ts";
 import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-table.ts";
 import {
   encodeIndexed,
@@ -72,6 +72,7 @@ export class CsvLedger implements Ledger {
   readonly #readOnly: boolean;
   readonly #journal: MapJournal;
   readonly #tables = new Map<TableName, OpenTable>();
+  #current: Tables | undefined;
   #mergedAtMs = Date.now();
   #mergeCostMs = 0;
   #queue: Promise<void> = Promise.resolve();
@@ -159,12 +160,13 @@ export class CsvLedger implements Ledger {
   }
 
   #entry(item: ItemId): LedgerEntry | undefined {
-    const entry = new CsvEntry(item, {
+    this.#current ??= {
       seen: this.#open("seen").table,
       mirrored: this.#open("mirrored").table,
       indexed: this.#open("indexed").table,
       observed: this.#open("observed").table,
-    });
+    };
+    const entry = new CsvEntry(item, this.#current);
     return entry.isKnown ? entry : undefined;
   }
 
@@ -231,6 +233,7 @@ export class CsvLedger implements Ledger {
     if (fresh) {
       for (const change of changes) applyChange(fresh.table, change);
       open.table = fresh.table;
+      this.#current = undefined;
     }
     try {
       await writeFileAtomic(this.#path(name), open.table.encode());

@@ -98,18 +98,17 @@ export class CsvTable {
 
   /** One pass over the bytes: record borders, field counts, keys. */
   #scan(): void {
-    const bytes = this.#bytes;
-    let at = startsWithBom(bytes) ? 3 : 0;
+    const scanner = new RecordScanner(this.#bytes, this.shape.key);
+    if (startsWithBom(this.#bytes)) scanner.next = 3;
     let row = -1;
-    while (at < bytes.length) {
-      const record = scanRecord(bytes, at, this.shape.key);
-      if (!record.closed) throw new CorruptTableError("the last row is cut");
-      if (row < 0) this.#checkHeader(bytes.toString("utf8", at, record.end));
-      else this.#addRow(row, at, record);
-      row += 1;
-      at = record.next;
+    for (; scanner.next < this.#bytes.length; row++) {
+      const start = scanner.next;
+      scanner.scan();
+      if (!scanner.closed) throw new CorruptTableError("the last row is cut");
+      if (row < 0) this.#checkHeader(this.#bytes.toString("utf8", start, scanner.end));
+      else this.#addRow(row, start, scanner);
     }
-    if (row < 0 && bytes.length > 0) throw new CorruptTableError("the header is missing");
+    if (row < 0 && this.#bytes.length > 0) throw new CorruptTableError("the header is missing");
   }
 
   #checkHeader(text: string): void {
@@ -120,7 +119,7 @@ export class CsvTable {
     }
   }
 
-  #addRow(row: number, start: number, record: ScannedRecord): void {
+  #addRow(row: number, start: number, record: RecordScanner): void {
     if (record.fields !== this.shape.columns.length) {
       throw new CorruptTableError(`row ${row + 2} has ${record.fields} fields instead of ${this.shape.columns.length}`);
     }
@@ -136,43 +135,57 @@ export class CsvTable {
 
 const CRLF = Buffer.from("\r\n");
 
-interface ScannedRecord {
+/** One scanner for a whole table: what it found of the last record is in its fields, so that a row costs no object. */
+class RecordScanner {
+  readonly #bytes: Buffer;
+  readonly #keyField: number;
+  /** Where the next record begins. */
+  next = 0;
   /** Behind the last byte of the record, without its line end. */
-  readonly end: number;
-  readonly next: number;
-  readonly fields: number;
-  readonly quoted: boolean;
-  readonly keyStart: number;
-  readonly keyEnd: number;
+  end = 0;
+  fields = 0;
+  quoted = false;
+  keyStart = 0;
+  keyEnd = 0;
   /** false: the file ends inside a quoted field or without a line end. */
-  readonly closed: boolean;
-}
+  closed = true;
 
-function scanRecord(bytes: Buffer, start: number, keyField: number): ScannedRecord {
-  let fields = 1;
-  let quoted = false;
-  let inQuotes = false;
-  let keyStart = start;
-  let keyEnd = -1;
-  let at = start;
-  for (; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) {
-      quoted = true;
-      inQuotes = !inQuotes;
-    } else if (inQuotes) {
-      // Commas and line ends inside quotes belong to the field.
-    } else if (byte === COMMA) {
-      if (fields === keyField) keyStart = at + 1;
-      else if (fields === keyField + 1) keyEnd = at;
-      fields += 1;
-    } else if (byte === LF) {
-      break;
-    }
+  constructor(bytes: Buffer, keyField: number) {
+    this.#bytes = bytes;
+    this.#keyField = keyField;
   }
-  const closed = at < bytes.length;
-  const end = closed && bytes[at - 1] === CR ? at - 1 : at;
-  return { end, next: at + 1, fields, quoted, keyStart, keyEnd: keyEnd < 0 ? end : keyEnd, closed };
+
+  scan(): void {
+    const bytes = this.#bytes;
+    const keyField = this.#keyField;
+    let fields = 1;
+    let quoted = false;
+    let inQuotes = false;
+    let keyEnd = -1;
+    this.keyStart = this.next;
+    let at = this.next;
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at];
+      if (byte === QUOTE) {
+        quoted = true;
+        inQuotes = !inQuotes;
+      } else if (inQuotes) {
+        // Commas and line ends inside quotes belong to the field.
+      } else if (byte === COMMA) {
+        if (fields === keyField) this.keyStart = at + 1;
+        else if (fields === keyField + 1) keyEnd = at;
+        fields += 1;
+      } else if (byte === LF) {
+        break;
+      }
+    }
+    this.closed = at < bytes.length;
+    this.end = this.closed && bytes[at - 1] === CR ? at - 1 : at;
+    this.keyEnd = keyEnd < 0 ? this.end : keyEnd;
+    this.next = at + 1;
+    this.fields = fields;
+    this.quoted = quoted;
+  }
 }
 
 function startsWithBom(bytes: Buffer): boolean {

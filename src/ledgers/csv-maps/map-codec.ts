@@ -126,7 +126,7 @@ export function encodeMirrored(item: string, mirrored: Mirrored): Row {
   ];
 }
 
-export function decodeMirrored(row: Row, observed: Row | undefined): Mirrored {
+export function decodeMirrored(row: Row, observed: Row | null): Mirrored {
   const [listItemId, , name, , serverPath, file, size, modifiedAt, , downloadedAt, , sourceError, processingError] =
     row;
   const sha256 = observed?.[5] ?? "";
@@ -172,7 +172,7 @@ export function encodeIndexed(item: string, indexed: Indexed): Row {
   ];
 }
 
-export function decodeIndexed(row: Row, observed: Row | undefined): Indexed {
+export function decodeIndexed(row: Row, observed: Row | null): Indexed {
   return {
     fileId: (row[0] ?? "") as FileId,
     vectorStoreId: (row[1] ?? "") as VectorStoreId,

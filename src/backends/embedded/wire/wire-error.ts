@@ -1,0 +1,46 @@
+import { randomId } from "../../../index/sqlite/random-id.ts";
+
+/** An answer of the wire protocol that is not a success. */
+export class WireError extends Error {
+  override readonly name: string = "WireError";
+  readonly status: number;
+  /** The field that is wrong, as the caller spells it; null when it is none in particular. */
+  readonly param: string | null;
+  constructor(status: number, message: string, param: string | null = null) {
+    super(message);
+    this.status = status;
+    this.param = param;
+  }
+}
+
+export function badRequest(message: string, param: string | null = null): WireError {
+  return new WireError(400, message, param);
+}
+
+export function notFound(message: string): WireError {
+  return new WireError(404, message);
+}
+
+export function noSuchStore(id: string): WireError {
+  return notFound(`No vector store found with id '${id}'.`);
+}
+
+export function noSuchFile(id: string): WireError {
+  return notFound(`No such file object: '${id}'.`);
+}
+
+/** The one shape of every error: message, type, param and code, all always there. */
+export function errorResponse(error: WireError): Response {
+  const type = error.status >= 500 ? "server_error" : "invalid_request_error";
+  const code = error.status === 404 ? "not_found" : null;
+  return Response.json({ error: { message: error.message, type, param: error.param, code } }, { status: error.status });
+}
+
+/** What the official clients look for in every answer; the short poll interval is for those that wait for a file. */
+export function withHeaders(response: Response, startedAt: number): Response {
+  response.headers.set("x-request-id", randomId("req_"));
+  response.headers.set("openai-version", "2020-10-01");
+  response.headers.set("openai-processing-ms", String(Math.round(performance.now() - startedAt)));
+  response.headers.set("openai-poll-after-ms", "50");
+  return response;
+}

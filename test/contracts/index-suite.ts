@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
+import type { DocumentFile, Index, IndexDraft, IndexedRef } from "../../src/contracts/search-index.ts";
+
+/** An index over an empty vector store, and how to take it down again. */
+export interface IndexUnderTest {
+  readonly index: Index;
+  close(): Promise<void>;
+}
+
+const LIBRARY = "library" as SourceId;
+const never = new AbortController().signal;
+
+/** What every implementation of Index promises. Texts are told apart by made-up words, so that ranking plays no part. */
+export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest>): void {
+  describe(`${name} keeps the contract of an index`, () => {
+    let folder = "";
+    let opened: IndexUnderTest;
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), "index-suite-"));
+    });
+    after(() => rm(folder, { recursive: true, force: true }));
+    beforeEach(async () => {
+      opened = await openIndex();
+    });
+    afterEach(() => opened.close());
+
+    const makeFile = async (item: string, text: string, options: FileOptions = {}): Promise<DocumentFile> => {
+      const fileType = options.fileType ?? "md";
+      const fileName = `${item}.${fileType}`;
+      const path = join(folder, fileName);
+      await writeFile(path, text);
+      const label = { name: fileName, path: fileName, url: `https://t.example/${fileName}`, fileType };
+      return {
+        itemId: item as ItemId,
+        path,
+        sha256: createHash("sha256").update(text).digest("hex"),
+        bytes: Buffer.byteLength(text),
+        label: { ...label, attributes: options.attributes ?? {} },
+      };
+    };
+    const change = async (
+      source: SourceId,
+      work: (draft: IndexDraft) => Promise<void>,
+    ): ReturnType<IndexDraft["commit"]> => {
+      const draft = await opened.index.draft(source);
+      await work(draft);
+      return draft.commit(never);
+    };
+    const found = async (text: string): Promise<string[]> => {
+      const hits = await opened.index.search({ text, limit: 50 });
+      return hits.filter((hit) => hit.text.includes(text)).map((hit) => hit.name);
+    };
+    const holdings = async (source = LIBRARY): Promise<IndexedRef[]> => {
+      const refs: IndexedRef[] = [];
+      for await (const ref of opened.index.holdings(source)) refs.push(ref);
+      return refs.sort((a, b) => (a.itemId < b.itemId ? -1 : 1));
+    };
+
+    test("an empty index finds and holds nothing", async () => {
+      assert.deepEqual(await opened.index.search({ text: "anything", limit: 10 }), []);
+      assert.deepEqual(await holdings(), []);
+    });
+
+    test("what was put is found after the commit, and held with the reference the commit gave", async () => {
+      const file = await makeFile("a", "The zyzzomat hums.");
+      const { ready, failed } = await change(LIBRARY, (draft) => draft.put(file, never));
+      assert.deepEqual(failed, []);
+      assert.deepEqual(await found("zyzzomat"), ["a.md"]);
+      const held = await holdings();
+      assert.deepEqual(
+        held.map((ref) => [ref.itemId, ref.fileId]),
+        ready.map((ref) => [ref.itemId, ref.fileId]),
+      );
+      assert.match(held[0]?.uploadedAt ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+      assert.match(held[0]?.embeddedAt ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+      const [hit] = await opened.index.search({ text: "zyzzomat", limit: 1 });
+      assert.equal(hit?.fileId, ready[0]?.fileId);
+      assert.ok(hit && hit.score > 0 && hit.score <= 1);
+    });
+
+    test("of a replaced document nothing is left after the commit, and it has a new file id", async () => {
+      const first = await makeFile("a", "The oldwordium hums.");
+      const before = await change(LIBRARY, (draft) => draft.put(first, never));
+      const second = await makeFile("a", "The newwordium hums.");
+      const draft = await opened.index.draft(LIBRARY);
+      await draft.put(second, never);
+      assert.deepEqual(await found("oldwordium"), ["a.md"]);
+      if (opened.index.commits === "atomic") assert.deepEqual(await found("newwordium"), []);
+      const after = await draft.commit(never);
+      assert.deepEqual(await found("oldwordium"), []);
+      assert.deepEqual(await found("newwordium"), ["a.md"]);
+      assert.notEqual(after.ready[0]?.fileId, before.ready[0]?.fileId);
+      assert.deepEqual(
+        (await holdings()).map((ref) => ref.fileId),
+        [after.ready[0]?.fileId],
+      );
+    });
+
+    test("a relabelled document keeps its file id and shows its new attributes", async () => {
+      const file = await makeFile("a", "The zyzzomat hums.", { attributes: { place: "here" } });
+      const { ready } = await change(LIBRARY, (draft) => draft.put(file, never));
+      const label = { ...file.label, name: "b.md", path: "sub/b.md", attributes: { place: "there" } };
+      assert.deepEqual((await change(LIBRARY, (draft) => draft.relabel(file.itemId, label))).failed, []);
+      const [hit] = await opened.index.search({ text: "zyzzomat", limit: 1 });
+      assert.equal(hit?.attributes["place"], "there");
+      assert.equal(hit?.fileId, ready[0]?.fileId);
+      assert.deepEqual(
+        (await holdings()).map((ref) => ref.fileId),
+        [ready[0]?.fileId],
+      );
+      if (opened.index.commits === "atomic") assert.equal(hit?.name, "b.md");
+    });
+
+    test("a removed document is neither found nor held", async () => {
+      const [a, b] = [await makeFile("a", "The zyzzomat hums."), await makeFile("b", "The quibblet hums.")];
+      await change(LIBRARY, async (draft) => {
+        await draft.put(a, never);
+        await draft.put(b, never);
+      });
+      await change(LIBRARY, (draft) => draft.remove(a.itemId));
+      assert.deepEqual(await found("zyzzomat"), []);
+      assert.deepEqual(await found("quibblet"), ["b.md"]);
+      assert.deepEqual(
+        (await holdings()).map((ref) => ref.itemId),
+        ["b"],
+      );
+      await change(LIBRARY, (draft) => draft.remove(a.itemId));
+      assert.deepEqual(
+        (await holdings()).map((ref) => ref.itemId),
+        ["b"],
+      );
+    });
+
+    test("a file that will never be readable is reported, and its outdated version is not served", async () => {
+      await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The oldwordium hums."), never));
+      const [broken, fine] = [
+        await makeFile("a", "\u0000\u0001", { fileType: "xyz" }),
+        await makeFile("b", "The quibblet hums."),
+      ];
+      const { ready, failed } = await change(LIBRARY, async (draft) => {
+        await draft.put(broken, never);
+        await draft.put(fine, never);
+      });
+      assert.deepEqual(
+        failed.map(({ itemId, permanent }) => ({ itemId, permanent })),
+        [{ itemId: "a", permanent: true }],
+      );
+      assert.ok((failed[0]?.reason ?? "").length > 5);
+      assert.deepEqual(
+        ready.map((ref) => ref.itemId),
+        ["b"],
+      );
+      assert.deepEqual(await found("oldwordium"), []);
+      assert.deepEqual(await found("quibblet"), ["b.md"]);
+    });
+
+    test("a file that cannot be read just now keeps its old version", async () => {
+      const file = await makeFile("a", "The oldwordium hums.");
+      await change(LIBRARY, (draft) => draft.put(file, never));
+      const missing = { ...file, path: join(folder, "not-there.md"), sha256: "0".repeat(64) };
+      const { ready, failed } = await change(LIBRARY, (draft) => draft.put(missing, never));
+      assert.deepEqual(ready, []);
+      assert.deepEqual(
+        failed.map(({ itemId, permanent }) => ({ itemId, permanent })),
+        [{ itemId: "a", permanent: false }],
+      );
+      assert.deepEqual(await found("oldwordium"), ["a.md"]);
+      assert.equal((await holdings()).length, 1);
+    });
+
+    test("a discarded draft changes nothing", async () => {
+      const file = await makeFile("a", "The oldwordium hums.");
+      await change(LIBRARY, (draft) => draft.put(file, never));
+      const held = await holdings();
+      const draft = await opened.index.draft(LIBRARY);
+      await draft.put(await makeFile("a", "The newwordium hums."), never);
+      await draft.put(await makeFile("b", "The quibblet hums."), never);
+      await draft.discard();
+      assert.deepEqual(await found("oldwordium"), ["a.md"]);
+      assert.deepEqual(await found("newwordium"), []);
+      assert.deepEqual(await found("quibblet"), []);
+      assert.deepEqual(await holdings(), held);
+    });
+
+    test("what an abandoned draft had is not found, and the next draft of the source converges", async () => {
+      const abandoned = await opened.index.draft(LIBRARY);
+      await abandoned.put(await makeFile("a", "The lostwordium hums."), never);
+      const file = await makeFile("b", "The quibblet hums.");
+      await change(LIBRARY, (draft) => draft.put(file, never));
+      assert.deepEqual(await found("lostwordium"), []);
+      assert.deepEqual(
+        (await holdings()).map((ref) => ref.itemId),
+        ["b"],
+      );
+      await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The lostwordium hums."), never));
+      assert.deepEqual(await found("lostwordium"), ["a.md"]);
+      assert.deepEqual(
+        (await holdings()).map((ref) => ref.itemId),
+        ["a", "b"],
+      );
+    });
+
+    test("sources do not touch each other, even with equal item ids", async () => {
+      const other = "other" as SourceId;
+      await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The zyzzomat hums."), never));
+      await change(other, async (draft) => draft.put(await makeFile("a", "The quibblet hums."), never));
+      await change(LIBRARY, (draft) => draft.remove("a" as ItemId));
+      assert.deepEqual(await found("zyzzomat"), []);
+      assert.deepEqual(await found("quibblet"), ["a.md"]);
+      assert.deepEqual(await holdings(), []);
+      assert.equal((await holdings(other)).length, 1);
+    });
+
+    test("two items with the same content are two documents", async () => {
+      await change(LIBRARY, async (draft) => {
+        await draft.put(await makeFile("a", "The zyzzomat hums."), never);
+        await draft.put(await makeFile("b", "The zyzzomat hums."), never);
+      });
+      assert.deepEqual((await found("zyzzomat")).sort(), ["a.md", "b.md"]);
+      await change(LIBRARY, (draft) => draft.remove("a" as ItemId));
+      assert.deepEqual(await found("zyzzomat"), ["b.md"]);
+    });
+
+    test("filters and limits hold", async () => {
+      await change(LIBRARY, async (draft) => {
+        for (const year of [2023, 2024, 2025]) {
+          await draft.put(await makeFile(`y${year}`, `The zyzzomat of ${year} hums.`, { attributes: { year } }), never);
+        }
+      });
+      const search = opened.index.search.bind(opened.index);
+      assert.equal((await search({ text: "zyzzomat", limit: 2 })).length, 2);
+      const recent = await search({ text: "zyzzomat", limit: 5, filter: { type: "gte", key: "year", value: 2024 } });
+      assert.deepEqual(recent.map((hit) => hit.name).sort(), ["y2024.md", "y2025.md"]);
+    });
+
+    test("a commit without changes says so and changes nothing", async () => {
+      await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The zyzzomat hums."), never));
+      const held = await holdings();
+      assert.deepEqual(await change(LIBRARY, async () => undefined), { ready: [], failed: [] });
+      assert.deepEqual(await holdings(), held);
+    });
+  });
+}
+
+interface FileOptions {
+  readonly fileType?: string;
+  readonly attributes?: Record<string, string | number | boolean>;
+}
