@@ -69,12 +69,17 @@ export interface LedgerEntry {
 export interface Ledger {
   readonly sourceId: SourceId;
   get(item: ItemId): Promise<LedgerEntry | undefined>;
-  /** Every item there is an entry for; much cheaper than the entries themselves. */
-  items(): AsyncIterable<ItemId>;
-  /** In no particular order; safe against puts while iterating. */
-  entries(): AsyncIterable<LedgerEntry>;
-  /** Sets the facets given and leaves the others alone; null clears a facet, and an entry without facets is gone. */
-  put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): Promise<void>;
+  /** In the order asked for; undefined where there is no entry. */
+  getMany(items: readonly ItemId[]): Promise<readonly (LedgerEntry | undefined)[]>;
+  /** Every item there is an entry for, in pages; much cheaper than the entries themselves. */
+  items(): AsyncIterable<readonly ItemId[]>;
+  /** In pages, in no particular order; safe against puts while iterating. */
+  entries(): AsyncIterable<readonly LedgerEntry[]>;
+  /**
+   * Sets the facets given and leaves the others alone; null clears a facet, and an entry without facets is gone. Reads
+   * see it at once; it is written with the next flush.
+   */
+  put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void;
   /** After this, everything put so far survives a crash. */
   flush(): Promise<void>;
   /** Flushes, and brings the map files themselves up to date. */

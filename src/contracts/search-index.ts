@@ -75,8 +75,8 @@ export interface Index {
   readonly commits: "atomic" | "gradual";
   /** One open draft per source; opening one sweeps what a crashed run left of the last. */
   draft(source: SourceId): Promise<IndexDraft>;
-  /** What is visible now of this source. */
-  holdings(source: SourceId): AsyncIterable<IndexedRef>;
+  /** What is visible now of this source, in pages. */
+  holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
   search(query: SearchQuery): Promise<SearchHit[]>;
 }
 

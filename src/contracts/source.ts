@@ -41,6 +41,9 @@ export interface Unreadable {
 /** May absence from this listing mean deletion? */
 export type Completeness = "complete" | "partial";
 
+/** Pages, because a promise for every single item costs more than looking at the item. */
+export type Listing = AsyncGenerator<readonly (Sighting | Unreadable)[], Completeness>;
+
 export type ItemRef = Pick<Sighting, "itemId" | "name" | "path" | "serverPath" | "fingerprint">;
 
 export type Fetched =
@@ -51,10 +54,10 @@ export type Fetched =
 export interface Source {
   readonly id: SourceId;
   /**
-   * Yields every item, then says whether it saw everything. Callers delete what was not listed only after "complete".
-   * Throws when nothing could be listed at all (no connection, no right, no such library).
+   * Yields every item, page by page, then says whether it saw everything. Callers delete what was not listed only after
+   * "complete". Throws when nothing could be listed at all (no connection, no right, no such library).
    */
-  list(signal: AbortSignal): AsyncGenerator<Sighting | Unreadable, Completeness>;
+  list(signal: AbortSignal): Listing;
   /** The body throws unless it arrives whole; a short body is never mistaken for a short file. */
   fetch(item: ItemRef, signal: AbortSignal): Promise<Fetched>;
 }

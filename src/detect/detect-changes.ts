@@ -33,35 +33,51 @@ const MTIME_TOLERANCE_MS = 2;
  * Absence counts as deletion only where the listing was complete.
  */
 export async function* detectChanges(
-  listing: AsyncIterator<Sighting | Unreadable, Completeness>,
-  ledger: Pick<Ledger, "get" | "items">,
+  listing: AsyncIterator<readonly (Sighting | Unreadable)[], Completeness>,
+  ledger: Pick<Ledger, "getMany" | "items">,
   disk: DiskLookup,
   policy: DetectPolicy,
-): AsyncGenerator<Change, Detected> {
-  const listed = new Set<ItemId>();
-  /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
-  const unwantedNow = new Map<ItemId, string>();
-  const unreadable: Unreadable[] = [];
-  let known = 0;
+): AsyncGenerator<readonly Change[], Detected> {
+  const look: Look = { completeness: "complete", unreadable: [], listed: new Set(), known: 0, unwantedNow: new Map() };
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
-    if (step.value.kind === "unreadable") {
-      unreadable.push(step.value);
-      continue;
-    }
-    const sighting = step.value;
-    const entry = await ledger.get(sighting.itemId);
-    const unwanted = whyUnwanted(sighting, policy);
-    if (isHeld(entry)) known += 1;
-    if (unwanted && isHeld(entry)) unwantedNow.set(sighting.itemId, unwanted);
-    listed.add(sighting.itemId);
-    yield unwanted
-      ? { kind: "skipped", itemId: sighting.itemId, sighting, entry, reason: unwanted }
-      : judge(sighting, entry, disk, policy);
+    const sightings = step.value.filter((each) => each.kind === "sighting");
+    for (const each of step.value) if (each.kind === "unreadable") look.unreadable.push(each);
+    const entries = await ledger.getMany(sightings.map(({ itemId }) => itemId));
+    yield sightings.map((sighting, i) => judgeListed(sighting, entries[i], look, disk, policy));
   }
-  const look = { completeness: step.value, unreadable, listed, known, unwantedNow };
+  look.completeness = step.value;
   const heldBecause = yield* judgeAbsent(ledger, look, policy);
-  return { completeness: step.value, unreadable, listed: listed.size, heldBecause };
+  const { completeness, unreadable, listed } = look;
+  return { completeness, unreadable, listed: listed.size, heldBecause };
+}
+
+/** What has been seen of the source so far. */
+interface Look {
+  completeness: Completeness;
+  readonly unreadable: Unreadable[];
+  readonly listed: Set<ItemId>;
+  /** How many of the listed ones were known before. */
+  known: number;
+  /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
+  readonly unwantedNow: Map<ItemId, string>;
+}
+
+function judgeListed(
+  sighting: Sighting,
+  entry: LedgerEntry | undefined,
+  look: Look,
+  disk: DiskLookup,
+  policy: DetectPolicy,
+): Change {
+  const { itemId } = sighting;
+  look.listed.add(itemId);
+  const held = isHeld(entry);
+  if (held) look.known += 1;
+  const unwanted = whyUnwanted(sighting, policy);
+  if (!unwanted) return judge(sighting, entry, disk, policy);
+  if (held) look.unwantedNow.set(itemId, unwanted);
+  return { kind: "skipped", itemId, sighting, entry, reason: unwanted };
 }
 
 function whyUnwanted(sighting: Sighting, policy: DetectPolicy): string {
@@ -119,43 +135,48 @@ function whyChanged(sighting: Sighting, known: Mirrored): string {
   return touched ? "another ETag" : "";
 }
 
-interface Look {
-  readonly completeness: Completeness;
-  readonly unreadable: readonly Unreadable[];
-  readonly listed: ReadonlySet<ItemId>;
-  /** How many of the listed ones were known before. */
-  readonly known: number;
-  readonly unwantedNow: ReadonlyMap<ItemId, string>;
-}
-
 async function* judgeAbsent(
-  ledger: Pick<Ledger, "get" | "items">,
+  ledger: Pick<Ledger, "getMany" | "items">,
   look: Look,
   policy: DetectPolicy,
-): AsyncGenerator<Change, string> {
-  const absent: LedgerEntry[] = [];
-  let known = look.known;
-  for await (const itemId of ledger.items()) {
-    const unlisted = !look.listed.has(itemId);
-    const entry = unlisted || look.unwantedNow.has(itemId) ? await ledger.get(itemId) : undefined;
-    if (!entry) continue;
-    if (unlisted && isHeld(entry)) known += 1;
-    absent.push(entry);
-  }
+): AsyncGenerator<readonly Change[], string> {
+  const { absent, known } = await findAbsent(ledger, look);
+  const kept: Change[] = [];
   const gone: AbsentChange[] = [];
   for (const entry of absent) {
     const change = { itemId: entry.itemId, entry, stillListed: look.unwantedNow.has(entry.itemId) };
     const reason = whyKept(entry, look);
-    if (reason) yield { kind: "kept", ...change, reason };
+    if (reason) kept.push({ kind: "kept", ...change, reason });
     else gone.push({ kind: "removed", ...change, reason: look.unwantedNow.get(entry.itemId) ?? "not listed any more" });
   }
   const missing = gone.filter(({ entry }) => isHeld(entry)).length;
   const listed = look.listed.size - look.unwantedNow.size;
   const suspect = policy.confirmDeletes ? undefined : suspectRemovals({ missing, known, listed }, policy.limits);
-  for (const change of gone) {
-    yield suspect && isHeld(change.entry) ? { ...change, kind: "held", reason: suspect } : change;
-  }
+  yield [...kept, ...gone.map((change) => hold(change, suspect))];
   return suspect ?? "";
+}
+
+function hold(change: AbsentChange, suspect: string | undefined): AbsentChange {
+  return suspect && isHeld(change.entry) ? { ...change, kind: "held", reason: suspect } : change;
+}
+
+/** The entries whose items were not listed, or not wanted; and how many entries stand for something in all. */
+async function findAbsent(
+  ledger: Pick<Ledger, "getMany" | "items">,
+  look: Look,
+): Promise<{ absent: LedgerEntry[]; known: number }> {
+  const absent: LedgerEntry[] = [];
+  let known = look.known;
+  for await (const items of ledger.items()) {
+    const missing = items.filter((item) => !look.listed.has(item) || look.unwantedNow.has(item));
+    if (missing.length === 0) continue;
+    for (const entry of await ledger.getMany(missing)) {
+      if (!entry) continue;
+      if (!look.listed.has(entry.itemId) && isHeld(entry)) known += 1;
+      absent.push(entry);
+    }
+  }
+  return { absent, known };
 }
 
 function whyKept(entry: LedgerEntry, look: Look): string {

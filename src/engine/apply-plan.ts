@@ -59,7 +59,7 @@ async function removeOne(change: AbsentChange, { ledger, mirror, claims }: Apply
     claims.release(itemId, file);
     job.log(`Removed '${entry.mirrored?.serverPath}': ${reason}.`);
   }
-  await ledger.put(itemId, stillListed ? { mirrored: null } : { mirrored: null, seen: null });
+  ledger.put(itemId, stillListed ? { mirrored: null } : { mirrored: null, seen: null });
   await ledger.flush();
 }
 
@@ -86,7 +86,7 @@ async function moveAll(moved: readonly ListedChange[], tools: ApplyTools, job: J
   }
   for (const { change, known, to } of moves) {
     if (stuck.includes(change)) continue;
-    await ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
+    ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
   }
   await ledger.flush();
   for (const { change, to } of moves) {
@@ -157,7 +157,7 @@ async function fetchOne(
     processingError: "",
     observed,
   };
-  await ledger.put(change.itemId, { mirrored });
+  ledger.put(change.itemId, { mirrored });
   // The old place goes last: until the new one is in the ledger, it is the only one we know.
   await ledger.flush();
   if (before && before !== file && claims.isFree(before)) await mirror.remove(before);
@@ -177,5 +177,5 @@ async function recordFailure(change: ListedChange, reason: string, { ledger }: A
         processingError: "",
         observed: null,
       };
-  await ledger.put(change.itemId, { mirrored });
+  ledger.put(change.itemId, { mirrored });
 }

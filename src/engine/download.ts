@@ -4,6 +4,7 @@ import type { Ledger, Seen } from "../contracts/ledger.ts";
 import type { Completeness, Sighting, Source } from "../contracts/source.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { startEarly } from "../lib/start-early.ts";
+import { Turn } from "../lib/turn.ts";
 import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
 import { applyPlan } from "./apply-plan.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
@@ -80,27 +81,25 @@ async function makePlan(
   const moved: ListedChange[] = [];
   const fetched: ListedChange[] = [];
   const kept = new Set<string>();
-  let steps = 0;
+  const turn = new Turn();
   let step = await changes.next();
   for (; !step.done; step = await changes.next()) {
-    const change = step.value;
-    const file = change.entry?.mirrored?.file;
-    if (file && STAYING.has(change.kind)) kept.add(file);
-    if (change.kind === "kept") continue;
-    counts[change.kind] += 1;
-    if (job.dryRun) preview(change, job);
-    else await remember(change, ledger);
-    if (change.kind === "removed") removed.push(change);
-    else if (change.kind === "moved") moved.push(change);
-    else if (change.kind === "added" || change.kind === "changed") fetched.push(change);
-    steps += 1;
-    if (steps % STEPS_BETWEEN_CHECKPOINTS === 0) await job.checkpoint();
+    await job.checkpoint();
+    for (const change of step.value) {
+      const file = change.entry?.mirrored?.file;
+      if (file && STAYING.has(change.kind)) kept.add(file);
+      if (change.kind === "kept") continue;
+      counts[change.kind] += 1;
+      if (job.dryRun) preview(change, job);
+      else remember(change, ledger);
+      if (change.kind === "removed") removed.push(change);
+      else if (change.kind === "moved") moved.push(change);
+      else if (change.kind === "added" || change.kind === "changed") fetched.push(change);
+      if (turn.isOver()) await turn.next();
+    }
   }
   return { removed, moved, fetched, detected: step.value, disk, kept };
 }
-
-/** Comparing an item takes microseconds; a pause or cancel need not be looked for after each. */
-const STEPS_BETWEEN_CHECKPOINTS = 100;
 
 const STAYING: ReadonlySet<Change["kind"]> = new Set(["unchanged", "kept", "held"]);
 
@@ -112,24 +111,34 @@ function preview(change: Change, job: JobContext): void {
 }
 
 /** What the source said is true whatever becomes of the rest of the run. */
-async function remember(change: Change, ledger: Ledger): Promise<void> {
+function remember(change: Change, ledger: Ledger): void {
   if (!("sighting" in change)) {
-    if (change.kind === "held" && !change.stillListed) await ledger.put(change.itemId, { seen: null });
+    if (change.kind === "held" && !change.stillListed) ledger.put(change.itemId, { seen: null });
     return;
   }
-  await ledger.put(change.itemId, { seen: seenOf(change.sighting) });
+  ledger.put(change.itemId, { seen: seenOf(change.sighting) });
   const known = change.entry?.mirrored;
   if (change.kind !== "unchanged" || !known) return;
   const { etag, contentVersion } = change.sighting.fingerprint;
   if (etag !== known.fingerprint.etag || contentVersion !== known.fingerprint.contentVersion) {
     const fingerprint = { ...known.fingerprint, etag, contentVersion };
-    await ledger.put(change.itemId, { mirrored: { ...known, fingerprint } });
+    ledger.put(change.itemId, { mirrored: { ...known, fingerprint } });
   }
 }
 
 function seenOf(sighting: Sighting): Seen {
-  const { listItemId, name, serverPath, url, rawUrl, fingerprint } = sighting;
-  return { listItemId, name, serverPath, url, rawUrl, size: fingerprint.size, modifiedAt: fingerprint.modifiedAt };
+  const { listItemId, name, serverPath, rawUrl, fingerprint } = sighting;
+  return {
+    listItemId,
+    name,
+    serverPath,
+    get url() {
+      return sighting.url;
+    },
+    rawUrl,
+    size: fingerprint.size,
+    modifiedAt: fingerprint.modifiedAt,
+  };
 }
 
 function planProblems(detected: Detected, counts: StepCounts): string[] {

@@ -8,6 +8,7 @@ import type { Indexed, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger
 import type { FailedRef, Index, IndexDraft, IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { Turn } from "../lib/turn.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import { documentOf, labelOf } from "./document-label.ts";
@@ -70,16 +71,21 @@ async function planIndex(
   counts: StepCounts,
 ): Promise<IndexPlan> {
   const held = new Map<ItemId, IndexedRef>();
-  for await (const ref of tools.index.holdings(run.config.sourceId)) held.set(ref.itemId, ref);
+  for await (const refs of tools.index.holdings(run.config.sourceId)) {
+    for (const ref of refs) held.set(ref.itemId, ref);
+  }
   const plan: IndexPlan = { put: [], relabel: [], adopt: [], remove: [] };
-  for await (const known of tools.ledger.entries()) {
-    const entry = await withHash(known, tools, job);
-    const failed = tools.mirror.isFailed(entry.mirrored?.file ?? "");
-    const change = judgeIndex(entry, { store: tools.store, mode: request.mode, held: held.get(entry.itemId), failed });
-    addToPlan(plan, entry, change, counts);
-    if (job.dryRun && change.kind !== "none")
-      job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
-    held.delete(entry.itemId);
+  const turn = new Turn();
+  for await (const page of tools.ledger.entries()) {
+    await job.checkpoint();
+    for (const known of page) {
+      const entry = lacksHash(known) ? await withHash(known, tools, job) : known;
+      const failed = tools.mirror.isFailed(entry.mirrored?.file ?? "");
+      const view = { store: tools.store, mode: request.mode, held: held.get(entry.itemId), failed };
+      addToPlan(plan, entry, judgeIndex(entry, view), counts, job);
+      held.delete(entry.itemId);
+      if (turn.isOver()) await turn.next();
+    }
   }
   if (request.sawAll) {
     counts.removed += held.size;
@@ -88,7 +94,16 @@ async function planIndex(
   return plan;
 }
 
-function addToPlan(plan: IndexPlan, entry: LedgerEntry, change: IndexChange, counts: StepCounts): void {
+function addToPlan(
+  plan: IndexPlan,
+  entry: LedgerEntry,
+  change: IndexChange,
+  counts: StepCounts,
+  job: JobContext,
+): void {
+  if (job.dryRun && change.kind !== "none") {
+    job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
+  }
   switch (change.kind) {
     case "put":
       plan.put.push(entry);
@@ -111,17 +126,21 @@ function addToPlan(plan: IndexPlan, entry: LedgerEntry, change: IndexChange, cou
   }
 }
 
+function lacksHash({ mirrored }: LedgerEntry): boolean {
+  return mirrored !== null && mirrored.file !== "" && mirrored.observed === null;
+}
+
 /** The hash decides what is embedded; where it was lost it is taken again from the file, which costs a read, no download. */
 async function withHash(entry: LedgerEntry, { ledger, mirror }: EmbedTools, job: JobContext): Promise<LedgerEntry> {
   const { mirrored } = entry;
-  if (!mirrored?.file || mirrored.observed) return entry;
+  if (!mirrored) return entry;
   try {
     const path = mirror.absolute(mirrored.file);
     const hash = createHash("sha256");
     for await (const chunk of createReadStream(path)) hash.update(chunk);
     const { size, mtimeMs } = await stat(path);
     const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256: hash.digest("hex") } };
-    if (!job.dryRun) await ledger.put(entry.itemId, { mirrored: hashed });
+    if (!job.dryRun) ledger.put(entry.itemId, { mirrored: hashed });
     return { itemId: entry.itemId, seen: entry.seen, mirrored: hashed, indexed: entry.indexed };
   } catch (error) {
     job.log(`WARNING: cannot read '${mirrored.file}': ${explain(error)}`);

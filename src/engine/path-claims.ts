@@ -17,8 +17,10 @@ export class PathClaims {
 
   static async of(ledger: Ledger, mirror: Mirror): Promise<PathClaims> {
     const claims = new PathClaims(mirror);
-    for await (const { itemId, mirrored } of ledger.entries()) {
-      if (mirrored?.file) claims.#owners.set(claims.#key(mirrored.file), itemId);
+    for await (const entries of ledger.entries()) {
+      for (const { itemId, mirrored } of entries) {
+        if (mirrored?.file) claims.#owners.set(claims.#key(mirrored.file), itemId);
+      }
     }
     return claims;
   }

@@ -43,10 +43,10 @@ export async function recordCommit(
   });
   for (const warning of warnings) job.log(`WARNING: ${warning}`);
 
-  for (const { entry, indexed } of [...nowHeld, ...relabelled]) await tools.ledger.put(entry.itemId, { indexed });
+  for (const { entry, indexed } of [...nowHeld, ...relabelled]) tools.ledger.put(entry.itemId, { indexed });
   for (const itemId of plan.remove) {
     // A document that could not be removed keeps its row: the next run sees it and tries again.
-    if (!failedItems.has(itemId)) await tools.ledger.put(itemId, { indexed: null });
+    if (!failedItems.has(itemId)) tools.ledger.put(itemId, { indexed: null });
   }
   for (const failure of failed) await recordFailure(failure, putEntries, tools, job);
   await tools.ledger.flush();
@@ -100,7 +100,7 @@ async function recordFailure(
   const before = failure.permanent ? blank : (entry.indexed ?? blank);
   const mirrored = failure.permanent ? await setAside(entry.itemId, entry.mirrored, tools, job) : entry.mirrored;
   const indexed: Indexed = { ...copiedFrom(mirrored), ...before, embeddingError: failure.reason };
-  await tools.ledger.put(entry.itemId, { mirrored, indexed });
+  tools.ledger.put(entry.itemId, { mirrored, indexed });
 }
 
 async function setAside(
@@ -112,7 +112,7 @@ async function setAside(
   const moved = { ...mirrored, file: mirror.failedFile(mirrored.file) };
   try {
     await mirror.moveOut(itemId, mirrored.file);
-    await ledger.put(itemId, { mirrored: moved });
+    ledger.put(itemId, { mirrored: moved });
     await ledger.flush();
     await mirror.moveIn(itemId, moved.file);
     return moved;

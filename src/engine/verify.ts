@@ -32,6 +32,8 @@ async function lookAgain({ ledger, mirror, plan }: VerifyTools): Promise<{
   const touched = plan.removed.length + plan.moved.length + plan.fetched.length > 0;
   if (!touched) return { known: plan.kept, disk: plan.disk };
   const known = new Set<string>();
-  for await (const { mirrored } of ledger.entries()) if (mirrored?.file) known.add(mirrored.file);
+  for await (const entries of ledger.entries()) {
+    for (const { mirrored } of entries) if (mirrored?.file) known.add(mirrored.file);
+  }
   return { known, disk: await mirror.scan() };
 }

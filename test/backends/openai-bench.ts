@@ -80,8 +80,8 @@ export async function putAndCommit(at: Bench, ...files: DocumentFile[]) {
   return draft.commit(never);
 }
 
-export function holdings(at: Bench) {
-  return collect(at.index.holdings(SOURCE));
+export async function holdings(at: Bench) {
+  return (await collect(at.index.holdings(SOURCE))).flat();
 }
 
 export async function attachedIds(at: Bench): Promise<string[]> {

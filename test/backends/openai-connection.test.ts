@@ -154,7 +154,7 @@ describe("the way to OpenAI", () => {
       const pages = answers.map((body) => ({ status: 200, body }));
       script("GET /vector_stores/vs_1/files", ...pages);
       await assert.rejects(async () => {
-        for await (const ref of index.holdings(source)) assert.fail(`yielded ${ref.itemId}`);
+        for await (const refs of index.holdings(source)) assert.fail(`yielded ${refs.length}`);
       }, expected);
       script("GET /vector_stores/vs_1/files", ...pages);
       await assert.rejects(index.draft(source), expected);

@@ -58,7 +58,7 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
     };
     const holdings = async (source = LIBRARY): Promise<IndexedRef[]> => {
       const refs: IndexedRef[] = [];
-      for await (const ref of opened.index.holdings(source)) refs.push(ref);
+      for await (const page of opened.index.holdings(source)) refs.push(...page);
       return refs.sort((a, b) => (a.itemId < b.itemId ? -1 : 1));
     };
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Change } from "../../src/contracts/change.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { LedgerEntry, Mirrored } from "../../src/contracts/ledger.ts";
-import type { Completeness, Fingerprint, Sighting, Unreadable } from "../../src/contracts/source.ts";
+import type { Completeness, Fingerprint, Listing, Sighting, Unreadable } from "../../src/contracts/source.ts";
 import { type Detected, type DetectPolicy, detectChanges } from "../../src/detect/detect-changes.ts";
 
 const FILE = "D/01_files/s/02_embedded/a.txt";
@@ -58,21 +58,21 @@ async function detect(
   known: readonly LedgerEntry[],
   options: { end?: Completeness; disk?: Record<string, typeof onDisk>; policy?: Partial<DetectPolicy> } = {},
 ): Promise<{ changes: Change[]; detected: Detected }> {
-  async function* listing(): AsyncGenerator<Sighting | Unreadable, Completeness> {
-    yield* seen;
+  async function* listing(): Listing {
+    yield seen;
     return options.end ?? "complete";
   }
   const ledger = {
-    get: async (id: ItemId) => known.find(({ itemId }) => itemId === id),
+    getMany: async (ids: readonly ItemId[]) => ids.map((id) => known.find(({ itemId }) => itemId === id)),
     items: async function* () {
-      for (const { itemId } of known) yield itemId;
+      yield known.map(({ itemId }) => itemId);
     },
   };
   const disk = options.disk ?? { [FILE]: onDisk };
   const generator = detectChanges(listing(), ledger, (file) => disk[file], { ...policy, ...options.policy });
   const changes: Change[] = [];
   let step = await generator.next();
-  for (; !step.done; step = await generator.next()) changes.push(step.value);
+  for (; !step.done; step = await generator.next()) changes.push(...step.value);
   return { changes, detected: step.value };
 }
 

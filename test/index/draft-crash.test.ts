@@ -36,7 +36,7 @@ for (const killAfter of [3, 410, 850]) {
       assert.deepEqual(await found(one, "killedword"), []);
     }
     const held = [];
-    for await (const ref of index.holdings(LIBRARY)) held.push(ref.itemId);
+    for await (const refs of index.holdings(LIBRARY)) held.push(...refs.map(({ itemId }) => itemId));
     assert.deepEqual(held.sort(), ["a1", "a3"]);
   });
 }

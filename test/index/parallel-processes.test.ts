@@ -30,9 +30,9 @@ test("processes that open a new store at once and commit side by side lose nothi
   const index = await openIndex(backend, store);
   for (const source of sources) {
     let held = 0;
-    for await (const ref of index.holdings(source as SourceId)) {
-      assert.ok(ref.itemId.startsWith(source));
-      held++;
+    for await (const refs of index.holdings(source as SourceId)) {
+      assert.ok(refs.every(({ itemId }) => itemId.startsWith(source)));
+      held += refs.length;
     }
     assert.equal(held, 450);
     const hits = await index.search({ text: `secondword ${source}`, limit: 10 });

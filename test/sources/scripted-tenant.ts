@@ -41,8 +41,10 @@ export async function listAll(source: Source, signal: AbortSignal = new AbortCon
   for (;;) {
     const step = await listing.next();
     if (step.done) return { sightings, unreadable, completeness: step.value };
-    if (step.value.kind === "sighting") sightings.push(step.value);
-    else unreadable.push(step.value);
+    for (const each of step.value) {
+      if (each.kind === "sighting") sightings.push(each);
+      else unreadable.push(each);
+    }
   }
 }
 

@@ -32,12 +32,14 @@ export class VectorStoreIndex implements Index {
   }
 
   /** Yields nothing before the whole store was listed. The service tells one time only, so both times are that one. */
-  async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef, void> {
+  async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[], void> {
+    const refs: IndexedRef[] = [];
     for (const [itemId, { current }] of await surveySource(this.#store, this.#requireDomain(), sourceId)) {
       if (!current) continue;
       const at = current.attachedAt;
-      yield { itemId, fileId: current.fileId, sha256: readContentHash(current), uploadedAt: at, embeddedAt: at };
+      refs.push({ itemId, fileId: current.fileId, sha256: readContentHash(current), uploadedAt: at, embeddedAt: at });
     }
+    yield refs;
   }
 
   async search(query: SearchQuery): Promise<SearchHit[]> {

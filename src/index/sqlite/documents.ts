@@ -126,7 +126,7 @@ export function documentsOfSource(
 ): DocumentRow[] {
   return db
     .statement(
-      `SELECT d.id, d.item_id AS itemId, d.file_id AS fileId, d.sha256, d.uploaded_at AS uploadedAt,
+      `SELECT d.item_id AS itemId, d.file_id AS fileId, d.sha256, d.uploaded_at AS uploadedAt,
          d.embedded_at AS embeddedAt
        FROM documents d JOIN generations born ON born.id = d.born LEFT JOIN generations died ON died.id = d.died
        WHERE d.source_id = ?1 AND d.item_id > ?2 AND born.number <= ?3

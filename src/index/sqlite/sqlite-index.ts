@@ -11,7 +11,7 @@ import type { BodyParts } from "./prepare-body.ts";
 import { SqliteDraft } from "./sqlite-draft.ts";
 import { DIRECT_SOURCE } from "./store-schema.ts";
 
-const HOLDINGS_PAGE = 5000;
+const HOLDINGS_PAGE = 1000;
 
 export interface SqliteIndexOptions {
   readonly parts: BodyParts;
@@ -48,12 +48,12 @@ export class SqliteIndex implements Index {
   }
 
   /** All pages show the generation that was active at the first, so a commit in between neither doubles nor hides an item. */
-  async *holdings(source: SourceId): AsyncGenerator<IndexedRef> {
+  async *holdings(source: SourceId): AsyncGenerator<IndexedRef[]> {
     const { db } = this.#options.store();
     const number = activeNumber(db);
     for (let afterItem = ""; ; ) {
       const rows = documentsOfSource(db, source, { number, afterItem, limit: HOLDINGS_PAGE });
-      for (const row of rows) yield refOf(row);
+      yield rows.map(refOf);
       const last = rows.at(-1);
       if (!last || rows.length < HOLDINGS_PAGE) return;
       afterItem = last.itemId;

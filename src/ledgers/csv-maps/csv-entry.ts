@@ -22,13 +22,13 @@ export class CsvEntry implements LedgerEntry {
   #mirrored: Mirrored | null | undefined;
   #indexed: Indexed | null | undefined;
 
-  constructor(itemId: ItemId, tables: Tables) {
+  constructor(itemId: ItemId, slot: number, tables: Tables) {
     this.itemId = itemId;
     this.#tables = tables;
-    this.#seenAt = tables.seen.peek(itemId);
-    this.#mirroredAt = tables.mirrored.peek(itemId);
-    this.#indexedAt = tables.indexed.peek(itemId);
-    this.#observedAt = tables.observed.peek(itemId);
+    this.#seenAt = tables.seen.peek(slot);
+    this.#mirroredAt = tables.mirrored.peek(slot);
+    this.#indexedAt = tables.indexed.peek(slot);
+    this.#observedAt = tables.observed.peek(slot);
   }
 
   get isKnown(): boolean {

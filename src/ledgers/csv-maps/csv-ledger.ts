@@ -1,19 +1,21 @@
 import { mkdir, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId, SourceId } from "../../contracts/ids.ts";
-import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
+import type { Ledger, LedgerEntry, Seen } from "../../contracts/ledger.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { CsvEntry, type Tables } from "./csv-entry.ts";
 import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-table.ts";
+import { KeyIndex } from "./key-index.ts";
 import {
   encodeIndexed,
   encodeMirrored,
   encodeObserved,
   encodeSeen,
   INDEXED_TABLE,
+  isSeenRow,
   MIRRORED_TABLE,
   OBSERVED_TABLE,
   SEEN_TABLE,
@@ -32,6 +34,9 @@ const TABLE_NAMES: readonly TableName[] = ["seen", "mirrored", "indexed", "obser
 const MERGE_EVERY_MS = 3000;
 /** ... unless writing them takes long: at most one part in twenty of the run goes into it. */
 const MERGE_COST_FACTOR = 20;
+
+/** Small enough that others get their turn in between. */
+const PAGE = 1000;
 
 export interface CsvLedgerOptions {
   /** The source's folder, where the map files are. */
@@ -54,10 +59,15 @@ interface OpenTable {
  * Tables as the ledger that was closed last left them. A crawl opens the same files for download and for embed; they
  * are parsed again only if somebody replaced them in between, or memory was needed.
  */
-const recentTables = new Map<string, WeakRef<Map<TableName, OpenTable>>>();
+const recentTables = new Map<string, WeakRef<Recent>>();
+
+interface Recent {
+  readonly keys: KeyIndex;
+  readonly tables: ReadonlyMap<TableName, OpenTable>;
+}
 
 /** Whoever takes them has them alone. */
-function takeRecent(folder: string): Map<TableName, OpenTable> | undefined {
+function takeRecent(folder: string): Recent | undefined {
   const recent = recentTables.get(folder)?.deref();
   recentTables.delete(folder);
   return recent;
@@ -71,6 +81,7 @@ export class CsvLedger implements Ledger {
   readonly #folder: string;
   readonly #readOnly: boolean;
   readonly #journal: MapJournal;
+  #keys = new KeyIndex();
   readonly #tables = new Map<TableName, OpenTable>();
   #current: Tables | undefined;
   #mergedAtMs = Date.now();
@@ -88,7 +99,8 @@ export class CsvLedger implements Ledger {
     if (!options.readOnly) await mkdir(join(options.folder, ".lockstep"), { recursive: true });
     const ledger = new CsvLedger(options);
     const recent = takeRecent(options.folder);
-    for (const name of TABLE_NAMES) ledger.#tables.set(name, await ledger.#readOrReuse(name, recent?.get(name)));
+    if (recent) ledger.#keys = recent.keys;
+    for (const name of TABLE_NAMES) ledger.#tables.set(name, await ledger.#readOrReuse(name, recent?.tables.get(name)));
     const left = await ledger.#journal.read();
     if (left) await ledger.#recover(left);
     return ledger;
@@ -108,29 +120,30 @@ export class CsvLedger implements Ledger {
     return this.#entry(item);
   }
 
-  async *items(): AsyncGenerator<ItemId, void> {
-    yield* this.#items();
+  async getMany(items: readonly ItemId[]): Promise<(LedgerEntry | undefined)[]> {
+    return items.map((item) => this.#entry(item));
   }
 
-  async *entries(): AsyncGenerator<LedgerEntry, void> {
-    for (const item of this.#items()) {
-      const entry = this.#entry(item);
-      if (entry) yield entry;
+  async *items(): AsyncGenerator<ItemId[], void> {
+    for await (const entries of this.entries()) yield entries.map(({ itemId }) => itemId);
+  }
+
+  async *entries(): AsyncGenerator<LedgerEntry[], void> {
+    const { size } = this.#keys;
+    for (let at = 0; at < size; at += PAGE) {
+      const page: LedgerEntry[] = [];
+      for (let slot = at; slot < Math.min(at + PAGE, size); slot++) {
+        const entry = this.#entryAt(slot);
+        if (entry) page.push(entry);
+      }
+      yield page;
     }
   }
 
-  *#items(): Generator<ItemId, void> {
-    const tables = (["mirrored", "indexed", "seen"] as const).map((name) => this.#open(name).table);
-    for (const [at, table] of tables.entries()) {
-      const before = tables.slice(0, at);
-      for (const key of [...table.keys()]) if (!before.some((other) => other.has(key))) yield key as ItemId;
-    }
-  }
-
-  async put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): Promise<void> {
+  put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void {
     if (this.#readOnly) throw new Error(`put ${item}: the ledger was opened for reading only`);
     const { seen, mirrored, indexed } = facets;
-    if (seen !== undefined) this.#write("seen", item, seen && encodeSeen(item, seen));
+    if (seen !== undefined) this.#writeSeen(item, seen);
     if (mirrored === undefined && indexed === undefined) return;
     const current = this.#entry(item);
     if (mirrored !== undefined) this.#write("mirrored", item, mirrored && encodeMirrored(item, mirrored));
@@ -155,25 +168,36 @@ export class CsvLedger implements Ledger {
     return this.#inOrder(async () => {
       await this.#journal.flush();
       await this.#merge();
-      recentTables.set(this.#folder, new WeakRef(this.#tables));
+      recentTables.set(this.#folder, new WeakRef({ keys: this.#keys, tables: this.#tables }));
     });
   }
 
   #entry(item: ItemId): LedgerEntry | undefined {
+    const slot = this.#keys.find(item);
+    return slot === undefined ? undefined : this.#entryAt(slot);
+  }
+
+  #entryAt(slot: number): LedgerEntry | undefined {
     this.#current ??= {
       seen: this.#open("seen").table,
       mirrored: this.#open("mirrored").table,
       indexed: this.#open("indexed").table,
       observed: this.#open("observed").table,
     };
-    const entry = new CsvEntry(item, this.#current);
+    const entry = new CsvEntry(this.#keys.keyAt(slot) as ItemId, slot, this.#current);
     return entry.isKnown ? entry : undefined;
+  }
+
+  /** Of every item in every run, and mostly to no effect: told from the row as it stands, without encoding another. */
+  #writeSeen(item: ItemId, seen: Seen | null): void {
+    const row = this.#open("seen").table.encoded(this.#keys.claim(item));
+    if (!seen || !isSeenRow(row, item, seen)) this.#write("seen", item, seen && encodeSeen(item, seen));
   }
 
   #write(name: TableName, key: string, after: Row | null): void {
     const open = this.#open(name);
-    if (open.table.encoded(key) === (after && encodeCsvRow(after))) return;
-    const before = open.table.get(key) ?? null;
+    if (open.table.encoded(this.#keys.claim(key)) === (after ? encodeCsvRow(after) : "")) return;
+    const before = open.table.get(key);
     const change: RowChange = { table: name, key, before, after };
     open.table.set(key, after);
     open.changes.push(change);
@@ -199,13 +223,13 @@ export class CsvLedger implements Ledger {
     const stamp = await fileStamp(this.#path(name));
     const bytes = (await readFileIfExists(this.#path(name))) ?? Buffer.alloc(0);
     try {
-      return { table: new CsvTable(TABLES[name].shape, bytes), stamp, changes: [] };
+      return { table: new CsvTable(TABLES[name].shape, bytes, this.#keys), stamp, changes: [] };
     } catch (error) {
       if (!(error instanceof CorruptTableError)) throw error;
       const aside = `${TABLES[name].file}.corrupt-${toFileStamp(new Date())}`;
       if (!this.#readOnly) await rename(this.#path(name), join(this.#folder, aside));
       this.problems.push(`${TABLES[name].file} cannot be used (${error.message}); it is set aside as ${aside}`);
-      return { table: new CsvTable(TABLES[name].shape, Buffer.alloc(0)), stamp: "", changes: [] };
+      return { table: new CsvTable(TABLES[name].shape, Buffer.alloc(0), this.#keys), stamp: "", changes: [] };
     }
   }
 
@@ -233,15 +257,19 @@ export class CsvLedger implements Ledger {
     if (fresh) {
       for (const change of changes) applyChange(fresh.table, change);
       open.table = fresh.table;
-      this.#current = undefined;
     }
+    const bytes = open.table.encode();
     try {
-      await writeFileAtomic(this.#path(name), open.table.encode());
+      await writeFileAtomic(this.#path(name), bytes);
     } catch (error) {
       open.changes = [...changes, ...open.changes];
       throw error;
     }
     open.stamp = await fileStamp(this.#path(name));
+    // Changed rows weigh several times what they weigh as bytes, and a first crawl changes every row.
+    open.table = new CsvTable(TABLES[name].shape, bytes, this.#keys);
+    for (const { key, after } of open.changes) open.table.set(key, after);
+    this.#current = undefined;
   }
 
   #inOrder(work: () => Promise<void>): Promise<void> {

@@ -1,4 +1,5 @@
 import { decodeCsvRow, encodeCsvRow } from "../../lib/csv.ts";
+import type { KeyIndex } from "./key-index.ts";
 
 export type Row = readonly string[];
 
@@ -27,63 +28,66 @@ const CR = 13;
  */
 export class CsvTable {
   readonly shape: TableShape;
+  readonly #keys: KeyIndex;
   readonly #bytes: Buffer;
-  /** Row number by key; rows changed since are in #changed and shadow it. */
-  readonly #index = new Map<string, number>();
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
-  readonly #changed = new Map<string, Row | null>();
+  readonly #slots: number[] = [];
+  /** By slot, the number of its row plus one; rows changed since are in #changed and shadow it. */
+  #rows = new Int32Array(0);
+  readonly #changed = new Map<number, Row | null>();
 
   /** Throws CorruptTableError. An empty buffer is an empty table. */
-  constructor(shape: TableShape, bytes: Buffer) {
+  constructor(shape: TableShape, bytes: Buffer, keys: KeyIndex) {
     this.shape = shape;
     this.#bytes = bytes;
+    this.#keys = keys;
     this.#scan();
+    this.#rows = new Int32Array(keys.size);
+    // A key that stands twice has the place of its last row.
+    for (const [row, slot] of this.#slots.entries()) this.#rows[slot] = row + 1;
   }
 
-  get(key: string): Row | undefined {
-    return this.read(this.peek(key)) ?? undefined;
+  get(key: string): Row | null {
+    const slot = this.#keys.find(key);
+    return slot === undefined ? null : this.read(this.peek(slot));
   }
 
   /** Where a row is now. Reading it later gives what it was now, whatever was set meanwhile. */
-  peek(key: string): RowRef {
-    const changed = this.#changed.get(key);
-    return changed === undefined ? (this.#index.get(key) ?? null) : changed;
+  peek(slot: number): RowRef {
+    if (this.#changed.size > 0) {
+      const changed = this.#changed.get(slot);
+      if (changed !== undefined) return changed;
+    }
+    const row = this.#rows[slot];
+    return row ? row - 1 : null;
   }
 
   read(ref: RowRef): Row | null {
     return typeof ref === "number" ? decodeCsvRow(this.#record(ref)) : ref;
   }
 
-  /** The row as it stands in the file, null when there is none: enough to tell whether it would change. */
-  encoded(key: string): string | null {
-    const ref = this.peek(key);
-    return typeof ref === "number" ? this.#record(ref) : ref && encodeCsvRow(ref);
-  }
-
-  has(key: string): boolean {
-    return this.peek(key) !== null;
+  /** The row as it stands in the file, "" when there is none: enough to tell whether it would change. */
+  encoded(slot: number): string {
+    const ref = this.peek(slot);
+    if (ref === null) return "";
+    return typeof ref === "number" ? this.#record(ref) : encodeCsvRow(ref);
   }
 
   set(key: string, row: Row | null): void {
-    this.#changed.set(key, row);
-  }
-
-  *keys(): Generator<string, void> {
-    for (const key of this.#index.keys()) if (this.#changed.get(key) !== null) yield key;
-    for (const [key, row] of this.#changed) if (row !== null && !this.#index.has(key)) yield key;
+    this.#changed.set(this.#keys.claim(key), row);
   }
 
   /** The whole file: rows in their old order, new ones behind. */
   encode(): Buffer {
     const parts: Buffer[] = [Buffer.from(`${encodeCsvRow(this.shape.columns)}\r\n`)];
-    for (const [key, row] of this.#index) {
-      const changed = this.#changed.get(key);
-      if (changed === null) continue;
+    for (const [row, slot] of this.#slots.entries()) {
+      const changed = this.#changed.get(slot);
+      if (changed === null || this.#rows[slot] !== row + 1) continue;
       parts.push(changed === undefined ? this.#slice(row) : Buffer.from(encodeCsvRow(changed)), CRLF);
     }
-    for (const [key, row] of this.#changed) {
-      if (row !== null && !this.#index.has(key)) parts.push(Buffer.from(encodeCsvRow(row)), CRLF);
+    for (const [slot, row] of this.#changed) {
+      if (row !== null && !this.#rows[slot]) parts.push(Buffer.from(encodeCsvRow(row)), CRLF);
     }
     return Buffer.concat(parts);
   }
@@ -129,7 +133,7 @@ export class CsvTable {
       ? (decodeCsvRow(this.#record(row))[this.shape.key] ?? "")
       : this.#bytes.toString("utf8", record.keyStart, record.keyEnd);
     if (key === "") throw new CorruptTableError(`row ${row + 2} has no ${this.shape.columns[this.shape.key]}`);
-    this.#index.set(key, row);
+    this.#slots.push(this.#keys.claim(key));
   }
 }
 

@@ -94,6 +94,12 @@ export function encodeSeen(item: string, seen: Seen): Row {
   ];
 }
 
+/** Whether a row says this already. A row with quoted fields may be denied, which costs encoding it once more. */
+export function isSeenRow(row: string, item: string, seen: Seen): boolean {
+  const begin = `${seen.listItemId},${item},${seen.name},${fileTypeOf(seen.name)},${seen.size},`;
+  return row.startsWith(begin) && row.includes(`,${seen.rawUrl},${seen.serverPath},${seen.modifiedAt},`);
+}
+
 export function decodeSeen(row: Row): Seen {
   const [listItemId, , name, , size, url, rawUrl, serverPath, modifiedAt] = row;
   return {

@@ -61,7 +61,7 @@ export class MapJournal {
  * somebody else changed, and rows somebody else took away, stay as they left them. Applying a change twice changes nothing.
  */
 export function applyChange(table: CsvTable, change: RowChange): void {
-  const current = table.get(change.key) ?? null;
+  const current = table.get(change.key);
   const { before, after } = change;
   if (sameRow(current, before)) {
     table.set(change.key, after);

@@ -105,7 +105,10 @@ export function decodeRow(row: unknown, place: { origin: string; library: string
       name: text(row["FileLeafRef"]) || path.slice(path.lastIndexOf("/") + 1),
       path,
       serverPath,
-      url: `${origin}${encodePath(serverPath)}`,
+      // Most items are unchanged, and nobody asks for their address.
+      get url() {
+        return `${origin}${encodePath(serverPath)}`;
+      },
       rawUrl: `${origin}${serverPath}`,
       fingerprint: {
         size,

@@ -1,5 +1,5 @@
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
-import type { Completeness, Sighting, Unreadable } from "../../contracts/source.ts";
+import type { Completeness, Listing, Sighting, Unreadable } from "../../contracts/source.ts";
 import { findLibrary, folderExists, type LibraryPart, readLibrary } from "./find-library.ts";
 import { decodePage, decodeRow, type ItemPage, itemFields, type Row } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
@@ -26,25 +26,22 @@ type OpenListing = LibraryListing & { readonly part: LibraryPart };
  * an item that shows up twice counts once. Within a page its last row wins; on a later page it is passed over, and
  * what changed about it meanwhile is seen by the next listing.
  */
-export async function* listLibrary(wanted: LibraryListing): AsyncGenerator<Sighting | Unreadable, Completeness> {
+export async function* listLibrary(wanted: LibraryListing): Listing {
   const seen = new Set<string>();
   const links = new Set<string>();
   let completeness: Completeness = "complete";
   const opened = await openListing(wanted);
   const { listing } = opened;
-  let { page } = opened;
-  for (;;) {
+  let page: ItemPage | undefined = opened.page;
+  while (page) {
     // The next page is on its way while the rows of this one are dealt with.
-    const next = page.nextLink ? nextPage(listing, page.nextLink, links) : undefined;
+    const next: Promise<ItemPage> | undefined = page.nextLink ? nextPage(listing, page.nextLink, links) : undefined;
     next?.catch(() => undefined);
-    for (const row of distinctRows(page, listing, seen)) {
-      if (row.kind === "file") yield row.sighting;
-      if (row.kind === "senseless") {
-        yield row.unreadable;
-        if (row.unreadable.path === "") completeness = "partial";
-      }
-    }
-    if (!next) break;
+    const found = sightingsOf(page, listing, seen);
+    if (found.some((each) => each.kind === "unreadable" && each.path === "")) completeness = "partial";
+    // The answer itself is many times what we keep of it.
+    page = undefined;
+    yield found;
     try {
       page = await next;
     } catch (error) {
@@ -69,9 +66,9 @@ async function openListing(wanted: LibraryListing): Promise<{ listing: OpenListi
   }
 }
 
-async function* endPartial(error: unknown, where: string): AsyncGenerator<Unreadable, "partial"> {
+async function* endPartial(error: unknown, where: string): AsyncGenerator<Unreadable[], "partial"> {
   if (error instanceof CancelledError) throw error;
-  yield { kind: "unreadable", path: "", reason: `the listing is incomplete ${where}: ${explain(error)}` };
+  yield [{ kind: "unreadable", path: "", reason: `the listing is incomplete ${where}: ${explain(error)}` }];
   return "partial";
 }
 
@@ -102,6 +99,15 @@ async function nextPage(listing: OpenListing, link: string, links: Set<string>):
     throw new RemoteError(`SharePoint's link to the next page leads to another host (${url?.host ?? "unreadable"})`);
   }
   return decodePage(await listing.rest.getJson(url.href, listing.call));
+}
+
+function sightingsOf(page: ItemPage, listing: OpenListing, seen: Set<string>): (Sighting | Unreadable)[] {
+  const found: (Sighting | Unreadable)[] = [];
+  for (const row of distinctRows(page, listing, seen)) {
+    if (row.kind === "file") found.push(row.sighting);
+    else if (row.kind === "senseless") found.push(row.unreadable);
+  }
+  return found;
 }
 
 /** Rows that were not on an earlier page, each id once with its last row. Rows without an id all come through. */
