@@ -80,7 +80,7 @@ async function createDemoDomain(app: App, sandbox: Sandbox): Promise<void> {
   };
   try {
     const existing = await app.domains.get(DEMO_ID);
-    await app.domains.update(parseDomain({ ...json, vector_store_id: existing.vectorStoreId }, DEMO_ID));
+    await app.domains.update(parseDomain({ ...json, vector_store_id: existing.vectorStoreId }, DEMO_ID), existing);
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     await app.domains.create(parseDomain(json, DEMO_ID));

@@ -101,8 +101,9 @@ function create({ domains }: App): Endpoint {
 function update({ domains }: App): Endpoint {
   const prepare = async (id: DomainId | undefined, body: object): Promise<DomainChange> => {
     if (id === undefined) throw new BadInputError("Missing 'domain_id'.");
-    const domain = parseDomainInput(withoutAbsent(body), await domains.get(id));
-    return { domain, apply: () => domains.update(domain) };
+    const before = await domains.get(id);
+    const domain = parseDomainInput(withoutAbsent(body), before);
+    return { domain, apply: () => domains.update(domain, before) };
   };
   return endpoint({
     path: "/v2/domains/update",
