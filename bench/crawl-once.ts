@@ -1,5 +1,6 @@
 import { compose } from "../src/app/compose.ts";
 import { readConfig } from "../src/app/config.ts";
+import { crawlJob } from "../src/app/crawl-job.ts";
 import { NotFoundError } from "../src/contracts/errors.ts";
 import { parseDomainId } from "../src/contracts/ids.ts";
 import { parseDomain } from "../src/domains/domain-codec.ts";
@@ -26,11 +27,8 @@ await report(async () => {
     );
   });
   const request = { domainId, mode: "incremental", scope: "all", sourceId: undefined, confirmDeletes: false } as const;
-  const start = { router: "crawler", action: "crawl", object: domainId, endpoint: "bench", dryRun: false };
-  const job = await app.runner.start(start, async (context) => {
-    const data = await app.crawl(request, context);
-    return { ok: data.problems.length === 0, error: data.problems.join(" "), data };
-  });
+  const { start, work } = crawlJob(app, request, { dryRun: false });
+  const job = await app.runner.start({ ...start, endpoint: "bench" }, work);
   const { result } = await job.done;
   await app.close();
   if (!result?.ok) throw new Error(result?.error);

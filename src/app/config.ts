@@ -19,7 +19,6 @@ export interface Config {
   readonly search: SearchSettings;
   /** Extensions without dot; null: what the backend accepts by default. */
   readonly acceptedTypes: ReadonlySet<string> | null;
-  readonly logQueriesAndResponses: boolean;
   /** One sentence each, to be shown at the start. */
   readonly warnings: readonly string[];
 }
@@ -44,8 +43,6 @@ export interface SearchSettings {
   /** "" for none. */
   readonly defaultVectorStoreId: string;
   readonly maxNumResults: number;
-  /** Told to clients that ask where the content comes from; "" for none. */
-  readonly sharepointRootUrl: string;
 }
 
 /** Lists every problem with the settings, one line each. */
@@ -73,10 +70,8 @@ export function readConfig(env: Environment): Config {
     search: {
       defaultVectorStoreId: reader.text("SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID"),
       maxNumResults: reader.number("SEARCH_DEFAULT_MAX_NUM_RESULTS", 20, { min: 1, max: 50 }),
-      sharepointRootUrl: reader.url("SEARCH_DEFAULT_SHAREPOINT_ROOT_URL", "warn"),
     },
     acceptedTypes: readAcceptedTypes(reader),
-    logQueriesAndResponses: reader.flag("LOG_QUERIES_AND_RESPONSES"),
   };
   if (reader.problems.length > 0) throw new ConfigError(reader.problems);
   return { ...config, warnings: [...reader.warnings, ...warnOfUnused(env, reader.asked)] };

@@ -16,10 +16,16 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
   CRAWLER_CLIENT_NAME: "the name of the app is not needed",
   CRAWLER_SHAREPOINT_TENANT_NAME: "the site addresses already name the tenant",
   AZURE_OPENAI_USE_KEY_AUTHENTICATION: "Azure OpenAI is always used with AZURE_OPENAI_API_KEY",
-  OPENAI_DEFAULT_MODEL_NAME: "no model writes answers yet",
-  AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME: "no model writes answers yet",
-  SEARCH_DEFAULT_TEMPERATURE: "no model writes answers yet",
-  SEARCH_DEFAULT_INSTRUCTIONS: "no model writes answers yet",
+};
+
+/** The same, of what is still to come. */
+const NOT_YET: Readonly<Record<string, string>> = {
+  LOG_QUERIES_AND_RESPONSES: "queries and answers are not logged",
+  SEARCH_DEFAULT_SHAREPOINT_ROOT_URL: "no endpoint tells where the content comes from",
+  OPENAI_DEFAULT_MODEL_NAME: "no model writes answers",
+  AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME: "no model writes answers",
+  SEARCH_DEFAULT_TEMPERATURE: "no model writes answers",
+  SEARCH_DEFAULT_INSTRUCTIONS: "no model writes answers",
 };
 
 const OUR_PREFIXES = /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH)_/;
@@ -31,15 +37,20 @@ export function warnOfUnused(env: Environment, known: ReadonlySet<string>): stri
   const warnings: string[] = [];
   for (const [name, value] of Object.entries(env)) {
     if (!value?.trim() || known.has(name)) continue;
-    const reason = NOT_SUPPORTED[name];
-    if (reason !== undefined) {
-      if (value.trim().toLowerCase() !== "false") warnings.push(`${name} is set but has no effect: ${reason}.`);
+    const effect = sayNoEffect(name);
+    if (effect !== undefined) {
+      if (value.trim().toLowerCase() !== "false") warnings.push(`${name} is set but ${effect}.`);
     } else if (OUR_PREFIXES.test(name)) {
       const meant = nearest(name, known);
       if (meant) warnings.push(`${name} is not a setting; did you mean ${meant}?`);
     }
   }
   return warnings.sort();
+}
+
+function sayNoEffect(name: string): string | undefined {
+  if (Object.hasOwn(NOT_SUPPORTED, name)) return `has no effect: ${NOT_SUPPORTED[name]}`;
+  return Object.hasOwn(NOT_YET, name) ? `has no effect yet: ${NOT_YET[name]}` : undefined;
 }
 
 function nearest(name: string, known: ReadonlySet<string>): string | undefined {

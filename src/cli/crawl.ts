@@ -1,3 +1,5 @@
+import type { App } from "../app/app.ts";
+import { crawlJob } from "../app/crawl-job.ts";
 import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import {
   CRAWL_MODES,
@@ -10,7 +12,7 @@ import {
 import { sumUp } from "../engine/tally.ts";
 import type { Command } from "./command.ts";
 import { followJob, showJob } from "./job-view.ts";
-import { openApp, untilStopped } from "./open-app.ts";
+import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
 
 export const crawlCommand: Command = {
   name: "crawl",
@@ -40,29 +42,31 @@ export const crawlCommand: Command = {
     };
     const app = await openApp();
     try {
-      await app.checkCrawl(request);
-      const start = {
-        router: "crawler",
-        action: "crawl",
-        object: request.domainId,
-        endpoint: `lockstep ${process.argv.slice(2).join(" ")}`,
-        dryRun: call.flag("dry-run"),
-      };
-      const job = await app.runner.start(start, async (context) => {
-        const result = await app.crawl(request, context);
-        return { ok: result.problems.length === 0, error: result.problems.join(" "), data: result };
-      });
-      void untilStopped().then(() => app.runner.stop("Stopped by a signal."));
-      await showJob(followJob(app, job.jobId));
-      const { result, state } = await job.done;
-      process.stdout.write(`${summary(result?.data)}Job ${job.jobId} ${state}.\n`);
-      if (!result?.ok) process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
-      return result?.ok ? 0 : 1;
+      return await runCrawl(app, request, { dryRun: call.flag("dry-run") });
     } finally {
       await app.close();
     }
   },
 };
+
+/** The exit code. Ctrl+C cancels the job; it is over, and its file says so, before this ends. */
+async function runCrawl(app: App, request: CrawlRequest, options: { readonly dryRun: boolean }): Promise<number> {
+  let stoppedBy: StopSignal | undefined;
+  void untilStopped().then((signal) => {
+    stoppedBy = signal;
+    return app.runner.stop("Stopped by a signal.");
+  });
+  await app.checkCrawl(request);
+  if (stoppedBy) return exitCodeOf(stoppedBy);
+  const { start, work } = crawlJob(app, request, options);
+  const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
+  await showJob(followJob(app, job.jobId));
+  const { result, state } = await job.done;
+  process.stdout.write(`${summary(result?.data)}Job ${job.jobId} ${state}.\n`);
+  if (result?.ok) return 0;
+  process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
+  return stoppedBy && state === "cancelled" ? exitCodeOf(stoppedBy) : 1;
+}
 
 function summary(data: unknown): string {
   const sources = (data as Partial<CrawlResult> | undefined)?.sources ?? [];

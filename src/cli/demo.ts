@@ -3,15 +3,17 @@ import { join, resolve } from "node:path";
 import { styleText } from "node:util";
 import type { App } from "../app/app.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
-import { NotFoundError, RemoteError } from "../contracts/errors.ts";
+import type { Domain } from "../contracts/domain.ts";
+import { BadInputError, NotFoundError, RemoteError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { parseDomain } from "../domains/domain-codec.ts";
 import { type RunningServer, serveHttp } from "../http/serve-http.ts";
+import { isLoopbackHost } from "../lib/loopback.ts";
 import { demoQuestions } from "../sandbox/seed/demo-questions.ts";
 import { type Sandbox, startSandbox } from "../sandbox/start-sandbox.ts";
 import type { Command } from "./command.ts";
 import { showJob } from "./job-view.ts";
-import { openApp, untilStopped } from "./open-app.ts";
+import { exitCodeOf, openApp, untilStopped } from "./open-app.ts";
 import { sandboxSettings, saveCertificate } from "./sandbox.ts";
 import { type ShownPassage, showAnswer } from "./show-answer.ts";
 
@@ -29,32 +31,48 @@ export const demoCommand: Command = {
     const environment = loadEnvironment(process.cwd());
     const storage = await demoStorage(environment["PERSISTENT_STORAGE_PATH"]);
     const sandbox = await startSandbox({ port: Number(environment["SANDBOX_PORT"] ?? 0) });
-    step(`The sandbox tenant, a simulated SharePoint, listens on ${sandbox.url}`);
-    const certificate = await saveCertificate(sandbox, join(storage, "sandbox.pem"));
-    const app = await openApp({
-      ...sandboxSettings(sandbox, certificate),
-      PERSISTENT_STORAGE_PATH: storage,
-      PORT: environment["PORT"] ?? "0",
-      OPENAI_SERVICE_TYPE: "embedded",
-    });
-    const server = await serveHttp(app, { host: app.config.host, port: app.config.port });
     try {
-      step(`lockstep listens on ${server.url} (storage: ${storage})`);
-      await createDemoDomain(app, sandbox);
-      step("Crawling the domain DEMO");
-      await crawlDemo(server);
-      for (const { question } of demoQuestions) await ask(server, question);
-      if (call.flag("once")) return 0;
-      showWhatNext(server, sandbox);
-      await stopped;
-      return 0;
+      const app = await openDemoApp(sandbox, storage, environment["PORT"] ?? "0");
+      let server: RunningServer | undefined;
+      try {
+        await createDemoDomain(app, sandbox);
+        server = await serveHttp(app, { host: app.config.host, port: app.config.port });
+        const early = await Promise.race([stopped, demonstrate(app, server, sandbox)]);
+        if (early) return exitCodeOf(early);
+        if (call.flag("once")) return 0;
+        showWhatNext(server, sandbox);
+        await stopped;
+        return 0;
+      } finally {
+        await app.close();
+        await server?.close();
+      }
     } finally {
-      await app.close();
-      await server.close();
       await sandbox.stop();
     }
   },
 };
+
+async function openDemoApp(sandbox: Sandbox, storage: string, port: string): Promise<App> {
+  const certificate = await saveCertificate(sandbox, join(storage, "demo-sandbox.pem"));
+  return openApp({
+    // A real tenant's certificate, from `.env`, is not for the sandbox.
+    CRAWLER_CLIENT_CERTIFICATE_PFX_FILE: "",
+    CRAWLER_CLIENT_CERTIFICATE_PASSWORD: "",
+    ...sandboxSettings(sandbox, certificate),
+    PERSISTENT_STORAGE_PATH: storage,
+    PORT: port,
+    OPENAI_SERVICE_TYPE: "embedded",
+  });
+}
+
+async function demonstrate(app: App, server: RunningServer, sandbox: Sandbox): Promise<void> {
+  step(`The sandbox tenant, a simulated SharePoint, listens on ${sandbox.url}`);
+  step(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})`);
+  step("Crawling the domain DEMO");
+  await crawlDemo(server);
+  for (const { question } of demoQuestions) await ask(server, question);
+}
 
 /** A folder of its own that begins empty, unless the environment names one: that is somebody's and is kept. */
 async function demoStorage(configured: string | undefined): Promise<string> {
@@ -80,11 +98,21 @@ async function createDemoDomain(app: App, sandbox: Sandbox): Promise<void> {
   };
   try {
     const existing = await app.domains.get(DEMO_ID);
+    refuseForeign(existing, app.config.storagePath);
     await app.domains.update(parseDomain({ ...json, vector_store_id: existing.vectorStoreId }, DEMO_ID), existing);
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     await app.domains.create(parseDomain(json, DEMO_ID));
   }
+}
+
+/** A storage folder that somebody named may hold a domain of this name that is not the demo's to rewrite. */
+function refuseForeign({ sources }: Domain, storage: string): void {
+  const isOurs = sources.length > 0 && sources.every(({ siteUrl }) => isLoopbackHost(new URL(siteUrl).hostname));
+  if (isOurs) return;
+  throw new BadInputError(
+    `The domain '${DEMO_ID}' in ${storage} was not made by the demo, which would rewrite it. Set PERSISTENT_STORAGE_PATH to another folder, or to none.`,
+  );
 }
 
 /** Through the server, as anybody would. */

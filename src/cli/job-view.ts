@@ -1,8 +1,11 @@
 import type { App } from "../app/app.ts";
 import type { JobId } from "../contracts/ids.ts";
 import { parseSseEvents } from "../lib/sse.ts";
+import { cutToWidth } from "./text-width.ts";
 
 const BAR_WIDTH = 30;
+const ROOM_FOR_NUMBERS = 20;
+const ROOM_FOR_ECHO = 3;
 
 /**
  * Shows a running job until it ends: a progress bar below the latest line on a terminal, plain lines in a pipe.
@@ -15,16 +18,20 @@ export async function showJob(
   const view = out.isTTY ? new TerminalView(out) : new PlainView(out);
   const decoder = new TextDecoder();
   let rest = "";
-  for await (const bytes of stream) {
-    rest += decoder.decode(bytes, { stream: true });
-    const end = rest.lastIndexOf("\n\n") + 2;
-    if (end < 2) continue;
-    for (const { event, data } of parseSseEvents(rest.slice(0, end))) {
-      if (event === "log") for (const line of data.split("\n")) view.line(line);
+  try {
+    for await (const bytes of stream) {
+      rest += decoder.decode(bytes, { stream: true });
+      const end = rest.lastIndexOf("\n\n") + 2;
+      if (end < 2) continue;
+      for (const { event, data } of parseSseEvents(rest.slice(0, end))) {
+        if (event === "log") for (const line of data.split("\n")) view.line(line);
+      }
+      view.draw();
+      rest = rest.slice(end);
     }
-    rest = rest.slice(end);
+  } finally {
+    view.end();
   }
-  view.end();
 }
 
 export function followJob(app: App, jobId: JobId): AsyncIterable<Uint8Array> {
@@ -33,6 +40,8 @@ export function followJob(app: App, jobId: JobId): AsyncIterable<Uint8Array> {
 
 interface View {
   line(text: string): void;
+  /** Called when all lines that are there were told. */
+  draw(): void;
   end(): void;
 }
 
@@ -44,41 +53,52 @@ class PlainView implements View {
   line(text: string): void {
     this.#out.write(`${text}\n`);
   }
+  draw(): void {}
   end(): void {}
 }
 
-/** Steps of `[ i / n ]` move the bar and are overwritten by the next; everything else stays. */
+const CLEAR_LINE = "\r\u001b[2K";
+
+/** Steps of `[ i / n ]` move the bar, and of those that come together only the last is drawn; everything else stays. */
 class TerminalView implements View {
   readonly #out: NodeJS.WriteStream;
+  #step: { readonly done: number; readonly total: number; readonly text: string } | undefined;
   #barShown = false;
   constructor(out: NodeJS.WriteStream) {
     this.#out = out;
   }
 
   line(text: string): void {
-    const step = /^\[ (\d+) \/ (\d+) \] (.*)$/.exec(text);
-    this.#clear();
-    if (step && !step[3]?.startsWith("ERROR")) {
-      this.#out.write(this.#bar(Number(step[1]), Number(step[2]), step[3] ?? ""));
-      this.#barShown = true;
-    } else {
-      this.#out.write(`${text}\n`);
-    }
+    const [, done, total, what = ""] = /^\[ (\d+) \/ (\d+) \] (.*)$/.exec(text) ?? [];
+    const isStep = done !== undefined && !what.startsWith("ERROR");
+    this.#step = isStep ? { done: Number(done), total: Number(total), text: what } : undefined;
+    if (!isStep) this.#show(`${text}\n`);
+  }
+
+  draw(): void {
+    if (!this.#step) return;
+    this.#show(this.#bar(this.#step));
+    this.#step = undefined;
+    this.#barShown = true;
   }
 
   end(): void {
-    this.#clear();
+    this.#show("");
   }
 
-  #bar(done: number, total: number, text: string): string {
-    const filled = total > 0 ? Math.round((done / total) * BAR_WIDTH) : 0;
-    const percent = total > 0 ? Math.floor((done / total) * 100) : 0;
-    const bar = `${"█".repeat(filled)}${"░".repeat(BAR_WIDTH - filled)} ${String(percent).padStart(3)} %  ${done}/${total}  `;
-    return bar + text.slice(0, Math.max(0, (this.#out.columns || 80) - bar.length - 1));
+  #bar({ done, total, text }: { readonly done: number; readonly total: number; readonly text: string }): string {
+    const columns = this.#out.columns || 80;
+    const width = Math.max(5, Math.min(BAR_WIDTH, columns - ROOM_FOR_NUMBERS));
+    const part = total > 0 ? Math.min(1, done / total) : 0;
+    const filled = Math.round(part * width);
+    const bar = `${"█".repeat(filled)}${"░".repeat(width - filled)} ${String(Math.floor(part * 100)).padStart(3)} %`;
+    // Room for the "^C" that a terminal adds: a line that reaches the last column wraps, and then cannot be cleared.
+    return cutToWidth(`${bar}  ${done}/${total}  ${text}`, columns - ROOM_FOR_ECHO);
   }
 
-  #clear(): void {
-    if (this.#barShown) this.#out.write("\r\u001b[2K");
+  /** Clearing and writing at once, for a bar that is cleared and drawn apart flickers. */
+  #show(text: string): void {
+    if (this.#barShown || text !== "") this.#out.write((this.#barShown ? CLEAR_LINE : "") + text);
     this.#barShown = false;
   }
 }

@@ -11,10 +11,17 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   demo: async () => (await import("./demo.ts")).demoCommand,
 };
 
-// Whoever read our output has seen enough (`lockstep query … | head`).
-process.stdout.on("error", (error) => process.exit(isErrno(error, "EPIPE") ? 0 : 1));
-
-process.exitCode = await main(process.argv.slice(2));
+let outputLost = false;
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error) => {
+    // Whoever read our output has seen enough (`lockstep crawl … | head`): the work goes on, and so do writes to nobody.
+    if (isErrno(error, "EPIPE")) return;
+    outputLost = true;
+    process.exitCode ||= 1;
+  });
+}
+const code = await main(process.argv.slice(2));
+process.exitCode = code || (outputLost ? 1 : 0);
 
 /** 0 done, 1 it did not work out, 2 called wrongly. Whatever happens, people read a sentence, not a stack. */
 async function main([name, ...args]: readonly string[]): Promise<number> {

@@ -14,14 +14,27 @@ function showWarnings(config: Config): void {
   for (const warning of config.warnings) process.stderr.write(`Warning: ${warning}\n`);
 }
 
-/** Resolves at the first SIGINT or SIGTERM. A second one ends the process at once. */
-export function untilStopped(): Promise<NodeJS.Signals> {
+export type StopSignal = "SIGINT" | "SIGTERM";
+
+/** One press of Ctrl+C can arrive twice: from the terminal, and again from npm or a shell that passes it on. */
+const SAME_PRESS_MS = 500;
+
+/** Resolves at the first SIGINT or SIGTERM. A second one, later, ends the process at once. */
+export function untilStopped(): Promise<StopSignal> {
   return new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.once(signal, () => {
-        process.once(signal, () => process.exit(130));
-        resolve(signal);
-      });
-    }
+    let firstAtMs: number | undefined;
+    const heed = (signal: StopSignal): void => {
+      firstAtMs ??= performance.now();
+      resolve(signal);
+      if (performance.now() - firstAtMs < SAME_PRESS_MS) return;
+      process.stderr.write("\n");
+      process.exit(exitCodeOf(signal));
+    };
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => heed(signal));
   });
+}
+
+/** As shells have it: 128 and the number of the signal. */
+export function exitCodeOf(signal: StopSignal): number {
+  return signal === "SIGINT" ? 130 : 143;
 }

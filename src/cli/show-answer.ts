@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { cutToWidth, textWidth } from "./text-width.ts";
 
 export interface ShownPassage {
   readonly name: string;
@@ -36,8 +37,8 @@ function shorten(text: string): string {
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";
-  for (const word of text.split(/\s+/)) {
-    if (line && line.length + word.length + 1 > width) {
+  for (const word of text.split(/\s+/).flatMap((long) => breakUp(long, width))) {
+    if (line && textWidth(line) + textWidth(word) + 1 > width) {
       lines.push(line);
       line = word;
     } else {
@@ -45,4 +46,17 @@ function wrap(text: string, width: number): string[] {
     }
   }
   return [...lines, line];
+}
+
+/** Pieces that fit: some languages write whole sentences without a blank. */
+function breakUp(word: string, width: number): string[] {
+  const pieces: string[] = [];
+  let rest = word;
+  while (textWidth(rest) > width) {
+    const piece = cutToWidth(rest, width);
+    if (piece === "") break;
+    pieces.push(piece);
+    rest = rest.slice(piece.length);
+  }
+  return [...pieces, rest];
 }

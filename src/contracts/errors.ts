@@ -30,5 +30,8 @@ export function explain(error: unknown): string {
     const text = at instanceof Error ? at.message || at.name : String(at);
     if (text && !parts.some((part) => part.includes(text))) parts.push(text);
   }
-  return parts.join(": ").replaceAll(/\s*[\r\n]+\s*/g, " ");
+  return parts
+    .map((part, i) => (i < parts.length - 1 ? part.replace(/[.:]\s*$/, "") : part))
+    .join(": ")
+    .replaceAll(/\s*[\r\n]+\s*/g, " ");
 }

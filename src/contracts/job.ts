@@ -27,6 +27,7 @@ export interface JobContext {
 export interface JobRecord {
   readonly jobId: JobId;
   readonly endpoint: string;
+  readonly dryRun: boolean;
   readonly state: JobState;
   readonly startedAt: string;
   readonly endedAt: string;

@@ -82,6 +82,8 @@ export interface Ledger {
   put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void;
   /** After this, everything put so far survives a crash. */
   flush(): Promise<void>;
-  /** Flushes, and brings the map files themselves up to date. */
+  /** Like flush, and the map files themselves now say so, for every step that opens them. */
+  settle(): Promise<void>;
+  /** Settles; the ledger must not be used afterwards. */
   close(): Promise<void>;
 }

@@ -35,6 +35,8 @@ export interface Unreadable {
   readonly kind: "unreadable";
   /** Path below the source's root that could not be read; "" means anything may be missing from the listing. */
   readonly path: string;
+  /** The item this is about, when that much could be read: it is kept wherever it is known. */
+  readonly itemId?: ItemId;
   readonly reason: string;
 }
 
@@ -47,7 +49,7 @@ export type Listing = AsyncGenerator<readonly (Sighting | Unreadable)[], Complet
 export type ItemRef = Pick<Sighting, "itemId" | "name" | "path" | "serverPath" | "fingerprint">;
 
 export type Fetched =
-  | { readonly status: "fetched"; readonly body: AsyncIterable<Uint8Array>; readonly mediaType: string }
+  | { readonly status: "fetched"; readonly body: AsyncIterable<Uint8Array> }
   | { readonly status: "gone" }
   | { readonly status: "refused"; readonly reason: string };
 

@@ -182,6 +182,8 @@ async function findAbsent(
 function whyKept(entry: LedgerEntry, look: Look): string {
   if (look.completeness === "partial") return "the listing was incomplete";
   const path = entry.mirrored?.serverPath ?? entry.seen?.serverPath ?? "";
-  const cover = look.unreadable.find((hole) => hole.path === "" || `${path}/`.includes(`/${hole.path}/`));
+  const cover = look.unreadable.find(
+    (hole) => hole.path === "" || hole.itemId === entry.itemId || `${path}/`.includes(`/${hole.path}/`),
+  );
   return cover ? `not readable: ${cover.reason}` : "";
 }

@@ -1,6 +1,7 @@
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
 
 /**
  * What the index needs for one item, judged from what is on disk, what we wrote down about the index, and what the
@@ -20,6 +21,8 @@ export interface IndexView {
   readonly held: IndexedRef | undefined;
   /** The file could not be embedded before and waits in `03_failed/`. */
   readonly failed: boolean;
+  /** The source was seen to have it no more. Without that, a row missing from a map file is no reason to remove anything. */
+  readonly mayRemove: boolean;
 }
 
 const NONE: IndexChange = { kind: "none" };
@@ -27,7 +30,7 @@ const NONE: IndexChange = { kind: "none" };
 export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView): IndexChange {
   const { held } = view;
   if (!mirrored) {
-    return held || indexed ? { kind: "remove", reason: "no longer in the mirror" } : NONE;
+    return view.mayRemove && (held || indexed) ? { kind: "remove", reason: "no longer in the mirror" } : NONE;
   }
   if (mirrored.file === "") return NONE;
   if (view.failed) return held ? { kind: "remove", reason: "its file cannot be embedded" } : NONE;
@@ -44,6 +47,8 @@ export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView):
 
 /** Without remembered hashes (a lost `.lockstep/`), size and time decide, as the specification says. */
 function isNewContent(mirrored: Mirrored, mine: Indexed): boolean {
+  // The same bytes read as another type give another text.
+  if (fileTypeOf(mine.name) !== fileTypeOf(mirrored.name)) return true;
   if (mine.sha256 && mirrored.observed) return mine.sha256 !== mirrored.observed.sha256;
   return mine.size !== mirrored.fingerprint.size || mine.modifiedAt !== mirrored.fingerprint.modifiedAt;
 }

@@ -19,7 +19,7 @@ const EMPTY_IS_SUSPECT_FROM = 3;
 export function suspectRemovals(run: RemovalCase, limits: RemovalLimits): string | undefined {
   if (run.missing === 0) return undefined;
   if (run.listed === 0 && run.known >= EMPTY_IS_SUSPECT_FROM && !limits.allowEmpty) {
-    return `the source listed nothing although ${run.known} items are known`;
+    return `the source lists nothing that is wanted, although ${run.known} items are known`;
   }
   const share = Math.floor((run.known * limits.maxRemovalsPercent) / 100);
   const allowed = Math.max(limits.maxRemovals, share);

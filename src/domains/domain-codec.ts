@@ -1,7 +1,7 @@
 import type { Domain, FileSourceConfig } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
-import { isJsonObject, type JsonObject } from "./json-file.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { formatFileSource, parseFileSource } from "./source-codec.ts";
 
 /** Arrays of sources in `domain.json`. Of those we do not crawl only the ids are looked at. */
@@ -52,7 +52,7 @@ export function mergeDomain(domain: Domain, earlier: JsonObject | undefined): Js
   };
 }
 
-/** The domain as the endpoints show it: what `domain.json` says of it and its id. */
+/** The domain as the endpoints show it: its id, and what we know of its `domain.json`. Lists and pages are not read yet, so nothing is said of them. */
 export function formatDomain(domain: Domain): JsonObject {
   return {
     domain_id: domain.domainId,

@@ -1,8 +1,8 @@
 import type { Domain, FileSourceConfig } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { checkUniqueIds, parseSources } from "./domain-codec.ts";
-import { isJsonObject, type JsonObject } from "./json-file.ts";
 import { FILE_SOURCE_FIELDS } from "./source-codec.ts";
 
 const DOMAIN_FIELDS: readonly string[] = [

@@ -1,6 +1,6 @@
 import type { FileId, ItemId, SourceId } from "../contracts/ids.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { toUnixSeconds } from "../lib/time.ts";
-import { isJsonObject, type JsonObject } from "./json-file.ts";
 
 /** One embedded version of an item, as the crawl knows it. */
 export interface MetadataEntry {

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { explain } from "../contracts/errors.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { toFileStamp } from "../lib/time.ts";
 import {
   customProperties,
@@ -13,7 +14,7 @@ import {
   itemIdOf,
   type MetadataEntry,
 } from "./files-metadata-codec.ts";
-import { isJsonObject, type JsonObject, parseJsonBytes, toJsonText } from "./json-file.ts";
+import { parseJsonBytes, toJsonText } from "./json-file.ts";
 
 export interface MetadataChanges {
   /** Newly embedded versions. One whose file id is known already is left as it is. */

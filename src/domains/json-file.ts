@@ -1,11 +1,5 @@
 import { BadInputError } from "../contracts/errors.ts";
 
-export type JsonObject = Record<string, unknown>;
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /**
  * The JSON in a file that people edit too: UTF-8 or UTF-16, with or without a byte order mark. undefined for an empty
  * file. Bytes that are no text of these encodings are an error, so that nothing mangled is ever written back.

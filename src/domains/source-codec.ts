@@ -1,8 +1,8 @@
 import type { FileSourceConfig, RemovalLimits } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
-import { isJsonObject, type JsonObject } from "./json-file.ts";
-import { findSiteUrlProblem } from "./site-url.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { findSiteUrlProblem } from "../lib/site-url.ts";
 
 /** What may vanish in one run unconfirmed, where a source says nothing. */
 export const DEFAULT_LIMITS: RemovalLimits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
@@ -58,7 +58,15 @@ export function formatFileSource(source: FileSourceConfig, earlier: JsonObject =
   return json;
 }
 
+/** The embedded index keeps files that others attach to a store under this source id. */
+const RESERVED_SOURCE_ID = "_direct";
+
 function readSourceId(value: unknown, where: string, problems: string[]): SourceId {
+  if (value === RESERVED_SOURCE_ID) {
+    problems.push(
+      `${where}: source_id '${RESERVED_SOURCE_ID}' is taken by files attached to the vector store directly; choose another.`,
+    );
+  }
   try {
     return parseSourceId(typeof value === "string" ? value : "");
   } catch (error) {

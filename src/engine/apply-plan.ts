@@ -4,7 +4,9 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Mirrored } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
 import { nowUtcMicros } from "../lib/time.ts";
+import type { Staged } from "../mirror/mirror.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
 import { PathClaims } from "./path-claims.ts";
@@ -30,6 +32,7 @@ export async function applyPlan(
     if (batch > 1) job.log(`Trying ${waiting.length} failed items once more.`);
     waiting = await fetchAll(waiting, { ...tools, claims }, job, counts);
   }
+  for (const { kind } of waiting) counts[kind] -= 1;
   counts.failed += waiting.length;
   return counts.failed;
 }
@@ -90,8 +93,15 @@ async function moveAll(moved: readonly ListedChange[], tools: ApplyTools, job: J
   }
   await ledger.flush();
   for (const { change, to } of moves) {
-    if (left.has(change)) await mirror.moveIn(change.itemId, to);
-    if (!stuck.includes(change)) job.log(`Moved '${change.sighting.path}': ${change.reason}.`);
+    if (stuck.includes(change)) continue;
+    try {
+      if (left.has(change)) await mirror.moveIn(change.itemId, to);
+      job.log(`Moved '${change.sighting.path}': ${change.reason}.`);
+    } catch (error) {
+      job.log(`Cannot move to '${to}', fetching it instead: ${explain(error)}`);
+      await mirror.dropWaiting(change.itemId);
+      stuck.push(change);
+    }
   }
   return stuck;
 }
@@ -124,11 +134,16 @@ async function fetchAll(
         throw new CancelledError("download stopped", { cause: error });
       failed.push(change);
       await recordFailure(change, explain(error), tools);
-      progress.step(`ERROR: download '${change.sighting.path}': ${explain(error)}`);
+      progress.step(`ERROR: ${about(change, explain(error))}`);
     }
     await tools.ledger.flush();
   });
   return failed;
+}
+
+/** Sources say themselves what they were doing; whatever else fails does not. */
+function about({ sighting }: ListedChange, reason: string): string {
+  return reason.startsWith("download ") ? reason : `download '${sighting.path}': ${reason}`;
 }
 
 async function fetchOne(
@@ -146,6 +161,7 @@ async function fetchOne(
   }
   if (fetched.status === "refused") throw new Error(fetched.reason);
   const staged = await mirror.stage(fetched.body, signal);
+  refuseOtherSize(sighting, staged);
   const before = entry?.mirrored?.file ?? "";
   const file = claims.claim(sighting, before);
   const observed = await mirror.place(staged, file, sighting.fingerprint.modifiedAt);
@@ -162,6 +178,19 @@ async function fetchOne(
   await ledger.flush();
   if (before && before !== file && claims.isFree(before)) await mirror.remove(before);
   return `Downloaded '${sighting.path}' (${staged.size} bytes): ${change.reason}.`;
+}
+
+/** Kinds of files that SharePoint rewrites when they are uploaded, so that the listed size need not be theirs. */
+const REWRITTEN = /^(doc|dot|xls|xlt|xla|ppt|pot|pps|vs|one|pub|mpp|htm|asp|msg|eml)/;
+
+/**
+ * A body that came to a clean end can still be short, or a web page that says "sign in". Where the listed size is the
+ * size of the bytes, another size is a failure; if the file was changed since it was listed, the next listing says so.
+ */
+function refuseOtherSize(sighting: Sighting, staged: Staged): void {
+  const { size } = sighting.fingerprint;
+  if (staged.size === size || REWRITTEN.test(fileTypeOf(sighting.name))) return;
+  throw new Error(`${staged.size} bytes came instead of the ${size} listed`);
 }
 
 /** What is there stays as it is; the reason goes into the error column, and the next run tries again. */

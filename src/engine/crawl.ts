@@ -2,13 +2,15 @@ import { join } from "node:path";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Source } from "../contracts/source.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
-import { type Downloaded, download } from "./download.ts";
+import { download } from "./download.ts";
 import { embed } from "./embed.ts";
-import type { EngineParts } from "./engine-parts.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { type IndexTarget, openIndexTarget } from "./index-target.ts";
+import { findRetired, retiredSource } from "./retired-sources.ts";
 import { noCounts } from "./tally.ts";
 import { withLedger } from "./with-ledger.ts";
 
@@ -24,62 +26,95 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const problems: string[] = [];
   const target = await openIndexTarget(domain, parts, job, problems);
   const sources: SourceResult[] = [];
+  const add = (result: SourceResult): void => {
+    if (result.error) problems.push(`Source '${result.source_id}': ${result.error.replace(/\.$/, "")}.`);
+    sources.push(result);
+  };
   for (const config of selectSources(domain, request)) {
     await job.checkpoint();
     job.log(`Source '${config.sourceId}': ${config.siteUrl}${config.urlPart}`);
-    const result = await crawlSource(domain, config, request, target, parts, job);
-    if (result.error) problems.push(`Source '${config.sourceId}': ${result.error}.`);
-    sources.push(result);
+    const open = (): Source => parts.openSource(config, (line) => job.log(line));
+    add(await crawlSource({ domainId: domain.domainId, config }, open, request, target, parts, job));
+  }
+  if (request.sourceId === undefined) {
+    for (const config of await findRetired(domain, parts.crawlerFolder)) {
+      await job.checkpoint();
+      add(await retireSource({ domainId: domain.domainId, config }, request, target, parts, job));
+    }
   }
   const { domainId: domain_id, mode, scope } = request;
   return { domain_id, mode, scope, dry_run: job.dryRun, vector_store_id: target?.store ?? "", sources, problems };
 }
 
-/** The sources a request means. NotFoundError for a source that is not there, in the domain or in the scope. */
-export function selectSources(domain: Domain, request: Pick<CrawlRequest, "sourceId">): readonly SourceConfig[] {
-  if (request.sourceId === undefined) return domain.sources;
-  const found = domain.sources.filter(({ sourceId }) => sourceId === request.sourceId);
+/** The sources a request means. NotFoundError for one that the domain does not have. */
+export function selectSources(
+  domain: Domain,
+  request: Pick<CrawlRequest, "sourceId" | "scope">,
+): readonly SourceConfig[] {
+  const inScope = domain.sources.filter(({ sourceType }) => request.scope === "all" || sourceType === "file_sources");
+  if (request.sourceId === undefined) return inScope;
+  const found = inScope.filter(({ sourceId }) => sourceId === request.sourceId);
   if (found.length > 0) return found;
-  const known = domain.sources.map(({ sourceId }) => `'${sourceId}'`).join(", ") || "none";
+  const known = inScope.map(({ sourceId }) => `'${sourceId}'`).join(", ") || "none";
   throw new NotFoundError(
     `Source '${request.sourceId}' does not exist in domain '${domain.domainId}'. It has: ${known}.`,
   );
 }
 
 async function crawlSource(
-  domain: Domain,
-  config: SourceConfig,
+  run: SourceRun,
+  openSource: () => Source,
   request: CrawlRequest,
   target: IndexTarget | undefined,
   parts: EngineParts,
   job: JobContext,
 ): Promise<SourceResult> {
-  const run = { domainId: domain.domainId, config };
-  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(domain.domainId, config));
-  const blank = { source_id: config.sourceId, source_type: config.sourceType, embed: noCounts() };
-  let downloaded: Downloaded;
+  const { sourceId: source_id, sourceType: source_type } = run.config;
+  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+  const result = { source_id, source_type, complete: false, download: noCounts(), embed: noCounts() };
+  const problems: string[] = [];
   try {
-    downloaded = await withLedger(run, "download", parts, job, async (ledger) => {
-      const source = parts.openSource(config, job.log);
-      return await download(run, request, { source, ledger, mirror }, parts, job);
-    });
+    const downloaded = await withLedger(run, "download", parts, job, (ledger, guarded) =>
+      download(run, request, { source: openSource(), ledger, mirror }, parts, guarded),
+    );
+    result.complete = downloaded.look.complete;
+    result.download = downloaded.counts;
+    problems.push(...downloaded.problems);
+    if (target) {
+      const metadataPath = join(parts.domainsFolder, run.domainId, "files_metadata.json");
+      const embedded = await withLedger(run, "embed", parts, job, (ledger, guarded) =>
+        embed({
+          run,
+          request,
+          look: downloaded.look,
+          tools: { ledger, mirror, ...target, metadataPath },
+          job: guarded,
+        }),
+      );
+      result.embed = embedded.counts;
+      problems.push(...embedded.problems);
+    } else if (job.dryRun) {
+      result.embed.added = downloaded.counts.added;
+    }
   } catch (error) {
     if (error instanceof CancelledError) throw error;
-    job.log(`ERROR: source '${config.sourceId}' is skipped: ${explain(error)}`);
-    return { ...blank, complete: false, error: explain(error), download: noCounts() };
+    job.log(`ERROR: source '${source_id}' could not be finished: ${explain(error)}`);
+    problems.push(explain(error));
   }
-  const complete = downloaded.completeness === "complete";
-  const sofar = { ...blank, complete, download: downloaded.counts };
-  if (!target) return { ...sofar, error: downloaded.problems.join("; ") };
-  try {
-    const embedded = await withLedger(run, "embed", parts, job, (ledger) => {
-      const metadataPath = join(parts.domainsFolder, domain.domainId, "files_metadata.json");
-      return embed(run, { ...request, sawAll: complete }, { ledger, mirror, ...target, metadataPath }, job);
-    });
-    return { ...sofar, embed: embedded.counts, error: [...downloaded.problems, ...embedded.problems].join("; ") };
-  } catch (error) {
-    if (error instanceof CancelledError) throw error;
-    job.log(`ERROR: embedding of source '${config.sourceId}' failed: ${explain(error)}`);
-    return { ...sofar, error: [...downloaded.problems, explain(error)].join("; ") };
-  }
+  return { ...result, error: problems.join("; ") };
+}
+
+/** A source that was taken out of the domain leaves with all it had, once nothing of it is held. */
+async function retireSource(
+  run: SourceRun,
+  request: CrawlRequest,
+  target: IndexTarget | undefined,
+  parts: EngineParts,
+  job: JobContext,
+): Promise<SourceResult> {
+  job.log(`Source '${run.config.sourceId}' is not in the domain any more: what it had is removed.`);
+  const result = await crawlSource(run, () => retiredSource(run.config), request, target, parts, job);
+  if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
+  if (target && !job.dryRun) await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
+  return result;
 }

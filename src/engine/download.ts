@@ -1,7 +1,8 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
+import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
-import type { Completeness, Sighting, Source } from "../contracts/source.ts";
+import type { Sighting, Source } from "../contracts/source.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { startEarly } from "../lib/start-early.ts";
 import { Turn } from "../lib/turn.ts";
@@ -9,14 +10,26 @@ import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
 import { applyPlan } from "./apply-plan.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { noCounts, sumUp } from "./tally.ts";
+import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
 import { verifyMirror } from "./verify.ts";
 
 export interface Downloaded {
   readonly counts: StepCounts;
-  readonly completeness: Completeness;
+  readonly look: SourceLook;
   /** One sentence each: an incomplete look, held removals, failed items. */
   readonly problems: readonly string[];
+}
+
+/** What the download learnt about the source, for the step that follows. */
+export interface SourceLook {
+  readonly complete: boolean;
+  /** Complete, all of it readable, and believed: only then is what we have no record of gone. */
+  readonly sawAll: boolean;
+  readonly listed: number;
+  /** Gone at the source, and removed from the mirror by this run. */
+  readonly removed: ReadonlySet<ItemId>;
+  /** What was, or in a dry run would be, done to the mirror. */
+  readonly planned: ReadonlyMap<ItemId, Change>;
 }
 
 /** What is to be done with one source, in the order it is done. Unchanged items are not in it. */
@@ -28,6 +41,7 @@ export interface Plan {
   /** The mirror as it was before anything of this was done, and the files of it that stay as they are. */
   readonly disk: ReadonlyMap<string, FileOnDisk>;
   readonly kept: ReadonlySet<string>;
+  readonly startedAtMs: number;
 }
 
 export interface DownloadTools {
@@ -51,12 +65,24 @@ export async function download(
   job.log(`Listed ${plan.detected.listed} items: ${sumUp(counts)}.`);
   const problems = planProblems(plan.detected, counts);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  if (job.dryRun) return { counts, completeness: plan.detected.completeness, problems };
+  const look = lookOf(plan);
+  if (job.dryRun) return { counts, look, problems };
   const failures = await applyPlan(plan, tools, job, counts);
   await verifyMirror({ ...tools, plan }, job);
   if (failures > 0)
     problems.push(`${failures} items could not be brought up to date on disk; the next run tries them again`);
-  return { counts, completeness: plan.detected.completeness, problems };
+  return { counts, look, problems };
+}
+
+function lookOf({ detected, removed, moved, fetched }: Plan): SourceLook {
+  const complete = detected.completeness === "complete";
+  return {
+    complete,
+    sawAll: complete && detected.unreadable.length === 0 && detected.heldBecause === "",
+    listed: detected.listed,
+    removed: new Set(removed.map(({ itemId }) => itemId)),
+    planned: new Map([...removed, ...moved, ...fetched].map((change) => [change.itemId, change])),
+  };
 }
 
 async function makePlan(
@@ -67,6 +93,7 @@ async function makePlan(
   job: JobContext,
   counts: StepCounts,
 ): Promise<Plan> {
+  const startedAtMs = Date.now();
   // The first page is on its way while the disk is being looked at.
   const listing = startEarly(source.list(job.signal));
   const disk = await mirror.scan();
@@ -92,13 +119,16 @@ async function makePlan(
       counts[change.kind] += 1;
       if (job.dryRun) preview(change, job);
       else remember(change, ledger);
+      if (change.kind === "skipped" && !change.entry && !job.dryRun) {
+        job.log(`Skipped '${change.sighting.path}': ${change.reason}.`);
+      }
       if (change.kind === "removed") removed.push(change);
       else if (change.kind === "moved") moved.push(change);
       else if (change.kind === "added" || change.kind === "changed") fetched.push(change);
       if (turn.isOver()) await turn.next();
     }
   }
-  return { removed, moved, fetched, detected: step.value, disk, kept };
+  return { removed, moved, fetched, detected: step.value, disk, kept, startedAtMs };
 }
 
 const STAYING: ReadonlySet<Change["kind"]> = new Set(["unchanged", "kept", "held"]);
@@ -145,16 +175,13 @@ function planProblems(detected: Detected, counts: StepCounts): string[] {
   const problems: string[] = [];
   if (detected.completeness === "partial") {
     const why = detected.unreadable.map(({ reason }) => reason).join("; ");
-    problems.push(`the listing is incomplete, so nothing was removed: ${why || "no reason given"}`);
+    problems.push(`nothing was removed, because ${why || "the listing is incomplete"}`);
   } else if (detected.unreadable.length > 0) {
     const names = detected.unreadable.map(({ path, reason }) => `'${path}' (${reason})`);
     problems.push(`could not be read, so what is known there is kept: ${names.join("; ")}`);
   }
   if (detected.heldBecause) {
-    problems.push(
-      `${counts.held} removals are held because ${detected.heldBecause}. ` +
-        "If they are meant, run the crawl again with confirm_deletes=true",
-    );
+    problems.push(`${counts.held} removals are held because ${detected.heldBecause}. ${HOW_TO_CONFIRM}`);
   }
   return problems;
 }

@@ -1,5 +1,5 @@
 import type { Domain } from "../contracts/domain.ts";
-import { explain } from "../contracts/errors.ts";
+import { BadInputError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Index } from "../contracts/search-index.ts";
@@ -20,6 +20,7 @@ export async function openIndexTarget(
   try {
     const store = domain.vectorStoreId || (await createStore(domain, parts, job));
     if (!store) return undefined;
+    await refuseShared(domain, store, parts);
     const index = await parts.backend.openIndex(store, domain.domainId);
     if (index) return { store, index };
     problems.push(
@@ -33,14 +34,21 @@ export async function openIndexTarget(
   return undefined;
 }
 
+/** Two domains in one store would each take the other's documents for leftovers. */
+async function refuseShared(domain: Domain, store: VectorStoreId, { domains }: EngineParts): Promise<void> {
+  const other = (await domains.list()).domains.find(
+    ({ domainId, vectorStoreId }) => vectorStoreId === store && domainId !== domain.domainId,
+  );
+  if (other) throw new BadInputError(`the vector store '${store}' belongs to domain '${other.domainId}'`);
+}
+
 async function createStore(domain: Domain, parts: EngineParts, job: JobContext): Promise<VectorStoreId | undefined> {
   const name = domain.vectorStoreName || domain.domainId;
   if (job.dryRun) {
     job.log(`The vector store '${name}' would be created.`);
     return undefined;
   }
-  const store = await parts.backend.createVectorStore(name);
-  await parts.domains.setVectorStoreId(domain.domainId, store);
-  job.log(`Created vector store '${name}' (ID=${store})`);
-  return store;
+  const store = await parts.domains.ensureVectorStore(domain.domainId, () => parts.backend.createVectorStore(name));
+  if (store.created) job.log(`Created vector store '${name}' (ID=${store.id})`);
+  return store.id;
 }

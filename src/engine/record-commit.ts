@@ -4,9 +4,10 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { FailedRef, IndexedRef } from "../contracts/search-index.ts";
 import { updateFilesMetadata } from "../domains/files-metadata.ts";
-import type { EmbedTools, IndexPlan } from "./embed.ts";
+import type { EmbedTools } from "./embed.ts";
 import type { SourceRun } from "./engine-parts.ts";
 import { metadataEntry } from "./metadata-entry.ts";
+import type { IndexPlan } from "./plan-index.ts";
 
 export interface CommitOutcome {
   readonly plan: IndexPlan;
@@ -32,7 +33,9 @@ export async function recordCommit(
     const entry = putEntries.get(ref.itemId);
     if (entry) nowHeld.push({ entry, indexed: rowOf(entry, tools, ref) });
   }
-  for (const { entry, held } of plan.adopt) nowHeld.push({ entry, indexed: rowOf(entry, tools, held) });
+  for (const { entry, held } of plan.adopt) {
+    if (!failedItems.has(entry.itemId)) nowHeld.push({ entry, indexed: rowOf(entry, tools, held) });
+  }
   const relabelled = plan.relabel
     .filter(({ entry }) => !failedItems.has(entry.itemId))
     .map(({ entry, indexed }) => ({ entry, indexed: relabelledRow(entry, indexed) }));
@@ -48,7 +51,7 @@ export async function recordCommit(
     // A document that could not be removed keeps its row: the next run sees it and tries again.
     if (!failedItems.has(itemId)) tools.ledger.put(itemId, { indexed: null });
   }
-  for (const failure of failed) await recordFailure(failure, putEntries, tools, job);
+  await recordFailures(failed, putEntries, tools, job);
   await tools.ledger.flush();
 }
 
@@ -86,38 +89,57 @@ function copiedFrom(
   };
 }
 
-/** A file that will fail again goes to `03_failed/`; one that may succeed next time keeps its old version and its place. */
-async function recordFailure(
-  failure: FailedRef,
+/**
+ * A file that will fail again goes to `03_failed/`; one that may succeed next time keeps its old version and its place.
+ * All leave, then the map files say where they are, then all arrive: whoever finds them on the way after a crash reads
+ * the map files.
+ */
+async function recordFailures(
+  failed: readonly FailedRef[],
   entries: ReadonlyMap<ItemId, LedgerEntry>,
   tools: EmbedTools,
   job: JobContext,
 ): Promise<void> {
-  const entry = entries.get(failure.itemId);
-  job.log(`ERROR: index '${entry?.mirrored?.serverPath ?? failure.itemId}': ${failure.reason}`);
-  if (!entry?.mirrored) return;
-  const blank = { fileId: "", vectorStoreId: "", uploadedAt: "", embeddedAt: "", sha256: "" } as const;
-  const before = failure.permanent ? blank : (entry.indexed ?? blank);
-  const mirrored = failure.permanent ? await setAside(entry.itemId, entry.mirrored, tools, job) : entry.mirrored;
-  const indexed: Indexed = { ...copiedFrom(mirrored), ...before, embeddingError: failure.reason };
-  tools.ledger.put(entry.itemId, { mirrored, indexed });
+  const leaving: { itemId: ItemId; file: string }[] = [];
+  for (const failure of failed) {
+    const entry = entries.get(failure.itemId);
+    job.log(`ERROR: index '${entry?.mirrored?.serverPath ?? failure.itemId}': ${failure.reason}`);
+    if (!entry?.mirrored) continue;
+    const { itemId } = entry;
+    const mirrored = failure.permanent ? await leave(itemId, entry.mirrored, tools, job) : entry.mirrored;
+    if (mirrored !== entry.mirrored) leaving.push({ itemId, file: mirrored.file });
+    const before = failure.permanent ? NOT_INDEXED : (entry.indexed ?? NOT_INDEXED);
+    tools.ledger.put(itemId, {
+      mirrored,
+      indexed: { ...copiedFrom(mirrored), ...idsOf(before), embeddingError: failure.reason },
+    });
+  }
+  if (leaving.length > 0) await tools.ledger.settle();
+  for (const { itemId, file } of leaving) await arrive(itemId, file, tools, job);
 }
 
-async function setAside(
-  itemId: ItemId,
-  mirrored: Mirrored,
-  { ledger, mirror }: EmbedTools,
-  job: JobContext,
-): Promise<Mirrored> {
-  const moved = { ...mirrored, file: mirror.failedFile(mirrored.file) };
+type IndexIds = Pick<Indexed, "fileId" | "vectorStoreId" | "uploadedAt" | "embeddedAt" | "sha256">;
+const NOT_INDEXED: IndexIds = { fileId: "", vectorStoreId: "", uploadedAt: "", embeddedAt: "", sha256: "" };
+
+function idsOf({ fileId, vectorStoreId, uploadedAt, embeddedAt, sha256 }: IndexIds): IndexIds {
+  return { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256 };
+}
+
+async function leave(itemId: ItemId, mirrored: Mirrored, { mirror }: EmbedTools, job: JobContext): Promise<Mirrored> {
   try {
     await mirror.moveOut(itemId, mirrored.file);
-    ledger.put(itemId, { mirrored: moved });
-    await ledger.flush();
-    await mirror.moveIn(itemId, moved.file);
-    return moved;
+    return { ...mirrored, file: mirror.failedFile(mirrored.file) };
   } catch (error) {
-    job.log(`WARNING: cannot move '${mirrored.file}' to '${moved.file}': ${explain(error)}`);
+    job.log(`WARNING: cannot move '${mirrored.file}' to 03_failed: ${explain(error)}`);
     return mirrored;
+  }
+}
+
+async function arrive(itemId: ItemId, file: string, { mirror }: EmbedTools, job: JobContext): Promise<void> {
+  try {
+    await mirror.moveIn(itemId, file);
+  } catch (error) {
+    job.log(`WARNING: cannot move to '${file}': ${explain(error)}`);
+    await mirror.dropWaiting(itemId);
   }
 }

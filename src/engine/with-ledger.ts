@@ -1,42 +1,79 @@
 import { join } from "node:path";
-import { CancelledError } from "../contracts/errors.ts";
+import { CancelledError, ConflictError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import { acquireLease } from "../lib/file-lease.ts";
+import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun, Step } from "./engine-parts.ts";
 
+/** Well below the minute after which a lease that is not renewed can be taken over. */
+const LEASE_CHECK_MS = 10_000;
+
 /**
  * Runs one step of one source under its lease: two runs of the same step on the same source never interleave, different
- * steps and sources do. What was put into the ledger is in the map files when this returns or throws.
+ * steps and sources do. What was put into the ledger is in the map files when this returns or throws. The job handed to
+ * the work fails at its next checkpoint when the lease was lost, as happens to a process that was asleep for long.
  */
 export async function withLedger<T>(
   run: SourceRun,
   step: Step,
   parts: EngineParts,
   job: JobContext,
-  work: (ledger: Ledger) => Promise<T>,
+  work: (ledger: Ledger, job: JobContext) => Promise<T>,
 ): Promise<T> {
   const folder = join(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
   if (job.dryRun) {
     const { ledger } = await parts.openLedger(folder, run.config, { step, readOnly: true });
-    return await work(ledger);
+    return await work(ledger, job);
   }
   const lease = await waitForLease(join(folder, PRIVATE_FOLDER, `lease-${step}`), job);
   try {
     const { ledger, problems } = await parts.openLedger(folder, run.config, { step, readOnly: false });
     for (const problem of problems) job.log(`WARNING: ${problem}`);
-    try {
-      return await work(ledger);
-    } finally {
-      await ledger.close();
-    }
+    return await workAndClose(ledger, lease, job, work);
   } finally {
     await lease.release();
   }
 }
 
-async function waitForLease(path: string, job: JobContext): ReturnType<typeof acquireLease> {
+async function workAndClose<T>(
+  ledger: Ledger,
+  lease: Lease,
+  job: JobContext,
+  work: (ledger: Ledger, job: JobContext) => Promise<T>,
+): Promise<T> {
+  let result: T;
+  try {
+    result = await work(ledger, whileHeld(lease, job));
+  } catch (error) {
+    // The reason of the failure counts, also when the ledger cannot be closed any more; and what is somebody else's
+    // now is left alone: what was acknowledged is in the journal.
+    if (await lease.stillHeld()) await ledger.close().catch(() => undefined);
+    throw error;
+  }
+  await ledger.close();
+  return result;
+}
+
+function whileHeld(lease: Lease, job: JobContext): JobContext {
+  let checkedAtMs = Date.now();
+  return {
+    jobId: job.jobId,
+    dryRun: job.dryRun,
+    signal: job.signal,
+    log: (line) => job.log(line),
+    async checkpoint() {
+      await job.checkpoint();
+      if (Date.now() - checkedAtMs < LEASE_CHECK_MS) return;
+      if (!(await lease.stillHeld())) {
+        throw new ConflictError("this run was out of action for too long, and another one took the source over");
+      }
+      checkedAtMs = Date.now();
+    },
+  };
+}
+
+async function waitForLease(path: string, job: JobContext): Promise<Lease> {
   try {
     return await acquireLease(path, {
       owner: `job ${job.jobId}`,

@@ -1,9 +1,8 @@
-import { ExtractError } from "../contracts/document.ts";
-
 /**
  * The time one file may take. Extraction runs in this process for now: `check` ends long loops of ours and `race`
  * stops waiting for a library, but a library that loops without yielding cannot be interrupted. A worker
- * that can be killed is what would close that gap.
+ * that can be killed is what would close that gap. Running out of time is no ExtractError: the machine may have been busy,
+ * and what the index holds of an earlier version must not go for that.
  */
 export interface Deadline {
   /** Throws when the time is up or the caller has aborted. Cheap enough for inner loops. */
@@ -27,21 +26,30 @@ export function createDeadline(timeoutMs: number, signal: AbortSignal): Deadline
       check();
     },
     async race(work) {
-      check();
-      const { promise, reject } = Promise.withResolvers<never>();
+      const { promise: late, reject } = Promise.withResolvers<never>();
       const timer = setTimeout(() => reject(timeUp(timeoutMs)), Math.max(0, endsAt - performance.now()));
-      const onAbort = (): void => reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
       try {
-        return await Promise.race([work, promise]);
+        return await untilAborted(Promise.race([work, late]), signal);
       } finally {
         clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
       }
     },
   };
 }
 
-function timeUp(timeoutMs: number): ExtractError {
-  return new ExtractError("invalid_file", `Reading the file took longer than ${Math.round(timeoutMs / 1000)} s.`);
+/** Settles with the work, or rejects as soon as the signal aborts; the work goes on, and nobody misses its outcome. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([aborted, work]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function timeUp(timeoutMs: number): Error {
+  return new Error(`read text: it took longer than ${Math.round(timeoutMs / 1000)} s`);
 }

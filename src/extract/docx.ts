@@ -2,6 +2,7 @@ import { zipSync } from "fflate";
 import mammoth from "mammoth";
 import { ExtractError, type ExtractedDocument } from "../contracts/document.ts";
 import type { Deadline } from "./deadline.ts";
+import { guardElements } from "./guard-elements.ts";
 import { decodeEntities } from "./html/entities.ts";
 import { htmlToMarkdown } from "./html/html-to-markdown.ts";
 import { parseHtml } from "./html/parse-html.ts";
@@ -10,6 +11,9 @@ import { guardZipSize, readZipDirectory, readZipEntry } from "./zip.ts";
 
 /** The old binary Office container; with a .docx name it holds an encrypted document, or a .doc renamed. */
 const COMPOUND_FILE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
+
+const PARTS = /\.(?:xml|rels)$/i;
+const TEXTLESS_PARTS = /^\/*(?:customXml|word\/(?:charts|diagrams|embeddings|glossary|theme))\//i;
 
 const STYLE_MAP = [
   "p[style-name='Title'] => h1:fresh",
@@ -24,15 +28,17 @@ const STYLE_MAP = [
 
 export async function extractDocx(
   bytes: Buffer,
-  { maxUnpackedBytes, deadline }: { maxUnpackedBytes: number; deadline: Deadline },
+  limits: { readonly maxUnpackedBytes: number; readonly maxElements: number },
+  deadline: Deadline,
 ): Promise<ExtractedDocument> {
   if (bytes.subarray(0, 8).equals(COMPOUND_FILE)) {
     throw new ExtractError("invalid_file", "The document is protected by a password, or not a .docx file.");
   }
-  const parts = await readParts(bytes, maxUnpackedBytes, deadline);
+  const parts = await readParts(bytes, limits.maxUnpackedBytes, deadline);
   if (!("word/document.xml" in parts) && !("_rels/.rels" in parts)) {
     throw new ExtractError("invalid_file", "The file is not a Word document.");
   }
+  guardElements(Object.values(parts).map(toLatin1).join(""), limits.maxElements);
   // Packed anew from exactly the parts that were checked: two readers of one archive may see different entries.
   const checked = zipSync(parts, { level: 0 });
   const html = await deadline.race(toHtml(Buffer.from(checked.buffer, checked.byteOffset, checked.length)));
@@ -41,9 +47,9 @@ export async function extractDocx(
   return { title: firstHeading(markdown) || coreTitle(parts["docProps/core.xml"]), markdown };
 }
 
-/** Only what text comes from. Pictures and embedded files are never unpacked. */
+/** Only what text comes from. Pictures, charts, embedded files and what add-ins store are never unpacked. */
 async function readParts(bytes: Buffer, maxBytes: number, deadline: Deadline): Promise<Record<string, Uint8Array>> {
-  const entries = readZipDirectory(bytes).filter((entry) => /\.(?:xml|rels)$/i.test(entry.name));
+  const entries = readZipDirectory(bytes).filter(({ name }) => PARTS.test(name) && !TEXTLESS_PARTS.test(name));
   if (entries.some((entry) => entry.encrypted)) {
     throw new ExtractError("invalid_file", "The document is protected by a password.");
   }
@@ -64,6 +70,11 @@ async function toHtml(docx: Buffer): Promise<string> {
   } catch (cause) {
     throw new ExtractError("invalid_file", "The Word document is damaged and cannot be read.", { cause });
   }
+}
+
+/** Markup is ASCII, and this is the cheapest way to look at it. */
+function toLatin1(part: Uint8Array): string {
+  return Buffer.from(part.buffer, part.byteOffset, part.length).toString("latin1");
 }
 
 function coreTitle(core: Uint8Array | undefined): string {

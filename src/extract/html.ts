@@ -1,6 +1,7 @@
 import type { ExtractedDocument } from "../contracts/document.ts";
 import type { Deadline } from "./deadline.ts";
 import { decodeText } from "./decode-text.ts";
+import { guardElements } from "./guard-elements.ts";
 import { htmlToMarkdown } from "./html/html-to-markdown.ts";
 import { chooseContent } from "./html/page-content.ts";
 import { parseHtml } from "./html/parse-html.ts";
@@ -9,8 +10,13 @@ import { firstHeading } from "./markdown.ts";
 /** Browsers look for the declaration in the first kilobyte; generators with long comments need more. */
 const DECLARATION_BYTES = 8192;
 
-export async function extractHtml(bytes: Uint8Array, deadline: Deadline): Promise<ExtractedDocument> {
+export async function extractHtml(
+  bytes: Uint8Array,
+  limits: { readonly maxElements: number },
+  deadline: Deadline,
+): Promise<ExtractedDocument> {
   const html = decodeText(bytes, declaredEncoding(bytes));
+  guardElements(html, limits.maxElements);
   await deadline.breathe();
   const page = parseHtml(html, deadline.check);
   await deadline.breathe();

@@ -67,10 +67,12 @@ export function guardZipSize(entries: readonly ZipEntry[], maxBytes: number): vo
   let total = 0;
   for (const entry of entries) {
     total += entry.size;
-    const explosive = entry.size > RATIO_MATTERS_ABOVE && entry.size > entry.compressedSize * MAX_RATIO;
-    if (total > maxBytes || explosive) {
+    if (entry.size > RATIO_MATTERS_ABOVE && entry.size > entry.compressedSize * MAX_RATIO) {
+      throw new ExtractError("invalid_file", "The file unpacks to far more than its size can explain.");
+    }
+    if (total > maxBytes) {
       const limit = Math.round(maxBytes / 1024 / 1024);
-      throw new ExtractError("invalid_file", `The file unpacks to far more than it should (the limit is ${limit} MB).`);
+      throw new ExtractError("invalid_file", `The file is too large: its text unpacks to more than ${limit} MB.`);
     }
   }
 }

@@ -24,6 +24,12 @@ export interface JobStart {
   readonly dryRun: boolean;
 }
 
+/** Work that was checked and is ready to become a job. Whoever starts it adds where it was asked for. */
+export interface JobWork {
+  readonly start: Omit<JobStart, "endpoint">;
+  readonly work: (job: JobContext) => Promise<Result>;
+}
+
 export interface RunningJob {
   readonly jobId: JobId;
   /** Settles when `end_json` is on disk; never rejects. */
@@ -177,7 +183,7 @@ function toWritable(outcome: Outcome): Outcome {
 }
 
 function toRecord(facts: JobFacts, start: JobStart): JobRecord {
-  const { dryRun: _dryRun, process: _process, ...record } = facts;
+  const { process: _process, ...record } = facts;
   return {
     ...record,
     stalled: false,

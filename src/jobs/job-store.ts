@@ -1,20 +1,20 @@
 import { rm, unlink } from "node:fs/promises";
-import { BadInputError, NotFoundError } from "../contracts/errors.ts";
+import { BadInputError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
-import type { ControlAction, JobRecord, JobState } from "../contracts/job.ts";
-import { forEachConcurrent } from "../lib/concurrency.ts";
-import { sleep } from "../lib/time.ts";
+import type { ControlAction, JobRecord } from "../contracts/job.ts";
+import { findJob, retryRenamed } from "./find-job.ts";
 import { type FoundJobFile, findJobFiles } from "./find-job-files.ts";
 import { followTail } from "./follow-job.ts";
-import { isJobState, jobNumber } from "./job-file-name.ts";
+import { isJobState } from "./job-file-name.ts";
 import { createTailSharing, type JobFileAccess } from "./job-tail.ts";
-import { findLastEvent, openIfExists, type ReadJob, readJobFile } from "./read-job-file.ts";
+import { findLastEvent, openIfExists, type ReadJob } from "./read-job-file.ts";
+import { type JobFilter, readJobs } from "./read-jobs.ts";
 import { forceCancel, requestControl } from "./request-control.ts";
 
 /** The job files on disk, as any process sees them. */
 export interface JobStore {
-  /** Newest first. */
-  list(filter?: { readonly state?: JobState; readonly router?: string }): Promise<JobRecord[]>;
+  /** Newest first. What the names of the files tell is decided by them; only the others are opened. */
+  list(filter?: JobFilter): Promise<JobRecord[]>;
   /** NotFoundError when there is none. */
   get(id: JobId): Promise<JobRecord>;
   /** Data of the last log event, "" before the first. */
@@ -36,11 +36,6 @@ export function createJobStore(jobsFolder: string): JobStore {
   const openTail = createTailSharing();
   const find = (id: JobId): Promise<ReadJob> => findJob(jobsFolder, id);
 
-  async function list(filter: { readonly state?: JobState; readonly router?: string } = {}): Promise<JobRecord[]> {
-    const jobs = await readJobs(jobsFolder, filter.router);
-    const records = jobs.map((job) => job.record).filter((job) => !filter.state || job.state === filter.state);
-    return records.sort((a, b) => jobNumber(b.jobId) - jobNumber(a.jobId));
-  }
   async function* follow(
     id: JobId,
     options: { readonly afterEvent?: number; readonly signal: AbortSignal },
@@ -60,7 +55,7 @@ export function createJobStore(jobsFolder: string): JobStore {
     }
   }
   return {
-    list,
+    list: async (filter = {}) => (await readJobs(jobsFolder, filter)).map((job) => job.record),
     get: async (id) => (await find(id)).record,
     lastLog: (id) => retryRenamed(async () => readLastLog((await find(id)).file), id),
     follow,
@@ -82,7 +77,7 @@ export function createJobStore(jobsFolder: string): JobStore {
 async function removeOldJobs(jobsFolder: string, olderThanDays: number): Promise<JobId[]> {
   const before = Date.now() - olderThanDays * 24 * 60 * 60_000;
   const removed: JobId[] = [];
-  for (const { record, file } of await readJobs(jobsFolder)) {
+  for (const { record, file } of await readJobs(jobsFolder, {})) {
     if (record.endedAt === "" || Date.parse(record.lastModifiedAt) >= before) continue;
     await rm(file.path, { force: true });
     removed.push(record.jobId);
@@ -97,42 +92,6 @@ async function removeLostRequests(jobsFolder: string): Promise<void> {
   for (const file of files) {
     if (!jobs.has(file.jobId)) await rm(file.path, { force: true });
   }
-}
-
-async function readJobs(jobsFolder: string, router?: string): Promise<ReadJob[]> {
-  const jobs = new Map<JobId, ReadJob>();
-  const files = (await findJobFiles(jobsFolder)).filter(
-    (file) => isJobState(file.extension) && (router === undefined || file.router === router),
-  );
-  await forEachConcurrent(files, 8, async (file) => {
-    // Renamed between the listing and now: the job is looked up anew. Gone for good: it was removed, and is left out.
-    const job = (await readJobFile(file)) ?? (await findJob(jobsFolder, file.jobId).catch(ignoreNotFound));
-    if (job) jobs.set(file.jobId, job);
-  });
-  return [...jobs.values()];
-}
-
-async function findJob(jobsFolder: string, id: JobId): Promise<ReadJob> {
-  return retryRenamed(async () => {
-    const files = await findJobFiles(jobsFolder);
-    const file = files.find((candidate) => candidate.jobId === id && isJobState(candidate.extension));
-    return file && readJobFile(file);
-  }, id);
-}
-
-/** A listing may miss a file that is renamed while it is read, so "not there" is believed only the third time. */
-async function retryRenamed<T>(attempt: () => Promise<T | undefined>, id: JobId): Promise<T> {
-  for (let tries = 1; tries <= 3; tries++) {
-    const found = await attempt();
-    if (found !== undefined) return found;
-    await sleep(10);
-  }
-  throw new NotFoundError(`Job '${id}' does not exist.`);
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (error instanceof NotFoundError) return undefined;
-  throw error;
 }
 
 async function readLastLog(file: FoundJobFile): Promise<string | undefined> {

@@ -130,7 +130,7 @@ function toReadJob(
   };
   const silent = Date.now() - mtimeMs > STALLED_AFTER_MS;
   const stalled = !over && (silent || (process !== null && isProcessGone(process)));
-  const { dryRun: _dryRun, process: _process, ...record } = facts;
+  const { process: _process, ...record } = facts;
   const { router, action, object } = file;
   return { record: { ...record, stalled, router, action, object, lastModifiedAt }, file, facts };
 }

@@ -1,4 +1,5 @@
-import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { link, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "./atomic-file.ts";
 
@@ -43,14 +44,29 @@ export async function claimNumber(
   return true;
 }
 
+/**
+ * Exclusively, and whole: a claim without its content could not be told from one that is just being written, and
+ * whoever waits would have to wait until it is stale. False: it exists.
+ */
 async function createFile(path: string, content: string): Promise<boolean> {
+  const draft = `${path}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  await writeFile(draft, content, { flag: "wx" });
   try {
-    const file = await open(path, "wx");
-    try {
-      await file.writeFile(content);
-    } finally {
-      await file.close();
-    }
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "EEXIST")) return false;
+    if (isErrno(error, "EPERM", "ENOTSUP", "ENOSYS", "EMLINK")) return await createBare(path, content);
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** For file systems without links. */
+async function createBare(path: string, content: string): Promise<boolean> {
+  try {
+    await writeFile(path, content, { flag: "wx" });
     return true;
   } catch (error) {
     if (isErrno(error, "EEXIST")) return false;

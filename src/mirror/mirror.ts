@@ -19,7 +19,10 @@ export interface Staged {
 
 export interface FileOnDisk {
   readonly size: number;
+  /** The source's time, which we give the file. */
   readonly mtimeMs: number;
+  /** When the file came to its place, by our clock. */
+  readonly placedAtMs: number;
 }
 
 /**
@@ -36,7 +39,14 @@ export class Mirror {
     this.root = root;
   }
 
+  /** Map files are edited by hand: a path in them that leaves this source's folders is never read, moved or deleted. */
+  owns(file: string): boolean {
+    const inside = [EMBEDDED_FOLDER, FAILED_FOLDER].some((folder) => file.startsWith(`${this.root}/${folder}/`));
+    return inside && !file.split("/").some((segment) => segment === ".." || segment === "." || segment === "");
+  }
+
   absolute(file: string): string {
+    if (!this.owns(file)) throw new Error(`use '${file}': it is outside the folders of its source`);
     return join(this.#crawlerFolder, file);
   }
 
@@ -120,25 +130,39 @@ export class Mirror {
     await rename(this.#waiting(itemId), this.absolute(file));
   }
 
-  /** After a crash: returns files caught between two places to where the ledger has them, and drops half downloads. */
+  /**
+   * After a crash: returns files caught between two places to where the ledger has them, and drops half downloads. A
+   * file that cannot be returned is dropped, too: its item then counts as missing on disk and is fetched again.
+   */
   async recover(fileOf: (item: ItemId) => Promise<string>): Promise<void> {
     await rm(this.#private("staging"), { recursive: true, force: true });
     for (const name of await readdirIfExists(this.#private("moving"))) {
-      const waiting = join(this.#private("moving"), name);
-      const file = await fileOf(decodeURIComponent(name) as ItemId);
-      if (file && !(await exists(this.absolute(file)))) {
-        await mkdir(dirname(this.absolute(file)), { recursive: true });
-        await rename(waiting, this.absolute(file));
-      } else {
-        await rm(waiting, { force: true });
+      const itemId = decodeURIComponent(name) as ItemId;
+      const file = await fileOf(itemId);
+      try {
+        if (this.owns(file) && !(await exists(this.absolute(file)))) await this.moveIn(itemId, file);
+      } catch {
+        // Something else stands where it should go.
       }
+      await this.dropWaiting(itemId);
     }
+  }
+
+  /** Gives up a file between two places. */
+  async dropWaiting(itemId: ItemId): Promise<void> {
+    await rm(this.#waiting(itemId), { force: true });
   }
 
   /** Already gone is as good as removed. */
   async remove(file: string): Promise<void> {
+    if (!this.owns(file)) return;
     await rm(this.absolute(file), { force: true });
     await this.#pruneFolders(file);
+  }
+
+  /** Takes away all that is left of a source: folders, map files, everything. */
+  async destroy(): Promise<void> {
+    await rm(join(this.#crawlerFolder, this.root), { recursive: true, force: true });
   }
 
   #private(folder: string): string {
@@ -150,13 +174,14 @@ export class Mirror {
   }
 
   async #scanFolder(folder: string, found: Map<string, FileOnDisk>, turn: Turn): Promise<void> {
-    for (const entry of await readdirIfExists(this.absolute(folder), { withFileTypes: true })) {
+    for (const entry of await readdirIfExists(join(this.#crawlerFolder, folder), { withFileTypes: true })) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) {
         await this.#scanFolder(path, found, turn);
       } else {
-        const { size, mtimeMs } = lstatSync(`${this.#crawlerFolder}/${path}`);
-        found.set(path, { size, mtimeMs });
+        // Another step may have moved the file away since the folder was read.
+        const stats = lstatSync(`${this.#crawlerFolder}/${path}`, { throwIfNoEntry: false });
+        if (stats) found.set(path, { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs });
         if (turn.isOver()) await turn.next();
       }
     }
@@ -167,7 +192,7 @@ export class Mirror {
     const rootDepth = this.root.split("/").length + 1;
     for (let folder = dirname(file); folder.split("/").length > rootDepth; folder = dirname(folder)) {
       try {
-        await rmdir(this.absolute(folder));
+        await rmdir(join(this.#crawlerFolder, folder));
       } catch (error) {
         if (isErrno(error, "ENOENT")) continue;
         return;

@@ -31,9 +31,8 @@ describe("configuration", () => {
       storagePath: resolve("storage"),
       sharepoint: null,
       backend: { kind: "embedded" },
-      search: { defaultVectorStoreId: "", maxNumResults: 20, sharepointRootUrl: "" },
+      search: { defaultVectorStoreId: "", maxNumResults: 20 },
       acceptedTypes: null,
-      logQueriesAndResponses: false,
       warnings: [],
     } satisfies Config);
   });
@@ -43,16 +42,16 @@ describe("configuration", () => {
       PORT: "70000",
       SEARCH_DEFAULT_MAX_NUM_RESULTS: "many",
       OPENAI_SERVICE_TYPE: "gemini",
-      LOG_QUERIES_AND_RESPONSES: "perhaps",
+      ALLOW_UNAUTHENTICATED_NETWORK_ACCESS: "perhaps",
       ACCEPTED_FILE_TYPES: "docx,,p/df",
       CRAWLER_TENANT_ID: "contoso",
     });
     const names = problems.map((problem) => problem.split(" ")[0]).sort();
     assert.deepEqual(names, [
       "ACCEPTED_FILE_TYPES",
+      "ALLOW_UNAUTHENTICATED_NETWORK_ACCESS",
       "CRAWLER_CLIENT_CERTIFICATE_PFX_FILE",
       "CRAWLER_CLIENT_ID",
-      "LOG_QUERIES_AND_RESPONSES",
       "OPENAI_SERVICE_TYPE",
       "PORT",
       "SEARCH_DEFAULT_MAX_NUM_RESULTS",
@@ -140,6 +139,9 @@ describe("configuration", () => {
       OPENAI_APIKEY: "sk-1",
       CRAWLER_COLOUR_OF_THE_SKY: "blue",
       OPENAI_API_KEY: "sk-2",
+      LOG_QUERIES_AND_RESPONSES: "true",
+      SEARCH_DEFAULT_SHAREPOINT_ROOT_URL: "https://contoso.sharepoint.com",
+      SEARCH_DEFAULT_TEMPERATURE: "0",
       PATH: "/bin",
     });
     assert.deepEqual(
@@ -148,12 +150,16 @@ describe("configuration", () => {
         "OPENAI_API_KEY is set but has no effect",
         "CRAWLER_SELFTEST_DOMAIN is set but has no effect",
         "CRAWLER_USE_MANAGED_IDENTITY is set but has no effect",
+        "LOG_QUERIES_AND_RESPONSES is set but has no effect yet",
         "OPENAI_APIKEY is not a setting; did you mean OPENAI_API_KEY?",
         "PNP_CLIENT_ID is set but has no effect",
         "SEARCH_DEFAULT_MAX_NUM_RESULT is not a setting; did you mean SEARCH_DEFAULT_MAX_NUM_RESULTS?",
+        "SEARCH_DEFAULT_SHAREPOINT_ROOT_URL is set but has no effect yet",
+        "SEARCH_DEFAULT_TEMPERATURE is set but has no effect yet",
       ],
     );
     assert.ok(!warnings.join().includes("sk-"));
+    assert.deepEqual(readConfig({ LOG_QUERIES_AND_RESPONSES: "false" }).warnings, []);
   });
 });
 

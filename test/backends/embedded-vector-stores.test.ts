@@ -6,6 +6,7 @@ import type OpenAI from "openai";
 import { BadRequestError, NotFoundError } from "openai";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import {
+  DEMO,
   type EmbeddedFixture,
   embeddedFixture,
   found,
@@ -299,7 +300,7 @@ describe("vector stores over the wire", () => {
   test("another process sees everything at once, also that a store is gone", async (t) => {
     const second = openBackend(join(at.folder, "index"));
     t.after(() => second.close());
-    const theirs = await openIndex(second, at.store);
+    const theirs = await openIndex(second, at.store, DEMO);
     await at.commit({ a: "The zyzzomat hums." });
     assert.deepEqual(await found(theirs, "zyzzomat"), ["a.md"]);
     await at.commit({ a: "The quibblet hums." });

@@ -4,17 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
-import { DOMAIN } from "./openai-bench.ts";
 import { startWireService } from "./openai-wire-service.ts";
 
 indexSuite("OpenAI over the network", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-openai-"));
   const service = await startWireService(folder);
   const backend = createOpenAiBackend({ kind: "openai", apiKey: "test", baseUrl: `${service.url}/v1` });
-  const index = await backend.openIndex(await backend.createVectorStore("demo"), DOMAIN);
-  assert.ok(index);
+  const storeId = await backend.createVectorStore("demo");
   return {
-    index,
+    async openIndex(domain) {
+      const index = await backend.openIndex(storeId, domain);
+      assert.ok(index);
+      return index;
+    },
     async close() {
       await backend.close();
       await service.close();

@@ -49,6 +49,35 @@ describe("a vector store that misbehaves", () => {
     assert.equal(await countUploads(at), uploadsBefore);
   });
 
+  test("an upload refused for what the file is fails for good, one refused for anything else does not", async () => {
+    const cases: [status: number, body: unknown, permanent: boolean][] = [
+      [400, errorBody("File is empty."), true],
+      [400, errorBody("Invalid extension xlsx. Supported formats: c, cpp, md."), true],
+      [400, errorBody("Files with extensions [none] are not supported for retrieval."), true],
+      [400, errorBody("It cannot be taken in.", "unsupported_file"), true],
+      [413, errorBody("Maximum content size limit exceeded."), true],
+      [400, errorBody("Missing required parameter: 'file'."), false],
+      [400, errorBody("The file purpose 'assistants' is not supported."), false],
+      [400, errorBody("The files API is not supported for this resource."), false],
+      [400, { error: { code: "BadRequest", message: "API version not supported" } }, false],
+      [400, "<html>400 Bad Request: file is empty</html>", false],
+      [413, "<html>413 Request Entity Too Large</html>", false],
+    ];
+    for (const [status, body, permanent] of cases) {
+      const what = JSON.stringify(body);
+      await putAndCommit(at, await at.makeFile("a", "Otters sleep."));
+      at.proxy.inject({ on: "POST /files", times: 1, act: { kind: "answer", status, body } });
+      const { ready, failed } = await putAndCommit(at, await at.makeFile("a", `Otters, refused: ${what}`));
+      assert.deepEqual(ready, [], what);
+      assert.deepEqual(
+        failed.map((failure) => failure.permanent),
+        [permanent],
+        what,
+      );
+      assert.deepEqual(await found(at, "Otters"), permanent ? [] : ["Otters sleep."], what);
+    }
+  });
+
   test("a server_error that passes is tried once more and succeeds", async () => {
     const rewrite = (body: Record<string, unknown>) => ({
       ...body,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { demoQuestions } from "../../src/sandbox/seed/demo-questions.ts";
@@ -75,6 +75,36 @@ test("the demo answers from documents that the sandbox really holds, and ends wi
     assert.ok(decodeURIComponent(new URL(best).pathname).endsWith(expectedPath), `${question}: ${best}`);
   }
   assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/01_files/documents/files_map.csv")));
+});
+
+test("the demo leaves a domain alone that is not its own", async () => {
+  const storage = await mkdtemp(join(folder, "kept-"));
+  const path = join(storage, "domains", "DEMO", "domain.json");
+  await mkdir(dirname(path), { recursive: true });
+  const source = { source_id: "docs", site_url: "https://contoso.sharepoint.com", sharepoint_url_part: "/Documents" };
+  for (const file_sources of [[source], []]) {
+    const text = JSON.stringify({ name: "Ours", file_sources });
+    await writeFile(path, text);
+    const { code, err } = await run(["demo", "--once"], { PERSISTENT_STORAGE_PATH: storage });
+    assert.match(err, /^lockstep: The domain 'DEMO' in .* was not made by the demo/);
+    assert.equal(code, 2);
+    assert.equal(await readFile(path, "utf8"), text);
+  }
+});
+
+test("the demo runs twice in a storage folder of its own, beside the settings of a real tenant", async () => {
+  const settings = {
+    PERSISTENT_STORAGE_PATH: await mkdtemp(join(folder, "own-")),
+    CRAWLER_TENANT_ID: "contoso.onmicrosoft.com",
+    CRAWLER_CLIENT_CERTIFICATE_PFX_FILE: "real.pfx",
+    CRAWLER_CLIENT_CERTIFICATE_PASSWORD: "hunter2",
+  };
+  for (const said of [/Listed 31 items: 29 added/, /Listed 31 items: 29 unchanged/]) {
+    const { code, out, err } = await run(["demo", "--once"], settings);
+    assert.equal(err, "");
+    assert.equal(code, 0);
+    assert.match(out, said);
+  }
 });
 
 test("crawl and query from the command line, plain lines in a pipe, settings from .env", async () => {

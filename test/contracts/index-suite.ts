@@ -4,31 +4,35 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
+import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index, IndexDraft, IndexedRef } from "../../src/contracts/search-index.ts";
 
-/** An index over an empty vector store, and how to take it down again. */
-export interface IndexUnderTest {
-  readonly index: Index;
+/** An empty vector store, and how to take it down again. */
+export interface StoreUnderTest {
+  /** The store as this domain sees it. */
+  openIndex(domain: DomainId | undefined): Promise<Index>;
   close(): Promise<void>;
 }
 
+const DEMO = "DEMO" as DomainId;
 const LIBRARY = "library" as SourceId;
 const never = new AbortController().signal;
 
 /** What every implementation of Index promises. Texts are told apart by made-up words, so that ranking plays no part. */
-export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest>): void {
+export function indexSuite(name: string, openStore: () => Promise<StoreUnderTest>): void {
   describe(`${name} keeps the contract of an index`, () => {
     let folder = "";
-    let opened: IndexUnderTest;
+    let store: StoreUnderTest;
+    let index: Index;
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), "index-suite-"));
     });
     after(() => rm(folder, { recursive: true, force: true }));
     beforeEach(async () => {
-      opened = await openIndex();
+      store = await openStore();
+      index = await store.openIndex(DEMO);
     });
-    afterEach(() => opened.close());
+    afterEach(() => store.close());
 
     const makeFile = async (item: string, text: string, options: FileOptions = {}): Promise<DocumentFile> => {
       const fileType = options.fileType ?? "md";
@@ -47,23 +51,24 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
     const change = async (
       source: SourceId,
       work: (draft: IndexDraft) => Promise<void>,
+      into = index,
     ): ReturnType<IndexDraft["commit"]> => {
-      const draft = await opened.index.draft(source);
+      const draft = await into.draft(source);
       await work(draft);
       return draft.commit(never);
     };
     const found = async (text: string): Promise<string[]> => {
-      const hits = await opened.index.search({ text, limit: 50 });
+      const hits = await index.search({ text, limit: 50 });
       return hits.filter((hit) => hit.text.includes(text)).map((hit) => hit.name);
     };
-    const holdings = async (source = LIBRARY): Promise<IndexedRef[]> => {
+    const holdings = async (source = LIBRARY, of = index): Promise<IndexedRef[]> => {
       const refs: IndexedRef[] = [];
-      for await (const page of opened.index.holdings(source)) refs.push(...page);
+      for await (const page of of.holdings(source)) refs.push(...page);
       return refs.sort((a, b) => (a.itemId < b.itemId ? -1 : 1));
     };
 
     test("an empty index finds and holds nothing", async () => {
-      assert.deepEqual(await opened.index.search({ text: "anything", limit: 10 }), []);
+      assert.deepEqual(await index.search({ text: "anything", limit: 10 }), []);
       assert.deepEqual(await holdings(), []);
     });
 
@@ -79,7 +84,7 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
       );
       assert.match(held[0]?.uploadedAt ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
       assert.match(held[0]?.embeddedAt ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-      const [hit] = await opened.index.search({ text: "zyzzomat", limit: 1 });
+      const [hit] = await index.search({ text: "zyzzomat", limit: 1 });
       assert.equal(hit?.fileId, ready[0]?.fileId);
       assert.ok(hit && hit.score > 0 && hit.score <= 1);
     });
@@ -88,10 +93,10 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
       const first = await makeFile("a", "The oldwordium hums.");
       const before = await change(LIBRARY, (draft) => draft.put(first, never));
       const second = await makeFile("a", "The newwordium hums.");
-      const draft = await opened.index.draft(LIBRARY);
+      const draft = await index.draft(LIBRARY);
       await draft.put(second, never);
       assert.deepEqual(await found("oldwordium"), ["a.md"]);
-      if (opened.index.commits === "atomic") assert.deepEqual(await found("newwordium"), []);
+      if (index.commits === "atomic") assert.deepEqual(await found("newwordium"), []);
       const after = await draft.commit(never);
       assert.deepEqual(await found("oldwordium"), []);
       assert.deepEqual(await found("newwordium"), ["a.md"]);
@@ -107,14 +112,14 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
       const { ready } = await change(LIBRARY, (draft) => draft.put(file, never));
       const label = { ...file.label, name: "b.md", path: "sub/b.md", attributes: { place: "there" } };
       assert.deepEqual((await change(LIBRARY, (draft) => draft.relabel(file.itemId, label))).failed, []);
-      const [hit] = await opened.index.search({ text: "zyzzomat", limit: 1 });
+      const [hit] = await index.search({ text: "zyzzomat", limit: 1 });
       assert.equal(hit?.attributes["place"], "there");
       assert.equal(hit?.fileId, ready[0]?.fileId);
       assert.deepEqual(
         (await holdings()).map((ref) => ref.fileId),
         [ready[0]?.fileId],
       );
-      if (opened.index.commits === "atomic") assert.equal(hit?.name, "b.md");
+      if (index.commits === "atomic") assert.equal(hit?.name, "b.md");
     });
 
     test("a removed document is neither found nor held", async () => {
@@ -174,11 +179,37 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
       assert.equal((await holdings()).length, 1);
     });
 
+    for (const [what, bytes] of [
+      ["other text", "The alienword hums."],
+      ["bytes that cannot be read", "\u0000\u0001"],
+      ["nothing yet", ""],
+    ] as const) {
+      test(`a file that by now holds ${what} is not taken for what was hashed`, async () => {
+        await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The oldwordium hums."), never));
+        const hashed = await makeFile("a", "The newwordium hums.");
+        await writeFile(hashed.path, bytes);
+        const { ready, failed } = await change(LIBRARY, (draft) => draft.put(hashed, never));
+        assert.deepEqual(ready, []);
+        assert.deepEqual(
+          failed.map(({ itemId, permanent }) => ({ itemId, permanent })),
+          [{ itemId: "a", permanent: false }],
+        );
+        assert.match(failed[0]?.reason ?? "", /changed/);
+        assert.deepEqual(await found("oldwordium"), ["a.md"]);
+        // The same put with the right bytes must not come upon what the wrong ones left.
+        const again = await makeFile("a", "The newwordium hums.");
+        assert.deepEqual((await change(LIBRARY, (draft) => draft.put(again, never))).failed, []);
+        assert.deepEqual(await found("newwordium"), ["a.md"]);
+        assert.deepEqual(await found("alienword"), []);
+        assert.deepEqual(await found("oldwordium"), []);
+      });
+    }
+
     test("a discarded draft changes nothing", async () => {
       const file = await makeFile("a", "The oldwordium hums.");
       await change(LIBRARY, (draft) => draft.put(file, never));
       const held = await holdings();
-      const draft = await opened.index.draft(LIBRARY);
+      const draft = await index.draft(LIBRARY);
       await draft.put(await makeFile("a", "The newwordium hums."), never);
       await draft.put(await makeFile("b", "The quibblet hums."), never);
       await draft.discard();
@@ -189,7 +220,7 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
     });
 
     test("what an abandoned draft had is not found, and the next draft of the source converges", async () => {
-      const abandoned = await opened.index.draft(LIBRARY);
+      const abandoned = await index.draft(LIBRARY);
       await abandoned.put(await makeFile("a", "The lostwordium hums."), never);
       const file = await makeFile("b", "The quibblet hums.");
       await change(LIBRARY, (draft) => draft.put(file, never));
@@ -217,6 +248,42 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
       assert.equal((await holdings(other)).length, 1);
     });
 
+    test("two domains, same source id, one store: neither sees nor removes the other's documents", async () => {
+      const other = await store.openIndex("OTHER" as DomainId);
+      await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The zyzzomat hums."), never));
+      const [theirs] = (
+        await change(LIBRARY, async (d) => d.put(await makeFile("a", "The quibblet hums."), never), other)
+      ).ready;
+      const [ours] = await holdings();
+      assert.notEqual(ours?.fileId, theirs?.fileId);
+      assert.deepEqual(
+        (await holdings(LIBRARY, other)).map((ref) => ref.fileId),
+        [theirs?.fileId],
+      );
+      // Opening and discarding sweep what is left of earlier drafts: of their own, while this one is still open.
+      const open = await index.draft(LIBRARY);
+      await open.put(await makeFile("b", "The wuzzlet hums."), never);
+      await change(LIBRARY, async (draft) => draft.remove("a" as ItemId), other);
+      await (await other.draft(LIBRARY)).discard();
+      assert.deepEqual((await open.commit(never)).failed, []);
+      assert.deepEqual(await holdings(LIBRARY, other), []);
+      assert.deepEqual(
+        (await holdings()).map((ref) => ref.itemId),
+        ["a", "b"],
+      );
+      assert.deepEqual(await found("quibblet"), []);
+      assert.deepEqual(await found("zyzzomat"), ["a.md"]);
+      assert.deepEqual(await found("wuzzlet"), ["b.md"]);
+    });
+
+    test("without a domain it can only be searched", async () => {
+      await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The zyzzomat hums."), never));
+      const nobodys = await store.openIndex(undefined);
+      assert.equal((await nobodys.search({ text: "zyzzomat", limit: 1 })).length, 1);
+      await assert.rejects(nobodys.draft(LIBRARY), /without a domain/);
+      await assert.rejects(holdings(LIBRARY, nobodys), /without a domain/);
+    });
+
     test("two items with the same content are two documents", async () => {
       await change(LIBRARY, async (draft) => {
         await draft.put(await makeFile("a", "The zyzzomat hums."), never);
@@ -233,7 +300,7 @@ export function indexSuite(name: string, openIndex: () => Promise<IndexUnderTest
           await draft.put(await makeFile(`y${year}`, `The zyzzomat of ${year} hums.`, { attributes: { year } }), never);
         }
       });
-      const search = opened.index.search.bind(opened.index);
+      const search = index.search.bind(index);
       assert.equal((await search({ text: "zyzzomat", limit: 2 })).length, 2);
       const recent = await search({ text: "zyzzomat", limit: 5, filter: { type: "gte", key: "year", value: 2024 } });
       assert.deepEqual(recent.map((hit) => hit.name).sort(), ["y2024.md", "y2025.md"]);

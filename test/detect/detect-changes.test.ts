@@ -223,6 +223,12 @@ test("an unreadable folder protects exactly what lies below it", async () => {
   });
 });
 
+test("an item that was seen but could not be made out is kept, wherever it has moved", async () => {
+  const hole: Unreadable = { kind: "unreadable", path: "new/a.txt", itemId: "1" as ItemId, reason: "no size" };
+  const { changes } = await detect([hole, sighting({ itemId: "2" as ItemId, name: "b.txt" })], [entry()]);
+  assert.deepEqual(Object.fromEntries(changes.map(({ itemId, kind }) => [itemId, kind])), { 1: "kept", 2: "added" });
+});
+
 test("an empty listing is held until confirmed", async () => {
   const known = ["1", "2", "3"].map((id) => entry({ itemId: id as ItemId }));
   const held = await detect([], known);

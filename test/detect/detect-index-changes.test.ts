@@ -41,7 +41,7 @@ const held: IndexedRef = {
   embeddedAt: at,
 };
 const entry: LedgerEntry = { itemId: "1" as ItemId, seen: null, mirrored, indexed };
-const view: IndexView = { store: "vs_1" as VectorStoreId, mode: "incremental", held, failed: false };
+const view: IndexView = { store: "vs_1" as VectorStoreId, mode: "incremental", held, failed: false, mayRemove: true };
 
 const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexView>, kind: string][] = [
   ["in step", {}, {}, "none"],
@@ -54,7 +54,14 @@ const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexVie
     "relabel",
   ],
   ["renamed", { mirrored: { ...mirrored, name: "b.txt", file: "D/01_files/s/02_embedded/b.txt" } }, {}, "relabel"],
+  [
+    "renamed to another type",
+    { mirrored: { ...mirrored, name: "a.md", file: "D/01_files/s/02_embedded/a.md" } },
+    {},
+    "put",
+  ],
   ["removed from the mirror", { mirrored: null }, {}, "remove"],
+  ["not in the mirror, but the look was incomplete", { mirrored: null }, { mayRemove: false }, "none"],
   ["C1 not in the store any more", {}, { held: undefined }, "put"],
   ["killed between commit and row", { indexed: null }, {}, "adopt"],
   ["killed between commit and row, changed since", { indexed: null }, { held: { ...held, sha256: "old" } }, "put"],

@@ -6,7 +6,7 @@ import { BadInputError } from "../../src/contracts/errors.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import { mergeDomain, parseDomain } from "../../src/domains/domain-codec.ts";
 import { parseDomainInput } from "../../src/domains/domain-input.ts";
-import { findSiteUrlProblem } from "../../src/domains/site-url.ts";
+import { findSiteUrlProblem } from "../../src/lib/site-url.ts";
 
 const DEMO = "DEMO" as DomainId;
 const SOURCE = {
@@ -86,6 +86,13 @@ test("everything wrong in a domain.json is told at once", () => {
       return true;
     },
   );
+});
+
+test("the source id of files attached directly is nobody else's", () => {
+  const file_sources = [{ ...SOURCE, source_id: "_direct" }];
+  const sentence = /file_sources\[0\]: source_id '_direct' is taken by files attached to the vector store directly/;
+  assert.throws(() => parseDomainInput({ domain_id: "DEMO", name: "Demo", file_sources }), sentence);
+  assert.throws(() => parseDomain({ file_sources }, DEMO), sentence);
 });
 
 test("what is written is read back, and what is not ours stays", () => {
@@ -227,6 +234,7 @@ test("tokens go to https only, or to this machine", () => {
     "http://127.0.0.1.contoso.com/",
     "https://user:secret@contoso.sharepoint.com",
     "https://contoso.sharepoint.com/?x=1",
+    "https://contoso.sharepoint.com/sites/%E0%A4%A",
     "javascript:alert(1)",
   ]) {
     assert.notEqual(findSiteUrlProblem(wrong), undefined, wrong);

@@ -8,6 +8,7 @@ import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import { createDomainStore, type DomainStore } from "../../src/domains/domain-store.ts";
 
 const DEMO = "DEMO" as DomainId;
+const VS_1 = "vs_1" as VectorStoreId;
 const SOURCE = {
   source_id: "docs",
   site_url: "https://contoso.sharepoint.com/sites/x",
@@ -45,8 +46,12 @@ test("an id is taken once, whatever its case; unknown ones are not found", async
   const other = "OTHER" as DomainId;
   const missing = { name: "NotFoundError", message: "Domain 'OTHER' does not exist." };
   await assert.rejects(store.get(other), missing);
-  await assert.rejects(store.update(parseDomainInput({ ...INPUT, domain_id: "OTHER" })), missing);
-  await assert.rejects(store.setVectorStoreId(other, "vs_1" as VectorStoreId), missing);
+  const unknown = parseDomainInput({ ...INPUT, domain_id: "OTHER" });
+  await assert.rejects(store.update(unknown, unknown), missing);
+  await assert.rejects(
+    store.ensureVectorStore(other, async () => assert.fail("nothing to create it for")),
+    missing,
+  );
   await assert.rejects(store.remove(other), missing);
 });
 
@@ -66,14 +71,14 @@ test("an update keeps what is not ours, in the domain and in its sources", async
   await writeFile(path, `\ufeff${JSON.stringify(edited)}`);
   const added = { ...SOURCE, source_id: "more", max_removals: 100 };
   const existing = await store.get(DEMO);
-  await store.update(parseDomainInput({ description: "New", file_sources: [added, SOURCE] }, existing));
+  await store.update(parseDomainInput({ description: "New", file_sources: [added, SOURCE] }, existing), existing);
   const written = JSON.parse(await readFile(path, "utf8"));
   assert.equal(written.description, "New");
   assert.equal(written.schedule, "0 3 * * *");
   assert.deepEqual(written.list_sources, lists);
   assert.deepEqual(written.file_sources, [added, { ...SOURCE, owner: "Ann" }]);
   const clash = parseDomainInput({ file_sources: [{ ...SOURCE, source_id: "tasks" }] }, existing);
-  await assert.rejects(store.update(clash), /'tasks' is used more than once/);
+  await assert.rejects(store.update(clash, existing), /'tasks' is used more than once/);
   assert.deepEqual(JSON.parse(await readFile(path, "utf8")), written);
 });
 
@@ -81,7 +86,7 @@ test("a vector store id set by a crawl and an edit made at the same time both st
   const { store } = await openStore(t);
   const before = await store.create(parseDomainInput(INPUT));
   const edited = parseDomainInput({ description: "edited" }, before);
-  await store.setVectorStoreId(DEMO, "vs_1" as VectorStoreId);
+  assert.deepEqual(await store.ensureVectorStore(DEMO, async () => VS_1), { id: VS_1, created: true });
   const after = await store.update(edited, before);
   assert.deepEqual([after.description, after.vectorStoreId], ["edited", "vs_1"]);
   const cleared = await store.update(parseDomainInput({ vector_store_id: "" }, after), after);
@@ -92,7 +97,7 @@ test("writers of different fields do not undo each other", async (t) => {
   const { store } = await openStore(t);
   const before = await store.create(parseDomainInput(INPUT));
   await Promise.all([
-    store.setVectorStoreId(DEMO, "vs_1" as VectorStoreId),
+    store.ensureVectorStore(DEMO, async () => VS_1),
     store.update({ ...before, name: "New name" }, before),
     store.update({ ...before, description: "New text" }, before),
     store.update({ ...before, sources: [] }, before),
@@ -107,6 +112,100 @@ test("writers of different fields do not undo each other", async (t) => {
       sources: [],
     },
   );
+});
+
+test("of many first crawls one creates the vector store, and all use it", async (t) => {
+  const { store, ...folders } = await openStore(t);
+  await store.create(parseDomainInput(INPUT));
+  const gate = Promise.withResolvers<void>();
+  let creations = 0;
+  const create = async (): Promise<VectorStoreId> => {
+    creations += 1;
+    const id = `vs_${creations}` as VectorStoreId;
+    await gate.promise;
+    return id;
+  };
+  const crawls = [store, createDomainStore(folders), store].map((one) => one.ensureVectorStore(DEMO, create));
+  gate.resolve();
+  const answers = await Promise.all(crawls);
+  assert.equal(creations, 1);
+  assert.deepEqual(
+    answers.map(({ id }) => id),
+    [VS_1, VS_1, VS_1],
+  );
+  assert.deepEqual(
+    answers.map(({ created }) => created),
+    [true, false, false],
+  );
+  assert.equal((await store.get(DEMO)).vectorStoreId, VS_1);
+});
+
+test("what somebody writes into the file while the vector store is being created stays", async (t) => {
+  const { store, domainsFolder } = await openStore(t);
+  await store.create(parseDomainInput(INPUT));
+  const path = join(domainsFolder, "DEMO", "domain.json");
+  const edit = async (change: object): Promise<void> =>
+    writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, "utf8")), ...change }));
+  const first = await store.ensureVectorStore(DEMO, async () => {
+    await edit({ description: "by hand", vector_store_id: "vs_by_hand" });
+    return VS_1;
+  });
+  assert.deepEqual(first, { id: "vs_by_hand", created: false });
+  await edit({ vector_store_id: "" });
+  await store.ensureVectorStore(DEMO, async () => {
+    await edit({ description: "by hand again" });
+    return VS_1;
+  });
+  const { description, vectorStoreId } = await store.get(DEMO);
+  assert.deepEqual([description, vectorStoreId], ["by hand again", VS_1]);
+});
+
+test("a vector store that could not be created leaves the domain as it was", async (t) => {
+  const { store } = await openStore(t);
+  const before = await store.create(parseDomainInput(INPUT));
+  await assert.rejects(
+    store.ensureVectorStore(DEMO, async () => {
+      throw new Error("no room");
+    }),
+    /no room/,
+  );
+  assert.deepEqual(await store.get(DEMO), before);
+  assert.deepEqual(await store.ensureVectorStore(DEMO, async () => VS_1), { id: VS_1, created: true });
+});
+
+test("a vector store belongs to one domain", async (t) => {
+  const { store } = await openStore(t);
+  const first = await store.create(parseDomainInput({ ...INPUT, vector_store_id: "vs_1" }));
+  const refusal = { name: "BadInputError", message: /vector store 'vs_1' belongs to domain 'DEMO'/ };
+  const rival = parseDomainInput({ ...INPUT, domain_id: "RIVAL", vector_store_id: "vs_1" });
+  await assert.rejects(store.create(rival), refusal);
+  await assert.rejects(store.get(rival.domainId), { name: "NotFoundError" });
+  const second = await store.create({ ...rival, vectorStoreId: "" });
+  await assert.rejects(store.update(rival, second), refusal);
+  assert.deepEqual(await store.get(second.domainId), second);
+  await store.update({ ...first, vectorStoreId: "" }, first);
+  assert.equal((await store.update(rival, second)).vectorStoreId, "vs_1");
+});
+
+test("of many domains that take the same vector store at once one gets it", async (t) => {
+  const { store } = await openStore(t);
+  const answers = await Promise.allSettled(
+    Array.from({ length: 6 }, (_, i) =>
+      store.create(parseDomainInput({ ...INPUT, domain_id: `D${i}`, vector_store_id: "vs_1" })),
+    ),
+  );
+  assert.equal(answers.filter(({ status }) => status === "fulfilled").length, 1);
+  assert.equal((await store.list()).domains.length, 1);
+});
+
+test("a domain that shares its store since before can still be edited, and leave it", async (t) => {
+  const { store, domainsFolder } = await openStore(t);
+  await store.create(parseDomainInput({ ...INPUT, vector_store_id: "vs_1" }));
+  await writeDomain(domainsFolder, "OLD", JSON.stringify({ name: "Old", vector_store_id: "vs_1" }));
+  const old = await store.get("OLD" as DomainId);
+  const renamed = await store.update({ ...old, name: "Older" }, old);
+  assert.equal(renamed.name, "Older");
+  assert.equal((await store.update({ ...renamed, vectorStoreId: "" }, renamed)).vectorStoreId, "");
 });
 
 test("what cannot be read is listed as broken, with the reason", async (t) => {

@@ -48,6 +48,7 @@ async function picture(world: World): Promise<Picture> {
     files: await rows("files_map"),
     store: await rows("vectorstore_map"),
     disk: await world.disk(),
+    failed: await world.disk("03_failed"),
     documents: (await world.storeFileIds()).length,
     searches: searches.map((names) => names[0]),
     leftovers: (await readdir(world.folder(".lockstep"), { recursive: true })).filter((name) =>
@@ -80,6 +81,56 @@ for (const [title, line] of moments) {
     assert.deepEqual(await picture(world), undisturbed);
     assert.deepEqual(await world.contradictions(), []);
     await world.close();
+  });
+}
+
+/** A second crawl has everything to do at once: moves, removals, edits, new files, a file that cannot be read. */
+async function upset(world: World): Promise<void> {
+  for (let i = 0; i < 8; i++)
+    await world.change("rename", { path: `folder${i % 3}/file${i}.txt`, name: `renamed${i}.txt` });
+  for (let i = 8; i < 14; i++) await world.change("delete", { path: `folder${i % 3}/file${i}.txt` });
+  for (let i = 14; i < 24; i++) {
+    await world.change("update", {
+      path: `folder${i % 3}/file${i}.txt`,
+      text: `Edited gnu${i}.`,
+      at: "2026-02-01T10:00:00Z",
+    });
+  }
+  for (let i = 0; i < 6; i++) {
+    await world.change("add", { path: `new${i}.txt`, text: `Brandnew gnu9${i}.`, at: "2026-02-01T10:00:00Z" });
+  }
+  await world.change("add", { path: "broken.pdf", text: "no pdf", at: "2026-02-01T10:00:00Z" });
+}
+
+const laterMoments: [title: string, line: RegExp][] = [
+  ["after the first removal", /Removed '/],
+  ["while files move", /Moved '/],
+  ["while downloading", /\[ 3 \/ 17 \] Downloaded/],
+  ["while indexing", /\[ 5 \/ 17 \] Indexing/],
+  ["when a file has just failed", /ERROR: index '.*broken.pdf'/],
+];
+
+for (const [title, line] of laterMoments) {
+  test(`SIGKILL in a later crawl ${title}: the next one ends where an undisturbed one does`, async (t) => {
+    const calm = await newWorld();
+    t.after(() => calm.close());
+    await calm.crawl();
+    await upset(calm);
+    await calm.crawl();
+    const expected = await picture(calm);
+    const world = await newWorld();
+    t.after(() => world.close());
+    await world.crawl();
+    await upset(world);
+    await world.fault(slow.match, slow.effect);
+    const server = await ServerProcess.start(world.settings);
+    await server.crawlUntil(DOMAIN, line);
+    await server.end("SIGKILL");
+    await world.control("DELETE", "log");
+    await world.crawl();
+    assert.deepEqual(await picture(world), expected);
+    const fetched = (await world.requests()).filter((url) => url.includes("$value")).length;
+    assert.ok(fetched <= 17, `no unchanged or moved file is downloaded again: ${fetched}`);
   });
 }
 

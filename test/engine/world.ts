@@ -5,6 +5,7 @@ import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
+import { crawlJob } from "../../src/app/crawl-job.ts";
 import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
@@ -111,11 +112,8 @@ export class World {
       confirmDeletes: false,
       ...wishes,
     };
-    const start = { router: "crawler", action: "crawl", object: DOMAIN, endpoint: "story", dryRun };
-    const running = await this.app.runner.start(start, async (context) => {
-      const result = await this.app.crawl(request, context);
-      return { ok: result.problems.length === 0, error: result.problems.join(" "), data: result };
-    });
+    const { start, work } = crawlJob(this.app, request, { dryRun });
+    const running = await this.app.runner.start({ ...start, endpoint: "story" }, work);
     const job = await running.done;
     const result = job.result?.data as CrawlResult;
     const [source] = result.sources ?? [];

@@ -134,7 +134,7 @@ test("the table of entities agrees with an independent parser", () => {
 });
 
 const hostile: readonly [title: string, html: string, expected: RegExp][] = [
-  ["a million open elements", `${"<div>".repeat(1_000_000)}deep`, /^deep$/],
+  ["elements open as many as allowed", `${"<div>".repeat(400_000)}deep`, /^deep$/],
   ["text at every depth", "<div>a ".repeat(5000), /^a(?:\n\na){4999}$/],
   ["deep, and closed again", `${"<div>".repeat(5000)}x${"</div>".repeat(5000)}<h2>after</h2>`, /^x\n\n## after$/],
   ["nested lists", `${"<ul><li>".repeat(50_000)}deep`, /^(?:- )+deep$/],

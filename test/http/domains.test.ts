@@ -79,6 +79,37 @@ describe("/v2/domains", () => {
     await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
   });
 
+  it("a vector store of another domain is refused, also in a dry run", async () => {
+    const store = { vector_store_id: "vs_1" };
+    await ask(served.url, "POST /v2/domains/create", { json: { ...DEMO, ...store } });
+    const rival = { domain_id: "RIVAL", name: "Rival" };
+    const refused = "The vector store 'vs_1' belongs to domain 'DEMO'.";
+    for (const dry of ["true", "false"]) {
+      const create = await ask(served.url, `POST /v2/domains/create?dry_run=${dry}`, { json: { ...rival, ...store } });
+      assert.equal(create.status, 400);
+      assert.ok(String(create.json["error"]).startsWith(refused), create.text);
+    }
+    assert.equal(existsSync(fileOf("RIVAL")), false);
+    await ask(served.url, "POST /v2/domains/create", { json: rival });
+    for (const dry of ["true", "false"]) {
+      const path = `PUT /v2/domains/update?domain_id=RIVAL&dry_run=${dry}`;
+      const update = await ask(served.url, path, { json: store });
+      assert.equal(update.status, 400);
+      assert.ok(String(update.json["error"]).startsWith(refused), update.text);
+    }
+    assert.equal(JSON.parse(readFileSync(fileOf("RIVAL"), "utf8")).vector_store_id, "");
+    for (const id of ["DEMO", "RIVAL"]) await ask(served.url, `DELETE /v2/domains/delete?domain_id=${id}`);
+  });
+
+  it("says nothing of lists that a domain.json holds and nobody crawls yet", async () => {
+    await ask(served.url, "POST /v2/domains/create", { json: DEMO });
+    const json = JSON.parse(readFileSync(fileOf("DEMO"), "utf8"));
+    writeFileSync(fileOf("DEMO"), JSON.stringify({ ...json, list_sources: [{ source_id: "tasks" }] }));
+    const { text } = await ask(served.url, "GET /v2/domains/get?domain_id=DEMO");
+    assert.doesNotMatch(text, /list_sources/);
+    await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
+  });
+
   it("as stream it runs as a job, and a bad request makes none", async () => {
     const stream = await ask(served.url, "POST /v2/domains/create?format=stream", { json: DEMO });
     assert.equal(stream.type, "text/event-stream");

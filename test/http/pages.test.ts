@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import { excerptAround, markWords } from "../../src/http/pages/highlight.ts";
@@ -92,6 +94,24 @@ describe("the overview", () => {
     assert.match(text, /name="confirm_deletes"/);
     assert.match(text, /data-job="jb_1" data-state="completed"/);
     assert.match(text, /<option value="incremental" selected>/);
+  });
+
+  it("finds the last crawl behind any number of dry runs, and opens no job file older than it", async () => {
+    const folder = join(served.folder, "jobs", "crawler");
+    await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=incremental");
+    for (let i = 0; i < 12; i++) await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&dry_run=true");
+    const oldest = readdirSync(folder).find((name) => name.includes("[jb_1]")) ?? assert.fail("jb_1 is gone");
+    // Whoever opens it now fails: it is a link to itself.
+    const bytes = readFileSync(join(folder, oldest));
+    rmSync(join(folder, oldest));
+    symlinkSync(oldest, join(folder, oldest));
+    assert.equal((await ask(served.url, "GET /v2/jobs?format=json")).status, 500);
+    const { status, text } = await ask(served.url, "GET /");
+    assert.equal(status, 200);
+    assert.match(text, /<dt>Documents<\/dt><dd>82<\/dd>/);
+    rmSync(join(folder, oldest));
+    writeFileSync(join(folder, oldest), bytes);
+    assert.match((await ask(served.url, "GET /?job_id=jb_1")).text, /data-job="jb_1" data-state="completed"/);
   });
 
   it("has no inline script, style or event handler, and asks no other host", async () => {

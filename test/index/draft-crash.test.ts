@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { apply, embeddedFixture, found, LIBRARY, never, openBackend, openIndex } from "./embedded-fixture.ts";
+import { apply, DEMO, embeddedFixture, found, LIBRARY, never, openBackend, openIndex } from "./embedded-fixture.ts";
 
 for (const killAfter of [3, 410, 850]) {
   test(`a process killed after ${killAfter} puts leaves the old state, and the next draft converges`, async (t) => {
@@ -22,7 +22,7 @@ for (const killAfter of [3, 410, 850]) {
 
     const reopened = openBackend(join(at.folder, "index"));
     t.after(() => reopened.close());
-    const index = await openIndex(reopened, at.store);
+    const index = await openIndex(reopened, at.store, DEMO);
     assert.deepEqual((await found(index, "oldword")).sort(), ["a1.md", "a2.md"]);
     assert.deepEqual(await found(index, "killedword"), []);
 

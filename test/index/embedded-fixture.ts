@@ -32,7 +32,7 @@ export async function embeddedFixture(): Promise<EmbeddedFixture> {
   const folder = await mkdtemp(join(tmpdir(), "embedded-"));
   const backend = openBackend(join(folder, "index"));
   const store = await backend.createVectorStore("test");
-  const index = await openIndex(backend, store);
+  const index = await openIndex(backend, store, DEMO);
   const makeFile = (item: string, text: string, attributes: Attributes = {}): Promise<DocumentFile> =>
     writeDocument(folder, item, text, attributes);
   return {
@@ -53,8 +53,12 @@ export async function embeddedFixture(): Promise<EmbeddedFixture> {
   };
 }
 
-export async function openIndex(backend: EmbeddedBackend, store: VectorStoreId): Promise<Index> {
-  const index = await backend.openIndex(store, DEMO);
+export async function openIndex(
+  backend: EmbeddedBackend,
+  store: VectorStoreId,
+  domain: DomainId | undefined,
+): Promise<Index> {
+  const index = await backend.openIndex(store, domain);
   if (!index) throw new Error(`open index: ${store} is not there`);
   return index;
 }

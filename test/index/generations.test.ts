@@ -9,7 +9,7 @@ import { createExtractor } from "../../src/extract/extractor.ts";
 import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
 import { openStore, type Store } from "../../src/index/sqlite/open-store.ts";
 import { SqliteIndex } from "../../src/index/sqlite/sqlite-index.ts";
-import { apply, found, LIBRARY, never, writeDocument } from "./embedded-fixture.ts";
+import { apply, DEMO, found, LIBRARY, never, writeDocument } from "./embedded-fixture.ts";
 
 const OTHER = "other" as SourceId;
 const DAY = 24 * 3600;
@@ -26,7 +26,7 @@ describe("generations of the embedded index", () => {
     const embedder = counting(createNgramEmbedder(), (texts) => embedded.push(...texts));
     store = openStore(join(folder, "store.sqlite"), embedder);
     const parts = { extractor: createExtractor(), embedder };
-    index = new SqliteIndex({ parts, store: () => store, nowSeconds: () => now });
+    index = new SqliteIndex({ parts, domain: DEMO, store: () => store, nowSeconds: () => now });
     embedded = [];
   });
   afterEach(async () => {
@@ -174,11 +174,41 @@ describe("generations of the embedded index", () => {
     await commit(many("h", 1100));
     const items = new Set<string>();
     for await (const refs of index.holdings(LIBRARY)) {
-      if (items.size === 0) await commit({ h1: null, extra: "The extra stands." });
+      if (items.size === 0) await commit({ h1: null, h1090: null, h1095: "Changed.", extra: "The extra stands." });
       for (const { itemId } of refs) items.add(itemId);
     }
     assert.equal(items.size, 1100);
-    assert.ok(items.has("h1") && !items.has("extra"));
+    assert.ok(items.has("h1") && items.has("h1090") && !items.has("extra"));
+  });
+
+  test("a store of format 1 gets its domains from the marks of its documents", async () => {
+    const marked = async (item: string, text: string, marks: Record<string, string>) => {
+      const file = await makeFile(item, text);
+      return { ...file, label: { ...file.label, attributes: marks } };
+    };
+    const draft = await index.draft(LIBRARY);
+    await draft.put(await marked("a", "The firstword stands.", { domain_id: DEMO }), never);
+    await draft.put(await marked("b", "The lostword stands.", {}), never);
+    await draft.commit(never);
+    const left = await index.draft(LIBRARY);
+    await apply(left, { ...many("k", 420), a: null }, makeFile);
+    for (const table of ["documents", "generations"]) {
+      store.db.statement(`UPDATE ${table} SET source_id = 'library' WHERE source_id <> '_direct'`).run();
+    }
+    store.db.statement("DROP INDEX documents_source").run();
+    store.db.statement("PRAGMA user_version = 1").run();
+    store.db.close();
+
+    store = openStore(join(folder, "store.sqlite"), createNgramEmbedder());
+    const held = [];
+    for await (const page of index.holdings(LIBRARY)) held.push(...page.map((ref) => ref.itemId));
+    assert.deepEqual(held, ["a"]);
+    assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+    assert.deepEqual(await found(index, "lostword"), []);
+    assert.equal(count("SELECT count(*) AS n FROM documents"), 1);
+    assert.equal(count("SELECT count(*) AS n FROM generations WHERE number IS NULL"), 0);
+    await commit({ a: null });
+    assert.deepEqual(await found(index, "firstword"), []);
   });
 
   test("a store of a newer format is refused with a sentence", () => {

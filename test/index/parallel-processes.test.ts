@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { SourceId } from "../../src/contracts/ids.ts";
-import { found, openBackend, openIndex } from "./embedded-fixture.ts";
+import { DEMO, found, openBackend, openIndex } from "./embedded-fixture.ts";
 
 test("processes that open a new store at once and commit side by side lose nothing", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "parallel-"));
@@ -27,7 +27,7 @@ test("processes that open a new store at once and commit side by side lose nothi
     }),
   );
   assert.deepEqual(codes, [0, 0, 0]);
-  const index = await openIndex(backend, store);
+  const index = await openIndex(backend, store, DEMO);
   for (const source of sources) {
     let held = 0;
     for await (const refs of index.holdings(source as SourceId)) {

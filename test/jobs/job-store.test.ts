@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, rename, utimes, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { JobId } from "../../src/contracts/ids.ts";
+import type { JobRecord } from "../../src/contracts/job.ts";
 import { encodeEnd, encodeLog, encodeStart, type JobFacts } from "../../src/jobs/job-events.ts";
+import type { JobFilter } from "../../src/jobs/read-jobs.ts";
 import { CRAWL, endlessWork, FINE, openJobs, untilLogged } from "./job-fixture.ts";
 
 const MINUTE_MS = 60_000;
@@ -28,6 +30,51 @@ test("jobs are listed newest first, by number, and can be filtered", async (t) =
     [[other.jobId, false]],
   );
   assert.equal((await jobs.store.list({ state: "completed", router: "crawler" })).length, 11);
+});
+
+test("the newest few are found without opening an older file", async (t) => {
+  const jobs = await openJobs(t);
+  const finish = async (object: string, dryRun = false): Promise<JobId> => {
+    const job = await jobs.runner.start({ ...CRAWL, object, dryRun }, async () => FINE);
+    await job.done;
+    return job.jobId;
+  };
+  for (let i = 0; i < 3; i++) await finish("DEMO");
+  // Whoever opens one of these fails: it is a link to itself.
+  for (const name of await jobs.names()) {
+    const path = join(jobs.folder, "crawler", name);
+    await rm(path);
+    await symlink(name, path);
+  }
+  await assert.rejects(jobs.store.list(), { code: "ELOOP" });
+
+  const other = await finish("OTHER");
+  const demo = await finish("DEMO");
+  const running = await jobs.runner.start(CRAWL, endlessWork);
+  const dry = await finish("OTHER", true);
+  const listed = async (filter: JobFilter): Promise<JobId[]> =>
+    (await jobs.store.list(filter)).map(({ jobId }) => jobId);
+  assert.deepEqual(await listed({ limit: 2 }), [dry, running.jobId]);
+  assert.deepEqual(await listed({ limit: 4 }), [dry, running.jobId, demo, other]);
+  await assert.rejects(listed({ limit: 5 }), { code: "ELOOP" });
+  assert.deepEqual(await listed({ object: "OTHER" }), [dry, other]);
+  assert.deepEqual(await listed({ object: "OTHER", router: "inventory" }), []);
+  assert.deepEqual(await listed({ state: "active" }), [running.jobId]);
+  assert.deepEqual(await listed({ state: "running" }), [running.jobId]);
+  assert.deepEqual(await listed({ state: "paused" }), []);
+  const ended = (job: JobRecord): boolean => job.endedAt !== "" && !job.dryRun;
+  assert.deepEqual(await listed({ limit: 1, per: "object", matching: ended }), [demo, other]);
+  assert.deepEqual(await listed({ limit: 1, matching: (job) => job.object === "DEMO" && ended(job) }), [demo]);
+});
+
+test("a job whose end is written is over, whatever its name says", async (t) => {
+  const jobs = await openJobs(t);
+  const { jobId, done } = await jobs.runner.start(CRAWL, async () => FINE);
+  await done;
+  const { path } = await jobs.file(jobId);
+  await rename(path, path.replace(".completed", ".running"));
+  assert.deepEqual(await jobs.store.list({ state: "active" }), []);
+  assert.equal((await jobs.store.list({ state: "completed" })).length, 1);
 });
 
 test("a thousand jobs with long logs are listed with their results", async (t) => {

@@ -5,7 +5,7 @@ import { parseErrorBody } from "../../src/sources/sharepoint/error-body.ts";
 import { encodePath, odataLiteral, pathBelow } from "../../src/sources/sharepoint/escaping.ts";
 import { decodeRow } from "../../src/sources/sharepoint/library-codec.ts";
 import { askedWaitMs, judgeStatus } from "../../src/sources/sharepoint/retry.ts";
-import { checkSiteUrl, parseSiteUrl } from "../../src/sources/sharepoint/site-url.ts";
+import { parseSiteUrl } from "../../src/sources/sharepoint/site-url.ts";
 
 describe("site address", () => {
   it("is taken apart", () => {
@@ -29,13 +29,13 @@ describe("site address", () => {
       "https://contoso.sharepoint.com/sites/demo?x=1",
       "https://contoso.sharepoint.com/sites/%E0%A4%A",
     ];
-    for (const text of wrong) assert.throws(() => checkSiteUrl(text), BadInputError, text);
+    for (const text of wrong) assert.throws(() => parseSiteUrl(text), BadInputError, text);
     assert.throws(
-      () => checkSiteUrl("https://a:hunter2@contoso.sharepoint.com"),
+      () => parseSiteUrl("https://a:hunter2@contoso.sharepoint.com"),
       (error: Error) => !error.message.includes("hunter2"),
     );
     for (const text of ["http://127.0.0.1:8080/sites/demo", "http://localhost/sites/x", "http://[::1]:9/"])
-      checkSiteUrl(text);
+      parseSiteUrl(text);
   });
 });
 

@@ -3,7 +3,7 @@ import { ExtractError } from "../../contracts/document.ts";
 import { explain } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Attributes } from "../../contracts/search-index.ts";
-import { findBody, insertBody, insertChunks, insertSections } from "../../index/sqlite/bodies.ts";
+import { findBody, insertBody, type PreparedBody } from "../../index/sqlite/bodies.ts";
 import {
   activeDocument,
   type DocumentRow,
@@ -19,7 +19,6 @@ import {
   type Chunking,
   chunkingKey,
   DEFAULT_CHUNKING,
-  type PreparedBody,
   prepareBody,
 } from "../../index/sqlite/prepare-body.ts";
 import { DIRECT_GENERATION, DIRECT_SOURCE } from "../../index/sqlite/store-schema.ts";
@@ -66,7 +65,8 @@ export async function attachFile(
   const body = known ? undefined : await prepare(parts, source, signal);
   const written = store.db.write(() => {
     const failure = body && "code" in body ? body : undefined;
-    const found = failure ? null : (findBody(store.db, key) ?? insertPrepared(body));
+    const prepared = body && !("code" in body) ? body : undefined;
+    const found = failure ? null : (findBody(store.db, key) ?? (prepared && insertBody(store.db, key, prepared)));
     if (found === undefined) return undefined;
     const kept = attributes ?? (held ? (JSON.parse(held.attributes) as Attributes) : {});
     const row = directRow(file, { attributes: kept, chunking, fileType, bodyId: found?.id ?? null, failure });
@@ -77,14 +77,6 @@ export async function attachFile(
   });
   // The body was there a moment ago and has been cleaned up since: once more, this time with the work.
   return written ?? attachFile(store, parts, attachment, signal);
-
-  function insertPrepared(prepared: PreparedBody | Failure | undefined): { id: number; title: string } | undefined {
-    if (!prepared || "code" in prepared) return undefined;
-    const id = insertBody(store.db, key, prepared.title);
-    insertSections(store.db, id, prepared.sections);
-    insertChunks(store.db, id, prepared.chunks);
-    return { id, title: prepared.title };
-  }
 }
 
 export function changeAttributes(store: Store, fileId: string, attributes: Attributes): void {

@@ -31,9 +31,9 @@ export function createEmbeddedBackend({ folder, extractor, embedder }: EmbeddedB
   return {
     acceptedTypes: extractor.types,
     createVectorStore: async (name) => stores.create({ name, metadata: {} }, Math.floor(Date.now() / 1000)),
-    async openIndex(id): Promise<Index | undefined> {
+    async openIndex(id, domain): Promise<Index | undefined> {
       if (!stores.find(id)) return undefined;
-      return new SqliteIndex({ parts, store: () => stores.get(id) });
+      return new SqliteIndex({ parts, domain, store: () => stores.get(id) });
     },
     wire,
     async close() {

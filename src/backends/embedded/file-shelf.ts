@@ -1,8 +1,5 @@
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { copyFile, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { FileId } from "../../contracts/ids.ts";
 import { dropLooseBodies } from "../../index/sqlite/cleanup.ts";
 import {
@@ -15,6 +12,7 @@ import { bumpVisibleRevision } from "../../index/sqlite/generations.ts";
 import type { Store } from "../../index/sqlite/open-store.ts";
 import { DIRECT_SOURCE } from "../../index/sqlite/store-schema.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
+import { hashFile } from "../../lib/hash-file.ts";
 import type { Catalog, UploadedFile } from "./catalog.ts";
 import { type ListKey, type PageRequest, readPage } from "./read-page.ts";
 import type { StoreFolder } from "./store-folder.ts";
@@ -74,9 +72,7 @@ export class FileShelf {
   async verifiedPath(file: WireFile): Promise<string | undefined> {
     try {
       if ((await stat(file.path)).size !== file.bytes) return undefined;
-      const hash = createHash("sha256");
-      await pipeline(createReadStream(file.path), hash);
-      return hash.digest("hex") === file.sha256 ? file.path : undefined;
+      return (await hashFile(file.path)) === file.sha256 ? file.path : undefined;
     } catch (error) {
       if (isErrno(error, "ENOENT", "ENOTDIR")) return undefined;
       throw error;

@@ -1,9 +1,10 @@
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexedRef } from "../../contracts/search-index.ts";
+import { hashFile } from "../../lib/hash-file.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { attachFile, waitUntilDone } from "./attach.ts";
-import { hasStatus, Refusal } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import { detachFile, type Store, type WireAttributes } from "./store-files.ts";
 import { deleteUpload, uploadFile } from "./upload.ts";
 import type { StoreFile } from "./wire-codec.ts";
@@ -71,7 +72,7 @@ async function add(
   scope.unsettled.add(fileId);
   try {
     if (file.sha256 && upload.sha256 !== file.sha256) {
-      throw new RemoteError(`upload '${file.label.name}': the file changed on disk since it was hashed`);
+      throw changedOnDisk(file);
     }
     await embed(scope.store, file, fileId, attributes, signal, onSent);
     const { itemId } = file;
@@ -88,10 +89,15 @@ async function sendBytes(scope: AdditionScope, file: DocumentFile, signal: Abort
   try {
     return await uploadFile(scope.store.connection, file, signal);
   } catch (error) {
-    // 400 at this point is about the file itself (empty, extension), 413 about its size.
-    const rejected = hasStatus(error, 400, 413) && !(error as Refusal).concernsAll;
-    throw rejected ? new RejectedFile((error as Refusal).message, { cause: (error as Refusal).cause }) : error;
+    if (!(error instanceof Refusal && error.concernsFile)) throw error;
+    // What was refused may be a file caught half-way; that says nothing about its bytes.
+    if (file.sha256 && (await hashFile(file.path)) !== file.sha256) throw changedOnDisk(file);
+    throw new RejectedFile(error.message, { cause: error.cause });
   }
+}
+
+function changedOnDisk(file: DocumentFile): RemoteError {
+  return new RemoteError(`upload '${file.label.name}': the file changed on disk since it was hashed`);
 }
 
 async function embed(

@@ -1,5 +1,6 @@
 import { APIConnectionError, APIError } from "openai";
 import { explain, RemoteError } from "../../contracts/errors.ts";
+import { isAboutFile } from "./about-file.ts";
 import { readRetryAfterMs } from "./retry-after.ts";
 
 /** What the service answered instead of doing its part, in one sentence for people and with what callers decide by. */
@@ -9,6 +10,8 @@ export class Refusal extends RemoteError {
   readonly code: string;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
+  /** true: it is the service itself that refuses this very file: empty, of a type or form it does not take, too large. */
+  readonly concernsFile: boolean;
   /** true: the next item would meet the same (key, quota, store), so trying it is pointless. */
   readonly concernsAll: boolean;
 
@@ -18,6 +21,7 @@ export class Refusal extends RemoteError {
     this.code = traits.code ?? "";
     this.retryable = traits.retryable ?? false;
     this.retryAfterMs = traits.retryAfterMs;
+    this.concernsFile = traits.concernsFile ?? false;
     this.concernsAll = traits.concernsAll ?? false;
   }
 }
@@ -27,6 +31,7 @@ interface RefusalTraits {
   readonly code?: string;
   readonly retryable?: boolean;
   readonly retryAfterMs?: number | undefined;
+  readonly concernsFile?: boolean;
   readonly concernsAll?: boolean;
   readonly cause?: unknown;
 }
@@ -83,6 +88,7 @@ function fromAnswer(error: APIError, context: RefusalContext): Refusal {
     code,
     retryable,
     retryAfterMs: readRetryAfterMs(error.headers, context.nowMs),
+    concernsFile: !usedUp && isAboutFile(error),
     concernsAll: usedUp || status === 401 || status === 403,
     cause: safeCause(error, context.apiKey),
   });

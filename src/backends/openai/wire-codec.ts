@@ -2,6 +2,7 @@ import type { VectorStoreSearchParams } from "openai/resources/vector-stores/vec
 import { RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { Attributes, Label, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 
 /** A file of a vector store as the service lists it. */
@@ -63,14 +64,14 @@ export function readContentHash(file: StoreFile): string {
 }
 
 export function readStoreFile(body: unknown): StoreFile {
-  const { id, status, created_at, attributes, last_error } = asRecord(body, "a file of a vector store");
+  const { id, status, created_at, attributes, last_error } = asObject(body, "a file of a vector store");
   if (typeof id !== "string" || id === "" || typeof status !== "string") throw unexpected("a file of a vector store");
   return {
     fileId: id as FileId,
     status,
     attachedAt: fromUnixSeconds(created_at),
-    attributes: isRecord(attributes) ? (attributes as Attributes) : {},
-    error: isRecord(last_error)
+    attributes: isJsonObject(attributes) ? (attributes as Attributes) : {},
+    error: isJsonObject(last_error)
       ? { code: String(last_error["code"] ?? ""), message: String(last_error["message"] ?? "") }
       : null,
   };
@@ -78,19 +79,19 @@ export function readStoreFile(body: unknown): StoreFile {
 
 /** Strict on purpose: a gateway's HTML or a body without `data` must not pass for a store that holds nothing. */
 export function readFilePage(body: unknown): { files: StoreFile[]; hasMore: boolean } {
-  const { data, has_more } = asRecord(body, "a list of files");
+  const { data, has_more } = asObject(body, "a list of files");
   if (!Array.isArray(data) || typeof has_more !== "boolean") throw unexpected("a list of files");
   return { files: data.map(readStoreFile), hasMore: has_more };
 }
 
 export function readUpload(body: unknown): { fileId: FileId; uploadedAt: string } {
-  const { id, created_at } = asRecord(body, "an uploaded file");
+  const { id, created_at } = asObject(body, "an uploaded file");
   if (typeof id !== "string" || id === "") throw unexpected("an uploaded file");
   return { fileId: id as FileId, uploadedAt: fromUnixSeconds(created_at) };
 }
 
 export function readStore(body: unknown): { id: string; expired: boolean } {
-  const { id, status } = asRecord(body, "a vector store");
+  const { id, status } = asObject(body, "a vector store");
   if (typeof id !== "string" || id === "") throw unexpected("a vector store");
   return { id, expired: status === "expired" };
 }
@@ -105,18 +106,18 @@ export function toWireSearch(query: SearchQuery): VectorStoreSearchParams {
 }
 
 export function readHits(body: unknown): SearchHit[] {
-  const { data } = asRecord(body, "search results");
+  const { data } = asObject(body, "search results");
   if (!Array.isArray(data)) throw unexpected("search results");
   return data.map((entry: unknown) => {
-    const { file_id, filename, score, attributes, content } = asRecord(entry, "a search result");
+    const { file_id, filename, score, attributes, content } = asObject(entry, "a search result");
     if (typeof file_id !== "string" || !Array.isArray(content)) throw unexpected("a search result");
     return {
       fileId: file_id as FileId,
       name: String(filename ?? ""),
       score: Number(score ?? 0),
-      attributes: isRecord(attributes) ? (attributes as Attributes) : {},
+      attributes: isJsonObject(attributes) ? (attributes as Attributes) : {},
       sectionPath: "",
-      text: content.map((part: unknown) => (isRecord(part) ? String(part["text"] ?? "") : "")).join("\n\n"),
+      text: content.map((part: unknown) => (isJsonObject(part) ? String(part["text"] ?? "") : "")).join("\n\n"),
     };
   });
 }
@@ -125,13 +126,9 @@ function fromUnixSeconds(value: unknown): string {
   return typeof value === "number" ? toUtcMicros(new Date(value * 1000)) : "";
 }
 
-function asRecord(body: unknown, expected: string): Record<string, unknown> {
-  if (isRecord(body)) return body;
+function asObject(body: unknown, expected: string): JsonObject {
+  if (isJsonObject(body)) return body;
   throw unexpected(expected);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function unexpected(expected: string): RemoteError {

@@ -1,4 +1,5 @@
 import type { App } from "../../app/app.ts";
+import { crawlJob } from "../../app/crawl-job.ts";
 import { CRAWL_MODES, CRAWL_SCOPES, type CrawlRequest } from "../../engine/crawl-request.ts";
 import { type Endpoint, endpoint } from "../grammar/endpoint.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
@@ -42,13 +43,7 @@ function crawl(app: App): Endpoint {
         confirmDeletes: args.confirm_deletes,
       };
       await app.checkCrawl(request);
-      return {
-        start: { router: "crawler", action: "crawl", object: args.domain_id, dryRun: args.dry_run },
-        async work(job) {
-          const result = await app.crawl(request, job);
-          return { ok: result.problems.length === 0, error: result.problems.join(" "), data: result };
-        },
-      };
+      return crawlJob(app, request, { dryRun: args.dry_run });
     },
   });
 }

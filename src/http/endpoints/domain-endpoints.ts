@@ -2,9 +2,11 @@ import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, ConflictError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import { mergeDomain } from "../../domains/domain-codec.ts";
+import { formatDomain } from "../../domains/domain-codec.ts";
 import { parseDomainInput } from "../../domains/domain-input.ts";
-import { type Answer, type Endpoint, endpoint, type JobWork, ok } from "../grammar/endpoint.ts";
+import { refuseSharedStore } from "../../domains/shared-store.ts";
+import type { JobWork } from "../../jobs/job-runner.ts";
+import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
 import { domainId, json, text, trueOrFalse, words } from "../grammar/values.ts";
 
@@ -39,11 +41,6 @@ export function domainEndpoints(app: App): Endpoint[] {
   return [list(app), get(app), create(app), update(app), remove(app)];
 }
 
-/** A domain as JSON: its `domain.json`, and the id that is the name of its folder. */
-export function toDomainJson(domain: Domain): Record<string, unknown> {
-  return { domain_id: domain.domainId, ...mergeDomain(domain, undefined) };
-}
-
 function list({ domains }: App): Endpoint {
   return endpoint({
     path: "/v2/domains",
@@ -56,7 +53,7 @@ function list({ domains }: App): Endpoint {
     async run() {
       const found = await domains.list();
       const error = found.broken.map((one) => `Domain '${one.domainId}' cannot be read: ${one.reason}`).join(" ");
-      return { ok: error === "", error, data: found.domains.map(toDomainJson) };
+      return { ok: error === "", error, data: found.domains.map(formatDomain) };
     },
   });
 }
@@ -70,7 +67,7 @@ function get({ domains }: App): Endpoint {
     changes: null,
     query: { domain_id: required(domainId, "The domain.") },
     examples: ["?domain_id=DEMO", "?domain_id=DEMO&format=html"],
-    run: async ({ domain_id }) => ok(toDomainJson(await domains.get(domain_id))),
+    run: async ({ domain_id }) => ok(formatDomain(await domains.get(domain_id))),
   });
 }
 
@@ -78,6 +75,7 @@ function create({ domains }: App): Endpoint {
   const prepare = async (body: object): Promise<DomainChange> => {
     const domain = parseDomainInput(withoutAbsent(body));
     if (await exists(domains, domain.domainId)) throw new BadInputError(`Domain '${domain.domainId}' already exists.`);
+    await refuseSharedStoreEarly(domains, domain);
     return { domain, apply: () => domains.create(domain) };
   };
   return endpoint({
@@ -103,6 +101,7 @@ function update({ domains }: App): Endpoint {
     if (id === undefined) throw new BadInputError("Missing 'domain_id'.");
     const before = await domains.get(id);
     const domain = parseDomainInput(withoutAbsent(body), before);
+    if (domain.vectorStoreId !== before.vectorStoreId) await refuseSharedStoreEarly(domains, domain);
     return { domain, apply: () => domains.update(domain, before) };
   };
   return endpoint({
@@ -145,7 +144,7 @@ function remove(app: App): Endpoint {
 }
 
 async function carryOut(change: DomainChange, dry: boolean): Promise<Answer<Record<string, unknown>>> {
-  return ok(toDomainJson(dry ? change.domain : await change.apply()));
+  return ok(formatDomain(dry ? change.domain : await change.apply()));
 }
 
 function asJob(action: string, change: DomainChange, dry: boolean): JobWork {
@@ -171,11 +170,20 @@ async function exists(domains: App["domains"], id: DomainId): Promise<boolean> {
   }
 }
 
+/** The store refuses it too; asked here as well so that a dry run gets the same answer. */
+async function refuseSharedStoreEarly(domains: App["domains"], domain: Domain): Promise<void> {
+  if (domain.vectorStoreId !== "") refuseSharedStore(domain, (await domains.list()).domains);
+}
+
 /** A crawl would go on writing into the folders that are being removed. */
 async function refuseWhileBusy({ jobs }: App, id: DomainId): Promise<void> {
-  const active = (await jobs.list({ router: "crawler" })).find(
-    (job) => job.object === id && job.endedAt === "" && !job.stalled,
-  );
+  const [active] = await jobs.list({
+    router: "crawler",
+    object: id,
+    state: "active",
+    matching: (job) => !job.stalled,
+    limit: 1,
+  });
   if (active) throw new ConflictError(`Domain '${id}' is in use by job '${active.jobId}'. Cancel it first.`);
 }
 

@@ -1,6 +1,6 @@
 import type { HtmlEscapedString } from "hono/utils/html";
-import type { JobContext, Result } from "../../contracts/job.ts";
-import type { JobStart } from "../../jobs/job-runner.ts";
+import type { Result } from "../../contracts/job.ts";
+import type { JobWork } from "../../jobs/job-runner.ts";
 import { type Envelope, resultEnvelope } from "./envelope.ts";
 import type { Arguments, Parameters } from "./parameters.ts";
 
@@ -24,12 +24,6 @@ export interface Call {
 
 /** The query parameters by name, and the fields of the body below `body`. */
 export type Taken<Q extends Parameters, B extends Parameters> = Arguments<Q> & { readonly body: Arguments<B> };
-
-/** Long work, checked and ready to become a job. */
-export interface JobWork {
-  readonly start: Omit<JobStart, "endpoint">;
-  readonly work: (job: JobContext) => Promise<Result>;
-}
 
 /**
  * One endpoint, said once: routing, validation, refusals, documentation and formats all follow from this.

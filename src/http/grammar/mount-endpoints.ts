@@ -1,10 +1,10 @@
 import type { Context, Hono } from "hono";
 import { BadInputError } from "../../contracts/errors.ts";
-import type { JobRunner } from "../../jobs/job-runner.ts";
+import type { JobRunner, JobWork } from "../../jobs/job-runner.ts";
 import type { JobStore } from "../../jobs/job-store.ts";
 import { refuseForeign } from "../safety/refuse-foreign.ts";
 import { describeAll, describeEndpoint } from "./describe-endpoint.ts";
-import type { Answer, Call, Endpoint, Format, JobWork, Taken } from "./endpoint.ts";
+import type { Answer, Call, Endpoint, Format, Taken } from "./endpoint.ts";
 import { toFailure } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
 import { readArguments, readFormat } from "./read-arguments.ts";

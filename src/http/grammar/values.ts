@@ -1,5 +1,6 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import { type DomainId, type JobId, parseDomainId, parseSourceId, type SourceId } from "../../contracts/ids.ts";
+import { parseJobId } from "../../jobs/job-file-name.ts";
 
 /** How one parameter is read. `accepts` completes the sentence "'mode' must be …" in errors and documentation alike. */
 export interface Value<T> {
@@ -61,7 +62,7 @@ export const sourceId: Value<SourceId> = { accepts: FOLDER_NAME, read: (raw) => 
 
 export const jobId: Value<JobId> = {
   accepts: "'jb_' and a number",
-  read: (raw) => (typeof raw === "string" && /^jb_[1-9]\d{0,14}$/.test(raw) ? (raw as JobId) : undefined),
+  read: (raw) => (typeof raw === "string" ? parseJobId(raw) : undefined),
 };
 
 function attempt<T>(parse: (text: string) => T, raw: unknown): T | undefined {

@@ -1,12 +1,13 @@
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
-import type { DomainId } from "../../contracts/ids.ts";
+import { NotFoundError } from "../../contracts/errors.ts";
+import type { DomainId, JobId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { QueryAnswer } from "../../engine/query.ts";
 import { toFailure } from "../grammar/failure.ts";
 import { domainId, jobId } from "../grammar/values.ts";
-import { summarizeCrawl } from "./crawl-summary.ts";
 
+const CRAWLER = "crawler";
 const RECENT_JOBS = 12;
 const RESULTS = 10;
 
@@ -36,14 +37,22 @@ export interface HomeModel {
 }
 
 export async function gatherHome(app: App, params: URLSearchParams): Promise<HomeModel> {
-  const [{ domains, broken }, jobs] = await Promise.all([app.domains.list(), app.jobs.list()]);
-  const watched = chooseWatched(jobs, params.get("job_id"));
-  const [log, search] = await Promise.all([watched ? app.jobs.lastLog(watched.jobId) : "", runSearch(app, params)]);
+  const [{ domains, broken }, jobs, active, lastCrawls, search] = await Promise.all([
+    app.domains.list(),
+    app.jobs.list({ limit: RECENT_JOBS }),
+    app.jobs.list({ state: "active" }),
+    app.jobs.list({ router: CRAWLER, matching: isEndedCrawl, limit: 1, per: "object" }),
+    runSearch(app, params),
+  ]);
   return {
-    domains: domains.map((domain) => standing(domain, jobs)),
+    domains: domains.map((domain) => ({
+      domain,
+      active: active.find((job) => job.router === CRAWLER && job.object === domain.domainId),
+      last: lastCrawls.find((job) => job.object === domain.domainId),
+    })),
     broken,
-    jobs: jobs.slice(0, RECENT_JOBS),
-    watched: watched ? { job: watched, log } : undefined,
+    jobs,
+    watched: (await watch(app, jobId.read(params.get("job_id")))) ?? (await watch(app, active[0]?.jobId)),
     search,
   };
 }
@@ -52,22 +61,19 @@ export function isActive(job: JobRecord): boolean {
   return job.state === "running" || job.state === "paused";
 }
 
-function standing(domain: Domain, jobs: readonly JobRecord[]): DomainStanding {
-  const own = jobs.filter((job) => job.router === "crawler" && job.object === domain.domainId);
-  return {
-    domain,
-    active: own.find(isActive),
-    last: own.find((job) => !isActive(job) && !isDryRun(job)),
-  };
+function isEndedCrawl(job: JobRecord): boolean {
+  return !isActive(job) && !job.dryRun;
 }
 
-function isDryRun(job: JobRecord): boolean {
-  return summarizeCrawl(job)?.dryRun ?? /[?&]dry_run=true(?:&|$)/.test(job.endpoint);
-}
-
-function chooseWatched(jobs: readonly JobRecord[], asked: string | null): JobRecord | undefined {
-  const id = jobId.read(asked);
-  return jobs.find((job) => job.jobId === id) ?? jobs.find(isActive);
+/** undefined: no job was meant, or it was removed meanwhile. */
+async function watch({ jobs }: App, id: JobId | undefined): Promise<HomeModel["watched"]> {
+  if (id === undefined) return undefined;
+  try {
+    return { job: await jobs.get(id), log: await jobs.lastLog(id) };
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
 }
 
 async function runSearch(app: App, params: URLSearchParams): Promise<Search> {

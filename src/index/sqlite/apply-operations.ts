@@ -1,13 +1,14 @@
 import { ConflictError } from "../../contracts/errors.ts";
-import type { FileId, ItemId, SourceId } from "../../contracts/ids.ts";
+import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexedRef, Label } from "../../contracts/search-index.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { type BodyKey, findBody, insertBody, insertChunks, insertSections } from "./bodies.ts";
-import { type DocumentRow, draftedDocument, endDocument, insertDocument } from "./documents.ts";
+import { type BodyKey, findBody, insertBody, type PreparedBody } from "./bodies.ts";
+import { type DocumentRow, draftedDocument, endDocument, type HeldRow, insertDocument } from "./documents.ts";
 import { insertGeneration } from "./generations.ts";
 import type { Database } from "./open-database.ts";
-import { chunkingKey, DEFAULT_CHUNKING, type PreparedBody } from "./prepare-body.ts";
+import { chunkingKey, DEFAULT_CHUNKING } from "./prepare-body.ts";
 import { randomId } from "./random-id.ts";
+import type { SourceKey } from "./source-key.ts";
 
 export type Operation =
   | { readonly kind: "put"; readonly file: DocumentFile; readonly key: BodyKey; readonly body: PreparedBody | null }
@@ -26,7 +27,7 @@ export interface Outcome {
 }
 
 interface Target {
-  readonly source: SourceId;
+  readonly source: SourceKey;
   readonly generation: number | null;
   readonly nowSeconds: number;
 }
@@ -52,10 +53,10 @@ export function applyOperations(db: Database, operations: readonly Operation[], 
 class Batch {
   readonly outcome: Outcome;
   readonly #db: Database;
-  readonly #source: SourceId;
+  readonly #source: SourceKey;
   readonly #nowSeconds: number;
 
-  constructor(db: Database, source: SourceId, generation: number | null, nowSeconds: number) {
+  constructor(db: Database, source: SourceKey, generation: number | null, nowSeconds: number) {
     this.#db = db;
     this.#source = source;
     this.#nowSeconds = nowSeconds;
@@ -63,7 +64,7 @@ class Batch {
   }
 
   put(file: DocumentFile, key: BodyKey, body: PreparedBody | null): void {
-    const known = findBody(this.#db, key) ?? this.#insert(key, body);
+    const known = findBody(this.#db, key) ?? (body && insertBody(this.#db, key, body));
     if (!known) {
       this.outcome.bodiless.push(file);
       return;
@@ -112,14 +113,6 @@ class Batch {
     this.outcome.changes++;
   }
 
-  #insert(key: BodyKey, body: PreparedBody | null): { id: number; title: string } | undefined {
-    if (!body) return undefined;
-    const id = insertBody(this.#db, key, body.title);
-    insertSections(this.#db, id, body.sections);
-    insertChunks(this.#db, id, body.chunks);
-    return { id, title: body.title };
-  }
-
   /** The same document under a new label is a new row with the same file id, so that an earlier generation keeps its own. */
   #relabelTo(current: DocumentRow, label: LabelColumns & { readonly file: string }, title: string): void {
     const unchanged = Object.entries(label).every(([column, value]) => current[column as keyof DocumentRow] === value);
@@ -161,9 +154,7 @@ function movedFile(current: DocumentRow, path: string): string {
   return current.file.slice(0, -current.path.length) + native(path);
 }
 
-export function refOf(
-  row: Pick<DocumentRow, "itemId" | "fileId" | "sha256" | "uploadedAt" | "embeddedAt">,
-): IndexedRef {
+export function refOf(row: HeldRow): IndexedRef {
   return {
     itemId: row.itemId,
     fileId: row.fileId,

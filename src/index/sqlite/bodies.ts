@@ -27,27 +27,42 @@ export interface ChunkRow {
   readonly vector: Uint8Array;
 }
 
-export function findBody(db: Database, key: BodyKey): { readonly id: number; readonly title: string } | undefined {
+/** What the bytes became: everything a body consists of. */
+export interface PreparedBody {
+  readonly title: string;
+  readonly sections: readonly SectionRow[];
+  readonly chunks: readonly ChunkRow[];
+}
+
+/** A body that is in the store. */
+export interface StoredBody {
+  readonly id: number;
+  readonly title: string;
+}
+
+export function findBody(db: Database, key: BodyKey): StoredBody | undefined {
   return db
     .statement(
       `SELECT id, title FROM bodies
        WHERE sha256 = ? AND file_type = ? AND extractor = ? AND chunking = ? AND embedding = ?`,
     )
-    .get(key.sha256, key.fileType, key.extractor, key.chunking, key.embedding) as
-    | { id: number; title: string }
-    | undefined;
+    .get(key.sha256, key.fileType, key.extractor, key.chunking, key.embedding) as StoredBody | undefined;
 }
 
-export function insertBody(db: Database, key: BodyKey, title: string): number {
+/** To be called inside a transaction of the caller: a body is there with all its parts or not at all. */
+export function insertBody(db: Database, key: BodyKey, { title, sections, chunks }: PreparedBody): StoredBody {
   const { lastInsertRowid } = db
     .statement(
       "INSERT INTO bodies (sha256, file_type, extractor, chunking, embedding, title) VALUES (?, ?, ?, ?, ?, ?)",
     )
     .run(key.sha256, key.fileType, key.extractor, key.chunking, key.embedding, title);
-  return Number(lastInsertRowid);
+  const id = Number(lastInsertRowid);
+  insertSections(db, id, sections);
+  insertChunks(db, id, chunks);
+  return { id, title };
 }
 
-export function insertSections(db: Database, bodyId: number, sections: readonly SectionRow[]): void {
+function insertSections(db: Database, bodyId: number, sections: readonly SectionRow[]): void {
   const insert = db.statement(
     "INSERT INTO sections (body_id, position, parent, heading, level, content) VALUES (?, ?, ?, ?, ?, ?)",
   );
@@ -56,7 +71,7 @@ export function insertSections(db: Database, bodyId: number, sections: readonly 
   }
 }
 
-export function insertChunks(db: Database, bodyId: number, chunks: readonly ChunkRow[]): void {
+function insertChunks(db: Database, bodyId: number, chunks: readonly ChunkRow[]): void {
   const insert = db.statement("INSERT INTO chunks (body_id, position, section_path, text) VALUES (?, ?, ?, ?)");
   const insertText = db.statement("INSERT INTO chunks_text (rowid, headings, text) VALUES (?, ?, ?)");
   const insertVector = db.statement("INSERT INTO vectors (chunk_id, body_id, vector) VALUES (?, ?, ?)");

@@ -10,8 +10,10 @@ export function insertGeneration(db: Database, source: string, createdAt: number
   return Number(lastInsertRowid);
 }
 
-export function activeNumber(db: Database): number {
-  return Number(db.statement("SELECT active FROM state").get()?.["active"]);
+/** The ids of all generations up to the active one, at one moment. */
+export function visibleGenerations(db: Database): ReadonlySet<number> {
+  const rows = db.statement("SELECT id FROM generations WHERE number <= (SELECT active FROM state)").all();
+  return new Set(rows.map((row) => Number(row["id"])));
 }
 
 /** Tells caches of any process that what a search may see has changed. */

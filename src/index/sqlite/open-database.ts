@@ -17,6 +17,8 @@ export interface Schema {
   /** Kept in `PRAGMA user_version`. */
   readonly version: number;
   readonly sql: string;
+  /** By the format they start from: what makes it the next one. */
+  readonly upgrades?: ReadonlyMap<number, string>;
 }
 
 const BUSY_TIMEOUT_MS = 5000;
@@ -61,9 +63,19 @@ function applySchema(connection: DatabaseSync, database: Database, path: string,
         `${path} was written by a newer release (format ${version}, this one knows ${schema.version}); update lockstep`,
       );
     }
-    if (version !== 0) throw new Error(`format ${version} is not known to this release (${schema.version})`);
-    connection.exec(`${schema.sql}; PRAGMA user_version = ${schema.version}`);
+    for (const sql of version === 0 ? [schema.sql] : upgradesFrom(version, schema)) connection.exec(sql);
+    connection.exec(`PRAGMA user_version = ${schema.version}`);
   });
+}
+
+function upgradesFrom(version: number, schema: Schema): string[] {
+  const steps: string[] = [];
+  for (let from = version; from < schema.version; from++) {
+    const sql = schema.upgrades?.get(from);
+    if (sql === undefined) throw new Error(`format ${version} is not known to this release (${schema.version})`);
+    steps.push(sql);
+  }
+  return steps;
 }
 
 function versionOf(connection: DatabaseSync): number {

@@ -1,9 +1,10 @@
-import type { Extractor, Section } from "../../contracts/document.ts";
+import { ExtractError, type ExtractedDocument, type Extractor, type Section } from "../../contracts/document.ts";
 import type { Embedder } from "../../contracts/embedder.ts";
+import { hashFile } from "../../lib/hash-file.ts";
 import { chunkSections } from "../chunk/chunk-sections.ts";
 import { parseSections } from "../chunk/parse-sections.ts";
 import { packVector } from "../search/vector-codec.ts";
-import type { BodyKey, ChunkRow, SectionRow } from "./bodies.ts";
+import type { BodyKey, PreparedBody, SectionRow } from "./bodies.ts";
 
 /** How long chunks are, and how much of its predecessor each repeats. */
 export interface Chunking {
@@ -21,12 +22,6 @@ const CHUNKER_REVISION = "1";
 export interface BodyParts {
   readonly extractor: Extractor;
   readonly embedder: Embedder;
-}
-
-export interface PreparedBody {
-  readonly title: string;
-  readonly sections: readonly SectionRow[];
-  readonly chunks: readonly ChunkRow[];
 }
 
 export interface BodySource {
@@ -59,9 +54,12 @@ export function embeddingKey(embedder: Embedder): string {
   return `${embedder.model}@${embedder.revision}`;
 }
 
-/** Extracts, cuts and embeds. The only expensive step of a put; touches no database. */
+/**
+ * Extracts, cuts and embeds. The only expensive step of a put; touches no database. Throws unless the file is still what
+ * `sha256` says: another run may replace it at any moment, and its text must not be kept under a hash it does not have.
+ */
 export async function prepareBody(parts: BodyParts, source: BodySource, signal: AbortSignal): Promise<PreparedBody> {
-  const { title, markdown } = await parts.extractor.extract(source.path, source.fileType, signal);
+  const { title, markdown } = await extractUnchanged(parts.extractor, source, signal);
   const root = parseSections(markdown);
   const chunks = chunkSections(root, source.chunking);
   const vectors = await parts.embedder.embed(chunks.map((chunk) => `${chunk.sectionPath}\n${chunk.text}`));
@@ -75,6 +73,21 @@ export async function prepareBody(parts: BodyParts, source: BodySource, signal: 
       vector: packVector(vectors[at] ?? new Float32Array(parts.embedder.dimensions)),
     })),
   };
+}
+
+/** The hash is taken after reading, so that it also covers a refusal: a file caught half-way says nothing about its bytes. */
+async function extractUnchanged(
+  extractor: Extractor,
+  { path, sha256, fileType }: BodySource,
+  signal: AbortSignal,
+): Promise<ExtractedDocument> {
+  const outcome = await extractor.extract(path, fileType, signal).catch((error: unknown) => {
+    if (error instanceof ExtractError) return error;
+    throw error;
+  });
+  if ((await hashFile(path)) !== sha256) throw new Error(`read ${path}: it changed while it was being read`);
+  if (outcome instanceof ExtractError) throw outcome;
+  return outcome;
 }
 
 /** The tree as rows in reading order, each naming the row above it; storage knows no trees. */

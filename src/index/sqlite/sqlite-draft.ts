@@ -1,16 +1,15 @@
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { pipeline } from "node:stream/promises";
 import { ExtractError } from "../../contracts/document.ts";
 import { ConflictError, explain } from "../../contracts/errors.ts";
-import type { ItemId, SourceId } from "../../contracts/ids.ts";
+import type { ItemId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../../contracts/search-index.ts";
+import { hashFile } from "../../lib/hash-file.ts";
 import { applyOperations, type Operation } from "./apply-operations.ts";
 import { findBody } from "./bodies.ts";
 import { cleanup, type Retention } from "./cleanup.ts";
 import { activateGeneration, deleteGeneration } from "./generations.ts";
 import type { Store } from "./open-store.ts";
 import { type BodyParts, bodyKey, DEFAULT_CHUNKING, prepareBody } from "./prepare-body.ts";
+import type { SourceKey } from "./source-key.ts";
 
 /** A batch is written in one transaction: large enough to be cheap, small enough that other writers hardly wait. */
 const BATCH_OPERATIONS = 400;
@@ -22,7 +21,7 @@ const SHA256 = /^[0-9a-f]{64}$/;
 
 export interface DraftContext {
   readonly store: Store;
-  readonly source: SourceId;
+  readonly source: SourceKey;
   readonly parts: BodyParts;
   readonly retention: Retention;
   readonly nowSeconds: () => number;
@@ -156,10 +155,4 @@ export class SqliteDraft implements IndexDraft {
   #checkOpen(): void {
     if (!this.#open) throw new ConflictError("use draft: it was committed or discarded");
   }
-}
-
-async function hashFile(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  return hash.digest("hex");
 }

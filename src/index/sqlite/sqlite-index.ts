@@ -1,15 +1,14 @@
-import { BadInputError } from "../../contracts/errors.ts";
-import type { SourceId } from "../../contracts/ids.ts";
+import type { DomainId, SourceId } from "../../contracts/ids.ts";
 import type { Index, IndexDraft, IndexedRef, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { searchStore } from "../search/search-store.ts";
 import { refOf } from "./apply-operations.ts";
 import { DEFAULT_RETENTION, type Retention } from "./cleanup.ts";
 import { documentsOfSource } from "./documents.ts";
-import { activeNumber, deleteGeneration, uncommittedGenerations } from "./generations.ts";
+import { deleteGeneration, uncommittedGenerations, visibleGenerations } from "./generations.ts";
 import type { Store } from "./open-store.ts";
 import type { BodyParts } from "./prepare-body.ts";
+import { type SourceKey, sourceKey } from "./source-key.ts";
 import { SqliteDraft } from "./sqlite-draft.ts";
-import { DIRECT_SOURCE } from "./store-schema.ts";
 
 const HOLDINGS_PAGE = 1000;
 
@@ -17,6 +16,8 @@ export interface SqliteIndexOptions {
   readonly parts: BodyParts;
   /** Called before every use: the store may have been deleted meanwhile, also by another process. Throws then. */
   readonly store: () => Store;
+  /** undefined: only for searching. */
+  readonly domain: DomainId | undefined;
   readonly retention?: Retention;
   readonly nowSeconds?: () => number;
 }
@@ -30,8 +31,8 @@ export class SqliteIndex implements Index {
     this.#options = options;
   }
 
-  async draft(source: SourceId): Promise<IndexDraft> {
-    if (source === DIRECT_SOURCE) throw new BadInputError(`open draft: the source id '${DIRECT_SOURCE}' is reserved`);
+  async draft(sourceId: SourceId): Promise<IndexDraft> {
+    const source = this.#keyOf(sourceId);
     const store = this.#options.store();
     if (uncommittedGenerations(store.db, source).length > 0) {
       store.db.write(() => {
@@ -48,19 +49,24 @@ export class SqliteIndex implements Index {
   }
 
   /** All pages show the generation that was active at the first, so a commit in between neither doubles nor hides an item. */
-  async *holdings(source: SourceId): AsyncGenerator<IndexedRef[]> {
+  async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[]> {
+    const source = this.#keyOf(sourceId);
     const { db } = this.#options.store();
-    const number = activeNumber(db);
-    for (let afterItem = ""; ; ) {
-      const rows = documentsOfSource(db, source, { number, afterItem, limit: HOLDINGS_PAGE });
-      yield rows.map(refOf);
-      const last = rows.at(-1);
-      if (!last || rows.length < HOLDINGS_PAGE) return;
-      afterItem = last.itemId;
+    const visible = visibleGenerations(db);
+    for (let afterId: number | undefined = 0; afterId !== undefined; ) {
+      const page = documentsOfSource(db, source, { visible, afterId, limit: HOLDINGS_PAGE });
+      yield page.rows.map(refOf);
+      afterId = page.nextAfterId;
     }
   }
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(this.#options.store(), this.#options.parts.embedder, query);
+  }
+
+  #keyOf(source: SourceId): SourceKey {
+    const { domain } = this.#options;
+    if (domain !== undefined) return sourceKey(domain, source);
+    throw new Error(`open source ${source}: without a domain the vector store can only be searched`);
   }
 }

@@ -6,9 +6,25 @@ export const DIRECT_GENERATION = 1;
 
 const TOKENIZE = "porter unicode61 remove_diacritics 2";
 
+/**
+ * Format 1 knew the source but not its domain. The marks on a document tell it; one that has lost them could never be
+ * removed again, so it goes, and the next crawl puts it again. So do drafts: nobody can have one open during the upgrade.
+ */
+const UPGRADE_FROM_1 = `
+DELETE FROM documents WHERE born IN (SELECT id FROM generations WHERE number IS NULL);
+UPDATE documents SET died = NULL WHERE died IN (SELECT id FROM generations WHERE number IS NULL);
+DELETE FROM generations WHERE number IS NULL;
+DELETE FROM documents WHERE source_id <> '${DIRECT_SOURCE}' AND (attributes ->> 'domain_id') IS NULL;
+UPDATE documents SET source_id = (attributes ->> 'domain_id') || '/' || source_id WHERE source_id <> '${DIRECT_SOURCE}';
+UPDATE generations SET source_id = coalesce((SELECT source_id FROM documents WHERE born = generations.id), source_id);
+UPDATE state SET visible_revision = visible_revision + 1;
+CREATE INDEX documents_source ON documents (source_id);
+`;
+
 /** The format is described in docs/formats/index-sqlite.md. */
 export const STORE_SCHEMA: Schema = {
-  version: 1,
+  version: 2,
+  upgrades: new Map([[1, UPGRADE_FROM_1]]),
   sql: `
 CREATE TABLE state (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -94,6 +110,7 @@ CREATE TABLE documents (
   died INTEGER REFERENCES generations (id)
 ) STRICT;
 CREATE INDEX documents_item ON documents (source_id, item_id);
+CREATE INDEX documents_source ON documents (source_id);
 CREATE INDEX documents_file ON documents (file_id);
 CREATE INDEX documents_body ON documents (body_id);
 CREATE INDEX documents_born ON documents (born);

@@ -163,10 +163,13 @@ export class CsvLedger implements Ledger {
     });
   }
 
+  settle(): Promise<void> {
+    return this.#readOnly ? Promise.resolve() : this.#inOrder(() => this.#merge());
+  }
+
   close(): Promise<void> {
     if (this.#readOnly) return Promise.resolve();
     return this.#inOrder(async () => {
-      await this.#journal.flush();
       await this.#merge();
       recentTables.set(this.#folder, new WeakRef({ keys: this.#keys, tables: this.#tables }));
     });
@@ -237,10 +240,15 @@ export class CsvLedger implements Ledger {
   async #merge(): Promise<void> {
     const startedAtMs = Date.now();
     const due = TABLE_NAMES.filter((name) => this.#open(name).changes.length > 0 || this.#open(name).stamp === "");
-    if (due.length > 0) {
-      await withFileLock(join(this.#folder, ".lockstep", "maps.lock"), async () => {
-        for (const name of due) await this.#mergeTable(name);
-      });
+    try {
+      if (due.length > 0) {
+        await withFileLock(join(this.#folder, ".lockstep", "maps.lock"), async () => {
+          for (const name of due) await this.#mergeTable(name);
+        });
+      }
+    } catch (error) {
+      await this.#journal.flush();
+      throw error;
     }
     await this.#journal.restart(() => TABLE_NAMES.flatMap((name) => this.#open(name).changes));
     this.#mergedAtMs = Date.now();

@@ -16,12 +16,7 @@ export async function fetchFile(
   if (!GUID.test(item.itemId)) throw new RemoteError(`download '${item.path}': '${item.itemId}' is no SharePoint id`);
   try {
     const answer = await rest.open(`${site.api}web/GetFileById('${item.itemId}')/$value`, call);
-    const mediaType = first(answer.headers["content-type"]).split(";", 1)[0]?.trim();
-    return {
-      status: "fetched",
-      body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal }),
-      mediaType: mediaType || "application/octet-stream",
-    };
+    return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal }) };
   } catch (error) {
     const outcome = expectedOutcome(error);
     if (outcome) return outcome;

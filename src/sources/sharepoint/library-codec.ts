@@ -130,7 +130,8 @@ function toInstant(time: string): string {
 export const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function senseless(key: string, path: string, reason: string): Row {
-  return { kind: "senseless", key, unreadable: { kind: "unreadable", path, reason } };
+  const item = GUID.test(key) ? { itemId: key as ItemId } : {};
+  return { kind: "senseless", key, unreadable: { kind: "unreadable", path, ...item, reason } };
 }
 
 /** `{GUID},3,1`: the first number counts every touch, the second the content alone. */

@@ -1,5 +1,5 @@
 import { BadInputError } from "../../contracts/errors.ts";
-import { isLoopbackHost } from "../../lib/loopback.ts";
+import { findSiteUrlProblem } from "../../lib/site-url.ts";
 
 /** A SharePoint site, taken apart. */
 export interface SiteAddress {
@@ -13,37 +13,10 @@ export interface SiteAddress {
 }
 
 /** Throws BadInputError unless the text can be the address of a site. */
-export function checkSiteUrl(text: string): void {
-  parseSiteUrl(text);
-}
-
 export function parseSiteUrl(text: string): SiteAddress {
-  const url = URL.parse(text.trim());
-  if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw refuse(text, "must be an address such as https://contoso.sharepoint.com/sites/demo");
-  }
-  if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
-    throw refuse(text, "must begin with https:// (http:// is for this machine only)");
-  }
-  if (url.username || url.password) throw refuse(`${url.origin}…`, "must not contain a user name or password");
-  if (url.search || url.hash) throw refuse(text, "must not contain '?' or '#'; give the address of the site alone");
-  const pathname = url.pathname.replace(/\/+$/, "");
-  return {
-    text: `${url.origin}${pathname}`,
-    origin: url.origin,
-    path: decodePath(text, pathname),
-    api: `${url.origin}${pathname}/_api/`,
-  };
-}
-
-function decodePath(text: string, pathname: string): string {
-  try {
-    return decodeURIComponent(pathname);
-  } catch {
-    throw refuse(text, "contains a '%' that is not followed by two hexadecimal digits");
-  }
-}
-
-function refuse(text: string, rule: string): BadInputError {
-  return new BadInputError(`'site_url' ${rule}; got '${text.slice(0, 200)}'.`);
+  const problem = findSiteUrlProblem(text.trim());
+  if (problem !== undefined) throw new BadInputError(`'site_url' ${problem}.`);
+  const { origin, pathname } = new URL(text.trim());
+  const path = pathname.replace(/\/+$/, "");
+  return { text: origin + path, origin, path: decodeURIComponent(path), api: `${origin}${path}/_api/` };
 }

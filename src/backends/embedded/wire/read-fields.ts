@@ -1,8 +1,9 @@
 import type { AttributeFilter, Attributes } from "../../../contracts/search-index.ts";
 import type { Chunking } from "../../../index/sqlite/prepare-body.ts";
+import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { badRequest, WireError } from "./wire-error.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
+type Fields = Readonly<JsonObject>;
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_KEYS = 16;
@@ -38,7 +39,7 @@ async function readText(request: Request): Promise<string> {
 }
 
 export function asObject(value: unknown, param: string | null): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  if (isJsonObject(value)) return value;
   throw badRequest(`Invalid type for '${param ?? "body"}': expected an object.`, param);
 }
 

@@ -1,0 +1,63 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Domain } from "../contracts/domain.ts";
+import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
+import { type DomainId, parseDomainId } from "../contracts/ids.ts";
+import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { parseDomain } from "./domain-codec.ts";
+import { parseJsonBytes, toJsonText } from "./json-file.ts";
+
+export interface DomainListing {
+  readonly domains: readonly Domain[];
+  readonly broken: readonly { readonly domainId: string; readonly reason: string }[];
+}
+
+export function domainFile(domainsFolder: string, id: string): string {
+  return join(domainsFolder, id, "domain.json");
+}
+
+/** NotFoundError when there is none, BadInputError when it cannot be read. */
+export async function readDomainJson(domainsFolder: string, id: string): Promise<JsonObject> {
+  const bytes = await readFileIfExists(domainFile(domainsFolder, id));
+  if (!bytes) throw new NotFoundError(`Domain '${id}' does not exist.`);
+  try {
+    const json = parseJsonBytes(bytes);
+    if (isJsonObject(json)) return json;
+  } catch (error) {
+    throw new BadInputError(`Cannot read domain '${id}': domain.json is damaged`, { cause: error });
+  }
+  throw new BadInputError(`Cannot read domain '${id}': domain.json must hold a JSON object.`);
+}
+
+/** Refuses to write what could not be read again. */
+export async function writeDomainJson(domainsFolder: string, id: DomainId, json: JsonObject): Promise<Domain> {
+  const domain = parseDomain(json, id);
+  await writeFileAtomic(domainFile(domainsFolder, id), toJsonText(json));
+  return domain;
+}
+
+export async function listDomains(domainsFolder: string): Promise<DomainListing> {
+  const domains: Domain[] = [];
+  const broken: { domainId: string; reason: string }[] = [];
+  for (const name of (await domainNames(domainsFolder)).sort()) {
+    try {
+      const id = parseDomainId(name);
+      domains.push(parseDomain(await readDomainJson(domainsFolder, id), id));
+    } catch (error) {
+      // A folder without a domain.json is none of ours.
+      if (!(error instanceof NotFoundError)) broken.push({ domainId: name, reason: explain(error) });
+    }
+  }
+  return { domains, broken };
+}
+
+export async function domainNames(domainsFolder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(domainsFolder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith(".")).map((entry) => entry.name);
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return [];
+    throw error;
+  }
+}

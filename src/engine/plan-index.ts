@@ -1,0 +1,150 @@
+import { stat } from "node:fs/promises";
+import { explain } from "../contracts/errors.ts";
+import type { ItemId } from "../contracts/ids.ts";
+import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { IndexedRef } from "../contracts/search-index.ts";
+import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
+import { suspectRemovals } from "../detect/removal-guard.ts";
+import { hashFile } from "../lib/hash-file.ts";
+import { Turn } from "../lib/turn.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import type { EmbedWork } from "./embed.ts";
+import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
+
+/** What the index needs to say what the mirror says. */
+export interface IndexPlan {
+  readonly put: LedgerEntry[];
+  readonly relabel: { readonly entry: LedgerEntry; readonly indexed: Indexed }[];
+  readonly adopt: { readonly entry: LedgerEntry; readonly held: IndexedRef }[];
+  readonly remove: ItemId[];
+}
+
+export interface Planned {
+  readonly plan: IndexPlan;
+  readonly counts: StepCounts;
+  readonly problems: string[];
+}
+
+/** Mirror and ledger against what the index holds; in a dry run, against the mirror as it would be. Changes nothing. */
+export async function planIndex(work: EmbedWork): Promise<Planned> {
+  const { run, look, tools, job } = work;
+  const held = new Map<ItemId, IndexedRef>();
+  for await (const refs of tools.index.holdings(run.config.sourceId)) {
+    for (const ref of refs) held.set(ref.itemId, ref);
+  }
+  const holdings = held.size;
+  const planned: Planned = { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: noCounts(), problems: [] };
+  const turn = new Turn();
+  for await (const page of tools.ledger.entries()) {
+    await job.checkpoint();
+    for (const known of page) {
+      const entry = lacksHash(known) ? await withHash(known, work) : known;
+      const change = foresee(entry, work) ?? judgeEntry(entry, held.get(entry.itemId), work);
+      if (job.dryRun && change.kind !== "none") {
+        job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
+      }
+      addChange(planned, entry, change);
+      held.delete(entry.itemId);
+      if (turn.isOver()) await turn.next();
+    }
+  }
+  if (job.dryRun) planned.counts.added += planNewcomers(work);
+  if (look.sawAll) planLeftovers(planned, { unrecorded: [...held.keys()], holdings }, work);
+  return planned;
+}
+
+function judgeEntry(
+  entry: LedgerEntry,
+  held: IndexedRef | undefined,
+  { request, look, tools }: EmbedWork,
+): IndexChange {
+  return judgeIndex(entry, {
+    store: tools.store,
+    mode: request.mode,
+    held,
+    failed: tools.mirror.isFailed(entry.mirrored?.file ?? ""),
+    mayRemove: look.sawAll || look.removed.has(entry.itemId),
+  });
+}
+
+/** A dry run plans for the mirror as it would be: nothing was fetched, moved or removed yet. */
+function foresee(entry: LedgerEntry, { look, job }: EmbedWork): IndexChange | undefined {
+  const planned = job.dryRun ? look.planned.get(entry.itemId) : undefined;
+  if (!planned) return undefined;
+  if (planned.kind === "removed") return { kind: "remove", reason: planned.reason };
+  if (planned.kind === "moved" && entry.indexed?.fileId) return { kind: "relabel", indexed: entry.indexed };
+  return { kind: "put", reason: planned.reason };
+}
+
+/** In a dry run, items that are new have no entry to judge. */
+function planNewcomers({ look, job }: EmbedWork): number {
+  const newcomers = [...look.planned.values()].filter(({ kind, entry }) => kind === "added" && !entry);
+  for (const change of newcomers) if ("sighting" in change) job.log(`  INDEX PUT '${change.sighting.serverPath}'`);
+  return newcomers.length;
+}
+
+/**
+ * Documents the index holds of this source although we have no record of their items (a run was killed, or map files
+ * were lost): gone with their items, if the loss is believable.
+ */
+function planLeftovers(
+  { plan, counts, problems }: Planned,
+  { unrecorded, holdings }: { readonly unrecorded: readonly ItemId[]; readonly holdings: number },
+  { run, request, look }: EmbedWork,
+): void {
+  const missing = unrecorded.length;
+  const loss = { missing, known: holdings, listed: look.listed };
+  const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
+  if (suspect) {
+    counts.held += missing;
+    const what = `${missing} documents in the index have no item any more`;
+    problems.push(`${what} and are held because ${suspect}. ${HOW_TO_CONFIRM}`);
+  } else {
+    counts.removed += missing;
+    plan.remove.push(...unrecorded);
+  }
+}
+
+function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexChange): void {
+  switch (change.kind) {
+    case "put":
+      plan.put.push(entry);
+      counts[entry.indexed?.fileId ? "changed" : "added"] += 1;
+      return;
+    case "relabel":
+      plan.relabel.push({ entry, indexed: change.indexed });
+      counts.moved += 1;
+      return;
+    case "adopt":
+      plan.adopt.push({ entry, held: change.held });
+      counts.unchanged += 1;
+      return;
+    case "remove":
+      plan.remove.push(entry.itemId);
+      counts.removed += 1;
+      return;
+    case "none":
+      if (entry.mirrored?.file) counts.unchanged += 1;
+  }
+}
+
+function lacksHash({ mirrored }: LedgerEntry): boolean {
+  return mirrored !== null && mirrored.file !== "" && mirrored.observed === null;
+}
+
+/** The hash decides what is embedded; where it was lost it is taken again from the file, which costs a read, no download. */
+async function withHash(entry: LedgerEntry, { tools: { ledger, mirror }, job }: EmbedWork): Promise<LedgerEntry> {
+  const { mirrored } = entry;
+  if (!mirrored) return entry;
+  try {
+    const path = mirror.absolute(mirrored.file);
+    const sha256 = await hashFile(path);
+    const { size, mtimeMs } = await stat(path);
+    const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256 } };
+    if (!job.dryRun) ledger.put(entry.itemId, { mirrored: hashed });
+    return { itemId: entry.itemId, seen: entry.seen, mirrored: hashed, indexed: entry.indexed };
+  } catch (error) {
+    job.log(`WARNING: cannot read '${mirrored.file}': ${explain(error)}`);
+    return entry;
+  }
+}

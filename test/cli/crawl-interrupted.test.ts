@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { JobRecord } from "../../src/contracts/job.ts";
+import { DOMAIN, World } from "../engine/world.ts";
+
+const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
+const FILES = 30;
+const CRAWL = ["crawl", DOMAIN, "--mode", "full"];
+
+let world: World;
+before(async () => {
+  world = await World.open();
+  for (let i = 0; i < FILES; i++) {
+    await world.change("add", { path: `file${i}.txt`, text: `Report number${i} about gnu${i}.` });
+  }
+  // Slow enough that the crawl is still under way when the test has seen its first lines.
+  await world.fault({ url: "\\$value", times: "always" }, { delayMs: 50 });
+});
+after(() => world.close());
+
+function start(args: readonly string[]): ChildProcessWithoutNullStreams {
+  const env = { HOME: world.storage, ...world.settings };
+  return spawn(process.execPath, [CLI, ...args], { cwd: world.storage, env });
+}
+
+async function untilDownloading(child: ChildProcessWithoutNullStreams): Promise<void> {
+  let seen = "";
+  for await (const bytes of child.stdout.iterator({ destroyOnReturn: false })) {
+    seen += String(bytes);
+    if (/\[ \d+ \/ 30 \] Downloaded/.test(seen)) return;
+  }
+  assert.fail(`nothing was downloaded: ${seen}`);
+}
+
+async function newestJob(): Promise<JobRecord> {
+  const [job] = await world.app.jobs.list({ limit: 1 });
+  return job ?? assert.fail("there is no job");
+}
+
+test("a reader that has seen enough does not stop the crawl", async () => {
+  const child = start(CRAWL);
+  await untilDownloading(child);
+  const ended = once(child, "exit");
+  child.stdout.destroy();
+  child.stderr.destroy();
+  assert.deepEqual(await ended, [0, null]);
+  const { state, result } = await newestJob();
+  assert.deepEqual([state, result?.ok, result?.error], ["completed", true, ""]);
+  assert.deepEqual(await world.contradictions(), []);
+});
+
+test("nobody reading the errors does not change how it ends", async () => {
+  const child = start(["crawl", "NOPE"]);
+  child.stderr.destroy();
+  assert.deepEqual(await once(child, "exit"), [2, null]);
+});
+
+const presses: [title: string, signals: NodeJS.Signals[], code: number][] = [
+  ["Ctrl+C", ["SIGINT"], 130],
+  // npm passes on what the terminal has sent already. Two of a kind may melt into one on their way, these do not.
+  ["Ctrl+C that arrives twice", ["SIGINT", "SIGTERM"], 130],
+  ["SIGTERM", ["SIGTERM"], 143],
+];
+for (const [title, signals, code] of presses) {
+  test(`${title} cancels the job, and the next crawl completes`, async () => {
+    const child = start(CRAWL);
+    await untilDownloading(child);
+    let rest = "";
+    child.stdout.on("data", (bytes: Buffer) => {
+      rest += bytes.toString();
+    });
+    const ended = once(child, "close");
+    for (const signal of signals) child.kill(signal);
+    assert.deepEqual(await ended, [code, null]);
+    const { jobId, state, result, stalled } = await newestJob();
+    assert.deepEqual([state, stalled, result?.error], ["cancelled", false, "Stopped by a signal."]);
+    assert.match(rest, new RegExp(`^Job ${jobId} cancelled\\.$`, "m"));
+    assert.equal((await world.crawl()).job.result?.error, "");
+    assert.deepEqual(await world.contradictions(), []);
+  });
+}
