@@ -17,11 +17,13 @@ import { openSharePointLibrary } from "../sources/sharepoint/open-sharepoint-lib
 import { createSharePointConnection, type SharePointConnection } from "../sources/sharepoint/sharepoint-connection.ts";
 import type { App } from "./app.ts";
 import type { Config } from "./config.ts";
+import { prepareStorage } from "./prepare-storage.ts";
 
 const MAX_FILE_BYTES = 512 * 1024 * 1024;
 
 /** Puts the product together. The only place that knows a source, a ledger, a backend by name. */
 export async function compose(config: Config): Promise<App> {
+  await prepareStorage(config.storagePath);
   const folder = (name: Parameters<typeof storageFolder>[1]): string => storageFolder(config.storagePath, name);
   const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler") });
   const { backend, wire } = openBackend(config, folder("index"));

@@ -26,7 +26,7 @@ export function showAnswer(passages: readonly ShownPassage[], out: NodeJS.WriteS
 /** Documents are not to write to the terminal: escape sequences and other control characters become blanks. */
 function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
 }
 
 function shorten(text: string): string {

@@ -1,4 +1,4 @@
-import type { AbsentChange, Change } from "../contracts/change.ts";
+import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
 import type { RemovalLimits } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
@@ -38,7 +38,14 @@ export async function* detectChanges(
   disk: DiskLookup,
   policy: DetectPolicy,
 ): AsyncGenerator<readonly Change[], Detected> {
-  const look: Look = { completeness: "complete", unreadable: [], listed: new Set(), known: 0, unwantedNow: new Map() };
+  const look: Look = {
+    completeness: "complete",
+    unreadable: [],
+    listed: new Set(),
+    known: 0,
+    unwantedNow: new Map(),
+    address: undefined,
+  };
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
     const sightings = step.value.filter((each) => each.kind === "sighting");
@@ -61,6 +68,8 @@ interface Look {
   known: number;
   /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
   readonly unwantedNow: Map<ItemId, string>;
+  /** Whether the site is where it was; undefined until a known item tells. */
+  address: "same" | "other" | undefined;
 }
 
 function judgeListed(
@@ -75,9 +84,21 @@ function judgeListed(
   const held = isHeld(entry);
   if (held) look.known += 1;
   const unwanted = whyUnwanted(sighting, policy);
-  if (!unwanted) return judge(sighting, entry, disk, policy);
+  if (!unwanted) return withAddress(judge(sighting, entry, disk, policy), look);
   if (held) look.unwantedNow.set(itemId, unwanted);
   return { kind: "skipped", itemId, sighting, entry, reason: unwanted };
+}
+
+/** A site that moved to another address changes every link and no file. One item that is known tells for all. */
+function withAddress(change: ListedChange, look: Look): ListedChange {
+  const before = look.address === undefined ? change.entry?.seen?.rawUrl : undefined;
+  if (before) look.address = isSameOrigin(before, change.sighting.rawUrl) ? "same" : "other";
+  if (look.address !== "other" || change.kind !== "unchanged") return change;
+  return { ...change, kind: "moved", reason: "the site has another address" };
+}
+
+function isSameOrigin(a: string, b: string): boolean {
+  return URL.parse(a)?.origin === URL.parse(b)?.origin;
 }
 
 function whyUnwanted(sighting: Sighting, policy: DetectPolicy): string {
@@ -97,7 +118,7 @@ export function judge(
   entry: LedgerEntry | undefined,
   disk: DiskLookup,
   policy: Pick<DetectPolicy, "mode">,
-): Change {
+): ListedChange {
   const known = entry?.mirrored;
   const base = { itemId: sighting.itemId, sighting, entry };
   if (!known) return { kind: "added", ...base, reason: "new at the source" };

@@ -32,9 +32,28 @@ export async function applyPlan(
     if (batch > 1) job.log(`Trying ${waiting.length} failed items once more.`);
     waiting = await fetchAll(waiting, { ...tools, claims }, job, counts);
   }
+  await takeFreedPlaces({ ...tools, claims }, job);
   for (const { kind } of waiting) counts[kind] -= 1;
   counts.failed += waiting.length;
   return counts.failed;
+}
+
+/** A name that had to be marked because another file was still in its place gets the plain one when that has left. */
+async function takeFreedPlaces({ ledger, mirror, claims }: ApplyTools, job: JobContext): Promise<void> {
+  for (const { itemId, wanted } of [...claims.nowFree()]) {
+    const mirrored = (await ledger.get(itemId))?.mirrored;
+    if (!mirrored?.file) continue;
+    try {
+      await mirror.moveOut(itemId, mirrored.file);
+      ledger.put(itemId, { mirrored: { ...mirrored, file: wanted } });
+      await ledger.flush();
+      await mirror.moveIn(itemId, wanted);
+      claims.transfer(itemId, mirrored.file, wanted);
+    } catch (error) {
+      job.log(`WARNING: '${mirrored.file}' cannot take its plain name: ${explain(error)}`);
+      await mirror.dropWaiting(itemId);
+    }
+  }
 }
 
 type ApplyTools = DownloadTools & { readonly claims: PathClaims };

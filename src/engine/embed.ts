@@ -1,5 +1,5 @@
 import { CancelledError } from "../contracts/errors.ts";
-import type { VectorStoreId } from "../contracts/ids.ts";
+import type { ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
@@ -46,11 +46,25 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   if (job.dryRun) return { counts, problems };
   const failed = await commitPlan(plan, work);
-  counts.failed += failed.length;
+  countFailures(failed, plan, counts);
   if (failed.length > 0) {
     problems.push(`${failed.length} files could not be embedded; the job's log and vectorstore_map.csv name them`);
   }
   return { counts, problems };
+}
+
+/** What failed was planned as something else. */
+function countFailures(failed: readonly FailedRef[], plan: IndexPlan, counts: StepCounts): void {
+  const planned = new Map<ItemId, keyof StepCounts>();
+  for (const itemId of plan.remove) planned.set(itemId, "removed");
+  for (const { entry } of plan.relabel) planned.set(entry.itemId, "moved");
+  for (const { entry } of plan.adopt) planned.set(entry.itemId, "unchanged");
+  for (const { itemId, indexed } of plan.put) planned.set(itemId, indexed?.fileId ? "changed" : "added");
+  for (const { itemId } of failed) {
+    const kind = planned.get(itemId);
+    if (kind) counts[kind] -= 1;
+    counts.failed += 1;
+  }
 }
 
 async function commitPlan(plan: IndexPlan, work: EmbedWork): Promise<readonly FailedRef[]> {

@@ -10,6 +10,8 @@ import type { Mirror } from "../mirror/mirror.ts";
 export class PathClaims {
   readonly #mirror: Mirror;
   readonly #owners = new Map<string, ItemId>();
+  /** Items that did not get the place they wanted, and which one that was. */
+  readonly #displaced = new Map<ItemId, string>();
 
   private constructor(mirror: Mirror) {
     this.#mirror = mirror;
@@ -31,12 +33,24 @@ export class PathClaims {
     const path = localPath(item.path, item.itemId);
     const wanted = this.#mirror.embeddedFile(path);
     const owner = this.#owners.get(this.#key(wanted));
-    const file =
-      owner === undefined || owner === item.itemId
-        ? wanted
-        : this.#mirror.embeddedFile(distinctPath(path, item.itemId));
+    const taken = owner !== undefined && owner !== item.itemId;
+    if (taken) this.#displaced.set(item.itemId, wanted);
+    else this.#displaced.delete(item.itemId);
+    const file = taken ? this.#mirror.embeddedFile(distinctPath(path, item.itemId)) : wanted;
     this.#owners.set(this.#key(file), item.itemId);
     return file;
+  }
+
+  /** Places that have become free since somebody wanted them: files that swapped names were in each other's way. */
+  *nowFree(): Generator<{ readonly itemId: ItemId; readonly wanted: string }, void> {
+    for (const [itemId, wanted] of this.#displaced) if (this.isFree(wanted)) yield { itemId, wanted };
+  }
+
+  /** The item moves from one place to another that is free. */
+  transfer(itemId: ItemId, from: string, to: string): void {
+    this.release(itemId, from);
+    this.#owners.set(this.#key(to), itemId);
+    this.#displaced.delete(itemId);
   }
 
   release(itemId: ItemId, file: string): void {

@@ -43,11 +43,14 @@ export async function planIndex(work: EmbedWork): Promise<Planned> {
       if (job.dryRun && change.kind !== "none") {
         job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
       }
-      addChange(planned, entry, change);
+      if (change.kind === "none" && tools.mirror.isFailed(entry.mirrored?.file ?? "")) planned.counts.skipped += 1;
+      else addChange(planned, entry, change);
       held.delete(entry.itemId);
       if (turn.isOver()) await turn.next();
     }
   }
+  const { skipped } = planned.counts;
+  if (skipped > 0) job.log(`${skipped} files wait in 03_failed until they change; vectorstore_map.csv says why.`);
   if (job.dryRun) planned.counts.added += planNewcomers(work);
   if (look.sawAll) planLeftovers(planned, { unrecorded: [...held.keys()], holdings }, work);
   return planned;
@@ -58,13 +61,17 @@ function judgeEntry(
   held: IndexedRef | undefined,
   { request, look, tools }: EmbedWork,
 ): IndexChange {
-  return judgeIndex(entry, {
+  const change = judgeIndex(entry, {
     store: tools.store,
     mode: request.mode,
     held,
     failed: tools.mirror.isFailed(entry.mirrored?.file ?? ""),
     mayRemove: look.sawAll || look.removed.has(entry.itemId),
   });
+  // A site under another address: nothing of the file changed, but where results lead did.
+  const { indexed } = entry;
+  const moved = change.kind === "none" && look.planned.get(entry.itemId)?.kind === "moved";
+  return moved && indexed?.fileId ? { kind: "relabel", indexed } : change;
 }
 
 /** A dry run plans for the mirror as it would be: nothing was fetched, moved or removed yet. */

@@ -106,8 +106,9 @@ async function recordFailures(
     job.log(`ERROR: index '${entry?.mirrored?.serverPath ?? failure.itemId}': ${failure.reason}`);
     if (!entry?.mirrored) continue;
     const { itemId } = entry;
-    const mirrored = failure.permanent ? await leave(itemId, entry.mirrored, tools, job) : entry.mirrored;
-    if (mirrored !== entry.mirrored) leaving.push({ itemId, file: mirrored.file });
+    const permanent = failure.permanent && !isDoubtful(entry.mirrored);
+    const mirrored = permanent ? await leave(itemId, entry.mirrored, tools, job) : withDoubt(entry.mirrored, failure);
+    if (mirrored.file !== entry.mirrored.file) leaving.push({ itemId, file: mirrored.file });
     const before = failure.permanent ? NOT_INDEXED : (entry.indexed ?? NOT_INDEXED);
     tools.ledger.put(itemId, {
       mirrored,
@@ -116,6 +117,15 @@ async function recordFailures(
   }
   if (leaving.length > 0) await tools.ledger.settle();
   for (const { itemId, file } of leaving) await arrive(itemId, file, tools, job);
+}
+
+/** Bytes that are not as many as were listed may be the fault, not the file: they are fetched again by the next run. */
+function isDoubtful({ observed, fingerprint }: Mirrored): boolean {
+  return observed !== null && observed.size !== fingerprint.size;
+}
+
+function withDoubt(mirrored: Mirrored, failure: FailedRef): Mirrored {
+  return failure.permanent ? { ...mirrored, sourceError: `cannot be read as it came: ${failure.reason}` } : mirrored;
 }
 
 type IndexIds = Pick<Indexed, "fileId" | "vectorStoreId" | "uploadedAt" | "embeddedAt" | "sha256">;

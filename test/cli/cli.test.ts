@@ -54,6 +54,8 @@ const wrong: [args: string[], settings: Record<string, string>, sentence: RegExp
   [["sandbox", "--port", "99999"], {}, /Accepted: 0 to 65535/],
   [["serve"], { PORT: "x", OPENAI_SERVICE_TYPE: "magic" }, /2 problems:\n- .*\n- /],
   [["serve"], { HOST: "0.0.0.0" }, /no authentication/],
+  [["crawl", "DEMO"], { PERSISTENT_STORAGE_PATH: "/dev/null/x" }, /PERSISTENT_STORAGE_PATH cannot be used.*ENOTDIR/],
+  [["query", "DEMO", "x"], { PERSISTENT_STORAGE_PATH: "/proc/x/y" }, /PERSISTENT_STORAGE_PATH cannot be used/],
 ];
 for (const [args, settings, sentence] of wrong) {
   test(`bad input gets a sentence: ${args.join(" ")} ${Object.entries(settings).join()}`, async () => {

@@ -236,7 +236,7 @@ test("an empty listing is held until confirmed", async () => {
     held.changes.map(({ kind }) => kind),
     ["held", "held", "held"],
   );
-  assert.match(held.detected.heldBecause, /listed nothing although 3/);
+  assert.match(held.detected.heldBecause, /lists nothing that is wanted, although 3/);
   const confirmed = await detect([], known, { policy: { confirmDeletes: true } });
   assert.deepEqual(
     confirmed.changes.map(({ kind }) => kind),

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { World } from "./world.ts";
+import { parseDomain } from "../../src/domains/domain-codec.ts";
+import { DOMAIN, World } from "./world.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -145,7 +146,7 @@ test("a listing that fails on its second page removes nothing and says so", asyn
   await world.fault({ url: "skiptoken", times: "always" }, { status: 400, body: "{}" });
   const { job, source } = await world.crawl();
   assert.equal(job.result?.ok, false);
-  assert.match(job.result?.error ?? "", /incomplete, so nothing was removed/);
+  assert.match(job.result?.error ?? "", /nothing was removed, because the listing is incomplete/);
   assert.equal(source.complete, false);
   assert.equal(source.download.removed, 0);
   assert.ok((await world.disk()).includes("f0.txt"));
@@ -288,4 +289,90 @@ test("odd names are crawled, found, and linked", async () => {
     assert.equal(await (await fetch(hit.url)).text(), `Document numero${i} about llamas.`);
   }
   assert.deepEqual(await world.contradictions(), []);
+});
+
+test("two files that swap names and are both edited end under their plain names", async () => {
+  await world.change("add", { path: "a.txt", text: "First alpha." });
+  await world.change("add", { path: "b.txt", text: "First beta." });
+  await world.crawl();
+  await world.change("rename", { path: "a.txt", name: "c.txt" });
+  await world.change("rename", { path: "b.txt", name: "a.txt" });
+  await world.change("rename", { path: "c.txt", name: "b.txt" });
+  await world.change("update", { path: "a.txt", text: "Second beta, now called a." });
+  await world.change("update", { path: "b.txt", text: "Second alpha, now called b." });
+  await world.crawl();
+  assert.deepEqual(await world.disk(), ["a.txt", "b.txt"]);
+  assert.equal(await readFile(world.folder("02_embedded/a.txt"), "utf8"), "Second beta, now called a.");
+  assert.equal(await readFile(world.folder("02_embedded/b.txt"), "utf8"), "Second alpha, now called b.");
+  assert.deepEqual(await world.contradictions(), []);
+});
+
+test("a download that ends early without a sign of it is noticed and made good by the next run", async () => {
+  const { uniqueId } = await world.change("add", { path: "long.txt", text: `${"The capybara rule. ".repeat(50)}` });
+  await world.fault({ url: String(uniqueId), times: "always" }, { truncateAfterBytes: 100, ending: "clean" });
+  const short = await world.crawl();
+  assert.match(short.job.result?.error ?? "", /could not be brought up to date/);
+  assert.match(short.log, /100 bytes came instead of the 950 listed/);
+  await world.control("DELETE", "faults");
+  assert.equal((await world.crawl()).job.result?.error, "");
+  assert.deepEqual(await world.found("capybara"), ["long.txt"]);
+});
+
+test("a web page that comes instead of a file is never taken for the file", async () => {
+  await world.change("add", { path: "notes.txt", text: "The marmot minutes." });
+  await world.crawl();
+  await world.change("update", { path: "notes.txt", text: "The newer marmot minutes." });
+  const page = { status: 200, headers: { "content-type": "text/html" }, body: "<html>Please sign in</html>" };
+  await world.fault({ url: "\\$value", times: "always" }, page);
+  const { log } = await world.crawl();
+  assert.match(log, /a web page instead of the file/);
+  assert.match((await world.search("marmot"))[0]?.text ?? "", /The marmot minutes/);
+  await world.control("DELETE", "faults");
+  await world.crawl();
+  assert.match((await world.search("marmot"))[0]?.text ?? "", /newer marmot/);
+});
+
+test("a broken Office file of another size than listed is fetched again, not given up", async () => {
+  await world.change("add", { path: "report.docx", text: "cut in transit", listedSize: 5000 });
+  const first = await world.crawl();
+  assert.equal(first.source.embed.failed, 1);
+  assert.deepEqual(await world.disk("03_failed"), []);
+  await world.control("DELETE", "log");
+  await world.crawl();
+  assert.equal((await world.requests()).filter((url) => url.includes("$value")).length, 1);
+});
+
+test("renamed to another type: the text is read anew, as a full crawl would", async () => {
+  await world.change("add", { path: "page.html", text: "<p>visible narwhal</p>" });
+  await world.crawl();
+  await world.change("rename", { path: "page.html", name: "page.txt" });
+  await world.crawl();
+  assert.match((await world.search("narwhal"))[0]?.text ?? "", /<p>visible narwhal<\/p>/);
+  assert.deepEqual(await world.contradictions(), []);
+});
+
+test("failed files are counted once as failed, and spoken of by every later run", async () => {
+  await world.change("add", { path: "good.txt", text: "Good." });
+  await world.change("add", { path: "broken.pdf", text: "no pdf" });
+  const first = await world.crawl();
+  assert.deepEqual([first.source.embed.added, first.source.embed.failed], [1, 1]);
+  const second = await world.crawl();
+  assert.deepEqual([second.source.embed.unchanged, second.source.embed.skipped], [1, 1]);
+  assert.match(second.log, /1 files wait in 03_failed/);
+});
+
+test("a site that moved to another address: results lead to the new one, nothing is fetched or embedded", async () => {
+  await plant();
+  await world.crawl();
+  const ids = await world.storeFileIds();
+  const before = await world.app.domains.get(DOMAIN);
+  const siteUrl = world.sandbox.siteUrl.replace("127.0.0.1", "localhost");
+  const json = { ...world.domainJson({ site_url: siteUrl }), vector_store_id: before.vectorStoreId };
+  await world.app.domains.update(parseDomain(json, DOMAIN), before);
+  await world.control("DELETE", "log");
+  const { job } = await world.crawl();
+  assert.equal(job.result?.error, "");
+  assert.ok(!(await world.requests()).some((url) => url.includes("$value")));
+  assert.equal((await world.search("zebra desk"))[0]?.url, `${siteUrl}/Shared%20Documents/Travel/policy.txt`);
+  assert.deepEqual(await world.storeFileIds(), ids);
 });

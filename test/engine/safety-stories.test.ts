@@ -33,7 +33,7 @@ test("a lost map and a listing that breaks off: nothing leaves the index", async
   for (const path of ALL) await world.change("move", { path, to: `/sites/demo/Contracts/${path}` });
   await rm(world.folder("files_map.csv"));
   const { job, source } = await world.crawl();
-  assert.match(job.result?.error ?? "", /incomplete, so nothing was removed/);
+  assert.match(job.result?.error ?? "", /nothing was removed, because the listing is incomplete/);
   assert.equal(source.embed.removed, 0);
   assert.deepEqual(await stillFound(), ALL);
 });

@@ -16,6 +16,7 @@ export async function fetchFile(
   if (!GUID.test(item.itemId)) throw new RemoteError(`download '${item.path}': '${item.itemId}' is no SharePoint id`);
   try {
     const answer = await rest.open(`${site.api}web/GetFileById('${item.itemId}')/$value`, call);
+    refuseWebPage(answer, item);
     return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal }) };
   } catch (error) {
     const outcome = expectedOutcome(error);
@@ -24,6 +25,14 @@ export async function fetchFile(
       throw new RemoteError(`download '${item.path}': ${error.message}`, { cause: error });
     throw error;
   }
+}
+
+/** A sign-in or error page that comes with 200 is not the file, however well it arrives. */
+function refuseWebPage({ body, headers }: OpenAnswer, item: ItemRef): void {
+  const type = first(headers["content-type"]) ?? "";
+  if (!/^text\/html\b/i.test(type) || /\.(html?|aspx?|xhtml)$/i.test(item.name)) return;
+  body.once("error", () => undefined).destroy();
+  throw new RemoteError("SharePoint answered with a web page instead of the file");
 }
 
 function expectedOutcome(error: unknown): Fetched | undefined {
