@@ -37,7 +37,13 @@ test("a download appears whole, with the source's time, its size and its hash", 
     mtimeMs: Date.parse("2024-01-15T10:30:00Z"),
     sha256: "185f8db32271fe25f561a6fc938b2e264306ec304eda518007d1764826381969",
   });
-  assert.deepEqual([...(await mirror.scan())], [[file, { size: 5, mtimeMs: observed.mtimeMs }]]);
+  const scanned = await mirror.scan();
+  assert.deepEqual([...scanned.keys()], [file]);
+  assert.deepEqual([scanned.get(file)?.size, scanned.get(file)?.mtimeMs], [5, observed.mtimeMs]);
+  assert.ok(
+    (scanned.get(file)?.placedAtMs ?? 0) > observed.mtimeMs,
+    "when it came here, not when it was written there",
+  );
 });
 
 test("a body that breaks leaves nothing behind, not even the half", async () => {
