@@ -80,6 +80,8 @@ export interface Ledger {
    * see it at once; it is written with the next flush.
    */
   put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void;
+  /** The same text means the same content, now and in a later run; "" when there are changes not settled yet. */
+  version(): string;
   /** After this, everything put so far survives a crash. */
   flush(): Promise<void>;
   /** Like flush, and the map files themselves now say so, for every step that opens them. */

@@ -74,23 +74,19 @@ async function crawlSource(
   const result = { source_id, source_type, complete: false, download: noCounts(), embed: noCounts() };
   const problems: string[] = [];
   try {
+    const source = openSource();
     const downloaded = await withLedger(run, "download", parts, job, (ledger, guarded) =>
-      download(run, request, { source: openSource(), ledger, mirror }, parts, guarded),
+      download(run, request, { source, ledger, mirror }, parts, guarded),
     );
     result.complete = downloaded.look.complete;
     result.download = downloaded.counts;
     problems.push(...downloaded.problems);
     if (target) {
       const metadataPath = join(parts.domainsFolder, run.domainId, "files_metadata.json");
-      const embedded = await withLedger(run, "embed", parts, job, (ledger, guarded) =>
-        embed({
-          run,
-          request,
-          look: downloaded.look,
-          tools: { ledger, mirror, ...target, metadataPath },
-          job: guarded,
-        }),
-      );
+      const embedded = await withLedger(run, "embed", parts, job, async (opening, guarded) => {
+        const tools = { ledger: await opening, mirror, ...target, metadataPath };
+        return await embed({ run, request, look: downloaded.look, tools, job: guarded });
+      });
       result.embed = embedded.counts;
       problems.push(...embedded.problems);
     } else if (job.dryRun) {

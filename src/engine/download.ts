@@ -2,7 +2,7 @@ import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts"
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
-import type { Sighting, Source } from "../contracts/source.ts";
+import type { Completeness, Sighting, Source, Unreadable } from "../contracts/source.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { startEarly } from "../lib/start-early.ts";
 import { Turn } from "../lib/turn.ts";
@@ -54,14 +54,18 @@ export interface DownloadTools {
 export async function download(
   run: SourceRun,
   request: CrawlRequest,
-  tools: DownloadTools,
+  from: Omit<DownloadTools, "ledger"> & { readonly ledger: Promise<Ledger> },
   parts: EngineParts,
   job: JobContext,
 ): Promise<Downloaded> {
-  const { ledger, mirror } = tools;
+  // The first page is on its way while ledger and disk are being looked at.
+  const listing = startEarly(from.source.list(job.signal));
+  const ledger = await from.ledger;
+  const tools = { ...from, ledger };
+  const { mirror } = tools;
   if (!job.dryRun) await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
   const counts = noCounts();
-  const plan = await makePlan(run, request, tools, parts, job, counts);
+  const plan = await makePlan(run, request, { ...tools, listing }, parts, job, counts);
   job.log(`Listed ${plan.detected.listed} items: ${sumUp(counts)}.`);
   const problems = planProblems(plan.detected, counts);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
@@ -85,17 +89,17 @@ function lookOf({ detected, removed, moved, fetched }: Plan): SourceLook {
   };
 }
 
+type Page = readonly (Sighting | Unreadable)[];
+
 async function makePlan(
   run: SourceRun,
   request: CrawlRequest,
-  { source, ledger, mirror }: DownloadTools,
+  { listing, ledger, mirror }: DownloadTools & { readonly listing: ReturnType<typeof startEarly<Page, Completeness>> },
   parts: EngineParts,
   job: JobContext,
   counts: StepCounts,
 ): Promise<Plan> {
   const startedAtMs = Date.now();
-  // The first page is on its way while the disk is being looked at.
-  const listing = startEarly(source.list(job.signal));
   const disk = await mirror.scan();
   const changes = detectChanges(listing, ledger, (file) => disk.get(file), {
     mode: request.mode,

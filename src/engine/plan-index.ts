@@ -9,6 +9,7 @@ import { hashFile } from "../lib/hash-file.ts";
 import { Turn } from "../lib/turn.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedWork } from "./embed.ts";
+import { digestHoldings, recallSettled, rememberSettled } from "./settled.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 /** What the index needs to say what the mirror says. */
@@ -27,11 +28,24 @@ export interface Planned {
 
 /** Mirror and ledger against what the index holds; in a dry run, against the mirror as it would be. Changes nothing. */
 export async function planIndex(work: EmbedWork): Promise<Planned> {
-  const { run, look, tools, job } = work;
-  const held = new Map<ItemId, IndexedRef>();
-  for await (const refs of tools.index.holdings(run.config.sourceId)) {
-    for (const ref of refs) held.set(ref.itemId, ref);
-  }
+  const { run, tools } = work;
+  const pages: (readonly IndexedRef[])[] = [];
+  for await (const refs of tools.index.holdings(run.config.sourceId)) pages.push(refs);
+  const holdings = digestHoldings(pages);
+  const settled = await recallSettled(work, holdings);
+  if (settled) return { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: settled, problems: [] };
+  const planned = await compareAll(new Map(pages.flat().map((ref) => [ref.itemId, ref])), work);
+  if (isEmpty(planned)) await rememberSettled(work, holdings, planned.counts);
+  return planned;
+}
+
+/** Nothing to do, nothing held, nothing to complain about. */
+function isEmpty({ plan, counts, problems }: Planned): boolean {
+  return Object.values(plan).every((changes) => changes.length === 0) && counts.held === 0 && problems.length === 0;
+}
+
+async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promise<Planned> {
+  const { look, tools, job } = work;
   const holdings = held.size;
   const planned: Planned = { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: noCounts(), problems: [] };
   const turn = new Turn();

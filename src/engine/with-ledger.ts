@@ -6,6 +6,8 @@ import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun, Step } from "./engine-parts.ts";
 
+type Work<T> = (ledger: Promise<Ledger>, job: JobContext) => Promise<T>;
+
 /** Well below the minute after which a lease that is not renewed can be taken over. */
 const LEASE_CHECK_MS = 10_000;
 
@@ -13,45 +15,46 @@ const LEASE_CHECK_MS = 10_000;
  * Runs one step of one source under its lease: two runs of the same step on the same source never interleave, different
  * steps and sources do. What was put into the ledger is in the map files when this returns or throws. The job handed to
  * the work fails at its next checkpoint when the lease was lost, as happens to a process that was asleep for long.
+ * The ledger is handed over while it is being opened, so that the work can begin with what does not need it.
  */
 export async function withLedger<T>(
   run: SourceRun,
   step: Step,
   parts: EngineParts,
   job: JobContext,
-  work: (ledger: Ledger, job: JobContext) => Promise<T>,
+  work: Work<T>,
 ): Promise<T> {
   const folder = join(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
   if (job.dryRun) {
-    const { ledger } = await parts.openLedger(folder, run.config, { step, readOnly: true });
-    return await work(ledger, job);
+    const opening = parts.openLedger(folder, run.config, { step, readOnly: true });
+    return await work(
+      opening.then(({ ledger }) => ledger),
+      job,
+    );
   }
   const lease = await waitForLease(join(folder, PRIVATE_FOLDER, `lease-${step}`), job);
   try {
-    const { ledger, problems } = await parts.openLedger(folder, run.config, { step, readOnly: false });
-    for (const problem of problems) job.log(`WARNING: ${problem}`);
-    return await workAndClose(ledger, lease, job, work);
+    const opening = parts.openLedger(folder, run.config, { step, readOnly: false }).then(({ ledger, problems }) => {
+      for (const problem of problems) job.log(`WARNING: ${problem}`);
+      return ledger;
+    });
+    return await workAndClose(opening, lease, job, work);
   } finally {
     await lease.release();
   }
 }
 
-async function workAndClose<T>(
-  ledger: Ledger,
-  lease: Lease,
-  job: JobContext,
-  work: (ledger: Ledger, job: JobContext) => Promise<T>,
-): Promise<T> {
+async function workAndClose<T>(opening: Promise<Ledger>, lease: Lease, job: JobContext, work: Work<T>): Promise<T> {
   let result: T;
   try {
-    result = await work(ledger, whileHeld(lease, job));
+    result = await work(opening, whileHeld(lease, job));
   } catch (error) {
     // The reason of the failure counts, also when the ledger cannot be closed any more; and what is somebody else's
     // now is left alone: what was acknowledged is in the journal.
-    if (await lease.stillHeld()) await ledger.close().catch(() => undefined);
+    if (await lease.stillHeld()) await opening.then((ledger) => ledger.close()).catch(() => undefined);
     throw error;
   }
-  await ledger.close();
+  await (await opening).close();
   return result;
 }
 

@@ -165,6 +165,11 @@ export class Mirror {
     await rm(join(this.#crawlerFolder, this.root), { recursive: true, force: true });
   }
 
+  /** A file of ours beside the mirror. */
+  privatePath(name: string): string {
+    return this.#private(name);
+  }
+
   #private(folder: string): string {
     return join(this.#crawlerFolder, this.root, PRIVATE_FOLDER, folder);
   }

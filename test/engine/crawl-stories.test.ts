@@ -126,6 +126,31 @@ test("nothing changed: nothing is downloaded, nothing written, nothing embedded"
   assert.deepEqual(await files(), before);
 });
 
+test("what was found in step is compared again as soon as a map file or the index is touched", async () => {
+  await plant();
+  await world.crawl();
+  await world.crawl();
+  assert.equal((await world.crawl()).source.embed.unchanged, 3);
+  const [id = ""] = await world.storeFileIds();
+  const { vectorStoreId } = await world.app.domains.get(DOMAIN);
+  await world.openai().vectorStores.files.delete(id, { vector_store_id: vectorStoreId });
+  const healed = await world.crawl();
+  assert.deepEqual(
+    [healed.source.embed.changed, healed.source.embed.unchanged],
+    [1, 2],
+    "C1: gone from the store, put again",
+  );
+  await world.crawl();
+  const path = world.folder("vectorstore_map.csv");
+  const [header = "", , ...rows] = (await readFile(path, "utf8")).split("\r\n");
+  await writeFile(path, [header, ...rows].join("\r\n"));
+  const before = await world.storeFileIds();
+  await world.crawl();
+  assert.equal((await world.names("vectorstore_map")).length, 3, "a row taken out by hand is put back");
+  assert.deepEqual(await world.storeFileIds(), before);
+  assert.deepEqual(await world.contradictions(), []);
+});
+
 test("full mode fetches everything again and ends in the same place", async () => {
   await plant();
   await world.crawl();

@@ -19,6 +19,7 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/sharepoint_map\.csv$/, "map-files.md", "sharepoint_map.csv"],
   [/^<source>\/files_map\.csv$/, "map-files.md", "files_map.csv"],
   [/^<source>\/vectorstore_map\.csv$/, "map-files.md", "vectorstore_map.csv"],
+  [/^<source>\/\.lockstep\/settled\.json$/, "mirror.md", ".lockstep/settled.json"],
   [/^<source>\/\.lockstep\/observed\.csv$/, "map-files.md", ".lockstep/observed.csv"],
   [/^<source>\/\.lockstep\/maps\.lock\/#$/, "leases.md", ".lockstep/maps.lock/"],
   [/^<source>\/\.lockstep\/lease-(download|embed)\/#$/, "leases.md", ".lockstep/lease-<step>/"],
@@ -37,6 +38,7 @@ test("every file that a crawl leaves has a page that names it", async () => {
   await world.change("add", { path: "a/good.txt", text: "The axolotl budget is 12 euros." });
   await world.change("add", { path: "broken.pdf", text: "no PDF at all" });
   await world.app.domains.create(parseDomainInput({ domain_id: "OTHER", name: "Other", vector_store_id: "vs_other" }));
+  await world.crawl();
   await world.crawl();
   await world.openai().files.create({ file: await toFile(Buffer.from("by hand"), "b.txt"), purpose: "assistants" });
 

@@ -155,6 +155,12 @@ export class CsvLedger implements Ledger {
     this.#write("observed", item, encodeObserved(item, both.mirrored, both.indexed));
   }
 
+  version(): string {
+    const open = TABLE_NAMES.map((name) => this.#open(name));
+    if (open.some(({ changes, stamp }) => changes.length > 0 || stamp === "")) return "";
+    return open.map(({ stamp }) => stamp).join(" ");
+  }
+
   flush(): Promise<void> {
     return this.#inOrder(async () => {
       await this.#journal.flush();

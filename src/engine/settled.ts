@@ -1,0 +1,55 @@
+import { createHash } from "node:crypto";
+import type { IndexedRef } from "../contracts/search-index.ts";
+import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import type { EmbedWork } from "./embed.ts";
+
+/**
+ * The memory of a run that compared every item and found nothing to do for the index. As long as neither the map files
+ * nor what the index holds have changed since, comparing again would find the same, and is left out.
+ */
+interface Settled {
+  readonly state: string;
+  readonly counts: StepCounts;
+}
+
+/** What the index holds of the source, in one short text. Listed in another order it is another text, which costs a comparison. */
+export function digestHoldings(pages: readonly (readonly IndexedRef[])[]): string {
+  const hash = createHash("sha256");
+  for (const refs of pages) {
+    let text = "";
+    for (const { itemId, fileId, sha256 } of refs) text += `${itemId} ${fileId} ${sha256}\n`;
+    hash.update(text);
+  }
+  return hash.digest("base64");
+}
+
+/** The counts of the comparison that need not be made again; undefined when it must. */
+export async function recallSettled(work: EmbedWork, holdings: string): Promise<StepCounts | undefined> {
+  const state = stateOf(work, holdings);
+  if (!state || work.request.mode === "full" || work.look.planned.size > 0 || work.job.dryRun) return undefined;
+  const bytes = await readFileIfExists(work.tools.mirror.privatePath("settled.json"));
+  const settled = bytes && parse(bytes.toString("utf8"));
+  return settled?.state === state ? settled.counts : undefined;
+}
+
+export async function rememberSettled(work: EmbedWork, holdings: string, counts: StepCounts): Promise<void> {
+  const state = stateOf(work, holdings);
+  if (!state || !work.look.sawAll) return;
+  const settled: Settled = { state, counts };
+  await writeFileAtomic(work.tools.mirror.privatePath("settled.json"), JSON.stringify(settled));
+}
+
+/** "" when the ledger has changes that are in no file yet. */
+function stateOf({ tools }: EmbedWork, holdings: string): string {
+  const version = tools.ledger.version();
+  return version && `${tools.store} ${version} ${holdings}`;
+}
+
+function parse(text: string): Settled | undefined {
+  try {
+    return JSON.parse(text) as Settled;
+  } catch {
+    return undefined;
+  }
+}
