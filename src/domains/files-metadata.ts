@@ -1,8 +1,9 @@
-import { rename, stat } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { explain } from "../contracts/errors.ts";
-import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
+import { fileStamp } from "../lib/file-stamp.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { toFileStamp } from "../lib/time.ts";
 import {
@@ -52,7 +53,7 @@ export function createFilesMetadataReader(): FilesMetadataReader {
   const cache = new Map<string, CachedFile>();
   return {
     async find(path, fileId) {
-      const version = await versionOf(path);
+      const version = await fileStamp(path);
       let cached = cache.get(path);
       if (!cached || cached.version !== version) {
         cached = { version, byFileId: version === "" ? Promise.resolve(new Map()) : readByFileId(path) };
@@ -61,17 +62,6 @@ export function createFilesMetadataReader(): FilesMetadataReader {
       return (await cached.byFileId).get(fileId);
     },
   };
-}
-
-/** "" when there is no file. Every write is a rename, so the inode tells two writes of one millisecond apart. */
-async function versionOf(path: string): Promise<string> {
-  try {
-    const { mtimeMs, size, ino } = await stat(path);
-    return `${mtimeMs}:${size}:${ino}`;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return "";
-    throw error;
-  }
 }
 
 async function readByFileId(path: string): Promise<ReadonlyMap<string, JsonObject>> {

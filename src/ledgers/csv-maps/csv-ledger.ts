@@ -1,10 +1,11 @@
-import { mkdir, rename, stat } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId, SourceId } from "../../contracts/ids.ts";
 import type { Ledger, LedgerEntry, Seen } from "../../contracts/ledger.ts";
-import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
+import { fileStamp } from "../../lib/file-stamp.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { CsvEntry, type Tables } from "./csv-entry.ts";
 import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-table.ts";
@@ -21,6 +22,7 @@ import {
   SEEN_TABLE,
 } from "./map-codec.ts";
 import { applyChange, MapJournal, type RowChange, type TableName } from "./map-journal.ts";
+import { keepRecent, type OpenTable, takeRecent } from "./recent-tables.ts";
 
 const TABLES: Readonly<Record<TableName, { readonly file: string; readonly shape: TableShape }>> = {
   seen: { file: "sharepoint_map.csv", shape: SEEN_TABLE },
@@ -46,31 +48,6 @@ export interface CsvLedgerOptions {
   readonly step: "download" | "embed";
   /** For dry runs: nothing on disk is touched, and puts are refused. */
   readonly readOnly?: boolean;
-}
-
-interface OpenTable {
-  table: CsvTable;
-  /** Identity of the file the table was read from or last written to; "" when there was none. */
-  stamp: string;
-  changes: RowChange[];
-}
-
-/**
- * Tables as the ledger that was closed last left them. A crawl opens the same files for download and for embed; they
- * are parsed again only if somebody replaced them in between, or memory was needed.
- */
-const recentTables = new Map<string, WeakRef<Recent>>();
-
-interface Recent {
-  readonly keys: KeyIndex;
-  readonly tables: ReadonlyMap<TableName, OpenTable>;
-}
-
-/** Whoever takes them has them alone. */
-function takeRecent(folder: string): Recent | undefined {
-  const recent = recentTables.get(folder)?.deref();
-  recentTables.delete(folder);
-  return recent;
 }
 
 /** The three map files of a source and `.lockstep/observed.csv`, as one ledger. */
@@ -177,7 +154,7 @@ export class CsvLedger implements Ledger {
     if (this.#readOnly) return Promise.resolve();
     return this.#inOrder(async () => {
       await this.#merge();
-      recentTables.set(this.#folder, new WeakRef({ keys: this.#keys, tables: this.#tables }));
+      keepRecent(this.#folder, { keys: this.#keys, tables: this.#tables });
     });
   }
 
@@ -290,16 +267,5 @@ export class CsvLedger implements Ledger {
     const run = this.#queue.then(work);
     this.#queue = run.catch(() => undefined);
     return run;
-  }
-}
-
-/** Changes whenever the file is replaced or rewritten: we replace by rename, so the inode tells. */
-async function fileStamp(path: string): Promise<string> {
-  try {
-    const { ino, mtimeMs, size } = await stat(path);
-    return `${ino}-${mtimeMs}-${size}`;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return "";
-    throw error;
   }
 }
