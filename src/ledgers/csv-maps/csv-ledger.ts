@@ -77,7 +77,11 @@ export class CsvLedger implements Ledger {
     const ledger = new CsvLedger(options);
     const recent = takeRecent(options.folder);
     if (recent) ledger.#keys = recent.keys;
-    for (const name of TABLE_NAMES) ledger.#tables.set(name, await ledger.#readOrReuse(name, recent?.tables.get(name)));
+    await Promise.all(
+      TABLE_NAMES.map(async (name) => {
+        ledger.#tables.set(name, await ledger.#readOrReuse(name, recent?.tables.get(name)));
+      }),
+    );
     const left = await ledger.#journal.read();
     if (left) await ledger.#recover(left);
     return ledger;
