@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { compose } from "../../src/app/compose.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { crawlJob } from "../../src/app/crawl-job.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { DOMAIN, World } from "./world.ts";
 
@@ -400,4 +403,37 @@ test("a site that moved to another address: results lead to the new one, nothing
   assert.ok(!(await world.requests()).some((url) => url.includes("$value")));
   assert.equal((await world.search("zebra desk"))[0]?.url, `${siteUrl}/Shared%20Documents/Travel/policy.txt`);
   assert.deepEqual(await world.storeFileIds(), ids);
+});
+
+test("a storage folder that was moved goes on as if nothing had happened", async () => {
+  await plant();
+  await world.crawl();
+  await world.app.close();
+  const moved = `${world.storage}-moved`;
+  await rename(world.storage, moved);
+  const settings = {
+    ...world.settings,
+    PERSISTENT_STORAGE_PATH: moved,
+    CRAWLER_CLIENT_CERTIFICATE_PEM_FILE: join(moved, "sandbox.pem"),
+  };
+  world.app = await compose(readConfig(settings));
+  try {
+    const request = {
+      domainId: DOMAIN,
+      mode: "incremental",
+      scope: "all",
+      sourceId: undefined,
+      confirmDeletes: false,
+    } as const;
+    const { start, work } = crawlJob(world.app, request, { dryRun: false });
+    const { result } = await (await world.app.runner.start({ ...start, endpoint: "story" }, work)).done;
+    assert.equal(result?.error, "");
+    const [id = ""] = await world.storeFileIds();
+    assert.ok((await (await world.openai().files.content(id)).text()).length > 20);
+    assert.deepEqual(await world.found("zebra desk hotel"), ["policy.txt"]);
+  } finally {
+    await world.app.close();
+    await rename(moved, world.storage);
+    world.app = await compose(readConfig(world.settings));
+  }
 });

@@ -9,8 +9,10 @@ import {
   deleteDocumentsOfFile,
 } from "../../index/sqlite/documents.ts";
 import { bumpVisibleRevision } from "../../index/sqlite/generations.ts";
+import type { Database } from "../../index/sqlite/open-database.ts";
 import type { Store } from "../../index/sqlite/open-store.ts";
 import { DIRECT_SOURCE } from "../../index/sqlite/store-schema.ts";
+import { actualPath } from "../../index/sqlite/stored-path.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import type { Catalog, UploadedFile } from "./catalog.ts";
@@ -63,7 +65,7 @@ export class FileShelf {
     if (uploaded) return { ...uploaded, path: this.#pathOf(id) };
     for (const { store } of this.#stores.all()) {
       const row = activeDocument(store.db, id);
-      if (row) return toWireFile(row);
+      if (row) return toWireFile(row, store.db);
     }
     return undefined;
   }
@@ -100,7 +102,7 @@ export class FileShelf {
         more ||= page.hasMore;
         for (const row of page.rows) {
           if (this.#catalog.file(row.fileId)) continue;
-          found.set(row.fileId, { file: toWireFile(row), key: keyOf(row), origin: entry.seq });
+          found.set(row.fileId, { file: toWireFile(row, store.db), key: keyOf(row), origin: entry.seq });
         }
       }
     }
@@ -195,7 +197,7 @@ function crawledFiles(store: Store, request: PageRequest): { rows: readonly Docu
   );
 }
 
-function toWireFile(row: DocumentRow): WireFile {
-  const { fileId: id, name: filename, bytes, sha256, uploadedAt: createdAt, file: path } = row;
-  return { id, filename, purpose: CRAWLED_PURPOSE, bytes, sha256, createdAt, path };
+function toWireFile(row: DocumentRow, db: Database): WireFile {
+  const { fileId: id, name: filename, bytes, sha256, uploadedAt: createdAt } = row;
+  return { id, filename, purpose: CRAWLED_PURPOSE, bytes, sha256, createdAt, path: actualPath(db, row.file) };
 }

@@ -9,6 +9,7 @@ import type { Database } from "./open-database.ts";
 import { chunkingKey, DEFAULT_CHUNKING } from "./prepare-body.ts";
 import { randomId } from "./random-id.ts";
 import type { SourceKey } from "./source-key.ts";
+import { storedPath } from "./stored-path.ts";
 
 export type Operation =
   | { readonly kind: "put"; readonly file: DocumentFile; readonly key: BodyKey; readonly body: PreparedBody | null }
@@ -71,7 +72,7 @@ class Batch {
     }
     const current = this.#current(file.itemId);
     if (current?.bodyId === known.id) {
-      this.#relabelTo(current, { ...labelColumns(file.label), file: file.path }, known.title);
+      this.#relabelTo(current, { ...labelColumns(file.label), file: storedPath(this.#db, file.path) }, known.title);
       this.outcome.refs.set(file.itemId, refOf(current));
       return;
     }
@@ -80,7 +81,7 @@ class Batch {
       sourceId: this.#source,
       itemId: file.itemId,
       fileId: randomId("file-") as FileId,
-      file: file.path,
+      file: storedPath(this.#db, file.path),
       sha256: file.sha256,
       bytes: file.bytes,
       chunking: chunkingKey(DEFAULT_CHUNKING),

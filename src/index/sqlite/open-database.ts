@@ -4,6 +4,8 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 
 /** A SQLite file that several processes may have open. Everything is synchronous, so no transaction spans an await. */
 export interface Database {
+  /** The folder the file is in. */
+  readonly folder: string;
   /** Prepared once per text and kept. Do not iterate lazily over it: the next caller would reset the cursor. */
   statement(sql: string): StatementSync;
   /** Takes the write lock at the start: a transaction that upgrades later fails at once, whatever the timeout. */
@@ -30,7 +32,7 @@ export function openDatabase(path: string, schema: Schema): Database {
   const connection = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
   try {
     enableWal(connection);
-    const database = wrap(connection);
+    const database = wrap(connection, dirname(path));
     applySchema(connection, database, path, schema);
     return database;
   } catch (error) {
@@ -82,7 +84,7 @@ function versionOf(connection: DatabaseSync): number {
   return Number(connection.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
 }
 
-function wrap(connection: DatabaseSync): Database {
+function wrap(connection: DatabaseSync, folder: string): Database {
   const statements = new Map<string, StatementSync>();
   const transaction = <T>(begin: string, work: () => T): T => {
     connection.exec(begin);
@@ -97,6 +99,7 @@ function wrap(connection: DatabaseSync): Database {
     }
   };
   return {
+    folder,
     statement(sql) {
       let statement = statements.get(sql);
       if (!statement) {
