@@ -3,8 +3,11 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { compose } from "../../src/app/compose.ts";
+import { readConfig } from "../../src/app/config.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
+import { makeCertificate } from "../../src/sandbox/certificates.ts";
 import { DOMAIN, World } from "./world.ts";
 
 let world: World;
@@ -160,4 +163,37 @@ test("two crawls at once, the first ones of their domain: one store, one documen
   } finally {
     await fresh.close();
   }
+});
+
+test("an unreachable site is skipped and named, keeps what it had, and the other sources go on", async () => {
+  const before = await world.app.domains.get(DOMAIN);
+  const docs = (world.domainJson()["file_sources"] as object[])[0];
+  const dead = { ...docs, source_id: "dead", site_url: "http://127.0.0.1:9/sites/gone" };
+  const json = { ...world.domainJson(), vector_store_id: before.vectorStoreId, file_sources: [dead, docs] };
+  await world.app.domains.update(parseDomain(json, DOMAIN), before);
+  await world.change("add", { path: "fresh.txt", text: "Fresh okapi." });
+  const { job, result } = await world.crawl();
+  assert.equal(job.state, "completed");
+  assert.match(job.result?.error ?? "", /^Source 'dead': .*127\.0\.0\.1:9/);
+  assert.deepEqual(
+    result.sources.map(({ source_id, error }) => [source_id, error === ""]),
+    [
+      ["dead", false],
+      ["docs", true],
+    ],
+  );
+  assert.deepEqual((await world.found("okapi")).slice(0, 1), ["fresh.txt"]);
+  assert.deepEqual(await stillFound(), ALL);
+});
+
+test("a certificate that the app registration does not know: the sign-in's own words, nothing lost", async () => {
+  const stranger = await makeCertificate();
+  await writeFile(join(world.storage, "stranger.pem"), stranger.pem);
+  await world.app.close();
+  const settings = { ...world.settings, CRAWLER_CLIENT_CERTIFICATE_PEM_FILE: join(world.storage, "stranger.pem") };
+  world.app = await compose(readConfig(settings));
+  const { job } = await world.crawl();
+  assert.match(job.result?.error ?? "", /AADSTS700027/);
+  assert.doesNotMatch(job.result?.error ?? "", /PRIVATE KEY|\n\s+at /);
+  assert.deepEqual(await stillFound(), ALL);
 });
