@@ -43,7 +43,7 @@ export interface Unreadable {
 /** May absence from this listing mean deletion? */
 export type Completeness = "complete" | "partial";
 
-/** Pages, because a promise for every single item costs more than looking at the item. */
+/** Pages: servers answer in them anyway, and a promise for every single item buys nothing. */
 export type Listing = AsyncGenerator<readonly (Sighting | Unreadable)[], Completeness>;
 
 export type ItemRef = Pick<Sighting, "itemId" | "name" | "path" | "serverPath" | "fingerprint">;

@@ -134,6 +134,22 @@ for (const [title, line] of laterMoments) {
   });
 }
 
+test("a server that starts ends the jobs whose process is gone", async () => {
+  const world = await newWorld();
+  after(() => world.close());
+  await world.fault(slow.match, slow.effect);
+  const killed = await ServerProcess.start(world.settings);
+  await killed.crawlUntil(DOMAIN, /\[ 5 \/ 40 \] Downloaded/);
+  await killed.end("SIGKILL");
+  assert.equal((await world.app.jobs.list())[0]?.state, "running");
+  const next = await ServerProcess.start(world.settings);
+  const [job] = await world.app.jobs.list();
+  assert.equal(job?.state, "cancelled");
+  assert.equal(job.result?.ok, false);
+  await next.end("SIGTERM");
+  await world.close();
+});
+
 test("SIGTERM in the middle of a crawl: the job ends cancelled, the server leaves with 0, the next crawl completes", async () => {
   const world = await newWorld();
   after(() => world.close());

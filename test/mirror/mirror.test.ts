@@ -79,6 +79,19 @@ test("killed between the halves of a move, the file goes where the ledger has it
   assert.equal((await mirror.scan()).size, 1);
 });
 
+test("a file that cannot be returned after a crash is dropped, and recovery goes on with the next", async () => {
+  const mirror = newMirror();
+  const [blocked, fine] = [mirror.embeddedFile("a.txt"), mirror.embeddedFile("b.txt")];
+  await write(mirror, blocked, "A");
+  await write(mirror, fine, "B");
+  await mirror.moveOut(id("1"), blocked);
+  await mirror.moveOut(id("2"), fine);
+  await write(mirror, mirror.embeddedFile("wall"), "a file where a folder is needed");
+  await mirror.recover(async (item) => (item === "1" ? mirror.embeddedFile("wall/a.txt") : fine));
+  assert.equal(await readFile(mirror.absolute(fine), "utf8"), "B");
+  assert.deepEqual(await readdir(join(crawler, mirror.root, ".lockstep/moving")), []);
+});
+
 test("removing the last file of a folder removes the folder, but not 02_embedded itself", async () => {
   const mirror = newMirror();
   const file = mirror.embeddedFile("x/y/z.txt");

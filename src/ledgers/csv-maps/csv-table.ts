@@ -24,7 +24,7 @@ const CR = 13;
 
 /**
  * A map file in memory: the bytes as they are on disk plus an index by key, and the rows changed since. Rows are decoded
- * when asked for, because a table of 100,000 rows as JavaScript strings would weigh five times the file.
+ * when asked for, because a table of 100,000 rows as JavaScript strings would weigh several times the file.
  */
 export class CsvTable {
   readonly shape: TableShape;

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { ConflictError } from "../../src/contracts/errors.ts";
+import { type ItemId, type JobId, parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
+import type { JobContext } from "../../src/contracts/job.ts";
+import type { Mirrored } from "../../src/contracts/ledger.ts";
+import type { Index } from "../../src/contracts/search-index.ts";
+import type { EngineParts, SourceRun } from "../../src/engine/engine-parts.ts";
+import { recordCommit } from "../../src/engine/record-commit.ts";
+import { verifyMirror } from "../../src/engine/verify.ts";
+import { withLedger } from "../../src/engine/with-ledger.ts";
+import { CsvLedger } from "../../src/ledgers/csv-maps/csv-ledger.ts";
+import { Mirror } from "../../src/mirror/mirror.ts";
+
+const crawler = await mkdtemp(join(tmpdir(), "lockstep-guards-"));
+after(() => rm(crawler, { recursive: true, force: true }));
+
+const lines: string[] = [];
+const job: JobContext = {
+  jobId: "jb_1" as JobId,
+  dryRun: false,
+  signal: new AbortController().signal,
+  log: (line) => lines.push(line),
+  checkpoint: async () => undefined,
+};
+let count = 0;
+
+function newRun(): { run: SourceRun; root: string } {
+  const sourceId = parseSourceId(`s${++count}`);
+  const limits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
+  const config = { sourceId, sourceType: "file_sources", siteUrl: "", urlPart: "", filter: "", limits } as const;
+  return { run: { domainId: parseDomainId("D"), config }, root: `D/01_files/${sourceId}` };
+}
+
+const openLedger = (root: string, run: SourceRun, step: "download" | "embed") =>
+  CsvLedger.open({ folder: join(crawler, root), sourceId: run.config.sourceId, step });
+
+async function place(mirror: Mirror, path: string): Promise<string> {
+  const file = mirror.embeddedFile(path);
+  await mkdir(dirname(mirror.absolute(file)), { recursive: true });
+  await writeFile(mirror.absolute(file), "text");
+  return file;
+}
+
+function mirroredAt(file: string): Mirrored {
+  const fingerprint = { size: 4, modifiedAt: "2024-01-15T10:30:00.000000Z", etag: "", contentVersion: "" };
+  const observed = { size: 4, mtimeMs: 0, sha256: "aa" };
+  const names = { listItemId: 1, name: "a.pdf", serverPath: "/L/a.pdf" };
+  return { ...names, file, fingerprint, downloadedAt: "", sourceError: "", processingError: "", observed };
+}
+
+test("a run whose lease was taken over stops at its next checkpoint and leaves the map files alone", async (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() });
+  const { run, root } = newRun();
+  const parts = {
+    crawlerFolder: crawler,
+    openLedger: async () => ({ ledger: await openLedger(root, run, "download"), problems: [] }),
+  } as unknown as EngineParts;
+  const work = withLedger(run, "download", parts, job, async (opening, guarded) => {
+    const ledger = await opening;
+    ledger.put("mine" as ItemId, { mirrored: mirroredAt("") });
+    await guarded.checkpoint();
+    await writeFile(join(crawler, root, ".lockstep/lease-download/999"), "{}");
+    t.mock.timers.tick(11_000);
+    await guarded.checkpoint();
+  });
+  await assert.rejects(work, ConflictError);
+  assert.ok(!existsSync(join(crawler, root, "files_map.csv")));
+});
+
+test("an orphan is deleted; a file that came while the run was on may be another step's and is not", async () => {
+  const { run, root } = newRun();
+  const mirror = new Mirror(crawler, root);
+  const file = await place(mirror, "nobody.txt");
+  const ledger = await openLedger(root, run, "download");
+  const detected = { completeness: "complete", unreadable: [], listed: 0, heldBecause: "" } as const;
+  const disk = await mirror.scan();
+  const placedAtMs = disk.get(file)?.placedAtMs ?? 0;
+  const plan = { removed: [], moved: [], fetched: [], detected, disk, kept: new Set<string>() };
+  await verifyMirror({ ledger, mirror, plan: { ...plan, startedAtMs: placedAtMs - 1 } }, job);
+  assert.ok(existsSync(mirror.absolute(file)));
+  await verifyMirror({ ledger, mirror, plan: { ...plan, startedAtMs: placedAtMs + 1 } }, job);
+  assert.ok(!existsSync(mirror.absolute(file)));
+});
+
+test("when a failed file arrives in 03_failed, the map file on disk says so already", async () => {
+  const { run, root } = newRun();
+  let mapThen = "";
+  class WatchedMirror extends Mirror {
+    override async moveIn(itemId: ItemId, file: string): Promise<void> {
+      mapThen = await readFile(join(crawler, root, "files_map.csv"), "utf8");
+      await super.moveIn(itemId, file);
+    }
+  }
+  const mirror = new WatchedMirror(crawler, root);
+  const file = await place(mirror, "a.pdf");
+  const ledger = await openLedger(root, run, "embed");
+  ledger.put("a" as ItemId, { mirrored: mirroredAt(file) });
+  await ledger.settle();
+  const entry = await ledger.get("a" as ItemId);
+  assert.ok(entry);
+  const outcome = {
+    plan: { put: [entry], relabel: [], adopt: [], remove: [] },
+    ready: [],
+    failed: [{ itemId: "a" as ItemId, reason: "broken", permanent: true }],
+  };
+  const index = undefined as unknown as Index;
+  const metadataPath = join(crawler, root, "files_metadata.json");
+  await recordCommit(run, outcome, { ledger, mirror, index, store: "vs_1" as VectorStoreId, metadataPath }, job);
+  assert.match(mapThen, /03_failed\\a\.pdf/);
+  assert.ok(existsSync(join(crawler, root, "03_failed/a.pdf")));
+  await ledger.close();
+});
