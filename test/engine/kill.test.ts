@@ -144,9 +144,9 @@ test("a server that starts ends the jobs whose process is gone", async () => {
   assert.equal((await world.app.jobs.list())[0]?.state, "running");
   const next = await ServerProcess.start(world.settings);
   const [job] = await world.app.jobs.list();
+  await next.end("SIGTERM");
   assert.equal(job?.state, "cancelled");
   assert.equal(job.result?.ok, false);
-  await next.end("SIGTERM");
   await world.close();
 });
 
