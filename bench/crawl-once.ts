@@ -4,7 +4,7 @@ import { crawlJob } from "../src/app/crawl-job.ts";
 import { NotFoundError } from "../src/contracts/errors.ts";
 import { parseDomainId } from "../src/contracts/ids.ts";
 import { parseDomain } from "../src/domains/domain-codec.ts";
-import type { CrawlResult } from "../src/engine/crawl-request.ts";
+import { type CrawlResult, crawlRequest } from "../src/engine/crawl-request.ts";
 import { report } from "./measure.ts";
 
 const domainId = parseDomainId("BENCH");
@@ -26,8 +26,7 @@ await report(async () => {
       ),
     );
   });
-  const request = { domainId, mode: "incremental", scope: "all", sourceId: undefined, confirmDeletes: false } as const;
-  const { start, work } = crawlJob(app, request, { dryRun: false });
+  const { start, work } = crawlJob(app, crawlRequest(domainId), { dryRun: false });
   const job = await app.runner.start({ ...start, endpoint: "bench" }, work);
   const { result } = await job.done;
   await app.close();

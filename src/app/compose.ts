@@ -35,10 +35,12 @@ export async function compose(config: Config): Promise<App> {
     maxFileBytes: MAX_FILE_BYTES,
     crawlerFolder: folder("crawler"),
     domainsFolder: folder("domains"),
-    openSource: (source, log) =>
-      openSharePointLibrary(source, sharepoint(), {
-        onWait: (reason, ms) => log(`Waiting ${Math.ceil(ms / 1000)} s: ${reason}`),
-      }),
+    openSource(source, log) {
+      const options = { onWait: (reason: string, ms: number) => log(`Waiting ${Math.ceil(ms / 1000)} s: ${reason}`) };
+      if (source.sourceType !== "file_sources")
+        throw new BadInputError(`'${source.sourceType}' cannot be crawled yet.`);
+      return openSharePointLibrary(source, sharepoint(), options);
+    },
     async openLedger(sourceFolder, source, { step, readOnly }) {
       const ledger = await CsvLedger.open({ folder: sourceFolder, sourceId: source.sourceId, step, readOnly });
       return { ledger, problems: ledger.problems };

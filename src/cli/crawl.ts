@@ -8,6 +8,7 @@ import {
   type CrawlRequest,
   type CrawlResult,
   type CrawlScope,
+  crawlRequest,
 } from "../engine/crawl-request.ts";
 import { sumUp } from "../engine/tally.ts";
 import type { Command } from "./command.ts";
@@ -33,13 +34,12 @@ export const crawlCommand: Command = {
   examples: ["lockstep crawl DEMO", "lockstep crawl DEMO --mode full --source docs", "lockstep crawl DEMO --dry-run"],
   async run(call) {
     const sourceId = call.text("source");
-    const request: CrawlRequest = {
-      domainId: parseDomainId(call.positionals[0] ?? ""),
+    const request = crawlRequest(parseDomainId(call.positionals[0] ?? ""), {
       mode: call.text("mode") as CrawlMode,
       scope: call.text("scope") as CrawlScope,
       sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
       confirmDeletes: call.flag("confirm-deletes"),
-    };
+    });
     const app = await openApp();
     try {
       return await runCrawl(app, request, { dryRun: call.flag("dry-run") });

@@ -1,21 +1,58 @@
 import type { DomainId, SourceId, VectorStoreId } from "./ids.ts";
 
-/** The keys of `domain.json` that hold sources. Further kinds join here. */
-export type SourceType = "file_sources";
+/** What there is to know about a kind of source outside its own room. A further kind is a further row. */
+interface SourceKind {
+  /** The folder below `crawler/<DOMAIN_ID>/`. */
+  readonly folder: string;
+  /** The word for it in `scope=`. */
+  readonly scope: string;
+}
+
+/** By the key of `domain.json` that holds the sources, in the order they are crawled. */
+export const SOURCE_KINDS = {
+  file_sources: { folder: "01_files", scope: "files" },
+  list_sources: { folder: "02_lists", scope: "lists" },
+  sitepage_sources: { folder: "03_sitepages", scope: "sitepages" },
+} as const satisfies Readonly<Record<string, SourceKind>>;
+
+export type SourceType = keyof typeof SOURCE_KINDS;
+export const SOURCE_TYPES = Object.keys(SOURCE_KINDS) as readonly SourceType[];
 
 /** A SharePoint document library, or one folder of it. */
-export interface FileSourceConfig {
-  readonly sourceId: SourceId;
+export interface FileSourceConfig extends SharePointPlace {
   readonly sourceType: "file_sources";
-  readonly siteUrl: string;
   /** Path below the site, with a leading slash: `/Shared Documents`, `/Shared Documents/Reports`. */
   readonly urlPart: string;
+}
+
+/** A SharePoint list, found by its title. */
+export interface ListSourceConfig extends SharePointPlace {
+  readonly sourceType: "list_sources";
+  readonly listName: string;
+}
+
+/** The pages of a SharePoint site: its library `/SitePages`, or one folder of it. */
+export interface SitePageSourceConfig extends SharePointPlace {
+  readonly sourceType: "sitepage_sources";
+  readonly urlPart: string;
+}
+
+interface SharePointPlace {
+  readonly sourceId: SourceId;
+  readonly siteUrl: string;
   /** OData, "" for none. */
   readonly filter: string;
   readonly limits: RemovalLimits;
 }
 
-export type SourceConfig = FileSourceConfig;
+export type SourceConfig = FileSourceConfig | ListSourceConfig | SitePageSourceConfig;
+
+/** Where a source is, for logs and pages. */
+export function describePlace(config: SourceConfig): string {
+  return config.sourceType === "list_sources"
+    ? `list '${config.listName}' of ${config.siteUrl}`
+    : `${config.siteUrl}${config.urlPart}`;
+}
 
 /** How much may vanish in one run before a person has to confirm it. */
 export interface RemovalLimits {

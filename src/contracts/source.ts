@@ -1,8 +1,9 @@
+import type { Finding } from "./finding.ts";
 import type { ItemId, SourceId } from "./ids.ts";
 
 /** What a source declares about an item's content without our reading it. Compared with itself, never with bytes on disk. */
 export interface Fingerprint {
-  /** As listed. SharePoint rewrites Office files, so the bytes on disk may differ. */
+  /** As listed; 0 also where the source does not tell. SharePoint rewrites Office files, so the bytes on disk may differ. */
   readonly size: number;
   /** ISO 8601 UTC with six fraction digits, as the map files hold it. Compare with !==, never with >. */
   readonly modifiedAt: string;
@@ -27,6 +28,13 @@ export interface Sighting {
   readonly url: string;
   /** The same address, not encoded. */
   readonly rawUrl: string;
+  /** The extension of what will be embedded, without dot, lower-case: a page is `aspx` at the source and `html` here. */
+  readonly documentType: string;
+  /**
+   * How the item becomes a document. `document`: its bytes are one. `original`: its bytes are turned into one by the
+   * process step. `row`: it has no bytes of its own, but is a row of the source's export, and processed from there.
+   */
+  readonly form: "document" | "original" | "row";
   readonly fingerprint: Fingerprint;
 }
 
@@ -46,7 +54,7 @@ export type Completeness = "complete" | "partial";
 /** Pages: servers answer in them anyway, and a promise for every single item buys nothing. */
 export type Listing = AsyncGenerator<readonly (Sighting | Unreadable)[], Completeness>;
 
-export type ItemRef = Pick<Sighting, "itemId" | "name" | "path" | "serverPath" | "fingerprint">;
+export type ItemRef = Pick<Sighting, "itemId" | "listItemId" | "name" | "path" | "serverPath" | "fingerprint">;
 
 export type Fetched =
   | { readonly status: "fetched"; readonly body: AsyncIterable<Uint8Array> }
@@ -60,6 +68,51 @@ export interface Source {
    * "complete". Throws when nothing could be listed at all (no connection, no right, no such library).
    */
   list(signal: AbortSignal): Listing;
-  /** The body throws unless it arrives whole; a short body is never mistaken for a short file. */
+  /** The body throws unless it arrives whole; a short body is never mistaken for a short file. Never asked for a row. */
   fetch(item: ItemRef, signal: AbortSignal): Promise<Fetched>;
+  /** For sources with rows: the one file that holds them all. */
+  readonly table?: TableExport;
+  /** For sources that can tell what changed since an earlier look. */
+  readonly feed?: ChangeFeed;
+  /** Looks at everything a crawl needs, step by step; never throws for what it finds. */
+  examine(signal: AbortSignal): AsyncIterable<Finding>;
 }
+
+/** The rows of the last listing as one file. */
+export interface TableExport {
+  /** Its name below `01_originals/`. */
+  readonly path: string;
+  /**
+   * To be asked after list() has ended. Rows that were not listed but are to be kept come from `before`, the export of
+   * an earlier run (an absolute path), by their list item ids.
+   */
+  export(before: string | undefined, keep: ReadonlySet<number>): AsyncIterable<Uint8Array>;
+}
+
+/** What a source can say without listing everything. The listing stays the truth: in doubt, the feed declines. */
+export interface ChangeFeed {
+  /** Where the source stands now. Taken before a listing, it is where the next look at the changes begins. */
+  mark(signal: AbortSignal): Promise<string>;
+  /** undefined: it cannot say (the mark is too old, a folder moved, the counts disagree), so list everything. */
+  since(
+    mark: string,
+    isKnown: (item: ItemId) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<ChangesSince | undefined>;
+}
+
+export interface ChangesSince {
+  /** Where the next look begins. */
+  readonly mark: string;
+  /** Items that are new or were touched, as they are now. */
+  readonly touched: readonly Sighting[];
+  readonly gone: readonly ItemId[];
+  /** The sighting of an item of which nothing was heard, from what was remembered of it. */
+  recall(item: RememberedItem): Sighting;
+}
+
+/** What the ledger remembers of the last sighting. */
+export type RememberedItem = Pick<
+  Sighting,
+  "itemId" | "listItemId" | "name" | "serverPath" | "url" | "rawUrl" | "fingerprint"
+>;

@@ -1,11 +1,8 @@
-import type { Domain, FileSourceConfig } from "../contracts/domain.ts";
+import { type Domain, SOURCE_TYPES, type SourceConfig, type SourceType } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import { formatFileSource, parseFileSource } from "./source-codec.ts";
-
-/** Arrays of sources in `domain.json`. Of those we do not crawl only the ids are looked at. */
-const SOURCE_ARRAYS = ["file_sources", "list_sources", "sitepage_sources"] as const;
+import { formatSource, parseSource } from "./source-codec.ts";
 
 /**
  * Reads a `domain.json`. Keys that are not ours are left alone here and kept by `mergeDomain`. Throws BadInputError
@@ -25,10 +22,10 @@ export function parseDomain(json: unknown, id: DomainId): Domain {
     description: text("description"),
     vectorStoreName: text("vector_store_name") || id,
     vectorStoreId: text("vector_store_id") as VectorStoreId | "",
-    sources: parseSources(json["file_sources"] ?? [], problems),
+    sources: SOURCE_TYPES.flatMap((type) => parseSources(type, json[type] ?? [], problems)),
   };
   checkUniqueIds(
-    SOURCE_ARRAYS.flatMap((key) => sourceIds(json[key])),
+    domain.sources.map(({ sourceId }) => sourceId),
     problems,
   );
   if (problems.length > 0) throw new BadInputError(`Cannot read domain '${id}': ${problems.join(" ")}`);
@@ -37,22 +34,17 @@ export function parseDomain(json: unknown, id: DomainId): Domain {
 
 /** The `domain.json` after the change. Whatever else the earlier one holds, in the domain and in its sources, stays. */
 export function mergeDomain(domain: Domain, earlier: JsonObject | undefined): JsonObject {
-  const earlierSources = new Map<unknown, JsonObject>();
-  for (const source of asArray(earlier?.["file_sources"])) {
-    if (isJsonObject(source)) earlierSources.set(source["source_id"], source);
-  }
   return {
     ...earlier,
     name: domain.name,
     description: domain.description,
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
-    file_sources: domain.sources.map((source) => formatFileSource(source, earlierSources.get(source.sourceId))),
-    ...(earlier ? {} : { list_sources: [], sitepage_sources: [] }),
+    ...formatSources(domain, earlier),
   };
 }
 
-/** The domain as the endpoints show it: its id, and what we know of its `domain.json`. Lists and pages are not read yet, so nothing is said of them. */
+/** The domain as the endpoints show it: its id, and what we know of its `domain.json`. */
 export function formatDomain(domain: Domain): JsonObject {
   return {
     domain_id: domain.domainId,
@@ -60,18 +52,30 @@ export function formatDomain(domain: Domain): JsonObject {
     description: domain.description,
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
-    file_sources: domain.sources.map((source) => formatFileSource(source)),
+    ...formatSources(domain),
   };
 }
 
-export function parseSources(value: unknown, problems: string[]): FileSourceConfig[] {
+function formatSources(domain: Domain, earlier: JsonObject = {}): JsonObject {
+  const before = (type: SourceType, id: string): JsonObject | undefined =>
+    asArray(earlier[type])
+      .filter(isJsonObject)
+      .find((source) => source["source_id"] === id);
+  const arrays = SOURCE_TYPES.map((type) => {
+    const sources = domain.sources.filter(({ sourceType }) => sourceType === type);
+    return [type, sources.map((source) => formatSource(source, before(type, source.sourceId)))];
+  });
+  return Object.fromEntries(arrays) as JsonObject;
+}
+
+export function parseSources(type: SourceType, value: unknown, problems: string[]): SourceConfig[] {
   if (!Array.isArray(value)) {
-    problems.push("file_sources must be an array.");
+    problems.push(`${type} must be an array.`);
     return [];
   }
-  const sources: FileSourceConfig[] = [];
+  const sources: SourceConfig[] = [];
   for (const [index, element] of value.entries()) {
-    const source = parseFileSource(element, `file_sources[${index}]`, problems);
+    const source = parseSource(type, element, `${type}[${index}]`, problems);
     if (source) sources.push(source);
   }
   return sources;
@@ -85,11 +89,6 @@ export function checkUniqueIds(ids: readonly string[], problems: string[]): void
     if (seen.has(key)) problems.push(`source_id '${id}' is used more than once; it must be unique within the domain.`);
     seen.add(key);
   }
-}
-
-function sourceIds(value: unknown): string[] {
-  const ids = asArray(value).map((source) => (isJsonObject(source) ? source["source_id"] : undefined));
-  return ids.filter((id) => typeof id === "string");
 }
 
 function asArray(value: unknown): readonly unknown[] {

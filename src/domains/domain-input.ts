@@ -1,9 +1,9 @@
-import type { Domain, FileSourceConfig } from "../contracts/domain.ts";
+import { type Domain, SOURCE_TYPES, type SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { checkUniqueIds, parseSources } from "./domain-codec.ts";
-import { FILE_SOURCE_FIELDS } from "./source-codec.ts";
+import { sourceFields } from "./source-codec.ts";
 
 const DOMAIN_FIELDS: readonly string[] = [
   "domain_id",
@@ -11,11 +11,9 @@ const DOMAIN_FIELDS: readonly string[] = [
   "description",
   "vector_store_name",
   "vector_store_id",
-  "file_sources",
+  ...SOURCE_TYPES,
   "sources_json",
 ];
-/** Known, kept in existing files, but not crawled yet. An empty array is let through for clients that always send it. */
-const LATER_KINDS = ["list_sources", "sitepage_sources"];
 
 /**
  * The domain that somebody asks for: a new one, or `existing` with changes. What is absent keeps its value in a
@@ -34,7 +32,7 @@ export function parseDomainInput(body: unknown, existing?: Domain): Domain {
     description: text("description") ?? existing?.description ?? "",
     vectorStoreName: (text("vector_store_name")?.trim() ?? existing?.vectorStoreName ?? "") || domainId,
     vectorStoreId: (text("vector_store_id")?.trim() ?? existing?.vectorStoreId ?? "") as VectorStoreId | "",
-    sources: readSources(body, problems) ?? existing?.sources ?? [],
+    sources: readSources(body, existing?.sources ?? [], problems),
   };
   refuseUnknown(body, DOMAIN_FIELDS, "", problems);
   checkUniqueIds(
@@ -65,11 +63,11 @@ function readDomainId(body: JsonObject, existing: Domain | undefined, problems: 
   }
 }
 
-/** undefined: the body says nothing about sources. An empty `sources_json` is an unfilled form field and says nothing either. */
-function readSources(body: JsonObject, problems: string[]): FileSourceConfig[] | undefined {
+/** An array replaces the sources of its kind; `sources_json` replaces all. An empty one is an unfilled form field and says nothing. */
+function readSources(body: JsonObject, existing: readonly SourceConfig[], problems: string[]): SourceConfig[] {
   const packed = readText(body, "sources_json", problems)?.trim();
-  if (!packed) return readSourceArrays(body, problems);
-  if (["file_sources", ...LATER_KINDS].some((key) => key in body)) {
+  if (!packed) return readSourceArrays(body, existing, problems);
+  if (SOURCE_TYPES.some((key) => key in body)) {
     problems.push("Give the sources either as arrays or as 'sources_json', not both.");
   }
   const json = parseJson(packed);
@@ -77,29 +75,23 @@ function readSources(body: JsonObject, problems: string[]): FileSourceConfig[] |
     problems.push(`'sources_json' must be a JSON object like {"file_sources": [...]}.`);
     return [];
   }
-  refuseUnknown(json, ["file_sources"], "sources_json", problems);
-  return readSourceArrays(json, problems) ?? [];
+  refuseUnknown(json, SOURCE_TYPES, "sources_json", problems);
+  return readSourceArrays(json, [], problems);
 }
 
-function readSourceArrays(json: JsonObject, problems: string[]): FileSourceConfig[] | undefined {
-  for (const kind of LATER_KINDS) {
-    const value = json[kind];
-    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue;
-    problems.push(`'${kind}' cannot be given yet: only file_sources are crawled so far.`);
-  }
-  const value = json["file_sources"];
-  if (value === undefined) return undefined;
-  for (const [index, source] of Array.isArray(value) ? value.entries() : []) {
-    if (isJsonObject(source)) refuseUnknown(source, FILE_SOURCE_FIELDS, `file_sources[${index}]`, problems);
-  }
-  return parseSources(value, problems);
+function readSourceArrays(json: JsonObject, existing: readonly SourceConfig[], problems: string[]): SourceConfig[] {
+  return SOURCE_TYPES.flatMap((type) => {
+    const value = json[type];
+    if (value === undefined) return existing.filter(({ sourceType }) => sourceType === type);
+    for (const [index, source] of Array.isArray(value) ? value.entries() : []) {
+      if (isJsonObject(source)) refuseUnknown(source, sourceFields(type), `${type}[${index}]`, problems);
+    }
+    return parseSources(type, value, problems);
+  });
 }
 
 function refuseUnknown(json: JsonObject, accepted: readonly string[], where: string, problems: string[]): void {
-  const isSource = where.includes("[");
-  const unknown = Object.keys(json).filter(
-    (key) => !accepted.includes(key) && (isSource || !LATER_KINDS.includes(key)),
-  );
+  const unknown = Object.keys(json).filter((key) => !accepted.includes(key));
   if (unknown.length === 0) return;
   const names = unknown.map((key) => `'${key.slice(0, 60)}'`).join(", ");
   problems.push(`Unknown field ${names}${where && ` in ${where}`}. Accepted: ${accepted.join(", ")}.`);

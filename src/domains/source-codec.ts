@@ -1,4 +1,4 @@
-import type { FileSourceConfig, RemovalLimits } from "../contracts/domain.ts";
+import type { RemovalLimits, SourceConfig, SourceType } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
@@ -7,46 +7,53 @@ import { findSiteUrlProblem } from "../lib/site-url.ts";
 /** What may vanish in one run unconfirmed, where a source says nothing. */
 export const DEFAULT_LIMITS: RemovalLimits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
 
-export const FILE_SOURCE_FIELDS: readonly string[] = [
-  "source_id",
-  "site_url",
-  "sharepoint_url_part",
-  "filter",
-  "max_removals",
-  "max_removals_percent",
-  "allow_empty",
-];
+/** What a source of each kind is told by, besides the limits. */
+const OWN_FIELDS: Readonly<Record<SourceType, readonly string[]>> = {
+  file_sources: ["source_id", "site_url", "sharepoint_url_part", "filter"],
+  list_sources: ["source_id", "site_url", "list_name", "filter"],
+  sitepage_sources: ["source_id", "site_url", "sharepoint_url_part", "filter"],
+};
+const LIMIT_FIELDS: readonly string[] = ["max_removals", "max_removals_percent", "allow_empty"];
 
-/** Reads one element of `file_sources`. Everything wrong with it goes to `problems`, each naming the field as `where`. */
-export function parseFileSource(value: unknown, where: string, problems: string[]): FileSourceConfig | undefined {
+export function sourceFields(type: SourceType): readonly string[] {
+  return [...OWN_FIELDS[type], ...LIMIT_FIELDS];
+}
+
+/** Reads one element of a source array. Everything wrong with it goes to `problems`, each naming the field as `where`. */
+export function parseSource(
+  type: SourceType,
+  value: unknown,
+  where: string,
+  problems: string[],
+): SourceConfig | undefined {
   if (!isJsonObject(value)) {
-    problems.push(`${where} must be an object with ${FILE_SOURCE_FIELDS.slice(0, 4).join(", ")}.`);
+    problems.push(`${where} must be an object with ${OWN_FIELDS[type].join(", ")}.`);
     return undefined;
   }
   const before = problems.length;
-  const source: FileSourceConfig = {
+  const place = {
     sourceId: readSourceId(value["source_id"], where, problems),
-    sourceType: "file_sources",
     siteUrl: readSiteUrl(value["site_url"], where, problems),
-    urlPart: readUrlPart(value["sharepoint_url_part"], where, problems),
     filter: readText(value["filter"] ?? "", `${where}.filter`, problems),
-    limits: {
-      maxRemovals: readNumber(value["max_removals"], `${where}.max_removals`, DEFAULT_LIMITS.maxRemovals, problems),
-      maxRemovalsPercent: readPercent(value["max_removals_percent"], where, problems),
-      allowEmpty: readBoolean(value["allow_empty"], `${where}.allow_empty`, problems),
-    },
+    limits: readLimits(value, where, problems),
   };
+  const source: SourceConfig =
+    type === "list_sources"
+      ? { ...place, sourceType: type, listName: readListName(value["list_name"], where, problems) }
+      : { ...place, sourceType: type, urlPart: readUrlPart(value["sharepoint_url_part"], type, where, problems) };
   return problems.length === before ? source : undefined;
 }
 
 /** The source as JSON. Fields of the earlier version that are not ours stay; limits are written when set or there before. */
-export function formatFileSource(source: FileSourceConfig, earlier: JsonObject = {}): JsonObject {
+export function formatSource(source: SourceConfig, earlier: JsonObject = {}): JsonObject {
   const { limits } = source;
   const json: JsonObject = {
     ...earlier,
     source_id: source.sourceId,
     site_url: source.siteUrl,
-    sharepoint_url_part: source.urlPart,
+    ...(source.sourceType === "list_sources"
+      ? { list_name: source.listName }
+      : { sharepoint_url_part: source.urlPart }),
     filter: source.filter,
   };
   const set = (key: string, value: number | boolean, usual: number | boolean): void => {
@@ -82,10 +89,19 @@ function readSiteUrl(value: unknown, where: string, problems: string[]): string 
   return text.replace(/\/+$/, "");
 }
 
-function readUrlPart(value: unknown, where: string, problems: string[]): string {
+function readListName(value: unknown, where: string, problems: string[]): string {
+  const text = typeof value === "string" ? value.trim() : "";
+  if (text === "") problems.push(`${where}.list_name must be the title of the list, like "Project Tasks".`);
+  return text;
+}
+
+const URL_PART_EXAMPLES = { file_sources: "/Shared Documents", sitepage_sources: "/SitePages" } as const;
+
+function readUrlPart(value: unknown, type: keyof typeof URL_PART_EXAMPLES, where: string, problems: string[]): string {
   const text = typeof value === "string" ? value.trim() : "";
   if (!text.startsWith("/") || /^\/*$/.test(text)) {
-    problems.push(`${where}.sharepoint_url_part must begin with "/" and name the library, like "/Shared Documents".`);
+    const example = URL_PART_EXAMPLES[type];
+    problems.push(`${where}.sharepoint_url_part must begin with "/" and name the library, like "${example}".`);
   } else if (text.split("/").some((part) => part === "." || part === "..")) {
     problems.push(`${where}.sharepoint_url_part must not hold "." or ".." as a folder.`);
   }
@@ -96,6 +112,14 @@ function readText(value: unknown, where: string, problems: string[]): string {
   if (typeof value === "string") return value;
   problems.push(`${where} must be text.`);
   return "";
+}
+
+function readLimits(value: JsonObject, where: string, problems: string[]): RemovalLimits {
+  return {
+    maxRemovals: readNumber(value["max_removals"], `${where}.max_removals`, DEFAULT_LIMITS.maxRemovals, problems),
+    maxRemovalsPercent: readPercent(value["max_removals_percent"], where, problems),
+    allowEmpty: readBoolean(value["allow_empty"], `${where}.allow_empty`, problems),
+  };
 }
 
 function readNumber(value: unknown, where: string, usual: number, problems: string[]): number {

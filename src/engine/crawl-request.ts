@@ -1,19 +1,52 @@
-import type { DomainId, SourceId } from "../contracts/ids.ts";
+import { SOURCE_KINDS, SOURCE_TYPES } from "../contracts/domain.ts";
+import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+
+/** In the order they are taken. All three, and a report at the end, make a crawl. */
+export const STEPS = ["download", "process", "embed"] as const;
+export type Step = (typeof STEPS)[number];
 
 export const CRAWL_MODES = ["full", "incremental"] as const;
-export const CRAWL_SCOPES = ["all", "files"] as const;
 export type CrawlMode = (typeof CRAWL_MODES)[number];
-export type CrawlScope = (typeof CRAWL_SCOPES)[number];
+export const CRAWL_SCOPES: readonly CrawlScope[] = ["all", ...SOURCE_TYPES.map((type) => SOURCE_KINDS[type].scope)];
+export type CrawlScope = "all" | (typeof SOURCE_KINDS)[keyof typeof SOURCE_KINDS]["scope"];
 
 export interface CrawlRequest {
   readonly domainId: DomainId;
+  readonly steps: readonly Step[];
   readonly mode: CrawlMode;
   readonly scope: CrawlScope;
   /** Only this source of the scope; undefined: all of them. */
   readonly sourceId: SourceId | undefined;
+  /** Embed into this store instead of the domain's own, with a map file of its own. */
+  readonly vectorStoreId: VectorStoreId | undefined;
   /** Removals beyond the limits are carried out instead of held. */
   readonly confirmDeletes: boolean;
+  /** How often an item is tried in one run, in batches: all items first, then again those that failed. */
+  readonly retryBatches: number;
+  /** Files that wait in `03_failed/` are tried again although they did not change. */
+  readonly retryFailed: boolean;
+  /** The integrity check reads and hashes every file instead of a rotating part of them. */
+  readonly checkHashes: boolean;
 }
+
+/** A whole incremental crawl, except for what is wished otherwise. */
+export function crawlRequest(domainId: DomainId, wishes: Partial<CrawlRequest> = {}): CrawlRequest {
+  return {
+    domainId,
+    steps: STEPS,
+    mode: "incremental",
+    scope: "all",
+    sourceId: undefined,
+    vectorStoreId: undefined,
+    confirmDeletes: false,
+    retryBatches: DEFAULT_RETRY_BATCHES,
+    retryFailed: false,
+    checkHashes: false,
+    ...wishes,
+  };
+}
+
+export const DEFAULT_RETRY_BATCHES = 2;
 
 /** What one step did, or would do, with the items of one source. */
 export interface StepCounts {
@@ -36,6 +69,7 @@ export interface SourceResult {
   /** "" or why the source was skipped or is incomplete. */
   readonly error: string;
   readonly download: StepCounts;
+  readonly process: StepCounts;
   readonly embed: StepCounts;
 }
 
@@ -44,8 +78,11 @@ export interface CrawlResult {
   readonly mode: CrawlMode;
   readonly scope: CrawlScope;
   readonly dry_run: boolean;
+  readonly steps: readonly Step[];
   readonly vector_store_id: string;
   readonly sources: readonly SourceResult[];
   /** Everything that did not go well, one sentence each; empty means ok. */
   readonly problems: readonly string[];
+  /** "" when none was written: only a whole crawl that was not a dry run leaves one. */
+  readonly report_id: string;
 }

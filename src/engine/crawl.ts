@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { type Domain, describePlace, SOURCE_KINDS, type SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
@@ -32,7 +32,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   };
   for (const config of selectSources(domain, request)) {
     await job.checkpoint();
-    job.log(`Source '${config.sourceId}': ${config.siteUrl}${config.urlPart}`);
+    job.log(`Source '${config.sourceId}': ${describePlace(config)}`);
     const open = (): Source => parts.openSource(config, (line) => job.log(line));
     add(await crawlSource({ domainId: domain.domainId, config }, open, request, target, parts, job));
   }
@@ -42,8 +42,9 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
       add(await retireSource({ domainId: domain.domainId, config }, request, target, parts, job));
     }
   }
-  const { domainId: domain_id, mode, scope } = request;
-  return { domain_id, mode, scope, dry_run: job.dryRun, vector_store_id: target?.store ?? "", sources, problems };
+  const { domainId: domain_id, mode, scope, steps } = request;
+  const vector_store_id = target?.store ?? "";
+  return { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems, report_id: "" };
 }
 
 /** The sources a request means. NotFoundError for one that the domain does not have. */
@@ -51,7 +52,9 @@ export function selectSources(
   domain: Domain,
   request: Pick<CrawlRequest, "sourceId" | "scope">,
 ): readonly SourceConfig[] {
-  const inScope = domain.sources.filter(({ sourceType }) => request.scope === "all" || sourceType === "file_sources");
+  const inScope = domain.sources.filter(
+    ({ sourceType }) => request.scope === "all" || request.scope === SOURCE_KINDS[sourceType].scope,
+  );
   if (request.sourceId === undefined) return inScope;
   const found = inScope.filter(({ sourceId }) => sourceId === request.sourceId);
   if (found.length > 0) return found;
@@ -71,7 +74,14 @@ async function crawlSource(
 ): Promise<SourceResult> {
   const { sourceId: source_id, sourceType: source_type } = run.config;
   const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
-  const result = { source_id, source_type, complete: false, download: noCounts(), embed: noCounts() };
+  const result = {
+    source_id,
+    source_type,
+    complete: false,
+    download: noCounts(),
+    process: noCounts(),
+    embed: noCounts(),
+  };
   const problems: string[] = [];
   try {
     const source = openSource();

@@ -4,8 +4,7 @@ import type { DomainId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
-
-export type Step = "download" | "embed";
+import type { Step } from "./crawl-request.ts";
 
 /** A ledger freshly opened; `problems` are map files that could not be used, one sentence each. */
 export interface OpenedLedger {

@@ -1,10 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Domain, SourceConfig, SourceType } from "../contracts/domain.ts";
-import { parseSourceId } from "../contracts/ids.ts";
+import { type Domain, SOURCE_KINDS, SOURCE_TYPES, type SourceConfig, type SourceType } from "../contracts/domain.ts";
+import { parseSourceId, type SourceId } from "../contracts/ids.ts";
 import type { Listing, Source } from "../contracts/source.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { SOURCE_TYPE_FOLDERS } from "../mirror/layout.ts";
 
 /** Nobody can say any more how much of it may vanish at once. */
 const LIMITS = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
@@ -12,14 +11,19 @@ const LIMITS = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
 /** Sources that were crawled once and are not in the domain any more: their folders tell. */
 export async function findRetired(domain: Domain, crawlerFolder: string): Promise<SourceConfig[]> {
   const retired: SourceConfig[] = [];
-  for (const [sourceType, folder] of Object.entries(SOURCE_TYPE_FOLDERS) as [SourceType, string][]) {
-    for (const name of await foldersIn(join(crawlerFolder, domain.domainId, folder))) {
+  for (const sourceType of SOURCE_TYPES) {
+    for (const name of await foldersIn(join(crawlerFolder, domain.domainId, SOURCE_KINDS[sourceType].folder))) {
       const configured = domain.sources.some((source) => source.sourceType === sourceType && source.sourceId === name);
       if (configured || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) continue;
-      retired.push({ sourceId: parseSourceId(name), sourceType, siteUrl: "", urlPart: "", filter: "", limits: LIMITS });
+      retired.push(retiredConfig(sourceType, parseSourceId(name)));
     }
   }
   return retired;
+}
+
+function retiredConfig(sourceType: SourceType, sourceId: SourceId): SourceConfig {
+  const place = { sourceId, siteUrl: "", filter: "", limits: LIMITS };
+  return sourceType === "list_sources" ? { ...place, sourceType, listName: "" } : { ...place, sourceType, urlPart: "" };
 }
 
 /** To the rest of the engine a source that was taken out is one that has nothing any more: same plan, same guard. */
@@ -31,6 +35,7 @@ export function retiredSource(config: SourceConfig): Source {
       return "complete";
     },
     fetch: async () => ({ status: "gone" }),
+    examine: async function* () {},
   };
 }
 

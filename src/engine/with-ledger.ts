@@ -4,7 +4,8 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
-import type { EngineParts, SourceRun, Step } from "./engine-parts.ts";
+import type { Step } from "./crawl-request.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
 
 type Work<T> = (ledger: Promise<Ledger>, job: JobContext) => Promise<T>;
 

@@ -5,6 +5,7 @@ import type { ItemId } from "../../src/contracts/ids.ts";
 import type { LedgerEntry, Mirrored } from "../../src/contracts/ledger.ts";
 import type { Completeness, Fingerprint, Listing, Sighting, Unreadable } from "../../src/contracts/source.ts";
 import { type Detected, type DetectPolicy, detectChanges } from "../../src/detect/detect-changes.ts";
+import { fileTypeOf } from "../../src/lib/file-type.ts";
 
 const FILE = "D/01_files/s/02_embedded/a.txt";
 const print: Fingerprint = { size: 5, modifiedAt: "2024-01-15T10:30:00.000000Z", etag: '"{1},1"', contentVersion: "1" };
@@ -21,6 +22,8 @@ function sighting(change: Partial<Sighting> = {}): Sighting {
     serverPath: `/sites/x/L/${name}`,
     url: "",
     rawUrl: "",
+    documentType: fileTypeOf(name),
+    form: "document",
     fingerprint: print,
     ...change,
   };

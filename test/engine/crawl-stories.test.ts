@@ -7,6 +7,7 @@ import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
+import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import { DOMAIN, World } from "./world.ts";
 
 let world: World;
@@ -418,14 +419,7 @@ test("a storage folder that was moved goes on as if nothing had happened", async
   };
   world.app = await compose(readConfig(settings));
   try {
-    const request = {
-      domainId: DOMAIN,
-      mode: "incremental",
-      scope: "all",
-      sourceId: undefined,
-      confirmDeletes: false,
-    } as const;
-    const { start, work } = crawlJob(world.app, request, { dryRun: false });
+    const { start, work } = crawlJob(world.app, crawlRequest(DOMAIN), { dryRun: false });
     const { result } = await (await world.app.runner.start({ ...start, endpoint: "story" }, work)).done;
     assert.equal(result?.error, "");
     const [id = ""] = await world.storeFileIds();

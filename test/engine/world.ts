@@ -10,7 +10,12 @@ import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
-import type { CrawlRequest, CrawlResult, SourceResult } from "../../src/engine/crawl-request.ts";
+import {
+  type CrawlRequest,
+  type CrawlResult,
+  crawlRequest,
+  type SourceResult,
+} from "../../src/engine/crawl-request.ts";
 import type { QuerySource } from "../../src/engine/query.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
@@ -104,15 +109,7 @@ export class World {
     options: Partial<CrawlRequest> & { dryRun?: boolean } = {},
   ): Promise<{ job: JobRecord; result: CrawlResult; source: SourceResult; log: string }> {
     const { dryRun = false, ...wishes } = options;
-    const request: CrawlRequest = {
-      domainId: DOMAIN,
-      mode: "incremental",
-      scope: "all",
-      sourceId: undefined,
-      confirmDeletes: false,
-      ...wishes,
-    };
-    const { start, work } = crawlJob(this.app, request, { dryRun });
+    const { start, work } = crawlJob(this.app, crawlRequest(DOMAIN, wishes), { dryRun });
     const running = await this.app.runner.start({ ...start, endpoint: "story" }, work);
     const job = await running.done;
     const result = job.result?.data as CrawlResult;

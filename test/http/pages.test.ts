@@ -78,6 +78,7 @@ describe("the overview", () => {
             complete: true,
             error: "",
             download: counts,
+            process: none,
             embed: counts,
           },
         ],

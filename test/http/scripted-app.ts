@@ -95,6 +95,8 @@ export function crawlResult(request: CrawlRequest, job: JobContext, problems: re
     domain_id: request.domainId,
     mode: request.mode,
     scope: request.scope,
+    steps: request.steps,
+    report_id: "",
     dry_run: job.dryRun,
     vector_store_id: "vs_1",
     sources: [],

@@ -76,6 +76,7 @@ export function rowOf(id: number, name: string): Record<string, unknown> {
 export function itemRefOf(id: number): ItemRef {
   return {
     itemId: rowOf(id, "")["UniqueId"] as string as ItemId,
+    listItemId: id,
     name: "a.txt",
     path: "a.txt",
     serverPath: "/sites/s/Shared Documents/a.txt",

@@ -1,6 +1,6 @@
 import type { App } from "../../app/app.ts";
 import { crawlJob } from "../../app/crawl-job.ts";
-import { CRAWL_MODES, CRAWL_SCOPES, type CrawlRequest } from "../../engine/crawl-request.ts";
+import { CRAWL_MODES, CRAWL_SCOPES, crawlRequest } from "../../engine/crawl-request.ts";
 import { type Endpoint, endpoint } from "../grammar/endpoint.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
 import { domainId, oneOf, sourceId, trueOrFalse } from "../grammar/values.ts";
@@ -35,13 +35,12 @@ function crawl(app: App): Endpoint {
       "curl -N '{origin}/v2/crawler/crawl?domain_id=DEMO&mode=incremental&format=stream'",
     ],
     async job(args) {
-      const request: CrawlRequest = {
-        domainId: args.domain_id,
+      const request = crawlRequest(args.domain_id, {
         mode: args.mode,
         scope: args.scope,
         sourceId: args.source_id,
         confirmDeletes: args.confirm_deletes,
-      };
+      });
       await app.checkCrawl(request);
       return crawlJob(app, request, { dryRun: args.dry_run });
     },

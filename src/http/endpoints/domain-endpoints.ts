@@ -20,8 +20,8 @@ const dryRun = withDefault(trueOrFalse, false, "true only returns what the domai
 
 const sourceFields = {
   file_sources: optional(json, "Document libraries: an array of {source_id, site_url, sharepoint_url_part, filter}."),
-  list_sources: optional(json, "Empty until lists can be crawled."),
-  sitepage_sources: optional(json, "Empty until site pages can be crawled."),
+  list_sources: optional(json, "Lists: an array of {source_id, site_url, list_name, filter}."),
+  sitepage_sources: optional(json, "Site pages: an array of {source_id, site_url, sharepoint_url_part, filter}."),
   sources_json: optional(text, "All source arrays in one JSON text, for forms and older clients."),
 };
 

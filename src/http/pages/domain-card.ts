@@ -7,7 +7,12 @@ import type { Html } from "./layout.ts";
 import { webAddress } from "./search-results.ts";
 import { shownTime } from "./shown-time.ts";
 
-const SCOPE_NAMES: Record<CrawlScope, string> = { all: "Everything", files: "Files" };
+const SCOPE_NAMES: Record<CrawlScope, string> = {
+  all: "Everything",
+  files: "Files",
+  lists: "Lists",
+  sitepages: "Site pages",
+};
 
 export function domainCard(standing: DomainStanding): Html {
   const { domain } = standing;
@@ -50,7 +55,7 @@ function sourceList(sources: readonly SourceConfig[]): Html {
 <ul>${sources.map((source) => {
     const href = webAddress(source.siteUrl);
     const site = source.siteUrl.replace(/^https?:\/\//, "");
-    return html`<li><code>${source.sourceId}</code> <bdi>${href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${site}</a>` : site}${source.urlPart}</bdi></li>`;
+    return html`<li><code>${source.sourceId}</code> <bdi>${href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${site}</a>` : site}${source.sourceType === "list_sources" ? ` list '${source.listName}'` : source.urlPart}</bdi></li>`;
   })}</ul></details>`;
 }
 

@@ -45,7 +45,7 @@ export interface CsvLedgerOptions {
   readonly folder: string;
   readonly sourceId: SourceId;
   /** Names the journal: every step has its own, guarded by the step's lease. */
-  readonly step: "download" | "embed";
+  readonly step: "download" | "process" | "embed";
   /** For dry runs: nothing on disk is touched, and puts are refused. */
   readonly readOnly?: boolean;
 }

@@ -1,6 +1,7 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Sighting, Unreadable } from "../../contracts/source.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { isObject } from "./error-body.ts";
 import { encodePath, pathBelow } from "./escaping.ts";
@@ -110,6 +111,8 @@ export function decodeRow(row: unknown, place: { origin: string; library: string
         return `${origin}${encodePath(serverPath)}`;
       },
       rawUrl: `${origin}${serverPath}`,
+      documentType: fileTypeOf(path),
+      form: "document",
       fingerprint: {
         size,
         modifiedAt,

@@ -39,6 +39,7 @@ export function openSharePointLibrary(
       return listLibrary({ rest, site, urlPart, filter, pageSize, call: { signal, onWait }, advise });
     },
     fetch: (item, signal) => fetchFile(rest, site, item, { signal, onWait }),
+    examine: async function* () {},
   };
 }
 

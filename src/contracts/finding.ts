@@ -1,0 +1,10 @@
+/** One thing looked at on the way from the certificate to the search: what `lockstep doctor` says. */
+export interface Finding {
+  /** What was looked at: `Certificate`, `Sign-in`, `Site https://…`, `Library '/Shared Documents'`. */
+  readonly subject: string;
+  readonly outcome: "ok" | "problem" | "not checked";
+  /** What was found, one sentence. */
+  readonly detail: string;
+  /** "" when nothing is to be done; otherwise the missing step, and who can take it. */
+  readonly remedy: string;
+}

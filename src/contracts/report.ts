@@ -1,0 +1,44 @@
+import type { DomainId, JobId } from "./ids.ts";
+
+/** `crawls/2026-01-15_14-25-00_DEMO_all_full`: the folder and the name of the zip, without its ending. */
+export type ReportId = string & { readonly brand: "ReportId" };
+
+/** What a finished crawl hands over to be kept: its result, and the map files as they are now. */
+export interface CrawlArchive {
+  readonly domainId: DomainId;
+  readonly jobId: JobId;
+  readonly mode: string;
+  readonly scope: string;
+  /** "" when all sources of the scope were crawled. */
+  readonly sourceId: string;
+  /** ISO 8601 UTC. */
+  readonly startedAt: string;
+  readonly finishedAt: string;
+  readonly ok: boolean;
+  readonly error: string;
+  readonly sources: readonly ArchivedSource[];
+}
+
+export interface ArchivedSource {
+  readonly sourceType: string;
+  readonly sourceId: string;
+  readonly total: number;
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+  readonly failed: number;
+  /** Map files to be copied: the place in the archive (`01_files/docs/files_map.csv`) and the absolute path. One that is not there is left out. */
+  readonly mapFiles: readonly { readonly name: string; readonly path: string }[];
+}
+
+/** A report as its `report.json` tells it; a report that cannot be read is told with `error` and nothing else. */
+export interface ReportSummary {
+  readonly reportId: ReportId;
+  readonly title: string;
+  readonly type: string;
+  readonly createdAt: string;
+  readonly ok: boolean;
+  readonly error: string;
+  /** The whole of `report.json`. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
