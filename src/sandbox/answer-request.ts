@@ -2,10 +2,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { sleep } from "../lib/time.ts";
 import { browseDocument } from "./browse-document.ts";
 import { answerControl, isControlPath } from "./control/answer-control.ts";
-import type { Fault, FaultEffect } from "./control/fault-plan.ts";
+import { bendReply } from "./control/bend-reply.ts";
+import type { FaultEffect } from "./control/fault-effect.ts";
+import { faultReply, retryAfterOf } from "./control/fault-reply.ts";
 import { runOperation } from "./control/operations.ts";
 import { keptHeaders } from "./control/request-log.ts";
 import { answerSignIn } from "./entra/token-endpoint.ts";
+import { answerGraph } from "./graph/answer-graph.ts";
+import { answerDownload } from "./graph/download-address.ts";
 import { type Asked, jsonReply, type Reply } from "./http-reply.ts";
 import { answerApi, badRequest } from "./rest/answer-api.ts";
 import type { SandboxState } from "./sandbox-state.ts";
@@ -22,8 +26,12 @@ export async function answerRequest(
 ): Promise<void> {
   try {
     const asked = await readRequest(request, state);
-    if (isControlPath(asked.rawPath)) await sendReply(request, response, answerControl(asked, state));
-    else await answerAsTenant(request, response, { asked, state, stopping });
+    if (isControlPath(asked.rawPath)) {
+      await sendReply(request, response, answerControl(asked, state));
+    } else {
+      const end = state.throttle.begin(asked);
+      await answerAsTenant(request, response, { asked, state, stopping }).finally(end);
+    }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     if (response.headersSent) request.socket.destroy();
@@ -37,8 +45,11 @@ async function answerAsTenant(
   { asked, state, stopping }: { asked: Asked; state: SandboxState; stopping: AbortSignal },
 ): Promise<void> {
   const startedAt = new Date();
-  const fault = state.faults.strike(asked);
-  const sent = await answerUnder(fault, request, response, { asked, state, stopping });
+  const verdict = state.throttle.admit(asked, Date.now());
+  const fault = verdict.refused ? undefined : state.faults.strike(asked);
+  const sent = verdict.refused
+    ? await sendReply(request, response, withHeaders(faultReply(429, {}, asked), verdict.headers))
+    : await answerUnder(fault?.effect ?? {}, request, response, { asked, state, stopping, extra: verdict.headers });
   state.log.add({
     at: startedAt.toISOString(),
     method: asked.method,
@@ -52,18 +63,31 @@ async function answerAsTenant(
 }
 
 async function answerUnder(
-  fault: Fault | undefined,
+  effect: FaultEffect,
   request: IncomingMessage,
   response: ServerResponse,
-  { asked, state, stopping }: { asked: Asked; state: SandboxState; stopping: AbortSignal },
+  context: { asked: Asked; state: SandboxState; stopping: AbortSignal; extra: Readonly<Record<string, string>> },
 ): Promise<Sent> {
-  const effect = fault?.effect ?? {};
+  const { asked, state, stopping, extra } = context;
   for (const call of effect.run ?? []) runOperation(state, call);
   if (effect.delayMs !== undefined) await sleep(effect.delayMs, AbortSignal.any([stopping, whenGone(response)]));
   if (response.destroyed) return { status: 0, bytes: 0 };
   if (effect.connection !== undefined) return breakConnection(request, effect.connection);
-  const reply = effect.status === undefined ? route(asked, state) : faultReply(effect.status, effect);
-  return sendReply(request, response, { ...reply, headers: { ...reply.headers, ...effect.headers } }, effect);
+  const again = (each: Asked): Reply => route(each, state);
+  const reply =
+    effect.status === undefined
+      ? bendReply(route(asked, state), effect, { asked, route: again })
+      : faultReply(effect.status, effect, asked);
+  return sendReply(
+    request,
+    response,
+    withHeaders(reply, { ...extra, ...effect.headers, ...retryAfterOf(effect) }),
+    effect,
+  );
+}
+
+function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
+  return { ...reply, headers: { ...reply.headers, ...headers } };
 }
 
 /** Aborts when the client has closed the connection: nobody waits for the rest of a delay. */
@@ -77,23 +101,11 @@ function route(asked: Asked, state: SandboxState): Reply {
   if (/[#\s]/.test(asked.rawPath + asked.rawQuery)) return badRequest();
   return (
     answerApi(asked, state.tenant, state.signIn) ??
+    answerGraph(asked, state.tenant, state.signIn) ??
+    answerDownload(asked, state.tenant) ??
     answerSignIn(asked, state.signIn) ??
     browseDocument(asked, state.tenant, state.settings)
   );
-}
-
-const THROTTLED = JSON.stringify({
-  "odata.error": {
-    code: "-2147429894, Microsoft.SharePoint.SPException",
-    message: { lang: "en-US", value: "The request has been throttled." },
-  },
-});
-
-/** Without a body of its own a throttled answer gets SharePoint's; others get none. */
-function faultReply(status: number, effect: FaultEffect): Reply {
-  const body = effect.body ?? (status === 429 || status === 503 ? THROTTLED : "");
-  const type = body.startsWith("<") ? "text/html" : body.startsWith("{") ? "application/json" : "text/plain";
-  return { status, headers: { "Content-Type": `${type}; charset=utf-8` }, body };
 }
 
 async function readRequest(request: IncomingMessage, state: SandboxState): Promise<Asked> {

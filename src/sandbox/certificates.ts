@@ -12,10 +12,16 @@ export interface ClientCertificate {
   readonly thumbprintSha256: string;
 }
 
-export async function makeCertificate(commonName = "lockstep sandbox"): Promise<ClientCertificate> {
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Valid from yesterday, or from a day before it expires, whichever is earlier. */
+export async function makeCertificate(
+  commonName = "lockstep sandbox",
+  expiresAt = new Date(Date.now() + 3650 * DAY_MS),
+): Promise<ClientCertificate> {
   const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
   const keyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  return readCertificate(selfSign(keyPem, commonName) + keyPem);
+  return readCertificate(selfSign(keyPem, commonName, expiresAt) + keyPem);
 }
 
 /** Takes a PEM text with a certificate in it, in any order with its key. */
@@ -25,19 +31,25 @@ export function readCertificate(pem: string): ClientCertificate {
   return { pem, thumbprint: digest("sha1"), thumbprintSha256: digest("sha256") };
 }
 
-function selfSign(keyPem: string, commonName: string): string {
+function selfSign(keyPem: string, commonName: string, expiresAt: Date): string {
   const key = forge.pki.privateKeyFromPem(keyPem);
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = forge.pki.rsa.setPublicKey(key.n, key.e);
-  // The leading zero keeps the serial number positive, as X.509 demands.
-  certificate.serialNumber = `00${randomBytes(15).toString("hex")}`;
-  certificate.validity.notBefore = new Date(Date.now() - 24 * 3600 * 1000);
-  certificate.validity.notAfter = new Date(Date.now() + 10 * 365 * 24 * 3600 * 1000);
+  certificate.serialNumber = makeSerialNumber();
+  certificate.validity.notBefore = new Date(Math.min(Date.now(), expiresAt.getTime()) - DAY_MS);
+  certificate.validity.notAfter = expiresAt;
   const subject = [{ name: "commonName", value: commonName }];
   certificate.setSubject(subject);
   certificate.setIssuer(subject);
   certificate.sign(key, forge.md.sha256.create());
   return forge.pki.certificateToPem(certificate).replaceAll("\r\n", "\n");
+}
+
+/** The first bits 01 keep it positive and without a leading zero byte: X.509 demands the one, DER the other. */
+function makeSerialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;
+  return bytes.toString("hex");
 }
 
 /** The same certificate and key as a password-protected PKCS#12 file, the form Windows and the portal export. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { finished } from "node:stream/promises";
-import type { FaultEffect } from "./control/fault-plan.ts";
+import type { FaultEffect } from "./control/fault-effect.ts";
 import type { Reply } from "./http-reply.ts";
 
 export interface Sent {

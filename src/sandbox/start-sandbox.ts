@@ -39,6 +39,8 @@ export interface Sandbox {
 
 const TENANT_ID = "7c1e5f0a-3b52-4d0e-9a57-5a2d3c8e4b11";
 const CLIENT_ID = "e2b6f5d4-90c3-4f7b-8d21-6c0a9b7f3e55";
+/** Public, like everything here: it opens only a tenant of one's own making. */
+const CLIENT_SECRET = "sandbox-client-secret";
 const LOOPBACK = ["127.0.0.1", "localhost", "::1"];
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -53,7 +55,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const address = server.address();
   const boundPort = typeof address === "object" && address ? address.port : port;
   const origins = originsOf(host, boundPort);
-  const registration = { tenantId: TENANT_ID, clientId: CLIENT_ID, certificate };
+  const registration = { tenantId: TENANT_ID, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, certificate };
   const state = new SandboxState({ registration, tokens, origins }, seed);
   const stopping = new AbortController();
   server.on("request", (request, response) => void answerRequest(request, response, state, stopping.signal));

@@ -7,11 +7,17 @@ import "@pnp/sp/webs/index.js";
 import "@pnp/sp/sites/index.js";
 import "@pnp/sp/lists/index.js";
 import "@pnp/sp/items/index.js";
+import "@pnp/sp/fields/index.js";
+import "@pnp/sp/attachments/index.js";
+import "@pnp/sp/site-users/web.js";
 import "@pnp/sp/files/index.js";
 import "@pnp/sp/folders/index.js";
+import { addAttachment } from "../../src/sandbox/tenant/attachments.ts";
 import { addFile, addFolder } from "../../src/sandbox/tenant/file-operations.ts";
 import { fillFolder } from "../../src/sandbox/tenant/fill-folder.ts";
-import { accessToken, sandboxForTests } from "./sandbox-client.ts";
+import { addList, addListItem } from "../../src/sandbox/tenant/list-operations.ts";
+import { addPage, editPage } from "../../src/sandbox/tenant/page-operations.ts";
+import { accessToken, type JsonObject, sandboxForTests } from "./sandbox-client.ts";
 
 /** The part of pnp this file uses. Its own types add properties to a module name that Node's resolution does not find. */
 interface Invokable<T> {
@@ -22,10 +28,23 @@ interface PnpItems extends Invokable<Row[]>, AsyncIterable<Row[]> {
   expand(...links: string[]): this;
   filter(filter: string): this;
   top(count: number): this;
-  getById(id: number): Invokable<{ UniqueId: string }>;
+  orderBy(field: string, ascending: boolean): this;
+  getById(id: number): PnpItem;
+}
+interface PnpItem extends Invokable<{ UniqueId: string }> {
+  expand(...links: string[]): this;
+  readonly versions: Invokable<JsonObject[]>;
+  readonly attachmentFiles: Invokable<{ FileName: string }[]> & {
+    getByName(name: string): { getText(): Promise<string> };
+  };
 }
 interface PnpList extends Invokable<{ Id: string; Title: string; ItemCount: number }> {
   readonly items: PnpItems;
+  readonly fields: Invokable<JsonObject[]> & {
+    filter(filter: string): Invokable<JsonObject[]>;
+    getByInternalNameOrTitle(name: string): Invokable<JsonObject>;
+  };
+  renderListDataAsStream(parameters: JsonObject): Promise<{ Row: JsonObject[]; NextHref?: string }>;
 }
 interface PnpFile extends Invokable<{ Name: string; TimeLastModified: string }> {
   getBuffer(): Promise<ArrayBuffer>;
@@ -38,6 +57,7 @@ interface PnpFolder {
 interface Pnp {
   readonly site: Invokable<{ Url: string }>;
   readonly web: Invokable<{ Title: string; Url: string }> & {
+    readonly siteUsers: Invokable<{ Title: string; Email: string }[]>;
     readonly lists: { getByTitle(title: string): PnpList; getById(id: string): PnpList };
     getList(path: string): PnpList;
     getFileById(uniqueId: string): PnpFile;
@@ -152,6 +172,106 @@ describe("pnp reads", () => {
     assert.deepEqual(
       files.map((each) => each.Name),
       [odd.name],
+    );
+  });
+});
+
+describe("pnp reads lists and pages", () => {
+  const path = "/sites/demo/Lists/Parts";
+  addList(tenant, "/sites/demo/Lists/Shelves", { title: "Shelves" });
+  addListItem(tenant, "/sites/demo/Lists/Shelves", { Title: "Q 3" });
+  addList(tenant, path, {
+    title: "Parts",
+    columns: [
+      { title: "Shelf", type: "Lookup", lookupList: "Shelves" },
+      { title: "Owner", type: "User" },
+      { title: "Part kind", type: "TaxonomyFieldType" },
+    ],
+  });
+  const values = { Title: "Bushing", Shelf: "Q 3", Owner: "Anneke de Vries", "Part kind": "Steering" };
+  const row = addListItem(tenant, path, values);
+  addAttachment(tenant, row, { name: "It's #1.txt", content: "attached" });
+  addListItem(tenant, path, { Title: "Axle" });
+  const parts = sp.web.lists.getByTitle("Parts");
+
+  test("items with everything expanded", async () => {
+    const [item] = (await parts.items
+      .select("*", "Shelf/Title", "Owner/Title", "Owner/EMail", "TaxCatchAll/Term", "TaxCatchAll/ID", "AttachmentFiles")
+      .expand("Shelf", "Owner", "TaxCatchAll", "AttachmentFiles")()) as unknown as JsonObject[];
+    const { Shelf, Owner, TaxCatchAll, Part_x0020_kind, AttachmentFiles } = item as unknown as {
+      Shelf: JsonObject;
+      Owner: JsonObject;
+      TaxCatchAll: JsonObject[];
+      Part_x0020_kind: JsonObject;
+      AttachmentFiles: JsonObject[];
+    };
+    assert.equal(Shelf["Title"], "Q 3");
+    assert.deepEqual([Owner["Title"], Owner["EMail"]], ["Anneke de Vries", "anneke.de.vries@tidewheel.example"]);
+    assert.equal(TaxCatchAll.find((term) => term["ID"] === Part_x0020_kind["WssId"])?.["Term"], "Steering");
+    assert.equal(AttachmentFiles[0]?.["FileName"], "It's #1.txt");
+  });
+
+  test("in another order", async () => {
+    const rows = (await parts.items.select("Title").orderBy("Title", true)()) as unknown as JsonObject[];
+    assert.deepEqual(
+      rows.map((each) => each["Title"]),
+      ["Axle", "Bushing"],
+    );
+  });
+
+  test("fields", async () => {
+    const fields = await parts.fields.filter("Hidden eq false and ReadOnlyField eq false")();
+    const names = fields.map((field) => field["InternalName"]);
+    assert.deepEqual(names, ["Title", "Shelf", "Owner", "Part_x0020_kind", "ContentType", "Attachments"]);
+    assert.equal((await parts.fields.getByInternalNameOrTitle("Part kind")())["TypeAsString"], "TaxonomyFieldType");
+  });
+
+  test("attachments, versions and users", async () => {
+    const item = parts.items.getById(1);
+    assert.deepEqual(
+      (await item.attachmentFiles()).map((file) => file.FileName),
+      ["It's #1.txt"],
+    );
+    assert.equal(await item.attachmentFiles.getByName("It's #1.txt").getText(), "attached");
+    const versions = await item.versions();
+    assert.deepEqual(
+      versions.map((version) => [version["VersionLabel"], version["IsCurrentVersion"]]),
+      [
+        ["2.0", true],
+        ["1.0", false],
+      ],
+    );
+    assert.ok((await sp.web.siteUsers()).some((user) => user.Title === "Anneke de Vries"));
+  });
+
+  test("rows as the page gets them", async () => {
+    const viewXml = "<View Scope='RecursiveAll'><RowLimit Paged='TRUE'>1</RowLimit></View>";
+    const { Row, NextHref } = await parts.renderListDataAsStream({ ViewXml: viewXml });
+    assert.equal(Row[0]?.["Title"], "Bushing");
+    assert.match(NextHref ?? "", /^\?Paged=TRUE&p_ID=1&/);
+  });
+
+  test("a page's fields and versions", async () => {
+    const home = "/sites/demo/SitePages/Home.aspx";
+    addPage(tenant, home, { title: "Home", text: "first" });
+    editPage(tenant, home, { text: "second" });
+    const pages = sp.web.getList("/sites/demo/SitePages").items;
+    const [page] = (await pages
+      .select("Id", "Title", "CanvasContent1", "File/Level", "File/UIVersionLabel")
+      .expand("File")()) as unknown as JsonObject[];
+    const file = page?.["File"] as JsonObject | undefined;
+    assert.deepEqual([file?.["Level"], file?.["UIVersionLabel"]], [2, "1.1"]);
+    assert.match(String(page?.["CanvasContent1"]), /<p>second<\/p>/);
+    const versions = await pages.getById(Number(page?.["Id"])).versions();
+    assert.deepEqual(
+      versions.map((version) => [
+        version["VersionLabel"],
+        /<p>(\w+)<\/p>/.exec(String(version["CanvasContent1"]))?.[1],
+      ]),
+      [
+        ["1.1", "second"],
+        ["1.0", "first"],
+      ],
     );
   });
 });

@@ -104,7 +104,7 @@ describe("one library, many ways", () => {
 
   test("all lists of a web", async () => {
     const rows = await rowsOf(await api(`${web}/lists?$select=Title`));
-    assert.deepEqual(rows, [{ Title: "Documents" }, { Title: "Contracts" }]);
+    assert.deepEqual(rows, [{ Title: "Documents" }, { Title: "Contracts" }, { Title: "Site Pages" }]);
   });
 });
 

@@ -72,6 +72,23 @@ export async function apiOf(sandbox: Sandbox) {
     });
 }
 
+/** Any method with a JSON body, as the product sends it. */
+export async function senderOf(sandbox: Sandbox, scope = `${sandbox.url}/.default`) {
+  const token = await accessToken(sandbox, { scope });
+  return (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(path.startsWith("http") ? path : sandbox.url + path, {
+      method,
+      redirect: "manual",
+      headers: {
+        Authorization: `Bearer ${token}`,
+        Accept: "application/json;odata=nometadata",
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+}
+
 export async function jsonOf(response: Response, status = 200): Promise<JsonObject> {
   const text = await response.text();
   assert.equal(response.status, status, text);

@@ -90,10 +90,40 @@ for (const [at, { question, expectedPath }] of demoQuestions.entries()) {
   });
 }
 
+test("the list of suppliers has rows of every kind of column, and two files", () => {
+  const list = tenant.libraryAt("/sites/demo/Lists/Suppliers");
+  assert.equal(list.rows.length, 12);
+  const used = new Set(list.rows.flatMap((row) => [...row.columns.keys()]));
+  assert.deepEqual(
+    [...list.columns.keys()].filter((name) => !used.has(name)),
+    [],
+  );
+  const attached = list.rows.flatMap((row) => (row.kind === "row" ? [...row.attachments.values()] : []));
+  assert.deepEqual(
+    attached.map((file) => file.name),
+    ["Certificate UN 38.3 BP-625.txt", "Claim Q-2026-014.md"],
+  );
+});
+
+test("of the site pages one is only a draft, and one has a draft on top", () => {
+  const versions = describeLibrary(tenant, "/sites/demo/SitePages").map(({ path, version }) => [
+    path.split("/").at(-1),
+    version,
+  ]);
+  assert.deepEqual(
+    versions.filter(([, version]) => !version?.endsWith(".0")),
+    [
+      ["Canteen-Bremen.aspx", "1.1"],
+      ["Summer-Party-2026.aspx", "0.1"],
+    ],
+  );
+  assert.equal(versions.length, 8, "seven pages and the folder of the template");
+});
+
 test("times are the documents' own, and a second seeding gives the same tenant", () => {
   const again = new Tenant();
   seedTenant(again, "company");
-  for (const path of ["/sites/demo/Shared Documents", "/sites/demo/Contracts", "/sites/hr/Shared Documents"]) {
+  for (const path of tenant.sites.flatMap((site) => site.libraries.map((library) => library.path))) {
     assert.deepEqual(describeLibrary(again, path), describeLibrary(tenant, path));
   }
   const travel = describeLibrary(tenant, "/sites/demo/Shared Documents").find(({ path }) =>

@@ -1,11 +1,14 @@
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import { GRAPH, tokenFor } from "../entra/token-endpoint.ts";
 import { type Asked, headerOf, jsonReply, type Reply } from "../http-reply.ts";
 import type { SandboxState } from "../sandbox-state.ts";
 import { describeLibrary } from "../tenant/describe-library.ts";
 import { toSharePointTime } from "../tenant/tenant-clock.ts";
-import { ControlInput, present } from "./control-input.ts";
+import { changeSettings } from "./change-settings.ts";
+import { ControlInput } from "./control-input.ts";
 import { operationNames, runOperation } from "./operations.ts";
 import { readFault } from "./read-fault.ts";
+import type { ThrottleLimits } from "./throttle.ts";
 
 const PREFIX = "/_sandbox";
 
@@ -24,15 +27,18 @@ const ROUTES: Readonly<Record<string, Route>> = {
       .slice(1),
   }),
   "GET state": ({ tenant }, _input, query) => {
-    const path = query.get("library");
-    if (path === null)
-      throw new BadInputError("'library' is missing, for example ?library=/sites/demo/Shared%20Documents.");
+    const path = libraryIn(query);
     return { library: path, items: describeLibrary(tenant, path) };
+  },
+  "GET changes": ({ tenant }, _input, query) => {
+    const path = libraryIn(query);
+    return { library: path, changes: tenant.libraryAt(path).changes.since(undefined) };
   },
   "GET libraries": ({ tenant }) => ({
     libraries: tenant.sites.flatMap((site) =>
       site.libraries.map((library) => ({
-        path: `${site.path}/${library.root.name}`,
+        path: library.path,
+        template: library.template,
         title: library.title,
         id: library.id,
         itemCount: library.rows.length,
@@ -59,7 +65,22 @@ const ROUTES: Readonly<Record<string, Route>> = {
     faults.clear(id === null ? undefined : Number(id));
     return { faults: faults.list() };
   },
-  "GET log": ({ log }) => ({ requests: log.entries() }),
+  "POST token": ({ signIn }, input) => {
+    const resource = input.optionalChoice("for", ["sharepoint", "graph"]) ?? "sharepoint";
+    input.refuseRest();
+    return { accessToken: tokenFor(resource === "graph" ? GRAPH : (signIn.origins[0] ?? ""), signIn, "2") };
+  },
+  "GET grants": ({ access, settings }) => ({ roles: settings.roles, grants: access.grants() }),
+  "GET throttle": ({ throttle }) => throttle.report(),
+  "POST throttle": ({ throttle }, input) => {
+    throttle.set(readLimits(input));
+    return throttle.report();
+  },
+  "DELETE throttle": ({ throttle }) => {
+    throttle.set(null);
+    return throttle.report();
+  },
+  "GET log": ({ log }) => ({ requests: log.entries(), undecorated: log.undecorated }),
   "DELETE log": ({ log }) => {
     log.clear();
     return {};
@@ -100,6 +121,12 @@ function dispatch(asked: Asked, state: SandboxState): unknown {
   throw new NotFoundError(`There is no '${key}' here; GET ${PREFIX} lists what there is.`);
 }
 
+function libraryIn(query: URLSearchParams): string {
+  const path = query.get("library");
+  if (path !== null) return path;
+  throw new BadInputError("'library' is missing, for example ?library=/sites/demo/Shared%20Documents.");
+}
+
 /** A web page somebody has open in a browser must not be able to steer the sandbox. */
 function refuseForeignPages(asked: Asked): void {
   const origin = headerOf(asked, "origin");
@@ -116,12 +143,11 @@ function setClock({ tenant }: SandboxState, input: ControlInput): unknown {
   return { now: toSharePointTime(tenant.clock.nowMs()) };
 }
 
-function changeSettings({ settings }: SandboxState, input: ControlInput): unknown {
-  const changes = present({
-    rangeRequests: input.optionalChoice("rangeRequests", ["honoured", "ignored"]),
-    tokenLifetimeSeconds: input.optionalNumber("tokenLifetimeSeconds"),
-    roles: input.optionalList("roles")?.map(String),
-  });
+function readLimits(input: ControlInput): ThrottleLimits {
+  const [budget, windowSeconds] = [input.optionalNumber("budget"), input.optionalNumber("windowSeconds") ?? 60];
+  const graceMs = input.optionalNumber("graceMs") ?? 200;
   input.refuseRest();
-  return Object.assign(settings, changes);
+  if (budget === undefined) throw new BadInputError("'budget' is missing: the resource units of a window, e.g. 1200.");
+  if (windowSeconds === 0) throw new BadInputError("'windowSeconds' must be more than 0.");
+  return { budget, windowSeconds, graceMs };
 }

@@ -41,6 +41,12 @@ export class ControlInput {
     throw new BadInputError(`'${name}' must be a number, 0 or more.`);
   }
 
+  optionalFlag(name: string): boolean | undefined {
+    const value = this.#take(name);
+    if (value === undefined || typeof value === "boolean") return value;
+    throw new BadInputError(`'${name}' must be true or false.`);
+  }
+
   optionalTextOrNumber(name: string): string | number | undefined {
     return typeof this.#fields.get(name) === "string" ? this.optionalText(name) : this.optionalNumber(name);
   }

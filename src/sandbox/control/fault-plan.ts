@@ -1,27 +1,8 @@
 import type { Asked } from "../http-reply.ts";
-import type { OperationCall } from "./operations.ts";
+import { decide } from "./fault-dice.ts";
+import type { FaultEffect } from "./fault-effect.ts";
 
-/** What happens to a request a fault strikes. Parts combine: operations run first, then the delay, then the rest. */
-export interface FaultEffect {
-  /** Operations of the control API, carried out just before the answer is made: "meanwhile somebody deleted it". */
-  readonly run?: readonly OperationCall[];
-  readonly delayMs?: number;
-  /** Instead of an answer: "reset" sends RST, "drop" closes. */
-  readonly connection?: "reset" | "drop";
-  /** Instead of the real answer. */
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  /** The body stops here and the connection stays open. */
-  readonly stallAfterBytes?: number;
-  /** The body stops here and ends as `ending` says. */
-  readonly truncateAfterBytes?: number;
-  /**
-   * "close" (default) and "reset" break a promised Content-Length; "clean" promises none and ends like a whole body,
-   * which only a comparison with the listed size can tell.
-   */
-  readonly ending?: "close" | "reset" | "clean";
-}
+export type { FaultEffect } from "./fault-effect.ts";
 
 export interface FaultMatch {
   readonly method?: string;
@@ -31,7 +12,12 @@ export interface FaultMatch {
   readonly nth?: number;
   /** Then every so-manieth. */
   readonly every?: number;
+  /** 1 unless said otherwise; "always" with a share. */
   readonly times?: number | "always";
+  /** Instead of nth and every: this part of the matching requests, from 0 to 1, spread by the seed. */
+  readonly share?: number;
+  /** Another seed strikes other requests, and chooses otherwise among the effects of `oneOf`. */
+  readonly seed?: number;
 }
 
 export interface Fault {
@@ -45,11 +31,16 @@ export interface Fault {
 
 interface Planned extends Fault {
   readonly pattern: RegExp;
+  /** How often each address was asked: what decides about a request besides the seed. */
+  readonly asked: Map<string, number>;
   seen: number;
   struck: number;
 }
 
-/** Faults by plan, never by chance: the same requests in the same order meet the same faults. */
+/**
+ * Faults by plan, never by chance: the same requests in the same order meet the same faults. With a share not even the
+ * order between different addresses matters, so workers may overtake each other and the history still repeats.
+ */
 export class FaultPlan {
   #faults: Planned[] = [];
   #nextId = 1;
@@ -63,6 +54,7 @@ export class FaultPlan {
       seen: 0,
       struck: 0,
       pattern: new RegExp(match.url ?? "", "i"),
+      asked: new Map<string, number>(),
     };
     this.#faults.push(fault);
     return describe(fault);
@@ -76,29 +68,56 @@ export class FaultPlan {
     this.#faults = id === undefined ? [] : this.#faults.filter((fault) => fault.id !== id);
   }
 
-  /** Every matching fault counts the request; the first that is due strikes it. */
-  strike(asked: Asked): Fault | undefined {
-    const matching = this.#faults.filter((fault) => isMatch(fault, asked));
-    for (const fault of matching) fault.seen++;
-    const due = matching.find(isDue);
-    if (due) due.struck++;
-    return due;
+  /** Every matching fault counts the request; the first that is due strikes it, with the effect chosen for this one. */
+  strike(asked: Asked): { id: number; effect: FaultEffect } | undefined {
+    let struck: { id: number; effect: FaultEffect } | undefined;
+    for (const fault of this.#faults.filter((each) => isMatch(each, asked))) {
+      const { chance, choice } = isSeeded(fault) ? rollFor(fault, addressOf(asked)) : { chance: 0, choice: 0 };
+      fault.seen++;
+      if (struck || !isDue(fault, chance)) continue;
+      fault.struck++;
+      const { oneOf, ...effect } = fault.effect;
+      const chosen = oneOf?.[Math.floor(choice * oneOf.length)];
+      struck = { id: fault.id, effect: { ...effect, ...chosen } };
+    }
+    return struck;
   }
 }
 
-function describe({ pattern: _, ...fault }: Planned): Fault {
+function describe({ pattern: _, asked: __, ...fault }: Planned): Fault {
   return { ...fault };
 }
 
 function isMatch({ match, pattern }: Planned, asked: Asked): boolean {
   if (match.method !== undefined && match.method.toUpperCase() !== asked.method) return false;
-  const url = asked.rawQuery === "" ? asked.rawPath : `${asked.rawPath}?${asked.rawQuery}`;
+  const url = urlOf(asked);
   return pattern.test(url) || pattern.test(decodeLoosely(url));
 }
 
-function isDue({ match, seen, struck }: Planned): boolean {
-  const { nth = 1, every = 1, times = 1 } = match;
-  return seen >= nth && (seen - nth) % every === 0 && (times === "always" || struck < times);
+function isDue({ match, seen, struck }: Planned, chance: number): boolean {
+  const { nth = 1, every = 1, share } = match;
+  const times = match.times ?? (share === undefined ? 1 : "always");
+  if (times !== "always" && struck >= times) return false;
+  return share === undefined ? seen >= nth && (seen - nth) % every === 0 : chance < share;
+}
+
+/** The sign-in library puts a random id into the address: it must not decide anything. */
+function addressOf(asked: Asked): string {
+  return `${asked.method} ${urlOf(asked).replace(/([?&])client-request-id=[^&]*/i, "$1")}`;
+}
+
+function isSeeded({ match, effect }: Planned): boolean {
+  return match.share !== undefined || effect.oneOf !== undefined;
+}
+
+function rollFor({ asked: counts, match }: Planned, address: string): { chance: number; choice: number } {
+  const count = (counts.get(address) ?? 0) + 1;
+  counts.set(address, count);
+  return decide(match.seed ?? 0, address, count);
+}
+
+function urlOf(asked: Asked): string {
+  return asked.rawQuery === "" ? asked.rawPath : `${asked.rawPath}?${asked.rawQuery}`;
 }
 
 function decodeLoosely(url: string): string {

@@ -1,11 +1,18 @@
 import { BadInputError } from "../../contracts/errors.ts";
+import type { AppAccess } from "../entra/app-access.ts";
+import type { SandboxSettings } from "../sandbox-settings.ts";
 import { describeItem } from "../tenant/describe-library.ts";
 import { addFile, addFolder, type Columns, setColumns, updateFile } from "../tenant/file-operations.ts";
 import { fillFolder } from "../tenant/fill-folder.ts";
 import { recycleItem, restoreItem } from "../tenant/recycle-bin.ts";
 import { copyItem, moveItem, renameItem } from "../tenant/relocate-item.ts";
 import type { Tenant } from "../tenant/tenant.ts";
+import { accessOperations } from "./access-operations.ts";
 import { ControlInput, present } from "./control-input.ts";
+import { listOperations } from "./list-operations.ts";
+import { pageOperations } from "./page-operations.ts";
+import { readContent } from "./read-content.ts";
+import { versionOperations } from "./version-operations.ts";
 
 /** One thing a user or administrator does; the fields depend on the operation. */
 export type OperationCall = { readonly operation: string } & Readonly<Record<string, unknown>>;
@@ -13,12 +20,17 @@ export type OperationCall = { readonly operation: string } & Readonly<Record<str
 /** What the operations act on. */
 export interface OperationTarget {
   readonly tenant: Tenant;
+  readonly access: AppAccess;
+  readonly settings: SandboxSettings;
   revokeTokens(): void;
 }
 
-type Operation = (target: OperationTarget, input: ControlInput) => unknown;
+export type Operation = (target: OperationTarget, input: ControlInput) => unknown;
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
+  ...listOperations,
+  ...pageOperations,
+  ...versionOperations,
   add: ({ tenant }, input) => {
     const [path, content] = [input.text("path"), readContent(input)];
     return describeItem(addFile(tenant, path, content, finish(input, writeOptions(input))));
@@ -38,7 +50,8 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "add-library": ({ tenant }, input) => {
     const path = input.text("path");
-    const options = finish(input, present({ title: input.optionalText("title"), at: input.optionalText("at") }));
+    const [title, minorVersions] = [input.optionalText("title"), input.optionalFlag("minorVersions")];
+    const options = finish(input, present({ title, minorVersions, at: input.optionalText("at") }));
     return { path, id: tenant.addLibrary(path, options).id };
   },
   "set-columns": ({ tenant }, input) => {
@@ -82,11 +95,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     fillFolder(tenant, path, finish(input, { count, ...options }));
     return { path, count };
   },
-  "revoke-tokens": (target, input) => {
-    input.refuseRest();
-    target.revokeTokens();
-    return {};
-  },
+  ...accessOperations,
 };
 
 export const operationNames: readonly string[] = Object.keys(OPERATIONS);
@@ -114,16 +123,6 @@ function writeOptions(input: ControlInput) {
     columns: readColumns(input),
     listedSize: input.optionalNumber("listedSize"),
   });
-}
-
-function readContent(input: ControlInput): string | Uint8Array {
-  const [text, base64] = [input.optionalText("text"), input.optionalText("base64")];
-  if ((text === undefined) === (base64 === undefined)) {
-    throw new BadInputError("Give the content as either 'text' or 'base64'.");
-  }
-  if (text !== undefined) return text;
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64 ?? "")) throw new BadInputError("'base64' is not base64.");
-  return Buffer.from(base64 ?? "", "base64");
 }
 
 function readColumns(input: ControlInput): Columns | undefined {

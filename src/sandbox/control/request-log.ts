@@ -18,12 +18,17 @@ export interface LogEntry {
 const CAPACITY = 20_000;
 const KEPT_HEADERS = ["accept", "user-agent", "range", "if-range", "if-none-match", "content-type", "prefer"];
 
+const DECORATED = /\b(NON)?ISV\|[^|]+\|[^|]+/;
+
 /** Remembers the latest requests; older ones fall off, their numbers are not used again. */
 export class RequestLog {
   #entries: LogEntry[] = [];
   #next = 1;
+  /** How many came without the decoration SharePoint asks of polite traffic: `NONISV|Company|App/Version`. */
+  undecorated = 0;
 
   add(entry: Omit<LogEntry, "number">): void {
+    if (!DECORATED.test(entry.headers["user-agent"] ?? "")) this.undecorated++;
     this.#entries.push({ number: this.#next++, ...entry });
     // Cut in slices: shifting one by one would move the whole log for each request.
     if (this.#entries.length > CAPACITY * 1.1) this.#entries = this.#entries.slice(-CAPACITY);
@@ -35,6 +40,7 @@ export class RequestLog {
 
   clear(): void {
     this.#entries = [];
+    this.undecorated = 0;
   }
 }
 

@@ -53,7 +53,8 @@ export class AccessTokens {
       appidacr: request.appIdAcr,
       idtyp: "app",
       oid: request.clientId,
-      roles: request.roles,
+      // Without consent to anything there is no such claim.
+      ...(request.roles.length === 0 ? {} : { roles: request.roles }),
       tid: request.tenantId,
       uti: tokenId,
       ver: "1.0",

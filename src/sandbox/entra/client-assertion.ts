@@ -29,12 +29,15 @@ function verifySignature(jwt: DecodedJwt, certificate: ClientCertificate): void 
   const named = usesSha256 ? jwt.header["x5t#S256"] : jwt.header["x5t"];
   const registered = usesSha256 ? certificate.thumbprintSha256 : certificate.thumbprint;
   if (typeof named !== "string" || Buffer.from(named, "base64url").toString("hex").toUpperCase() !== registered) {
-    throw new EntraError(700027, "The key was not found.");
+    throw new EntraError(700027, "not registered on application. [Reason - The key was not found.]");
   }
   const key = createPublicKey(certificate.pem.slice(certificate.pem.indexOf("-----BEGIN CERTIFICATE")));
   const options = usesSha256 ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } : key;
   if (!verify("sha256", Buffer.from(jwt.signed), options, jwt.signature)) {
-    throw new EntraError(700027, "The provided signature value did not match the expected signature value.");
+    throw new EntraError(
+      700027,
+      "not valid. [Reason - The provided signature value did not match the expected signature value.]",
+    );
   }
 }
 

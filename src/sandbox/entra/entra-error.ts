@@ -20,6 +20,16 @@ const REFUSALS = {
     error: "invalid_request",
     text: "Tenant '{0}' not found. Check to make sure you have the correct tenant ID and are signing into the correct cloud.",
   },
+  90033: {
+    status: 503,
+    error: "temporarily_unavailable",
+    text: "A transient error has occurred. Please try again.",
+  },
+  90055: {
+    status: 429,
+    error: "temporarily_unavailable",
+    text: "The tenant is throttled because of too many requests. Please try again later.",
+  },
   500011: {
     status: 400,
     error: "invalid_resource",
@@ -48,7 +58,7 @@ const REFUSALS = {
   700027: {
     status: 401,
     error: "invalid_client",
-    text: "The certificate with identifier used to sign the client assertion is not registered on application. [Reason - {0}]",
+    text: "The certificate with identifier used to sign the client assertion is {0}",
   },
   1002012: {
     status: 400,
@@ -65,9 +75,20 @@ const REFUSALS = {
     error: "invalid_client",
     text: "The request body must contain the following parameter: 'client_assertion' or 'client_secret'.",
   },
+  7000222: {
+    status: 401,
+    error: "invalid_client",
+    text: "The provided client secret keys for the app are expired. Visit the Azure portal to create new keys for your app, or consider using certificate credentials for added security.",
+  },
 } as const satisfies Record<number, Refusal>;
 
 export type EntraCode = keyof typeof REFUSALS;
+
+export function isEntraCode(code: number): code is EntraCode {
+  return Object.hasOwn(REFUSALS, code);
+}
+
+export const entraCodes: readonly number[] = Object.keys(REFUSALS).map(Number);
 
 /** Thrown inside the token endpoint, turned into an answer at its edge. */
 export class EntraError extends Error {

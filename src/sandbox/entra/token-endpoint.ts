@@ -1,27 +1,31 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID, X509Certificate } from "node:crypto";
 import type { ClientCertificate } from "../certificates.ts";
 import { type Asked, jsonReply, type Reply } from "../http-reply.ts";
 import type { SandboxSettings } from "../sandbox-settings.ts";
 import type { AccessTokens } from "./access-tokens.ts";
+import type { AppAccess } from "./app-access.ts";
 import { verifyClientAssertion } from "./client-assertion.ts";
-import { EntraError, entraErrorReply } from "./entra-error.ts";
+import { EntraError, entraErrorReply, isEntraCode } from "./entra-error.ts";
 
 /** The one app registration of the sandbox, and the tenant it lives in. */
 export interface AppRegistration {
   readonly tenantId: string;
   readonly clientId: string;
   readonly certificate: ClientCertificate;
+  /** Entra gives out tokens for it, too; SharePoint's REST refuses them, Graph does not. */
+  readonly clientSecret: string;
 }
 
 export interface SignIn {
   readonly registration: AppRegistration;
   readonly tokens: AccessTokens;
   readonly settings: SandboxSettings;
+  readonly access: AppAccess;
   /** Every spelling of the sandbox's own address: 127.0.0.1, localhost, [::1]. */
   readonly origins: readonly string[];
 }
 
-const GRAPH = "https://graph.microsoft.com";
+export const GRAPH = "https://graph.microsoft.com";
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const ROUTE =
   /^\/([^/]+)(?:\/v2\.0)?\/(oauth2\/v2\.0\/token|\.well-known\/openid-configuration|discovery\/v2\.0\/keys)$/i;
@@ -44,21 +48,13 @@ export function answerSignIn(asked: Asked, signIn: SignIn): Reply | undefined {
 }
 
 function issueToken(form: URLSearchParams, signIn: SignIn): Reply {
-  const { registration, settings, tokens } = signIn;
+  const { registration, settings } = signIn;
   if (form.get("grant_type") !== "client_credentials") throw new EntraError(70003, form.get("grant_type") ?? "");
   const clientId = form.get("client_id") ?? "";
   if (clientId.toLowerCase() !== registration.clientId) throw new EntraError(700016, clientId);
   const audience = resolveResource(form.get("scope") ?? "", signIn.origins);
-  const assertion = form.get("client_assertion");
-  if (assertion === null || form.get("client_assertion_type") !== ASSERTION_TYPE) {
-    if (form.has("client_secret")) throw new EntraError(7000215, registration.clientId);
-    throw new EntraError(7000218);
-  }
-  verifyClientAssertion(assertion, {
-    certificate: registration.certificate,
-    clientId: registration.clientId,
-    audiences: acceptedAudiences(registration.tenantId, signIn.origins),
-  });
+  const appIdAcr = verifyCredential(form, signIn);
+  if (isEntraCode(settings.signInError)) throw new EntraError(settings.signInError);
   const lifetimeSeconds = settings.tokenLifetimeSeconds;
   return jsonReply(
     200,
@@ -66,17 +62,39 @@ function issueToken(form: URLSearchParams, signIn: SignIn): Reply {
       token_type: "Bearer",
       expires_in: lifetimeSeconds,
       ext_expires_in: lifetimeSeconds,
-      access_token: tokens.issue({
-        audience,
-        clientId: registration.clientId,
-        tenantId: registration.tenantId,
-        roles: settings.roles,
-        lifetimeSeconds,
-        appIdAcr: "2",
-      }),
+      access_token: tokenFor(audience, signIn, appIdAcr),
     },
     { "Cache-Control": "no-store", Pragma: "no-cache" },
   );
+}
+
+/** A token for the app with what it is allowed now. Graph and SharePoint are asked for separately, and so is consent. */
+export function tokenFor(audience: string, { registration, settings, tokens }: SignIn, appIdAcr: "1" | "2"): string {
+  return tokens.issue({
+    audience,
+    clientId: registration.clientId,
+    tenantId: registration.tenantId,
+    roles: audience === GRAPH ? settings.graphRoles : settings.roles,
+    lifetimeSeconds: settings.tokenLifetimeSeconds,
+    appIdAcr,
+  });
+}
+
+/** How the app proved who it is. */
+function verifyCredential(form: URLSearchParams, { registration, origins, access }: SignIn): "1" | "2" {
+  const assertion = form.get("client_assertion");
+  if (assertion === null || form.get("client_assertion_type") !== ASSERTION_TYPE) {
+    if (form.get("client_secret") === registration.clientSecret) return "1";
+    throw form.has("client_secret") ? new EntraError(7000215, registration.clientId) : new EntraError(7000218);
+  }
+  verifyClientAssertion(assertion, {
+    certificate: registration.certificate,
+    clientId: registration.clientId,
+    audiences: acceptedAudiences(registration.tenantId, origins),
+  });
+  if (access.certificateExpired || new X509Certificate(registration.certificate.pem).validToDate < new Date())
+    throw new EntraError(700027, "expired on application. [Reason - The key used is expired.]");
+  return "2";
 }
 
 function resolveResource(scope: string, origins: readonly string[]): string {
@@ -84,7 +102,7 @@ function resolveResource(scope: string, origins: readonly string[]): string {
   const resource = scope.slice(0, -"/.default".length);
   const known = [...origins, GRAPH].includes(resource.toLowerCase().replace(/\/$/, ""));
   if (!known) throw new EntraError(500011, resource);
-  return resource.toLowerCase();
+  return resource.toLowerCase().replace(/\/$/, "");
 }
 
 /** An assertion may name the token endpoint or the issuer. */

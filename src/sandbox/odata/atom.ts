@@ -32,7 +32,7 @@ export function atomError(error: { code: string; message: string }): string {
 function entry(value: unknown, projection: Projection, at: Addressing, namespaces: string): string {
   const address = projection.type.address(value);
   const etag = projection.type.etag?.(value);
-  const fields = projection.fields.map(({ name, read }) => property(name, read(value, at))).join("");
+  const fields = projection.fields.map(({ name, read }) => property(name, read(value, at) ?? null)).join("");
   const links = projection.expanded.map((expanded) => {
     const target = expanded.link.get(value);
     const inline = (each: unknown): string => entry(each, projectionOf(expanded, expanded.link.type(each)), at, "");

@@ -1,4 +1,5 @@
 import type { Addressing, EntityType, Json } from "./entity-type.ts";
+import { emptyProjectedField } from "./odata-error.ts";
 import { type Projection, projectionOf } from "./projection.ts";
 
 /** How much the answer says about itself. "atom" is what a client gets that forgets to ask for JSON. */
@@ -34,13 +35,25 @@ export function renderEntity(
   for (const expanded of projection.expanded) {
     const { name, link } = expanded;
     const target = link.get(value);
-    const render = (each: unknown): Json => renderEntity(each, projectionOf(expanded, link.type(each)), at, dialect);
+    const render = (each: unknown): Json => {
+      const rendered = renderEntity(each, projectionOf(expanded, link.type(each)), at, dialect);
+      if (link.refusesEmpty) refuseEmptyField(name, rendered);
+      return rendered;
+    };
     if (Array.isArray(target)) out[name] = dialect === "verbose" ? { results: target.map(render) } : target.map(render);
     // A folder's row has no File: the key is absent, not null.
     else if (target !== null) out[name] = render(target);
   }
-  for (const { name, read } of projection.fields) out[name] = read(value, at);
+  for (const { name, read } of projection.fields) {
+    const field = read(value, at);
+    if (field !== undefined) out[name] = dialect === "verbose" && Array.isArray(field) ? { results: field } : field;
+  }
   return out;
+}
+
+function refuseEmptyField(link: string, rendered: JsonObject): void {
+  const empty = Object.keys(rendered).find((name) => rendered[name] === null);
+  if (empty !== undefined) throw emptyProjectedField(`${link}_x005f_${empty}`);
 }
 
 function metadataOf(

@@ -3,8 +3,20 @@ import { invalidExpression } from "./odata-error.ts";
 
 /** What a name in a filter stands for on one row; throws when there is no such field. */
 export type FieldReader<Row> = (name: string) => (row: Row) => Literal;
-type Operand<Row> = (row: Row) => Literal;
+
+interface Operand<Row> {
+  readonly read: (row: Row) => Literal;
+  /** A column with an index, or a literal: a comparison of such needs not look at every row. */
+  readonly known: boolean;
+}
+
 type Predicate<Row> = (row: Row) => boolean;
+
+export interface CompiledFilter<Row> {
+  readonly matches: Predicate<Row>;
+  /** What an index alone can tell: every match satisfies it. undefined when no index helps and every row must be seen. */
+  readonly indexed: Predicate<Row> | undefined;
+}
 
 type Comparison = (order: number) => boolean;
 const COMPARISONS: Readonly<Record<string, Comparison>> = {
@@ -26,53 +38,67 @@ const DATE_PARTS: Readonly<Record<string, (date: Date) => number>> = {
 };
 
 /** SharePoint's subset of OData: no endswith, contains, tolower or arithmetic, as on the real one. */
-export function compileFilter<Row>(filter: string, fields: FieldReader<Row>): Predicate<Row> {
-  return new FilterParser(filter, fields).parse();
+export function compileFilter<Row>(
+  filter: string,
+  fields: FieldReader<Row>,
+  isIndexed: (name: string) => boolean = () => false,
+): CompiledFilter<Row> {
+  return new FilterParser(filter, fields, isIndexed).parse();
 }
 
 class FilterParser<Row> {
   readonly #filter: string;
   readonly #tokens: readonly FilterToken[];
   readonly #fields: FieldReader<Row>;
+  readonly #isIndexed: (name: string) => boolean;
   #at = 0;
 
-  constructor(filter: string, fields: FieldReader<Row>) {
+  constructor(filter: string, fields: FieldReader<Row>, isIndexed: (name: string) => boolean) {
     this.#filter = filter;
     this.#tokens = tokenizeFilter(filter);
     this.#fields = fields;
+    this.#isIndexed = isIndexed;
   }
 
-  parse(): Predicate<Row> {
-    const predicate = this.#or();
+  parse(): CompiledFilter<Row> {
+    const filter = this.#or();
     if (this.#at < this.#tokens.length) throw this.#invalid();
-    return predicate;
+    return filter;
   }
 
-  #or(): Predicate<Row> {
+  #or(): CompiledFilter<Row> {
     let left = this.#and();
     while (this.#takeName("or")) {
       const [first, second] = [left, this.#and()];
-      left = (row) => first(row) || second(row);
+      const [a, b] = [first.indexed, second.indexed];
+      left = {
+        matches: (row) => first.matches(row) || second.matches(row),
+        indexed: a && b ? (row) => a(row) || b(row) : undefined,
+      };
     }
     return left;
   }
 
-  #and(): Predicate<Row> {
+  #and(): CompiledFilter<Row> {
     let left = this.#not();
     while (this.#takeName("and")) {
       const [first, second] = [left, this.#not()];
-      left = (row) => first(row) && second(row);
+      const [a, b] = [first.indexed, second.indexed];
+      left = {
+        matches: (row) => first.matches(row) && second.matches(row),
+        indexed: a && b ? (row) => a(row) && b(row) : (a ?? b),
+      };
     }
     return left;
   }
 
-  #not(): Predicate<Row> {
+  #not(): CompiledFilter<Row> {
     if (!this.#takeName("not")) return this.#term();
-    const inner = this.#not();
-    return (row) => !inner(row);
+    const { matches } = this.#not();
+    return { matches: (row) => !matches(row), indexed: undefined };
   }
 
-  #term(): Predicate<Row> {
+  #term(): CompiledFilter<Row> {
     if (this.#takeMark("(")) {
       const inner = this.#or();
       this.#expectMark(")");
@@ -81,15 +107,16 @@ class FilterParser<Row> {
     return this.#textFunction() ?? this.#comparison();
   }
 
-  #textFunction(): Predicate<Row> | undefined {
+  #textFunction(): CompiledFilter<Row> | undefined {
     const isCall = this.#peekMark(1, "(");
     if (isCall && this.#takeName("startswith")) {
       const [text, start] = this.#twoOperands();
-      return (row) => lower(text(row)).startsWith(lower(start(row)));
+      const matches = (row: Row): boolean => lower(text.read(row)).startsWith(lower(start.read(row)));
+      return { matches, indexed: text.known && start.known ? matches : undefined };
     }
     if (isCall && this.#takeName("substringof")) {
       const [part, text] = this.#twoOperands();
-      return (row) => lower(text(row)).includes(lower(part(row)));
+      return { matches: (row) => lower(text.read(row)).includes(lower(part.read(row))), indexed: undefined };
     }
     return undefined;
   }
@@ -103,34 +130,37 @@ class FilterParser<Row> {
     return [first, second];
   }
 
-  #comparison(): Predicate<Row> {
+  #comparison(): CompiledFilter<Row> {
     const left = this.#operand();
     const token = this.#tokens[this.#at++];
     const operator = token?.kind === "name" ? COMPARISONS[token.text.toLowerCase()] : undefined;
     if (!operator || token?.kind !== "name") throw this.#invalid();
     const right = this.#operand();
     const wantsOrder = !["eq", "ne"].includes(token.text.toLowerCase());
-    return (row) => {
-      const [a, b] = [left(row), right(row)];
+    const matches = (row: Row): boolean => {
+      const [a, b] = [left.read(row), right.read(row)];
       if (a !== null && b !== null) return operator(compare(a, b));
       // An empty field is neither before nor after anything.
       return !wantsOrder && operator(a === b ? 0 : 1);
     };
+    const narrows = left.known && right.known && token.text.toLowerCase() !== "ne";
+    return { matches, indexed: narrows ? matches : undefined };
   }
 
   #operand(): Operand<Row> {
     const token = this.#tokens[this.#at++];
-    if (token?.kind === "literal") return () => token.value;
+    if (token?.kind === "literal") return { read: () => token.value, known: true };
     if (token?.kind !== "name") throw this.#invalid();
-    if (!this.#takeMark("(")) return this.#fields(token.text);
+    if (!this.#takeMark("(")) return { read: this.#fields(token.text), known: this.#isIndexed(token.text) };
     const part = DATE_PARTS[token.text.toLowerCase()];
     if (!part) throw this.#invalid();
     const inner = this.#operand();
     this.#expectMark(")");
-    return (row) => {
-      const date = toDate(inner(row));
+    const read = (row: Row): Literal => {
+      const date = toDate(inner.read(row));
       return date ? part(date) : null;
     };
+    return { read, known: false };
   }
 
   #takeName(text: string): boolean {
@@ -161,7 +191,7 @@ class FilterParser<Row> {
 }
 
 /** Text compares without case, as SharePoint's collation does; a date compares with a date in whatever form it comes. */
-function compare(a: Literal, b: Literal): number {
+export function compare(a: Literal, b: Literal): number {
   if (a instanceof Date || b instanceof Date) return (toDate(a)?.getTime() ?? 0) - (toDate(b)?.getTime() ?? 0);
   if (typeof a === "string" && typeof b === "string") {
     const [x, y] = [a.toLowerCase(), b.toLowerCase()];

@@ -63,9 +63,21 @@ export function beyondThreshold(): ODataError {
   );
 }
 
-export function accessDenied(): ODataError {
+export function emptyProjectedField(name: string): ODataError {
+  return new ODataError(500, "-1, Microsoft.SharePoint.SPException", `Cannot get value for projected field ${name}.`);
+}
+
+export function tooManyLookups(): ODataError {
   return new ODataError(
-    403,
+    500,
+    "-2147024860, Microsoft.SharePoint.SPQueryThrottledException",
+    "The query cannot be completed because the number of lookup columns it contains exceeds the lookup column threshold.",
+  );
+}
+
+export function accessDenied(status: 401 | 403 = 403): ODataError {
+  return new ODataError(
+    status,
     "-2147024891, System.UnauthorizedAccessException",
     "Access denied. You do not have permission to perform this action or access this resource.",
   );

@@ -1,10 +1,10 @@
 import type { Addressing, EntityType, Json, Link } from "./entity-type.ts";
-import { ODataError, unknownField } from "./odata-error.ts";
+import { ODataError, tooManyLookups, unknownField } from "./odata-error.ts";
 
 /** `$select` and `$expand` worked out once per request and applied to every row. */
 export interface Projection {
   readonly type: EntityType;
-  readonly fields: readonly { readonly name: string; read(value: unknown, at: Addressing): Json }[];
+  readonly fields: readonly { readonly name: string; read(value: unknown, at: Addressing): Json | undefined }[];
   readonly expanded: readonly ExpandedLink[];
   /** Links that are there but were not asked for: the verbose dialect names them. */
   readonly deferred: readonly string[];
@@ -21,7 +21,11 @@ export interface ExpandedLink {
 
 export function compileProjection(type: EntityType, select: readonly string[], expand: readonly string[]): Projection {
   const expandedNames = new Set(expand.map((path) => head(path)));
-  for (const name of expandedNames) if (!type.links[name]) throw unknownField(name);
+  for (const name of expandedNames) {
+    if (!type.links[name]) throw unknownField(name);
+    if (type.links[name].needsFields && below(select, name).length === 0) throw expandMissing(name, name);
+  }
+  refuseManyLookups(type, expandedNames);
   const names = selectedNames(type, select, expandedNames);
   const expanded = [...expandedNames]
     .filter((name) => select.length === 0 || select.some((path) => head(path) === name))
@@ -41,6 +45,7 @@ function selectedNames(type: EntityType, select: readonly string[], expanded: Re
     const name = head(path);
     if (path === "*") for (const each of type.defaults) names.add(each);
     else if (path !== name && type.links[name] && !expanded.has(name)) throw expandMissing(path, name);
+    else if (path === name && type.links[name]?.needsFields) throw expandMissing(name, name);
     else if (path === name && type.properties[name]) {
       names.add(name);
       const partner = type.together?.[name];
@@ -48,6 +53,13 @@ function selectedNames(type: EntityType, select: readonly string[], expanded: Re
     } else if (!type.links[name]) throw unknownField(path);
   }
   return [...names];
+}
+
+const MAX_LOOKUPS = 12;
+
+function refuseManyLookups(type: EntityType, expanded: ReadonlySet<string>): void {
+  const lookups = [...expanded].filter((name) => type.links[name]?.needsFields);
+  if (lookups.length > MAX_LOOKUPS) throw tooManyLookups();
 }
 
 function toExpandedLink(

@@ -35,3 +35,8 @@ export function listOption(query: QueryOptions, name: "$select" | "$expand"): st
     .map((each) => each.trim())
     .filter(Boolean);
 }
+
+/** Escapes as the service itself does in the links it hands out: `%3d`, not `%3D`. */
+export function encodeInLowerHex(text: string): string {
+  return encodeURIComponent(text).replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase());
+}

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { SignIn } from "../entra/token-endpoint.ts";
-import { type Asked, headerOf, type Reply, textReply } from "../http-reply.ts";
+import { type Asked, headerOf, jsonReply, type Reply, textReply } from "../http-reply.ts";
 import { atomEntry, atomError, atomFeed, atomScalar } from "../odata/atom.ts";
 import {
   chooseDialect,
@@ -19,6 +19,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { refuseUnauthorized } from "./authorize-request.ts";
 import { downloadReply } from "./download.ts";
 import { nextLinkOf, pageOf } from "./page-items.ts";
+import { performAction } from "./perform-action.ts";
 import { resolveResource } from "./resolve-resource.ts";
 import type { RequestScope, Resource } from "./resource.ts";
 
@@ -42,13 +43,13 @@ function withoutStandardHeaders(
   try {
     const site = tenant.site(decodeURIComponent(paths.webPath));
     if (!site) return textReply(404, "404 FILE NOT FOUND");
-    const refused = refuseUnauthorized(asked, signIn);
+    const refused = refuseUnauthorized(asked, signIn, site.path);
     if (refused) return refused;
-    // The app may read; whatever changes something goes through the control API.
-    if (asked.method !== "GET" && asked.method !== "HEAD") throw accessDenied();
+    if (!["GET", "HEAD", "POST"].includes(asked.method)) throw accessDenied();
     const query = parseQueryOptions(asked.rawQuery);
-    const scope = { origin: asked.origin, webUrl: asked.origin + site.path, tenant, site };
-    const resource = resolveResource(parseSegments(decodeURIComponent(paths.apiPath), query.aliases), scope);
+    const scope = { origin: asked.origin, webUrl: asked.origin + site.path, tenant, site, settings: signIn.settings };
+    const segments = parseSegments(decodeURIComponent(paths.apiPath), query.aliases);
+    const resource = asked.method === "POST" ? performAction(segments, asked, scope) : resolveResource(segments, scope);
     if (resource.kind === "content") {
       return downloadReply(resource.file, asked, {
         rangeRequests: signIn.settings.rangeRequests,
@@ -56,6 +57,7 @@ function withoutStandardHeaders(
         contentType: "application/octet-stream",
       });
     }
+    if (resource.kind === "json") return jsonReply(200, resource.body);
     const body = render(resource, query, scope, { dialect, rawPath: asked.rawPath });
     return { status: 200, headers: { "Content-Type": contentTypeOf(dialect) }, body };
   } catch (error) {
@@ -66,7 +68,7 @@ function withoutStandardHeaders(
 }
 
 function render(
-  resource: Exclude<Resource, { kind: "content" }>,
+  resource: Exclude<Resource, { kind: "content" | "json" }>,
   query: QueryOptions,
   scope: RequestScope,
   { dialect, rawPath }: { dialect: Dialect; rawPath: string },

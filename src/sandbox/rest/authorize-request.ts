@@ -3,13 +3,12 @@ import { type Asked, headerOf, jsonReply, type Reply } from "../http-reply.ts";
 import { accessDenied } from "../odata/odata-error.ts";
 
 const SHAREPOINT_PRINCIPAL = "00000003-0000-0ff1-ce00-000000000000";
-const READING_ROLES = ["Sites.Read.All", "Sites.ReadWrite.All", "Sites.Manage.All", "Sites.FullControl.All"];
 
 /**
- * undefined when the token may read. The auth layer answers before OData does, in forms of its own; a request without
+ * undefined when the token may read the site. The auth layer answers before OData does, in forms of its own; a request without
  * any Authorization header passes it as an anonymous visitor and is refused by OData with 403.
  */
-export function refuseUnauthorized(asked: Asked, signIn: SignIn): Reply | undefined {
+export function refuseUnauthorized(asked: Asked, signIn: SignIn, sitePath: string): Reply | undefined {
   const authorization = headerOf(asked, "authorization");
   if (authorization === "") throw accessDenied();
   const token = /^Bearer\s+(.+)$/i.exec(authorization)?.[1];
@@ -18,7 +17,7 @@ export function refuseUnauthorized(asked: Asked, signIn: SignIn): Reply | undefi
   if (!verdict.ok) return unauthorized(signIn, REFUSALS[verdict.reason]);
   if (!signIn.origins.includes(verdict.audience)) return unauthorized(signIn, REFUSALS.signature);
   if (verdict.appIdAcr !== "2") return unauthorized(signIn, { error_description: "Unsupported app only token." });
-  if (!verdict.roles.some((role) => READING_ROLES.includes(role))) throw accessDenied();
+  if (!signIn.access.mayRead(sitePath, verdict.roles)) throw accessDenied(signIn.settings.missingPermissionStatus);
   return undefined;
 }
 

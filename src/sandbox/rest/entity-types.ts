@@ -3,10 +3,11 @@ import type { Library } from "../tenant/library.ts";
 import type { Site } from "../tenant/site.ts";
 import { toSharePointTime } from "../tenant/tenant-clock.ts";
 import { type FolderItem, pathOf, type TenantItem } from "../tenant/tenant-item.ts";
+import { changeTokenText } from "./change-token.ts";
+import { fieldsOf, fieldType } from "./field-type.ts";
 import { fileType } from "./file-type.ts";
 import { itemTypeOf } from "./item-type.ts";
-
-const UNIX_EPOCH_TICKS = 621_355_968_000_000_000n;
+import { userType } from "./user-type.ts";
 
 export const siteType: EntityType = entityType<Site>({
   typeName: "SP.Site",
@@ -37,21 +38,24 @@ export const webType: EntityType = entityType<Site>({
     Language: () => 1033,
     WebTemplate: () => "GROUP",
   },
-  links: { Lists: { type: () => listType, many: true, get: (site) => site.libraries } },
+  links: {
+    Lists: { type: () => listType, many: true, get: (site) => site.libraries },
+    SiteUsers: { type: () => userType, many: true, get: (site) => site.users.all() },
+  },
   address: () => "Web",
 });
 
 function changeTokenOf(library: Library): Json {
-  const ticks = BigInt(library.changedAtMs) * 10_000n + UNIX_EPOCH_TICKS;
-  return { StringValue: `1;3;${library.id};${ticks};${library.changeSequence}` };
+  return { StringValue: changeTokenText(library, library.changes.position) };
 }
 
 /** `Shared Documents` -> `Shared_x0020_Documents` */
 export function entityNameOf(library: Library): string {
-  return library.root.name.replaceAll(
+  const name = library.root.name.replaceAll(
     /[^A-Za-z0-9_]/g,
     (character) => `_x${character.charCodeAt(0).toString(16).padStart(4, "0")}_`,
   );
+  return library.isList ? `${name}List` : name;
 }
 
 export const listType: EntityType = entityType<Library>({
@@ -65,15 +69,17 @@ export const listType: EntityType = entityType<Library>({
   ],
   properties: {
     AllowContentTypes: () => true,
-    BaseTemplate: () => 101,
-    BaseType: () => 1,
+    BaseTemplate: (library) => library.template,
+    BaseType: (library) => (library.isList ? 0 : 1),
     Created: (library) => toSharePointTime(library.createdAtMs),
     CurrentChangeToken: changeTokenOf,
     Description: () => "",
     DraftVersionVisibility: () => 0,
-    EnableAttachments: () => false,
+    DefaultDisplayFormUrl: (library) => `${formsPathOf(library)}/DispForm.aspx`,
+    DefaultViewUrl: (library) => `${formsPathOf(library)}/AllItems.aspx`,
+    EnableAttachments: (library) => library.isList,
     EnableFolderCreation: () => true,
-    EnableMinorVersions: () => false,
+    EnableMinorVersions: (library) => library.minorVersions,
     EnableModeration: () => false,
     EnableVersioning: () => true,
     EntityTypeName: entityNameOf,
@@ -93,10 +99,26 @@ export const listType: EntityType = entityType<Library>({
   links: {
     RootFolder: { type: () => folderType, many: false, get: (library) => library.root },
     ParentWeb: { type: () => webType, many: false, get: (library) => library.site },
+    Fields: { type: () => fieldType, many: true, get: fieldsOf },
   },
+  filterable: {
+    Id: (library) => library.id,
+    Title: (library) => library.title,
+    BaseTemplate: (library) => library.template,
+    BaseType: (library) => (library.isList ? 0 : 1),
+    Hidden: () => false,
+    ItemCount: (library) => library.rows.length,
+    EntityTypeName: entityNameOf,
+  },
+  key: (library) => library.id,
   address: (library) => `Web/Lists(guid'${library.id}')`,
-  etag: (library) => `"${library.changeSequence}"`,
+  etag: (library) => `"${library.changes.position.sequence}"`,
 });
+
+/** A list keeps its forms in its own folder, a library in one below. */
+function formsPathOf(library: Library): string {
+  return library.isList ? library.path : `${library.path}/Forms`;
+}
 
 export const folderType: EntityType = entityType<FolderItem>({
   typeName: "SP.Folder",

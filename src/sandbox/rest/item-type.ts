@@ -1,33 +1,40 @@
 import { type EntityType, entityType, type Json } from "../odata/entity-type.ts";
 import type { Literal } from "../odata/filter-tokens.ts";
+import { entityPropertyNameOf } from "../tenant/column.ts";
 import type { Library } from "../tenant/library.ts";
+import type { SiteUser } from "../tenant/site-users.ts";
 import { toSharePointTime } from "../tenant/tenant-clock.ts";
 import { folderPathOf, pathOf, type TenantItem, versionLabelOf } from "../tenant/tenant-item.ts";
+import { attachmentType } from "./attachment-type.ts";
+import {
+  type ColumnFields,
+  fieldsOfColumn,
+  type Getter,
+  personFieldsNamed,
+  termsOf,
+  termType,
+} from "./column-fields.ts";
+import { contentTypeIdOf, contentTypeType } from "./content-type.ts";
 import { entityNameOf, folderType, listType } from "./entity-types.ts";
 import { fileType } from "./file-type.ts";
-
-const DOCUMENT_CONTENT_TYPE = "0x0101";
-const FOLDER_CONTENT_TYPE = "0x0120";
-
-type Getter = (item: TenantItem) => Json;
+import { textValuesTypeOf } from "./text-values-type.ts";
+import { itemVersionTypeOf, versionsOf } from "./version-type.ts";
 
 const BUILT_IN: Readonly<Record<string, Getter>> = {
-  FileSystemObjectType: (item) => (item.kind === "file" ? 0 : 1),
-  FSObjType: (item) => (item.kind === "file" ? 0 : 1),
+  FileSystemObjectType: (item) => (item.kind === "folder" ? 1 : 0),
+  FSObjType: (item) => (item.kind === "folder" ? 1 : 0),
   Id: (item) => item.listItemId,
   ID: (item) => item.listItemId,
   ServerRedirectedEmbedUri: () => null,
   ServerRedirectedEmbedUrl: () => "",
-  ContentTypeId: (item) => (item.kind === "file" ? DOCUMENT_CONTENT_TYPE : FOLDER_CONTENT_TYPE),
+  ContentTypeId: contentTypeIdOf,
   ComplianceAssetId: () => null,
-  Title: (item) => item.columns.get("Title") ?? null,
+  Title: titleOf,
   Modified: (item) => toSharePointTime(item.modifiedAtMs),
   Created: (item) => toSharePointTime(item.createdAtMs),
-  AuthorId: (item) => item.authorId,
-  EditorId: (item) => item.editorId,
   OData__CopySource: () => null,
   OData__UIVersionString: versionLabelOf,
-  CheckoutUserId: () => null,
+  owshiddenversion: (item) => item.etag,
   GUID: (item) => item.guid,
   UniqueId: (item) => item.uniqueId,
   FileRef: pathOf,
@@ -39,60 +46,117 @@ const BUILT_IN: Readonly<Record<string, Getter>> = {
 const DEFAULTS = [
   ...["FileSystemObjectType", "Id", "ServerRedirectedEmbedUri", "ServerRedirectedEmbedUrl", "ContentTypeId", "Title"],
   ...["ComplianceAssetId", "ID", "Modified", "Created", "AuthorId", "EditorId", "OData__CopySource"],
-  ...["CheckoutUserId", "OData__UIVersionString", "GUID"],
+  ...["OData__UIVersionString", "GUID"],
 ];
 
 const DATE_COLUMNS = new Set(["Modified", "Created"]);
 
-/** The list item type of a library: what every library has, and its own columns. */
+const PEOPLE: readonly ColumnFields[] = [
+  personFieldsNamed("Author", (item) => userOf(item, item.authorId), { many: false }),
+  personFieldsNamed("Editor", (item) => userOf(item, item.editorId), { many: false }),
+];
+const CHECKED_OUT_TO = personFieldsNamed("CheckoutUser", (item) => userOf(item, item.checkedOut?.byId), {
+  many: false,
+});
+
+function userOf(item: TenantItem, id: number | undefined): SiteUser[] {
+  const user = id === undefined ? undefined : item.library.site.users.find(id);
+  return user ? [user] : [];
+}
+
+/** The list item type of a library or list: what all of them have, and its own columns. */
 export function itemTypeOf(library: Library): EntityType {
   const known = types.get(library);
-  if (known?.columnCount === library.columns.size) return known.type;
+  if (known?.schemaVersion === library.schemaVersion) return known.type;
   const type = describe(library);
-  types.set(library, { type, columnCount: library.columns.size });
+  types.set(library, { type, schemaVersion: library.schemaVersion });
   return type;
 }
 
-const types = new WeakMap<Library, { type: EntityType; columnCount: number }>();
+const types = new WeakMap<Library, { type: EntityType; schemaVersion: number }>();
 
 function describe(library: Library): EntityType {
-  const columns = [...library.columns.keys()].filter((name) => !(name in BUILT_IN));
-  const own = Object.fromEntries(columns.map((name) => [name, readColumn(name)]));
-  const properties = { ...BUILT_IN, ...own };
+  const columns = [...library.columns.values()].filter(({ internalName }) => internalName !== "Title");
+  const own = columns.map((column) => fieldsOfColumn(column, (row) => itemTypeOf(row.library)));
+  const parts = [...PEOPLE, ...(library.isList ? [] : [CHECKED_OUT_TO]), ...own];
+  const merged = <T>(pick: (part: ColumnFields) => Readonly<Record<string, T>>): Record<string, T> =>
+    Object.assign({}, ...parts.map(pick)) as Record<string, T>;
+  const ofKind = library.isList ? LISTS_ONLY : {};
+  const builtIn = { ...BUILT_IN, ...ofKind };
   return entityType<TenantItem>({
     typeName: `SP.Data.${entityNameOf(library)}Item`,
-    defaults: [...DEFAULTS, ...columns],
+    defaults: [
+      ...DEFAULTS,
+      ...(library.isList ? ["Attachments"] : ["CheckoutUserId"]),
+      ...own.flatMap(({ properties }) => Object.keys(properties)),
+    ],
     together: { Id: "ID", ID: "Id" },
-    properties,
-    filterable: Object.fromEntries(
-      Object.keys(properties).map((name) => [name, filterValue(library, name, properties)]),
-    ),
-    links: {
-      File: { type: () => fileType, many: false, get: (item) => (item.kind === "file" ? item : null) },
-      Folder: { type: () => folderType, many: false, get: (item) => (item.kind === "folder" ? item : null) },
-      ParentList: { type: () => listType, many: false, get: (item) => item.library },
+    properties: { ...builtIn, EncodedAbsUrl: encodedUrl, ...merged((part) => part.properties) },
+    filterable: {
+      ...Object.fromEntries(Object.entries(builtIn).map(([name, read]) => [name, filterValue(name, read)])),
+      ...merged((part) => part.filterable),
     },
+    indexed: new Set([
+      ...["Id", "ID"],
+      ...columns.filter(({ indexed }) => indexed).flatMap(({ internalName }) => indexedNames(internalName)),
+    ]),
+    links: { ...linksOf(library), ...merged((part) => part.links) },
     address: (item) => `Web/Lists(guid'${item.library.id}')/Items(${item.listItemId})`,
     etag: (item) => `"${item.etag}"`,
   });
 }
 
-function readColumn(name: string): Getter {
-  return (item) => item.columns.get(name) ?? null;
+const LISTS_ONLY: Readonly<Record<string, Getter>> = {
+  Attachments: (item) => item.kind === "row" && item.attachments.size > 0,
+};
+
+function linksOf(library: Library): EntityType["links"] {
+  const as = <T extends TenantItem["kind"]>(kind: T, value: unknown): Extract<TenantItem, { kind: T }> | null => {
+    const item = value as TenantItem;
+    return item.kind === kind ? (item as Extract<TenantItem, { kind: T }>) : null;
+  };
+  const files = {
+    File: { type: () => fileType, many: false, get: (item: unknown) => as("file", item) },
+  };
+  const attachments = {
+    AttachmentFiles: {
+      type: () => attachmentType,
+      many: true,
+      get: (item: unknown) => [...(as("row", item)?.attachments.values() ?? [])],
+    },
+  };
+  return {
+    ...files,
+    ...(library.isList ? attachments : {}),
+    Folder: { type: () => folderType, many: false, get: (item) => as("folder", item) },
+    ParentList: { type: () => listType, many: false, get: () => library },
+    ContentType: { type: () => contentTypeType, many: false, get: (item) => item },
+    FieldValuesAsText: { type: () => textValuesTypeOf(library), many: false, get: (item) => item },
+    TaxCatchAll: { type: () => termType, many: true, needsFields: true, get: (item) => termsOf(item as TenantItem) },
+    Versions: { type: () => itemVersionTypeOf(library), many: true, get: (item) => versionsOf(item as TenantItem) },
+  };
 }
 
-function filterValue(
-  library: Library,
-  name: string,
-  properties: Readonly<Record<string, Getter>>,
-): (item: TenantItem) => Literal {
-  const read = properties[name] ?? (() => null);
-  const isDate = DATE_COLUMNS.has(name) || library.columns.get(name) === "DateTime";
+function indexedNames(internalName: string): string[] {
+  const name = entityPropertyNameOf(internalName);
+  return [name, `${name}Id`];
+}
+
+function filterValue(name: string, read: Getter): (item: TenantItem) => Literal {
   return (item) => {
     const value = read(item);
     if (value === null || typeof value === "object") return null;
-    return isDate ? new Date(String(value)) : value;
+    return DATE_COLUMNS.has(name) ? new Date(String(value)) : value;
   };
+}
+
+function titleOf(item: TenantItem): string | null {
+  const title = item.columns.get("Title") ?? null;
+  return title === null ? null : String(title);
+}
+
+function encodedUrl(item: TenantItem, at: { readonly origin: string }): Json {
+  return at.origin + pathOf(item).split("/").map(encodeURIComponent).join("/").replaceAll("'", "%27");
 }
 
 function extensionOf(name: string): string {

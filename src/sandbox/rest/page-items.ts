@@ -1,51 +1,55 @@
 import { compileFilter } from "../odata/filter.ts";
-import { beyondThreshold, invalidExpression, ODataError, unknownField } from "../odata/odata-error.ts";
-import type { QueryOptions } from "../odata/query-options.ts";
-import type { Resource } from "./resource.ts";
+import { beyondThreshold, invalidExpression, unknownField } from "../odata/odata-error.ts";
+import { encodeInLowerHex, type QueryOptions } from "../odata/query-options.ts";
+import type { Collection } from "./resource.ts";
+import { orderOf } from "./sort-rows.ts";
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 5000;
 
 export interface Page {
   readonly rows: readonly unknown[];
-  /** The id the next page starts after; undefined at the end. */
-  readonly continueAfter: number | undefined;
+  /** The position the next page starts after, as a `$skiptoken` says it; undefined at the end. */
+  readonly continueAfter: string | undefined;
 }
 
-type Collection = Resource & { kind: "collection" };
+type Matches = (row: unknown) => boolean;
 
-/** `$filter`, `$top` and `$skiptoken` on a collection. Reads no more rows than the page needs. */
+/** `$filter`, `$orderby`, `$top` and `$skiptoken` on a collection. */
 export function pageOf(collection: Collection, query: QueryOptions): Page {
   const top = parseTop(query);
   const matches = filterOf(collection, query);
-  refuseOrder(query);
-  if (!collection.paging) return wholeCollection(collection, matches, top);
+  const order = orderOf(collection, query.system.get("$orderby"));
+  if (!collection.paging) return wholeCollection({ ...collection, ...order }, matches, top);
   if (top !== undefined && top > MAX_PAGE) throw beyondThreshold();
-  return pageById(collection, matches, {
-    size: top ?? DEFAULT_PAGE,
-    after: parseSkipToken(query),
+  const token = new URLSearchParams(query.system.get("$skiptoken") ?? "");
+  const id = Number(token.get("p_ID") ?? 0) || 0;
+  const start = order ? (token.has("p_ID") ? order.positionAfter(token) : 0) : collection.paging.positionAfter(id);
+  const rows = order?.rows ?? collection.rows;
+  return pageFrom(rows, start, { matches, size: top ?? DEFAULT_PAGE }, (last) => {
+    return `Paged=TRUE&${order?.tokenOf(last) ?? ""}p_ID=${collection.paging?.idOf(last)}`;
   });
 }
 
-function pageById(
-  { rows, paging }: Collection,
-  matches: (row: unknown) => boolean,
-  page: { size: number; after: number },
+/** Reads no more rows than the page needs. */
+function pageFrom(
+  rows: readonly unknown[],
+  start: number,
+  { matches, size }: { matches: Matches; size: number },
+  tokenOf: (last: unknown) => string,
 ): Page {
   const found: unknown[] = [];
-  let last: number | undefined;
-  for (let at = paging?.positionAfter(page.after) ?? 0; at < rows.length; at++) {
+  for (let at = start; at < rows.length; at++) {
     const row = rows[at];
     if (!matches(row)) continue;
-    if (found.length === page.size) return { rows: found, continueAfter: last };
+    if (found.length === size) return { rows: found, continueAfter: tokenOf(found.at(-1)) };
     found.push(row);
-    last = paging?.idOf(row);
   }
   return { rows: found, continueAfter: undefined };
 }
 
 /** Files and folders of one folder come without paging, and not at all above the threshold, whatever `$top` says. */
-function wholeCollection({ rows }: Collection, matches: (row: unknown) => boolean, top: number | undefined): Page {
+function wholeCollection({ rows }: { rows: readonly unknown[] }, matches: Matches, top: number | undefined): Page {
   if (rows.length > MAX_PAGE) throw beyondThreshold();
   return { rows: rows.filter(matches).slice(0, top), continueAfter: undefined };
 }
@@ -57,35 +61,36 @@ function parseTop(query: QueryOptions): number | undefined {
   return Number(text);
 }
 
-function parseSkipToken(query: QueryOptions): number {
-  const token = new URLSearchParams(query.system.get("$skiptoken") ?? "");
-  return Number(token.get("p_ID") ?? 0) || 0;
-}
-
-function filterOf({ type }: Collection, query: QueryOptions): (row: unknown) => boolean {
+/**
+ * Above the threshold a filter must not make the service look at every row: some part of it that an `and` cannot do
+ * without has to name an indexed column, and to let through no more rows than the threshold.
+ */
+function filterOf({ type, rows, paging }: Collection, query: QueryOptions): Matches {
   const filter = query.system.get("$filter");
   if (filter === undefined || filter.trim() === "") return () => true;
-  return compileFilter(filter, (name) => {
-    const read = type.filterable?.[name];
-    if (!read) throw unknownField(name);
-    return read;
-  });
+  const read = (name: string) => {
+    const field = type.filterable?.[name];
+    if (!field) throw unknownField(name);
+    return field;
+  };
+  const { matches, indexed } = compileFilter(filter, read, (name) => type.indexed?.has(name) ?? false);
+  if (paging && rows.length > paging.threshold) {
+    if (!indexed || countUpTo(rows, indexed, paging.threshold + 1) > paging.threshold) throw beyondThreshold();
+  }
+  return matches;
 }
 
-/** Id order is the only one there is here; a silently wrong order would be worse than a refusal. */
-function refuseOrder(query: QueryOptions): void {
-  const order = query.system.get("$orderby")?.trim();
-  if (order === undefined || /^id( asc)?$/i.test(order)) return;
-  throw new ODataError(
-    400,
-    "-1, Microsoft.SharePoint.Client.InvalidClientQueryException",
-    `The sandbox sorts by Id only; got '${order}'.`,
-  );
+function countUpTo(rows: readonly unknown[], matches: Matches, limit: number): number {
+  let count = 0;
+  for (const row of rows) {
+    if (matches(row) && ++count === limit) break;
+  }
+  return count;
 }
 
 /** The link as the service spells it: the path as it was asked for, the token first, lower-case hex. */
-export function nextLinkOf(url: { origin: string; rawPath: string }, query: QueryOptions, after: number): string {
-  const token = `%24skiptoken=Paged%3dTRUE%26p_ID%3d${after}`;
+export function nextLinkOf(url: { origin: string; rawPath: string }, query: QueryOptions, after: string): string {
+  const token = `%24skiptoken=${encodeInLowerHex(after)}`;
   const others = query.raw
     .map(({ key, value }) => ({ key: key.replace(/^\$/, "%24"), value }))
     .filter(({ key }) => key.toLowerCase() !== "%24skiptoken")

@@ -1,3 +1,4 @@
+import type { Link } from "../odata/entity-type.ts";
 import {
   fileDoesNotExist,
   folderOrListNotFound,
@@ -10,11 +11,17 @@ import type { Segment } from "../odata/path-segments.ts";
 import type { Library } from "../tenant/library.ts";
 import type { Site } from "../tenant/site.ts";
 import type { FileItem, TenantItem } from "../tenant/tenant-item.ts";
-import { folderType, listType, siteType, webType } from "./entity-types.ts";
+import { viewOf } from "../tenant/versions.ts";
+import { folderType, siteType, webType } from "./entity-types.ts";
 import { fileType } from "./file-type.ts";
+import { listById, listByPath } from "./find-list.ts";
 import { itemTypeOf } from "./item-type.ts";
+import { oneOf, pick, stepInto } from "./pick-one.ts";
 import { argumentOf, collection, entity, type RequestScope, type Resource } from "./resource.ts";
 import { decodedPath, legacyPath } from "./server-relative-path.ts";
+import { shownItem, shownItems } from "./shown-item.ts";
+import { userType } from "./user-type.ts";
+import type { VersionOf } from "./version-type.ts";
 
 const GUID = /^\{?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?$/i;
 
@@ -34,28 +41,34 @@ function step(resource: Resource, segment: Segment, scope: RequestScope): Resour
     const found = special?.(resource.value, segment, scope) ?? followName(resource, segment, scope);
     if (found) return found;
   }
-  if (resource.kind === "collection" && resource.type === listType && segment.name.toLowerCase() === "getbytitle") {
-    return listByTitle(scope, String(argumentOf(segment) ?? argumentOf(segment, "title")));
+  if (resource.kind === "collection") {
+    const found = stepInto(resource, segment, scope);
+    if (found) return found;
   }
   throw resourceNotFound(segment.name);
 }
 
 /** A link or a property of the entity. */
 function followName(from: Resource & { kind: "entity" }, segment: Segment, scope: RequestScope): Resource | undefined {
-  if (segment.args !== undefined) return undefined;
   const name = segment.name.toLowerCase();
   for (const [linkName, link] of Object.entries(from.type.links)) {
     if (linkName.toLowerCase() !== name) continue;
     const target = link.get(from.value);
-    if (Array.isArray(target)) return collection(link.type(from.value), target);
-    if (target === null) throw resourceNotFound(segment.name);
+    if (Array.isArray(target)) return oneOf(collection(link.type(from.value), shown(link, target, scope)), segment);
+    if (target === null || segment.args !== undefined) throw resourceNotFound(segment.name);
     return entity(link.type(target), target);
   }
+  if (segment.args !== undefined) return undefined;
   const property = Object.keys(from.type.properties).find((each) => each.toLowerCase() === name);
   const read = property === undefined ? undefined : from.type.properties[property];
   return read && property !== undefined
-    ? { kind: "scalar", name: property, value: read(from.value, scope) }
+    ? { kind: "scalar", name: property, value: read(from.value, scope) ?? null }
     : undefined;
+}
+
+/** Files of a folder are shown as rows are: without drafts to whoever may not see them. */
+function shown(link: Link, targets: unknown[], scope: RequestScope): readonly unknown[] {
+  return link.type(undefined) === fileType ? shownItems(targets as TenantItem[], scope) : targets;
 }
 
 type Step = (value: unknown, segment: Segment, scope: RequestScope) => Resource | undefined;
@@ -76,13 +89,23 @@ const ENTITY_STEPS: Readonly<Record<string, Readonly<Record<string, Step>>>> = {
       folderByPath(scope, decodedPath(textArgument(segment, "decodedurl"), scope)),
     getfolderbyserverrelativeurl: (_site, segment, scope) =>
       folderByPath(scope, legacyPath(textArgument(segment, ""), scope)),
+    getuserbyid: (site, segment) => pick(collection(userType, (site as Site).users.all()), segment),
   },
   "SP.List": {
-    items: (library, segment) => itemsOf(library as Library, segment),
-    getitembyid: (library, segment) => itemById(library as Library, argumentOf(segment)),
+    items: (library, segment, scope) => itemsOf(library as Library, segment, scope),
+    getitembyid: (library, segment, scope) => itemById(library as Library, argumentOf(segment), scope),
   },
   "SP.File": {
     $value: (file) => ({ kind: "content", file: file as FileItem }),
+  },
+  "SP.Attachment": {
+    $value: (file) => ({ kind: "content", file: file as FileItem }),
+  },
+  "SP.FileVersion": {
+    $value: (each) => {
+      const { item, version } = each as VersionOf<FileItem>;
+      return { kind: "content", file: viewOf(item, version) as FileItem };
+    },
   },
 };
 
@@ -101,44 +124,24 @@ const ANY_NAME: Readonly<Record<string, string>> = {
   getfolderbyserverrelativeurl: "serverrelativeurl",
 };
 
-function listById(site: Site, id: unknown): Resource {
-  const library = typeof id === "string" ? site.libraryById(id) : undefined;
-  if (!library) {
-    throw new ODataError(
-      404,
-      "-1, System.ArgumentException",
-      `List does not exist. The page you selected contains a list that does not exist. It may have been deleted by another user.`,
-    );
-  }
-  return entity(listType, library);
-}
-
-function listByTitle(scope: RequestScope, title: string): Resource {
-  const library = scope.site.libraryByTitle(title);
-  if (library) return entity(listType, library);
-  throw new ODataError(
-    404,
-    "-1, System.ArgumentException",
-    `List '${title}' does not exist at site with URL '${scope.webUrl}'.`,
-  );
-}
-
-function listByPath(scope: RequestScope, path: string): Resource {
-  const located = scope.tenant.locate(path);
-  if (located?.library.site !== scope.site || located.names.length > 0) throw folderOrListNotFound();
-  return entity(listType, located.library);
-}
-
-function itemsOf(library: Library, segment: Segment): Resource {
-  if (segment.args) return itemById(library, argumentOf(segment));
-  return collection(itemTypeOf(library), library.rows, {
-    positionAfter: (id) => library.positionAfter(id),
-    idOf: (row) => (row as TenantItem).listItemId,
+function itemsOf(library: Library, segment: Segment, scope: RequestScope): Resource {
+  if (segment.args) return itemById(library, argumentOf(segment), scope);
+  const rows = shownItems(library.rows, scope);
+  const idOf = (row: unknown): number => (row as TenantItem).listItemId;
+  return collection(itemTypeOf(library), rows, {
+    positionAfter: (id) => {
+      if (rows === library.rows) return library.positionAfter(id);
+      const at = rows.findIndex((row) => idOf(row) > id);
+      return at < 0 ? rows.length : at;
+    },
+    idOf,
+    threshold: scope.settings.listViewThreshold,
   });
 }
 
-function itemById(library: Library, id: unknown): Resource {
-  const item = typeof id === "number" ? library.find(id) : undefined;
+function itemById(library: Library, id: unknown, scope: RequestScope): Resource {
+  const live = typeof id === "number" ? library.find(id) : undefined;
+  const item = live && shownItem(live, scope);
   if (!item) throw itemDoesNotExist();
   return entity(itemTypeOf(library), item);
 }
@@ -155,7 +158,8 @@ function liveItemById(scope: RequestScope, id: string): TenantItem | undefined {
 }
 
 function fileById(scope: RequestScope, id: string): Resource {
-  const item = liveItemById(scope, id);
+  const live = liveItemById(scope, id);
+  const item = live && shownItem(live, scope);
   if (item?.kind !== "file") throw folderOrListNotFound();
   return entity(fileType, item);
 }
@@ -167,7 +171,8 @@ function folderById(scope: RequestScope, id: string): Resource {
 }
 
 function fileByPath(scope: RequestScope, path: string): Resource {
-  const item = scope.tenant.itemAt(path);
+  const live = scope.tenant.itemAt(path);
+  const item = live && shownItem(live, scope);
   if (item?.kind !== "file" || item.library.site !== scope.site) throw fileDoesNotExist(path);
   return entity(fileType, item);
 }

@@ -1,5 +1,6 @@
 import type { Addressing, EntityType, Json } from "../odata/entity-type.ts";
 import type { Segment } from "../odata/path-segments.ts";
+import type { SandboxSettings } from "../sandbox-settings.ts";
 import type { Site } from "../tenant/site.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { FileItem } from "../tenant/tenant-item.ts";
@@ -8,6 +9,7 @@ import type { FileItem } from "../tenant/tenant-item.ts";
 export interface RequestScope extends Addressing {
   readonly tenant: Tenant;
   readonly site: Site;
+  readonly settings: SandboxSettings;
 }
 
 /** What a path leads to. */
@@ -21,19 +23,25 @@ export type Resource =
       readonly paging: Paging | undefined;
     }
   | { readonly kind: "scalar"; readonly name: string; readonly value: Json }
-  | { readonly kind: "content"; readonly file: FileItem };
+  | { readonly kind: "content"; readonly file: FileItem }
+  /** What does not speak OData. */
+  | { readonly kind: "json"; readonly body: Json };
 
 export interface Paging {
   /** The position of the first row with a greater id. */
   positionAfter(id: number): number;
   idOf(row: unknown): number;
+  /** A query that has to look at more rows than this without an index is refused. */
+  readonly threshold: number;
 }
 
 export function entity(type: EntityType, value: unknown): Resource {
   return { kind: "entity", type, value };
 }
 
-export function collection(type: EntityType, rows: readonly unknown[], paging?: Paging): Resource {
+export type Collection = Resource & { readonly kind: "collection" };
+
+export function collection(type: EntityType, rows: readonly unknown[], paging?: Paging): Collection {
   return { kind: "collection", type, rows, paging };
 }
 

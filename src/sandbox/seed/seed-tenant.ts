@@ -1,6 +1,9 @@
 import { addFile } from "../tenant/file-operations.ts";
+import { addPagesLibrary } from "../tenant/page-operations.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { companyDocuments } from "./company-documents.ts";
+import { seedPages } from "./company-pages.ts";
+import { seedSuppliers } from "./company-suppliers.ts";
 import { renderDocument } from "./render-document.ts";
 
 /** "company": the documents of a maker of cargo bikes. "empty": the same sites and libraries, nothing in them. */
@@ -15,8 +18,11 @@ export function seedTenant(tenant: Tenant, seed: SeedName): void {
   tenant.addLibrary("/sites/demo/Shared Documents", { title: "Documents", at: FOUNDED_AT });
   tenant.addLibrary("/sites/demo/Contracts", { title: "Contracts", at: FOUNDED_AT });
   tenant.addLibrary("/sites/hr/Shared Documents", { title: "Documents", at: FOUNDED_AT });
+  for (const site of ["/sites/demo", "/sites/hr"]) addPagesLibrary(tenant, site, { at: FOUNDED_AT });
   if (seed === "empty") return;
   for (const document of companyDocuments) {
     addFile(tenant, document.path, renderDocument(document), { at: document.modifiedAt });
   }
+  seedSuppliers(tenant, FOUNDED_AT);
+  seedPages(tenant);
 }

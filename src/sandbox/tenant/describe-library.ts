@@ -5,7 +5,7 @@ import { contentTagOf, etagOf, pathOf, type TenantItem, versionLabelOf } from ".
 /** What a test compares its own findings with. */
 export interface ItemDescription {
   readonly path: string;
-  readonly kind: "file" | "folder";
+  readonly kind: TenantItem["kind"];
   readonly uniqueId: string;
   readonly listItemId: number;
   readonly size: number;
@@ -29,7 +29,7 @@ export function describeItem(item: TenantItem): ItemDescription {
     size: item.kind === "file" ? item.listedSize : 0,
     modifiedAt: toSharePointTime(item.modifiedAtMs),
     createdAt: toSharePointTime(item.createdAtMs),
-    etag: etagOf(item),
+    etag: item.kind === "row" ? `"${item.etag}"` : etagOf(item),
     contentTag: item.kind === "file" ? contentTagOf(item) : "",
     version: versionLabelOf(item),
   };

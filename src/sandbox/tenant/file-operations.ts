@@ -1,7 +1,15 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import { createFolder, enter, newItemState, openPlace, refuseIfTaken, requireItem } from "./place-item.ts";
 import type { Tenant } from "./tenant.ts";
-import { type ColumnValue, FIRST_VERSION, type FileItem, type FolderItem, type TenantItem } from "./tenant-item.ts";
+import {
+  type ColumnValue,
+  FIRST_DRAFT,
+  FIRST_VERSION,
+  type FileItem,
+  type FolderItem,
+  type TenantItem,
+} from "./tenant-item.ts";
+import { beginVersion } from "./versions.ts";
 
 export type Columns = Readonly<Record<string, ColumnValue>>;
 
@@ -22,15 +30,18 @@ export function addFile(
   const atMs = tenant.clock.resolveMs(options.at);
   const place = openPlace(tenant, path, atMs);
   refuseIfTaken(place);
+  const { library } = place.folder;
+  if (library.isList) throw new BadInputError(`Add file '${path}': a list holds rows; this is no library.`);
   const bytes = toBytes(content);
   const file: FileItem = {
     ...newItemState(tenant, place, atMs),
     kind: "file",
+    uiVersion: library.minorVersions ? FIRST_DRAFT : FIRST_VERSION,
     content: bytes,
     listedSize: options.listedSize ?? bytes.length,
     contentVersion: 1,
   };
-  putColumns(file, options.columns ?? {});
+  putColumns(file, accepted(file, options.columns ?? {}));
   enter(tenant, file, place.folder);
   return file;
 }
@@ -50,16 +61,23 @@ export function updateFile(
   options: WriteOptions = {},
 ): FileItem {
   const file = requireItem(tenant, path);
-  if (file.kind === "folder") throw new BadInputError(`Update '${path}': it is a folder.`);
+  if (file.kind !== "file") throw new BadInputError(`Update '${path}': it is a ${file.kind}.`);
   const bytes = toBytes(content);
-  putColumns(file, options.columns ?? {});
+  if (file.checkedOut) {
+    for (const [name, value] of accepted(file, options.columns ?? {})) file.checkedOut.columns.set(name, value);
+    file.checkedOut.content = bytes;
+    file.checkedOut.listedSize = options.listedSize ?? bytes.length;
+    return file;
+  }
+  const columns = accepted(file, options.columns ?? {});
+  beginVersion(file);
+  putColumns(file, columns);
   file.content = bytes;
   file.listedSize = options.listedSize ?? bytes.length;
   file.contentVersion++;
   file.modifiedAtMs = tenant.clock.resolveMs(options.at);
   file.etag++;
-  file.uiVersion = nextMajorVersion(file.uiVersion);
-  file.library.noteChange(tenant.clock.nowMs());
+  file.library.noteChange(tenant.clock.nowMs(), "Update", file);
   return file;
 }
 
@@ -74,25 +92,27 @@ export function setColumns(
   options: { at?: string; via?: "edit" | "system-update" } = {},
 ): TenantItem {
   const item = requireItem(tenant, path);
-  putColumns(item, columns);
-  item.etag++;
-  if (options.via !== "system-update") {
-    item.modifiedAtMs = tenant.clock.resolveMs(options.at);
-    item.uiVersion = nextMajorVersion(item.uiVersion);
+  const isEdit = options.via !== "system-update";
+  const values = accepted(item, columns);
+  if (item.checkedOut && isEdit) {
+    for (const [name, value] of values) item.checkedOut.columns.set(name, value);
+    return item;
   }
-  item.library.noteChange(tenant.clock.nowMs());
+  if (isEdit) beginVersion(item);
+  putColumns(item, values);
+  item.etag++;
+  if (isEdit) item.modifiedAtMs = tenant.clock.resolveMs(options.at);
+  item.library.noteChange(tenant.clock.nowMs(), options.via === "system-update" ? "SystemUpdate" : "Update", item);
   return item;
 }
 
-export function putColumns(item: TenantItem, columns: Columns): void {
-  for (const [name, value] of Object.entries(columns)) {
-    item.library.ensureColumn(name, value);
-    item.columns.set(name, value);
-  }
+/** Checked before anything changes: a value that does not fit refuses the whole operation. */
+function accepted(item: TenantItem, columns: Columns): [string, ColumnValue][] {
+  return Object.entries(columns).map(([name, value]) => [name, item.library.accept(name, value)]);
 }
 
-function nextMajorVersion(uiVersion: number): number {
-  return (Math.floor(uiVersion / FIRST_VERSION) + 1) * FIRST_VERSION;
+function putColumns(item: TenantItem, values: readonly [string, ColumnValue][]): void {
+  for (const [name, value] of values) item.columns.set(name, value);
 }
 
 function toBytes(content: string | Uint8Array): Uint8Array {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { BadInputError } from "../../contracts/errors.ts";
 import { addFile } from "./file-operations.ts";
+import { addListItem, listAt } from "./list-operations.ts";
 import type { Tenant } from "./tenant.ts";
 
 export interface FillOptions {
@@ -22,7 +23,10 @@ const WORDS = (
   "training transit trailer vendor voltage warehouse warranty wheel workshop"
 ).split(" ");
 
-/** Many small text files for load tests. The same request always makes the same names and texts. */
+/**
+ * Many small text files for load tests, or rows where the path is that of a list. The same request always makes the
+ * same names and texts.
+ */
 export function fillFolder(tenant: Tenant, path: string, options: FillOptions): void {
   const { count, bytes = 400, perFolder = 500, series = "fill" } = options;
   if (!(Number.isInteger(count) && count >= 0 && count <= FILL_LIMIT)) {
@@ -31,13 +35,26 @@ export function fillFolder(tenant: Tenant, path: string, options: FillOptions): 
   if (!(Number.isInteger(perFolder) && perFolder > 0)) {
     throw new BadInputError(`Fill '${path}': 'perFolder' must be a whole number above 0.`);
   }
+  const isList = tenant.locate(path)?.library.isList ?? false;
   const startMs = Date.parse("2024-01-01T08:00:00Z");
   for (let number = 0; number < count; number++) {
+    const at = options.at ?? new Date(startMs + number * 1000).toISOString();
+    const text = fillText(`${series}/${number}`, bytes);
+    if (isList) {
+      addFilledRow(tenant, path, { title: `${series} ${number}`, text, at });
+      continue;
+    }
     const folder = `batch-${String(Math.floor(number / perFolder)).padStart(4, "0")}`;
     const name = `${series}-${String(number).padStart(6, "0")}.txt`;
-    const at = options.at ?? new Date(startMs + number * 1000).toISOString();
-    addFile(tenant, `${path}/${folder}/${name}`, fillText(`${series}/${number}`, bytes), { at });
+    addFile(tenant, `${path}/${folder}/${name}`, text, { at });
   }
+}
+
+/** Every note of the list gets the text. */
+function addFilledRow(tenant: Tenant, path: string, row: { title: string; text: string; at: string }): void {
+  const notes = [...listAt(tenant, path).columns.values()].filter(({ type }) => type === "Note");
+  const texts = Object.fromEntries(notes.map(({ internalName }) => [internalName, row.text]));
+  addListItem(tenant, path, { Title: row.title, ...texts }, { at: row.at });
 }
 
 /** Words drawn by a digest of the key: no two files share their text, and one can be told from its first line. */

@@ -1,5 +1,6 @@
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import { checkItemName, checkSiteRelativePath, nameKey } from "./item-name.ts";
+import { DEFAULT_USER_ID } from "./site-users.ts";
 import type { Tenant } from "./tenant.ts";
 import { attach, FIRST_VERSION, type FolderItem, type TenantItem } from "./tenant-item.ts";
 
@@ -27,7 +28,9 @@ export function openPlace(tenant: Tenant, path: string, atMs: number): Place {
 
 function openFolder(tenant: Tenant, parent: FolderItem, name: string, atMs: number): FolderItem {
   const existing = parent.children.get(nameKey(name));
-  if (existing?.kind === "file") throw new BadInputError(`Open folder '${name}': there is a file of this name.`);
+  if (existing && existing.kind !== "folder") {
+    throw new BadInputError(`Open folder '${name}': there is a file of this name.`);
+  }
   return existing ?? createFolder(tenant, { folder: parent, name }, atMs);
 }
 
@@ -52,17 +55,18 @@ export function newItemState(tenant: Tenant, { folder, name }: Place, atMs: numb
     columns: new Map(),
     authorId: DEFAULT_USER_ID,
     editorId: DEFAULT_USER_ID,
+    history: [],
+    checkInComment: "",
+    checkedOut: null,
   };
 }
-
-const DEFAULT_USER_ID = 11;
 
 /** Makes a new item visible: in its folder, among the library's rows, by its id. */
 export function enter(tenant: Tenant, item: TenantItem, folder: FolderItem): void {
   attach(item, folder);
   folder.library.insert([item]);
   tenant.itemsByUniqueId.set(item.uniqueId, item);
-  folder.library.noteChange(item.modifiedAtMs);
+  folder.library.noteChange(item.modifiedAtMs, "Add", item);
 }
 
 export function refuseIfTaken(place: Place, exceptFor?: TenantItem): void {

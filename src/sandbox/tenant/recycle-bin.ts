@@ -16,7 +16,7 @@ export function recycleItem(tenant: Tenant, path: string, options: { at?: string
   const leaving = new Set(withDescendants(item));
   detach(item);
   item.library.remove(leaving);
-  item.library.noteDeletion(recycled.deletedAtMs);
+  item.library.noteDeletion(recycled.deletedAtMs, "DeleteObject", item);
   for (const each of leaving) tenant.itemsByUniqueId.delete(each.uniqueId);
   tenant.recycleBin.set(item.uniqueId, recycled);
   return recycled;
@@ -37,7 +37,7 @@ export function restoreItem(tenant: Tenant, pathOrUniqueId: string): TenantItem 
   item.library.insert(returning);
   for (const each of returning) tenant.itemsByUniqueId.set(each.uniqueId, each);
   item.etag++;
-  item.library.noteChange(tenant.clock.nowMs());
+  item.library.noteChange(tenant.clock.nowMs(), "Restore", item);
   tenant.recycleBin.delete(item.uniqueId);
   return item;
 }

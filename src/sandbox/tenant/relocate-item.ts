@@ -1,6 +1,6 @@
 import { BadInputError } from "../../contracts/errors.ts";
-import { putColumns } from "./file-operations.ts";
 import { checkItemName } from "./item-name.ts";
+import type { Library } from "./library.ts";
 import { enter, newItemState, openPlace, type Place, refuseIfTaken, requireItem } from "./place-item.ts";
 import type { Tenant } from "./tenant.ts";
 import {
@@ -25,6 +25,7 @@ export function renameItem(
 ): TenantItem {
   const item = requireItem(tenant, path);
   checkItemName(name);
+  if (item.kind === "row") throw new BadInputError(`Rename '${path}': a row has no name of its own; set its Title.`);
   moveItem(tenant, path, `${folderPathOf(item)}/${name}`, options);
   if (options.via === "graph") {
     const atMs = tenant.clock.resolveMs(options.at);
@@ -41,17 +42,21 @@ export function moveItem(tenant: Tenant, path: string, to: string, options: { at
   const place = openPlace(tenant, to, atMs);
   refuseIfTaken(place, item);
   const [from, target] = [item.library, place.folder.library];
+  refuseOtherList(item, target);
   if (from.site !== target.site) return moveToOtherSite(tenant, item, place, atMs);
   // Before anything moves: a column of another type refuses the whole move.
   for (const each of withDescendants(item)) {
     for (const [name, value] of each.columns) target.ensureColumn(name, value);
   }
+  const nowMs = tenant.clock.nowMs();
+  const staysInFolder = item.parent === place.folder;
   detach(item);
   item.name = place.name;
   attach(item, place.folder);
   item.etag += 2;
-  if (from !== target) changeLibrary(item, place.folder, tenant.clock.nowMs());
-  target.noteChange(tenant.clock.nowMs());
+  if (from !== target) changeLibrary(item, place.folder, nowMs);
+  else if (!staysInFolder) target.noteChange(nowMs, "MoveAway", item);
+  target.noteChange(nowMs, staysInFolder ? "Rename" : "MoveInto", item);
   return item;
 }
 
@@ -61,7 +66,7 @@ function changeLibrary(item: TenantItem, folder: FolderItem, nowMs: number): voi
   const target = folder.library;
   const moving = [...withDescendants(item)];
   from.remove(new Set(moving));
-  from.noteDeletion(nowMs);
+  from.noteDeletion(nowMs, "MoveAway", item);
   for (const each of moving) {
     each.library = target;
     each.listItemId = target.takeItemId();
@@ -74,7 +79,7 @@ function moveToOtherSite(tenant: Tenant, item: TenantItem, place: Place, atMs: n
   const leaving = new Set(withDescendants(item));
   detach(item);
   item.library.remove(leaving);
-  item.library.noteDeletion(tenant.clock.nowMs());
+  item.library.noteDeletion(tenant.clock.nowMs(), "DeleteObject", item);
   for (const each of leaving) tenant.itemsByUniqueId.delete(each.uniqueId);
   return arrived;
 }
@@ -86,6 +91,9 @@ export function copyItem(tenant: Tenant, path: string, to: string, options: { at
   refuseInsideItself(tenant, item, to, "Copy");
   const place = openPlace(tenant, to, atMs);
   refuseIfTaken(place);
+  if (item.kind === "row")
+    throw new BadInputError(`Copy '${path}': rows of lists are not copied; add one with the same values.`);
+  refuseOtherList(item, place.folder.library);
   const laterByMs = item.library.site === place.folder.library.site ? 0 : 1000;
   const modifiedAtMs = (source: TenantItem): number =>
     options.at === undefined ? source.modifiedAtMs + laterByMs : atMs;
@@ -106,10 +114,13 @@ function copyTree(
     uiVersion: FIRST_VERSION,
   };
   const copy: TenantItem =
-    source.kind === "folder"
-      ? { ...state, kind: "folder", children: new Map() }
-      : { ...state, kind: "file", content: source.content, listedSize: source.listedSize, contentVersion: 1 };
-  putColumns(copy, Object.fromEntries(source.columns));
+    source.kind === "file"
+      ? { ...state, kind: "file", content: source.content, listedSize: source.listedSize, contentVersion: 1 }
+      : { ...state, kind: "folder", children: new Map() };
+  for (const [name, value] of source.columns) {
+    copy.library.ensureColumn(name, value);
+    copy.columns.set(name, value);
+  }
   enter(tenant, copy, place.folder);
   if (source.kind === "folder" && copy.kind === "folder") {
     for (const child of source.children.values()) {
@@ -117,6 +128,12 @@ function copyTree(
     }
   }
   return copy;
+}
+
+/** Rows live in lists and files in libraries, and a row never leaves its list. */
+function refuseOtherList(item: TenantItem, target: Library): void {
+  if (item.library === target || !(item.library.isList || target.isList)) return;
+  throw new BadInputError(`Take '${item.name}' to '${target.path}': nothing moves between a list and another.`);
 }
 
 function refuseInsideItself(tenant: Tenant, item: TenantItem, to: string, verb: string): void {

@@ -1,5 +1,7 @@
 import { nameKey } from "./item-name.ts";
-import { Library } from "./library.ts";
+import { Library, type LibraryRequest } from "./library.ts";
+import { SiteUsers } from "./site-users.ts";
+import { TermLabels } from "./term-labels.ts";
 
 /** A site collection with its one web. */
 export class Site {
@@ -9,6 +11,8 @@ export class Site {
   readonly path: string;
   readonly title: string;
   readonly createdAtMs: number;
+  readonly users = new SiteUsers();
+  readonly terms = new TermLabels();
   readonly #libraries = new Map<string, Library>();
 
   constructor(path: string, title: string, createdAtMs: number, takeGuid: () => string) {
@@ -35,9 +39,13 @@ export class Site {
     return this.libraries.find((library) => library.id === id.toLowerCase());
   }
 
-  addLibrary(names: { title: string; urlName: string }, createdAtMs: number, takeGuid: () => string): Library {
-    const library = new Library(this, names, createdAtMs, takeGuid);
-    this.#libraries.set(nameKey(names.urlName), library);
+  addLibrary(request: LibraryRequest, createdAtMs: number, takeGuid: () => string): Library {
+    const library = new Library(this, request, createdAtMs, takeGuid);
+    this.#libraries.set(nameKey(request.urlName), library);
     return library;
+  }
+
+  removeLibrary(library: Library): void {
+    this.#libraries.delete(nameKey(library.urlName));
   }
 }

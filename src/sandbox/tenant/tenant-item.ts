@@ -1,7 +1,35 @@
 import { nameKey } from "./item-name.ts";
 import type { Library } from "./library.ts";
+import type { Term } from "./term-labels.ts";
 
-export type ColumnValue = string | number | boolean | null;
+export interface UrlValue {
+  readonly Description: string;
+  readonly Url: string;
+}
+
+/** As the column keeps it: people and looked-up rows by id. */
+export type ColumnValue = Scalar | UrlValue | Term | readonly (string | number | Term)[];
+type Scalar = string | number | boolean | null;
+
+/** What an item was in an earlier version. */
+export interface ItemVersion {
+  readonly uiVersion: number;
+  readonly modifiedAtMs: number;
+  readonly editorId: number;
+  readonly columns: ReadonlyMap<string, ColumnValue>;
+  readonly comment: string;
+  readonly content?: Uint8Array;
+  readonly listedSize?: number;
+  readonly contentVersion?: number;
+}
+
+/** What was edited since the check-out; nobody else sees it. */
+export interface WorkingCopy {
+  readonly byId: number;
+  readonly columns: Map<string, ColumnValue>;
+  content?: Uint8Array;
+  listedSize?: number;
+}
 
 interface ItemState {
   /** Lower-case GUID without braces; the identity that survives everything but leaving the site. */
@@ -23,6 +51,10 @@ interface ItemState {
   readonly columns: Map<string, ColumnValue>;
   readonly authorId: number;
   editorId: number;
+  /** Earlier versions, oldest first. */
+  readonly history: ItemVersion[];
+  checkInComment: string;
+  checkedOut: WorkingCopy | null;
 }
 
 export interface FileItem extends ItemState {
@@ -39,17 +71,25 @@ export interface FolderItem extends ItemState {
   readonly children: Map<string, TenantItem>;
 }
 
-export type TenantItem = FileItem | FolderItem;
+/** A row of a list. Its name, `7_.000`, is there only to give it a path. */
+export interface RowItem extends ItemState {
+  readonly kind: "row";
+  readonly attachments: Map<string, FileItem>;
+}
+
+export type TenantItem = FileItem | FolderItem | RowItem;
 
 export const FIRST_VERSION = 512;
+/** 0.1 */
+export const FIRST_DRAFT = 1;
 
 /** Decoded, from the host's root: `/sites/demo/Shared Documents/Policies/Travel.docx`. */
 export function pathOf(item: TenantItem): string {
-  return item.parent ? `${pathOf(item.parent)}/${item.name}` : `${item.library.site.path}/${item.name}`;
+  return item.parent ? `${pathOf(item.parent)}/${item.name}` : item.library.path;
 }
 
 export function folderPathOf(item: TenantItem): string {
-  return item.parent ? pathOf(item.parent) : item.library.site.path;
+  return item.parent ? pathOf(item.parent) : item.library.path.slice(0, item.library.path.lastIndexOf("/"));
 }
 
 /** The item itself first, then everything below it, parents before children. */
@@ -76,6 +116,6 @@ export function contentTagOf(file: FileItem): string {
   return `{${file.uniqueId.toUpperCase()}},${file.etag},${file.contentVersion}`;
 }
 
-export function versionLabelOf(item: TenantItem): string {
+export function versionLabelOf(item: { readonly uiVersion: number }): string {
   return `${Math.floor(item.uiVersion / FIRST_VERSION)}.${item.uiVersion % FIRST_VERSION}`;
 }

@@ -1,7 +1,8 @@
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import { attachmentAt } from "./attachments.ts";
 import { GuidSequence } from "./guid-sequence.ts";
 import { checkItemName, nameKey } from "./item-name.ts";
-import type { Library } from "./library.ts";
+import type { BaseTemplate, Library } from "./library.ts";
 import type { Recycled } from "./recycle-bin.ts";
 import { Site } from "./site.ts";
 import { TenantClock } from "./tenant-clock.ts";
@@ -12,6 +13,16 @@ export interface Located {
   readonly library: Library;
   readonly names: readonly string[];
 }
+
+export interface LibraryOptions {
+  readonly title?: string;
+  readonly at?: string;
+  readonly template?: BaseTemplate;
+  readonly minorVersions?: boolean;
+}
+
+const LIBRARY_PATH = /^(.*)\/([^/]*)$/;
+const LIST_PATH = /^(.*)\/(Lists\/[^/]+)$/i;
 
 /** Everything the tenant holds. Operations on it are functions beside this file; each is one user's action in SharePoint. */
 export class Tenant {
@@ -47,18 +58,27 @@ export class Tenant {
     return site;
   }
 
-  /** `path` is the library's server-relative URL, `/sites/demo/Contracts`. */
-  addLibrary(path: string, options: { title?: string; at?: string } = {}): Library {
-    const cut = path.lastIndexOf("/");
-    const [sitePath, urlName] = [path.slice(0, cut), path.slice(cut + 1)];
+  /** `path` is the server-relative URL, `/sites/demo/Contracts`; that of a list ends in `/Lists/Tasks`. */
+  addLibrary(path: string, options: LibraryOptions = {}): Library {
+    const isList = options.template === 100;
+    const [, sitePath = "", urlName = ""] = (isList ? LIST_PATH : LIBRARY_PATH).exec(path) ?? [];
+    const name = urlName.slice(urlName.lastIndexOf("/") + 1);
+    if (urlName === "") throw new BadInputError(`Add list '${path}': its path looks like '/sites/demo/Lists/Tasks'.`);
     const site = this.site(sitePath);
     if (!site) throw new NotFoundError(`Add library '${path}': there is no site '${sitePath}'.`);
-    checkItemName(urlName);
-    const title = options.title ?? urlName;
+    checkItemName(name);
+    const title = options.title ?? name;
     if (site.libraryByUrlName(urlName) || site.libraryByTitle(title)) {
       throw new BadInputError(`Add library '${path}': the site has a library of this name or title already.`);
     }
-    return site.addLibrary({ title, urlName }, this.clock.resolveMs(options.at), this.takeGuid);
+    const { template, minorVersions } = options;
+    const request = {
+      title,
+      urlName,
+      ...(template === undefined ? {} : { template }),
+      ...(minorVersions === undefined ? {} : { minorVersions }),
+    };
+    return site.addLibrary(request, this.clock.resolveMs(options.at), this.takeGuid);
   }
 
   site(path: string): Site | undefined {
@@ -70,8 +90,10 @@ export class Tenant {
     const names = path.split("/").slice(1);
     for (const depth of [2, 0]) {
       const site = this.site(depth === 0 ? "" : `/${names.slice(0, depth).join("/")}`);
-      const library = site?.libraryByUrlName(names[depth] ?? "");
-      if (library) return { library, names: names.slice(depth + 1) };
+      for (const length of [1, 2]) {
+        const library = site?.libraryByUrlName(names.slice(depth, depth + length).join("/"));
+        if (library) return { library, names: names.slice(depth + length) };
+      }
     }
     return undefined;
   }
@@ -79,6 +101,8 @@ export class Tenant {
   /** undefined when nothing lies at the path. The root folder of a library is an item, too. */
   itemAt(path: string): TenantItem | undefined {
     const located = this.locate(path);
+    const attachment = located && attachmentAt(located.library, located.names);
+    if (attachment) return attachment;
     let item: TenantItem | undefined = located?.library.root;
     for (const name of located?.names ?? []) {
       item = item?.kind === "folder" ? item.children.get(nameKey(name)) : undefined;

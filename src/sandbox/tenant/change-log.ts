@@ -1,0 +1,90 @@
+/** The numbers are SharePoint's own ChangeType. */
+export const CHANGE_TYPES = {
+  Add: 1,
+  Update: 2,
+  DeleteObject: 3,
+  Rename: 4,
+  MoveAway: 5,
+  MoveInto: 6,
+  Restore: 7,
+  SystemUpdate: 15,
+} as const;
+
+export type ChangeType = keyof typeof CHANGE_TYPES;
+
+/** Of the item only ids are kept, as they were at the time: a change says that something happened, not what it looks like now. */
+export interface LoggedChange {
+  readonly sequence: number;
+  readonly atMs: number;
+  readonly type: ChangeType;
+  readonly itemId: number;
+  readonly uniqueId: string;
+  readonly isFolder: boolean;
+}
+
+/** What a change is about; anything with a row in a list. */
+export interface ChangedItem {
+  readonly uniqueId: string;
+  readonly listItemId: number;
+  readonly kind: string;
+}
+
+/** A position in a log. Without a sequence it is a moment: everything after it counts. */
+export interface ChangePosition {
+  readonly atMs: number;
+  readonly sequence: number | undefined;
+}
+
+/**
+ * The change log of one list, oldest first. An operation on a folder logs the folder and nothing below it, so whoever
+ * reads the log has to know what a folder held.
+ */
+export class ChangeLog {
+  #entries: LoggedChange[] = [];
+  #sequence = 0;
+  /** What lies at or before it is forgotten. */
+  #forgottenThrough = 0;
+  #forgottenThroughMs = Number.NEGATIVE_INFINITY;
+  #atMs: number;
+
+  constructor(createdAtMs: number) {
+    this.#atMs = createdAtMs;
+  }
+
+  /** The end of the log: what a reader who starts now has not missed. */
+  get position(): { readonly atMs: number; readonly sequence: number } {
+    return { atMs: this.#atMs, sequence: this.#sequence };
+  }
+
+  /** Times never run backwards here, whatever time the item itself was given. */
+  note(atMs: number, type: ChangeType, item: ChangedItem): void {
+    this.#atMs = Math.max(this.#atMs, atMs);
+    this.#entries.push({
+      sequence: ++this.#sequence,
+      atMs: this.#atMs,
+      type,
+      itemId: item.listItemId,
+      uniqueId: item.uniqueId,
+      isFolder: item.kind === "folder",
+    });
+  }
+
+  /** Forgets everything and moves on, so that every position handed out before is too old. */
+  expire(): void {
+    this.#entries = [];
+    this.#forgottenThrough = ++this.#sequence;
+    this.#forgottenThroughMs = this.#atMs;
+  }
+
+  /** undefined when the position lies before the start of the log, or beyond its end. */
+  since(position: ChangePosition | undefined): readonly LoggedChange[] | undefined {
+    if (!position) return this.#entries;
+    const { sequence, atMs } = position;
+    if (sequence === undefined) {
+      if (atMs < this.#forgottenThroughMs) return undefined;
+      return this.#entries.filter((entry) => entry.atMs > atMs);
+    }
+    if (sequence < this.#forgottenThrough || sequence > this.#sequence) return undefined;
+    return this.#entries.slice(sequence - this.#forgottenThrough);
+  }
+}
