@@ -1,11 +1,11 @@
 import { zipSync } from "fflate";
 import mammoth from "mammoth";
 import { ExtractError, type ExtractedDocument } from "../contracts/document.ts";
+import { decodeEntities } from "../lib/html/entities.ts";
+import { parseHtml } from "../lib/html/parse-html.ts";
 import type { Deadline } from "./deadline.ts";
 import { guardElements } from "./guard-elements.ts";
-import { decodeEntities } from "./html/entities.ts";
 import { htmlToMarkdown } from "./html/html-to-markdown.ts";
-import { parseHtml } from "./html/parse-html.ts";
 import { firstHeading } from "./markdown.ts";
 import { guardZipSize, readZipDirectory, readZipEntry } from "./zip.ts";
 

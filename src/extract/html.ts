@@ -1,10 +1,10 @@
 import type { ExtractedDocument } from "../contracts/document.ts";
+import { parseHtml } from "../lib/html/parse-html.ts";
 import type { Deadline } from "./deadline.ts";
 import { decodeText } from "./decode-text.ts";
 import { guardElements } from "./guard-elements.ts";
 import { htmlToMarkdown } from "./html/html-to-markdown.ts";
 import { chooseContent } from "./html/page-content.ts";
-import { parseHtml } from "./html/parse-html.ts";
 import { firstHeading } from "./markdown.ts";
 
 /** Browsers look for the declaration in the first kilobyte; generators with long comments need more. */

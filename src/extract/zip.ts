@@ -1,65 +1,28 @@
 import { promisify } from "node:util";
 import { inflateRaw } from "node:zlib";
 import { ExtractError } from "../contracts/document.ts";
+import {
+  findZipDirectory,
+  readZipEntries,
+  ZIP_TAIL_BYTES,
+  type ZipEntry,
+  zipContentStart,
+} from "../lib/zip-directory.ts";
 
 const inflate = promisify(inflateRaw);
-
-const END_SIGNATURE = 0x06054b50;
-const ENTRY_SIGNATURE = 0x02014b50;
-const LOCAL_SIGNATURE = 0x04034b50;
-const END_SEARCH_BYTES = 22 + 65_535;
-const MAX_ENTRIES = 20_000;
 
 /** Text compresses well, but an office document beyond this was made to hurt. Small parts may exceed it. */
 const MAX_RATIO = 500;
 const RATIO_MATTERS_ABOVE = 10 * 1024 * 1024;
 
-export interface ZipEntry {
-  readonly name: string;
-  readonly compressedSize: number;
-  readonly size: number;
-  readonly method: number;
-  readonly encrypted: boolean;
-  readonly offset: number;
-}
-
 /** Reads the directory only. Sizes are what the archive claims; `readZipEntry` holds it to them. */
 export function readZipDirectory(bytes: Buffer): ZipEntry[] {
   try {
-    return readDirectory(bytes);
+    const { offset, count } = findZipDirectory(bytes.subarray(Math.max(0, bytes.length - ZIP_TAIL_BYTES)));
+    return readZipEntries(bytes.subarray(offset), count);
   } catch (error) {
-    if (error instanceof ExtractError) throw error;
     throw broken(error);
   }
-}
-
-function readDirectory(bytes: Buffer): ZipEntry[] {
-  const end = findEnd(bytes);
-  const count = bytes.readUInt16LE(end + 10);
-  const entries: ZipEntry[] = [];
-  let at = bytes.readUInt32LE(end + 16);
-  for (let index = 0; index < Math.min(count, MAX_ENTRIES); index += 1) {
-    if (bytes.readUInt32LE(at) !== ENTRY_SIGNATURE) throw broken();
-    const nameLength = bytes.readUInt16LE(at + 28);
-    entries.push({
-      name: bytes.toString("utf8", at + 46, at + 46 + nameLength),
-      compressedSize: bytes.readUInt32LE(at + 20),
-      size: bytes.readUInt32LE(at + 24),
-      method: bytes.readUInt16LE(at + 10),
-      encrypted: (bytes.readUInt16LE(at + 8) & 1) === 1,
-      offset: bytes.readUInt32LE(at + 42),
-    });
-    at += 46 + nameLength + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32);
-  }
-  return entries;
-}
-
-function findEnd(bytes: Buffer): number {
-  const stop = Math.max(0, bytes.length - END_SEARCH_BYTES);
-  for (let at = bytes.length - 22; at >= stop; at -= 1) {
-    if (bytes.readUInt32LE(at) === END_SIGNATURE) return at;
-  }
-  throw broken();
 }
 
 /** Throws when unpacking these entries would take more than `maxBytes`, or more than their packed size can explain. */
@@ -80,8 +43,7 @@ export function guardZipSize(entries: readonly ZipEntry[], maxBytes: number): vo
 /** The entry's bytes; an archive that claims a smaller size than it unpacks to is refused before memory fills. */
 export async function readZipEntry(bytes: Buffer, entry: ZipEntry): Promise<Buffer> {
   try {
-    if (bytes.readUInt32LE(entry.offset) !== LOCAL_SIGNATURE) throw broken();
-    const start = entry.offset + 30 + bytes.readUInt16LE(entry.offset + 26) + bytes.readUInt16LE(entry.offset + 28);
+    const start = entry.offset + zipContentStart(bytes.subarray(entry.offset));
     const packed = bytes.subarray(start, start + entry.compressedSize);
     if (packed.length !== entry.compressedSize) throw broken();
     if (entry.method === 0) return packed;

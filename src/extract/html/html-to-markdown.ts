@@ -1,7 +1,7 @@
+import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../lib/html/html-tree.ts";
+import { isNoise } from "../../lib/html/is-noise.ts";
 import { fenceCode } from "../plain-text.ts";
-import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "./html-tree.ts";
 import { inlineMarkdown } from "./inline-markdown.ts";
-import { isNoise } from "./page-content.ts";
 import { tableMarkdown } from "./table-markdown.ts";
 
 const MAX_HEADING_LENGTH = 300;

@@ -1,5 +1,5 @@
-import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "./html-tree.ts";
-import { isNoise } from "./page-content.ts";
+import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../lib/html/html-tree.ts";
+import { isNoise } from "../../lib/html/is-noise.ts";
 
 const MAX_TARGET_LENGTH = 2000;
 

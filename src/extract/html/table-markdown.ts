@@ -1,6 +1,6 @@
-import type { HtmlElement, HtmlNode } from "./html-tree.ts";
+import type { HtmlElement, HtmlNode } from "../../lib/html/html-tree.ts";
+import { isNoise } from "../../lib/html/is-noise.ts";
 import { inlineMarkdown } from "./inline-markdown.ts";
-import { isNoise } from "./page-content.ts";
 
 const MAX_COLUMNS = 100;
 /** A longer cell is not repeated in the rows it spans: its text would be multiplied. */
