@@ -148,6 +148,8 @@ describe("rows", () => {
         serverPath: "/sites/d/Docs/R #1/Q'1.docx",
         url: "https://c.com/sites/d/Docs/R%20%231/Q'1.docx",
         rawUrl: "https://c.com/sites/d/Docs/R #1/Q'1.docx",
+        documentType: "docx",
+        form: "document",
         fingerprint: {
           size: 19722,
           modifiedAt: "2024-03-29T17:58:05.000000Z",

@@ -14,8 +14,13 @@ export async function fetchFile(
   call: CallContext,
 ): Promise<Fetched> {
   if (!GUID.test(item.itemId)) throw new RemoteError(`download '${item.path}': '${item.itemId}' is no SharePoint id`);
+  return await fetchFrom(`${site.api}web/GetFileById('${item.itemId}')/$value`, rest, item, call);
+}
+
+/** For what has no id of its own. */
+export async function fetchFrom(url: string, rest: RestClient, item: ItemRef, call: CallContext): Promise<Fetched> {
   try {
-    const answer = await rest.open(`${site.api}web/GetFileById('${item.itemId}')/$value`, call);
+    const answer = await rest.open(url, call);
     refuseWebPage(answer, item);
     return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal }) };
   } catch (error) {
@@ -35,7 +40,7 @@ function refuseWebPage({ body, headers }: OpenAnswer, item: ItemRef): void {
   throw new RemoteError("SharePoint answered with a web page instead of the file");
 }
 
-function expectedOutcome(error: unknown): Fetched | undefined {
+export function expectedOutcome(error: unknown): Fetched | undefined {
   if (!(error instanceof SharePointError)) return undefined;
   // A 404 without SharePoint's own error in it may speak of the whole site, so it is no word about this file.
   if (error.status === 404 && error.exception) return { status: "gone" };

@@ -3,11 +3,15 @@ import { odataLiteral, pathBelow } from "./escaping.ts";
 import {
   decodeFolderExists,
   decodeLibrary,
+  decodeLibraryPaths,
   decodeWebPath,
   LIBRARY_FIELDS,
+  LIBRARY_PATHS_QUERY,
   type LibraryRoot,
+  type Place,
   WEB_FIELDS,
 } from "./library-codec.ts";
+import { nearestNames } from "./nearest-names.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
@@ -18,17 +22,22 @@ export interface LibraryPart {
   readonly root: string;
 }
 
+export function placeOf(site: SiteAddress, part: LibraryPart): Place {
+  return { origin: site.origin, library: part.library.path, root: part.root };
+}
+
 /** Throws RemoteError when site, library or folder are not there. `urlPart` begins with a slash and ends without. */
 export async function findLibrary(
   rest: RestClient,
   site: SiteAddress,
   urlPart: string,
   call: CallContext,
+  fields: string = LIBRARY_FIELDS,
 ): Promise<LibraryPart> {
   await checkWeb(rest, site, call);
   const wanted = `${site.path}${urlPart}`;
   for (let path = wanted; path.length > site.path.length; path = path.slice(0, path.lastIndexOf("/"))) {
-    const library = await readLibrary(rest, site, path, call);
+    const library = await readLibrary(rest, site, path, call, fields);
     if (!library) continue;
     if (library.path.toLowerCase() === wanted.toLowerCase()) return { library, root: library.path };
     // SharePoint may answer for a folder with the library around it, so what it names decides, not what was asked.
@@ -38,7 +47,27 @@ export async function findLibrary(
     }
     return { library, root: wanted };
   }
-  throw new RemoteError(`there is no library at '${wanted}'${encodedHint(urlPart)}; check 'sharepoint_url_part'`);
+  const near = await suggestLibraries(rest, site, urlPart, call);
+  const advice = near.length > 0 ? `did you mean ${near.join(" or ")}?` : "check 'sharepoint_url_part'";
+  throw new RemoteError(`there is no library at '${wanted}'${encodedHint(urlPart)}; ${advice}`);
+}
+
+/** Paths below the site, in quotes. A suggestion is a nicety: when it cannot be had there is none. */
+async function suggestLibraries(
+  rest: RestClient,
+  site: SiteAddress,
+  urlPart: string,
+  call: CallContext,
+): Promise<string[]> {
+  try {
+    const paths = decodeLibraryPaths(await rest.getJson(`${site.api}web/lists?${LIBRARY_PATHS_QUERY}`, call));
+    const parts = paths.flatMap((path) => pathBelow(site.path, path) ?? []);
+    const decoded = urlPart.replaceAll("%20", " ");
+    return nearestNames(decoded.split("/")[1] ?? "", parts).map((part) => `'/${part}'`);
+  } catch (error) {
+    if (error instanceof RemoteError) return [];
+    throw error;
+  }
 }
 
 /** undefined: no library there. */
@@ -47,8 +76,9 @@ export async function readLibrary(
   site: SiteAddress,
   path: string,
   call: CallContext,
+  fields: string = LIBRARY_FIELDS,
 ): Promise<LibraryRoot | undefined> {
-  const query = `?@u=${odataLiteral(path)}&$select=${LIBRARY_FIELDS}&$expand=RootFolder`;
+  const query = `?@u=${odataLiteral(path)}&$select=${fields}&$expand=RootFolder`;
   const answer = await unlessMissing(rest.getJson(`${site.api}web/GetListUsingPath(DecodedUrl=@u)${query}`, call));
   return answer && decodeLibrary(answer);
 }
@@ -66,7 +96,7 @@ export async function folderExists(
 }
 
 /** A renamed site answers under its old address with another path: what we would list is not what was configured. */
-async function checkWeb(rest: RestClient, site: SiteAddress, call: CallContext): Promise<void> {
+export async function checkWeb(rest: RestClient, site: SiteAddress, call: CallContext): Promise<void> {
   const path = decodeWebPath(await rest.getJson(`${site.api}web?$select=${WEB_FIELDS}`, call));
   if (path.toLowerCase() === site.path.toLowerCase()) return;
   throw new RemoteError(`the site calls itself '${path || "/"}'; set 'site_url' to ${site.origin}${path}`);

@@ -37,7 +37,7 @@ export interface HttpLine {
 const LOOPBACK_NAMES = "localhost,127.0.0.1,::1";
 
 /** Honours HTTPS_PROXY, HTTP_PROXY and NO_PROXY, but never sends this machine's own addresses through a proxy. */
-export function createHttpLine(timeouts: Timeouts): HttpLine {
+export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer) => void = () => undefined): HttpLine {
   const noProxy = process.env["no_proxy"] ?? process.env["NO_PROXY"];
   const dispatcher = new EnvHttpProxyAgent({
     noProxy: noProxy ? `${noProxy},${LOOPBACK_NAMES}` : LOOPBACK_NAMES,
@@ -60,7 +60,9 @@ export function createHttpLine(timeouts: Timeouts): HttpLine {
           body: request.body ?? null,
           signal,
         });
-        return { status: answer.statusCode, headers: answer.headers, body: answer.body };
+        const { statusCode: status, headers, body } = answer;
+        onAnswer({ status, headers, body });
+        return { status, headers, body };
       } catch (error) {
         throw lineFailure(url.host, error, signal);
       }

@@ -15,18 +15,23 @@ export interface LibraryRoot {
   readonly path: string;
   /** Files and folders on all levels. */
   readonly itemCount: number;
+  /** Where its change log stands; "" unless it was asked for and told. */
+  readonly changeToken: string;
 }
 
 export const WEB_FIELDS = "Title,Url,ServerRelativeUrl";
 export const LIBRARY_FIELDS = "Id,Title,BaseType,ItemCount,RootFolder/ServerRelativeUrl";
+export const LIBRARY_MARK_FIELDS = `${LIBRARY_FIELDS},CurrentChangeToken`;
 const ITEM_FIELDS = [
   "Id,UniqueId,FileSystemObjectType,FileRef,FileLeafRef",
   "File/UniqueId,File/Name,File/Length,File/ServerRelativeUrl,File/TimeLastModified,File/ETag",
 ].join();
 const CONTENT_TAG = "File/ContentTag";
 
-export function itemFields(options: { readonly contentTag: boolean }): string {
-  return options.contentTag ? `${ITEM_FIELDS},${CONTENT_TAG}` : ITEM_FIELDS;
+/** For the URL of a question about items. */
+export function itemFields(options: { readonly contentTag: boolean; readonly columns?: readonly string[] }): string {
+  const further = [...(options.contentTag ? [CONTENT_TAG] : []), ...(options.columns ?? [])];
+  return `$select=${[ITEM_FIELDS, ...further].join()}&$expand=File`;
 }
 
 /** "" for the root site, as in our own paths. */
@@ -44,7 +49,24 @@ export function decodeLibrary(answer: Record<string, unknown>): LibraryRoot {
     throw new RemoteError("SharePoint's description of the library lacks its id, its folder or its item count");
   }
   if ((answer["BaseType"] ?? LIBRARY) !== LIBRARY) throw new RemoteError(`'${path}' is a list, not a document library`);
-  return { listId, title: typeof title === "string" ? title : "", path: path.replace(/\/+$/, ""), itemCount };
+  const token = answer["CurrentChangeToken"];
+  return {
+    listId,
+    title: text(title),
+    path: path.replace(/\/+$/, ""),
+    itemCount,
+    changeToken: isObject(token) ? text(token["StringValue"]) : "",
+  };
+}
+
+/** For the URL of a question about the lists of a site. */
+export const LIBRARY_PATHS_QUERY = "$select=BaseType,Hidden,RootFolder/ServerRelativeUrl&$expand=RootFolder";
+
+export function decodeLibraryPaths(answer: Record<string, unknown>): string[] {
+  return decodePage(answer).rows.flatMap((row) => {
+    if (!isObject(row) || row["BaseType"] !== LIBRARY || row["Hidden"] === true) return [];
+    return isObject(row["RootFolder"]) ? text(row["RootFolder"]["ServerRelativeUrl"]) || [] : [];
+  });
 }
 
 /** Of SharePoint's `BaseType`; 0 is a list. */
@@ -73,23 +95,37 @@ export function decodePage(answer: Record<string, unknown>): ItemPage {
 export type Row =
   | { readonly kind: "file"; readonly key: string; readonly sighting: Sighting }
   /** A folder, or something outside the part of the library that is wanted. It counts, but is no item. */
-  | { readonly kind: "aside"; readonly key: string }
+  | { readonly kind: "aside"; readonly key: string; readonly folder: boolean }
   | { readonly kind: "senseless"; readonly key: string; readonly unreadable: Unreadable };
 
-/** `root` is the path of the library, or of the folder in it that is wanted. */
-export function decodeRow(row: unknown, place: { origin: string; library: string; root: string }): Row {
+/** Where rows belong. */
+export interface Place {
+  readonly origin: string;
+  /** The path of the library. */
+  readonly library: string;
+  /** The same, or the path of the folder in it that is wanted. */
+  readonly root: string;
+}
+
+/** By what a row is known, whichever columns were asked for; "" when it does not tell. */
+export function rowKey(row: unknown): string {
+  if (!isObject(row)) return "";
+  const id = text(row["UniqueId"]) || (isObject(row["File"]) ? text(row["File"]["UniqueId"]) : "");
+  return id.replaceAll(/[{}]/g, "").toLowerCase();
+}
+
+export function decodeRow(row: unknown, place: Place): Row {
   const { origin, library, root } = place;
   if (!isObject(row)) return senseless("", "", "a row is not an object");
   const file = isObject(row["File"]) ? row["File"] : undefined;
-  const id = text(row["UniqueId"]) || text(file?.["UniqueId"]);
-  const key = id.replaceAll(/[{}]/g, "").toLowerCase();
+  const key = rowKey(row);
   const serverPath = text(row["FileRef"]) || text(file?.["ServerRelativeUrl"]);
-  if (row["FileSystemObjectType"] === 1) return { kind: "aside", key };
+  if (row["FileSystemObjectType"] === 1) return { kind: "aside", key, folder: true };
   if (pathBelow(library, serverPath) === undefined) {
     return senseless(key, "", `the row of item ${key || "without id"} has no path in the library ('${serverPath}')`);
   }
   const path = pathBelow(root, serverPath);
-  if (path === undefined) return { kind: "aside", key };
+  if (path === undefined) return { kind: "aside", key, folder: false };
   if (!GUID.test(key)) return senseless(key, path, "the row has no usable id");
   const size = Number(text(file?.["Length"]) || Number.NaN);
   const modifiedAt = toInstant(text(file?.["TimeLastModified"]));
@@ -124,7 +160,7 @@ export function decodeRow(row: unknown, place: { origin: string; library: string
 }
 
 /** "" when it is none. Whole seconds, as SharePoint writes them, need no look at the calendar. */
-function toInstant(time: string): string {
+export function toInstant(time: string): string {
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time)) return `${time.slice(0, -1)}.000000Z`;
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);

@@ -1,10 +1,15 @@
 import type { FileSourceConfig } from "../../contracts/domain.ts";
 import { RemoteError } from "../../contracts/errors.ts";
 import type { Source } from "../../contracts/source.ts";
+import { adviseOn } from "./advise-on.ts";
+import { examineSource } from "./examine-source.ts";
 import { fetchFile } from "./fetch-file.ts";
+import { findLibrary } from "./find-library.ts";
+import type { LibraryRoot } from "./library-codec.ts";
 import { listLibrary } from "./list-library.ts";
-import { SharePointError } from "./rest-client.ts";
-import { QUERY_THROTTLED } from "./retry.ts";
+import { oncePerPause } from "./once-per-pause.ts";
+import { openChangeFeed } from "./open-change-feed.ts";
+import type { CallContext } from "./rest-client.ts";
 import type { SharePointConnection } from "./sharepoint-connection.ts";
 import { parseSiteUrl } from "./site-url.ts";
 import type { OnWait } from "./throttle-gate.ts";
@@ -31,47 +36,20 @@ export function openSharePointLibrary(
   const pageSize = options.pageSize ?? DEFAULT_PAGE_SIZE;
   const onWait = oncePerPause(options.onWait);
 
+  const advise = (error: RemoteError): RemoteError =>
+    new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
+  const callWith = (signal: AbortSignal): CallContext => ({ signal, onWait });
+  const place = { rest, site, urlPart, filter, advise };
+
   return {
     id: config.sourceId,
-    list(signal) {
-      const advise = (error: RemoteError): RemoteError =>
-        new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
-      return listLibrary({ rest, site, urlPart, filter, pageSize, call: { signal, onWait }, advise });
+    list: (signal) => listLibrary({ ...place, pageSize, call: callWith(signal) }),
+    feed: openChangeFeed({ ...place, callWith }),
+    fetch: (item, signal) => fetchFile(rest, site, item, callWith(signal)),
+    examine(signal) {
+      const find = async (call: CallContext): Promise<LibraryRoot> =>
+        (await findLibrary(rest, site, urlPart, call)).library;
+      return examineSource({ connection, site, call: callWith(signal), subject: `Library '${urlPart}'`, filter, find });
     },
-    fetch: (item, signal) => fetchFile(rest, site, item, { signal, onWait }),
-    examine: async function* () {},
   };
 }
-
-/** The reason, and what a person can do about it where we know. */
-function adviseOn(error: RemoteError, filter: string): string {
-  const reason = error.message;
-  if (!(error instanceof SharePointError)) return reason;
-  if (error.code === QUERY_THROTTLED || error.exception.endsWith("SPQueryThrottledException")) {
-    return filter
-      ? `${reason}. The library is too large for the filter "${filter}": filter by an indexed column, or leave 'filter' empty.`
-      : `${reason}. Ask the site's owner about the list view threshold.`;
-  }
-  if (error.status === 400 && filter) return `${reason}. Check the filter "${filter}".`;
-  if (error.status === 401)
-    return `${reason}. The app needs a certificate and a permission on SharePoint, not on Graph.`;
-  if (error.status === 403)
-    return `${reason}. Grant the app read access to this site (Sites.Selected or Sites.Read.All).`;
-  if (error.status === 404) return `${reason}. Check 'site_url'.`;
-  if (error.status >= 300 && error.status < 400) return `${reason}. The site may have moved: check 'site_url'.`;
-  return reason;
-}
-
-/** Four downloads wait for the same pause; the log should say so once. */
-function oncePerPause(onWait: OnWait | undefined): OnWait {
-  let toldUntilMs = 0;
-  return (reason, ms) => {
-    const untilMs = performance.now() + ms;
-    if (!onWait || untilMs <= toldUntilMs + SAME_PAUSE_MS) return;
-    toldUntilMs = untilMs;
-    onWait(reason, ms);
-  };
-}
-
-/** Computed at slightly different moments, the end of one pause differs by about this much. */
-const SAME_PAUSE_MS = 50;

@@ -1,6 +1,7 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import { isObject, parseErrorBody } from "./error-body.ts";
 import type { HttpAnswer, HttpLine } from "./http-line.ts";
+import { readBudget } from "./request-budget.ts";
 import { askedWaitMs, first, judgeStatus, type RetryPolicy, TransientFailure, withRetries } from "./retry.ts";
 import type { SignIn } from "./sign-in.ts";
 import type { OnWait, Slot, ThrottleGate } from "./throttle-gate.ts";
@@ -33,9 +34,11 @@ export interface OpenAnswer {
   readonly body: HttpAnswer["body"];
 }
 
-/** GET with sign-in, throttling and retries. Throws SharePointError or RemoteError when that did not help. */
+/** Reading with sign-in, throttling and retries. Throws SharePointError or RemoteError when that did not help. */
 export interface RestClient {
   getJson(url: string, call: CallContext): Promise<Record<string, unknown>>;
+  /** For questions that SharePoint wants as a POST. They only read, so they may be asked again. */
+  postJson(url: string, question: unknown, call: CallContext): Promise<Record<string, unknown>>;
   open(url: string, call: CallContext): Promise<OpenAnswer>;
   readonly idleMs: number;
 }
@@ -48,25 +51,36 @@ interface Parts {
   readonly userAgent: string;
 }
 
+interface Question {
+  readonly url: string;
+  readonly accept: string;
+  /** JSON; undefined for a GET. */
+  readonly body?: string;
+}
+
+const JSON_TYPE = "application/json;odata=nometadata";
+
 export function createRestClient(parts: Parts): RestClient {
   const { line, gate, signIn, policy } = parts;
 
-  async function get<T>(
-    url: string,
-    accept: string,
+  async function ask<T>(
+    question: Question,
     call: CallContext,
     use: (answer: HttpAnswer, slot: Slot) => Promise<T>,
   ): Promise<T> {
+    const { url, accept, body } = question;
     const { origin } = new URL(url);
     let rejected = "";
     return await withRetries({ policy, gate, ...call }, async (slot) => {
       for (;;) {
         const token = await signIn.token(origin, rejected, call);
         const headers = { accept, authorization: `Bearer ${token}`, "user-agent": parts.userAgent };
-        const answer = await line.send({ method: "GET", url, headers }, call.signal);
-        slowDownWhenUsedUp(answer, gate);
+        const request = body === undefined ? { method: "GET" as const } : { method: "POST" as const, body };
+        const answer = await line.send({ ...request, url, headers: { ...headers, ...typeOf(body) } }, call.signal);
+        const budget = answer.status === 200 ? readBudget(answer.headers) : undefined;
+        if (budget) gate.spread(budget);
         if (answer.status === 200) return await use(answer, slot);
-        const failure = toFailure(answer, await line.readText(answer, call.signal));
+        const failure = toFailure(answer, await line.readText(answer, call.signal), request.method);
         // A token can be revoked or expire under way: one fresh one, and a second refusal is final.
         if (answer.status !== 401 || rejected || failure instanceof TransientFailure) throw failure;
         rejected = token;
@@ -74,27 +88,27 @@ export function createRestClient(parts: Parts): RestClient {
     });
   }
 
+  const askJson = (question: Question, call: CallContext): Promise<Record<string, unknown>> =>
+    ask(question, call, async (answer, slot) => {
+      const value = parseJson(answer, await line.readText(answer, call.signal));
+      slot.release();
+      return value;
+    });
+
   return {
     idleMs: line.timeouts.idleMs,
-    getJson: (url, call) =>
-      get(url, "application/json;odata=nometadata", call, async (answer, slot) => {
-        const value = parseJson(answer, await line.readText(answer, call.signal));
-        slot.release();
-        return value;
-      }),
+    getJson: (url, call) => askJson({ url, accept: JSON_TYPE }, call),
+    postJson: (url, question, call) => askJson({ url, accept: JSON_TYPE, body: JSON.stringify(question) }, call),
     open: (url, call) =>
-      get(url, "*/*", call, async (answer, slot) => {
+      ask({ url, accept: "*/*" }, call, async (answer, slot) => {
         answer.body.once("close", slot.release);
         return { headers: answer.headers, body: answer.body };
       }),
   };
 }
 
-/** Sharing out a budget that is used up would only earn everybody a 429. */
-function slowDownWhenUsedUp(answer: HttpAnswer, gate: ThrottleGate): void {
-  if (answer.status !== 200 || first(answer.headers["ratelimit-remaining"]) !== "0") return;
-  const waitMs = askedWaitMs(answer.headers);
-  if (waitMs !== undefined) gate.pause(waitMs, "SharePoint's request budget is used up");
+function typeOf(body: string | undefined): Record<string, string> {
+  return body === undefined ? {} : { "content-type": JSON_TYPE };
 }
 
 function parseJson(answer: HttpAnswer, text: string): Record<string, unknown> {
@@ -113,13 +127,13 @@ function parseJson(answer: HttpAnswer, text: string): Record<string, unknown> {
   throw new TransientFailure(new RemoteError("SharePoint's answer is not a JSON object"));
 }
 
-function toFailure(answer: HttpAnswer, text: string): Error {
+function toFailure(answer: HttpAnswer, text: string, method: "GET" | "POST"): Error {
   const { status, headers } = answer;
   const body = parseErrorBody(text);
   const said = body.message || (status >= 300 && status < 400 ? redirectText(first(headers["location"])) : "");
   const message = `SharePoint answered ${status}${said ? ` (${said})` : ""}${requestId(headers)}`;
   const error = new SharePointError(message, { status, code: body.code, exception: body.exception, said });
-  const verdict = judgeStatus(status, body);
+  const verdict = judgeStatus(status, body, method);
   if (verdict === "final") return error;
   return new TransientFailure(error, { throttled: verdict === "throttled", askedMs: askedWaitMs(headers) });
 }

@@ -1,4 +1,4 @@
-import type { RemoteError } from "../../contracts/errors.ts";
+import { RemoteError } from "../../contracts/errors.ts";
 import { sleep } from "../../lib/time.ts";
 import { throwIfCancelled } from "./cancelled.ts";
 import type { ErrorBody } from "./error-body.ts";
@@ -52,6 +52,7 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
   const startedAt = performance.now();
   let failures = 0;
   for (;;) {
+    refuseLongPause(context);
     const slot = await gate.enter(signal, onWait);
     try {
       return await attempt(slot);
@@ -63,15 +64,22 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
       if (asked === undefined) failures += 1;
       const waitMs = error.askedMs ?? backoffMs(policy, failures);
       const tooLong = performance.now() + waitMs - startedAt > policy.patienceMs;
+      // Whoever gives up leaves the pause behind: the others must not ask either.
+      if (error.throttled) gate.pause(waitMs, error.message);
       if (failures >= policy.attempts || tooLong) throw error.error;
-      if (error.throttled) {
-        gate.pause(waitMs, error.message);
-      } else {
+      if (!error.throttled) {
         onWait(error.message, Math.ceil(waitMs));
         await sleep(waitMs, signal);
       }
     }
   }
+}
+
+/** Asking would earn nothing but a longer pause, and waiting would look like hanging. */
+function refuseLongPause({ gate, policy }: RetryContext): void {
+  const closedMs = gate.closedForMs();
+  if (closedMs <= policy.patienceMs) return;
+  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(closedMs / 60_000)} minutes`);
 }
 
 /** Doubling, capped, and anywhere between half of it and all of it, so that those who failed together do not return together. */
@@ -81,10 +89,16 @@ function backoffMs(policy: RetryPolicy, failures: number): number {
 }
 
 /** The longer of Retry-After (seconds or a date) and RateLimit-Reset (seconds). */
-export function askedWaitMs(headers: Headers, nowMs: number = Date.now()): number | undefined {
+export function askedWaitMs(headers: Headers, nowMs: number = serverNowMs(headers)): number | undefined {
   const waits = [retryAfterMs(first(headers["retry-after"]), nowMs), secondsMs(first(headers["ratelimit-reset"]))];
   const known = waits.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+/** A date is meant by the server's clock, not by ours. */
+function serverNowMs(headers: Headers): number {
+  const atMs = Date.parse(first(headers["date"]));
+  return Number.isNaN(atMs) ? Date.now() : atMs;
 }
 
 function retryAfterMs(text: string, nowMs: number): number | undefined {
@@ -106,13 +120,21 @@ export function first(value: string | string[] | undefined): string {
 export const QUERY_THROTTLED = -2147024860;
 const PERMANENT_CODES: ReadonlySet<number | undefined> = new Set([QUERY_THROTTLED, -2147024809]);
 const PERMANENT_EXCEPTION = /(SPQueryThrottledException|InvalidClientQueryException|ArgumentException)$/;
+/** A looked-up value that is empty where SharePoint cannot bear it. */
+const PROJECTION = /projected field/i;
 
-/** What an error status means for the next try of a GET. */
-export function judgeStatus(status: number, body: ErrorBody): "throttled" | "fault" | "final" {
+/** What an error status means for the next try. */
+export function judgeStatus(
+  status: number,
+  body: ErrorBody,
+  method: "GET" | "POST" = "GET",
+): "throttled" | "fault" | "final" {
   if (status === 429 || status === 503) return "throttled";
   // Seen in the wild: a 401 whose body says it is a 429.
   if (status === 401 && /^429\b/.test(body.message)) return "throttled";
   if (status === 408 || status === 502 || status === 504) return "fault";
-  if (status !== 500) return "final";
+  // SharePoint refuses a question it was posted with a 500 too: an old change token, a bad query.
+  if (status !== 500 || method === "POST") return "final";
+  if (PROJECTION.test(body.message)) return "final";
   return PERMANENT_CODES.has(body.code) || PERMANENT_EXCEPTION.test(body.exception) ? "final" : "fault";
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createHttpLine, DEFAULT_TIMEOUTS, type Timeouts } from "./http-line.ts";
 import { createRestClient, type RestClient } from "./rest-client.ts";
-import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "./retry.ts";
-import { type ClientCertificate, createSignIn } from "./sign-in.ts";
-import { createThrottleGate } from "./throttle-gate.ts";
+import { DEFAULT_RETRY_POLICY, first, type RetryPolicy } from "./retry.ts";
+import { type ClientCertificate, createSignIn, type SignIn } from "./sign-in.ts";
+import { createThrottleGate, type Waited } from "./throttle-gate.ts";
 
 export interface SharePointConnectionOptions {
   readonly tenantId: string;
@@ -13,6 +13,8 @@ export interface SharePointConnectionOptions {
   readonly tokenEndpoint?: string | undefined;
   /** Requests under way at the same time, over all sources of the tenant. */
   readonly concurrency?: number;
+  /** Who crawls, as Microsoft wants to be told it. */
+  readonly company?: string | undefined;
   readonly timeouts?: Partial<Timeouts>;
   readonly retry?: Partial<RetryPolicy>;
 }
@@ -20,6 +22,12 @@ export interface SharePointConnectionOptions {
 /** One per tenant: its sources share the sign-in and, because the tenant throttles the app as a whole, the pauses. */
 export interface SharePointConnection {
   readonly rest: RestClient;
+  readonly signIn: SignIn;
+  readonly identity: { readonly tenantId: string; readonly clientId: string };
+  /** How far the servers' clock is ahead of ours, by the last answer; undefined before the first. */
+  clockSkewMs(): number | undefined;
+  /** What was waited so far because the tenant asked for it. */
+  waited(): Waited;
   /** Ends what is under way. */
   close(): Promise<void>;
 }
@@ -27,12 +35,20 @@ export interface SharePointConnection {
 const DEFAULT_CONCURRENCY = 4;
 
 export function createSharePointConnection(options: SharePointConnectionOptions): SharePointConnection {
-  const line = createHttpLine({ ...DEFAULT_TIMEOUTS, ...options.timeouts });
+  let skewMs: number | undefined;
+  const line = createHttpLine({ ...DEFAULT_TIMEOUTS, ...options.timeouts }, ({ headers }) => {
+    const atMs = Date.parse(first(headers["date"]));
+    if (!Number.isNaN(atMs)) skewMs = atMs - Date.now();
+  });
   const policy = { ...DEFAULT_RETRY_POLICY, ...options.retry };
   const signIn = createSignIn({ ...options, line, policy });
   const gate = createThrottleGate(options.concurrency ?? DEFAULT_CONCURRENCY);
   return {
-    rest: createRestClient({ line, gate, signIn, policy, userAgent: userAgent() }),
+    signIn,
+    identity: { tenantId: options.tenantId, clientId: options.clientId },
+    clockSkewMs: () => skewMs,
+    rest: createRestClient({ line, gate, signIn, policy, userAgent: userAgent(options.company) }),
+    waited: () => gate.waited(),
     async close() {
       signIn.close();
       await line.close();
@@ -41,9 +57,9 @@ export function createSharePointConnection(options: SharePointConnectionOptions)
 }
 
 /** Microsoft slows down traffic that does not say who it is, in exactly this form. */
-function userAgent(): string {
+function userAgent(company = "lockstep"): string {
   const manifest: { version?: string } = JSON.parse(
     readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
   );
-  return `NONISV|lockstep|lockstep/${manifest.version ?? "0"}`;
+  return `NONISV|${company}|lockstep/${manifest.version ?? "0"}`;
 }

@@ -38,9 +38,9 @@ export function createSignInNetwork(
       return await withRetries({ ...context, gate }, async (slot) => {
         const answer = await line.send(request, context.signal);
         const body = parseBody(await line.readText(answer, context.signal), answer.status);
+        lastBody = body;
         throwIfTransient(answer.status, body, askedWaitMs(answer.headers));
         slot.release();
-        lastBody = body;
         return { status: answer.status, body, headers: flatten(answer.headers) };
       });
     } catch (error) {

@@ -4,6 +4,7 @@ import { RemoteError } from "../../contracts/errors.ts";
 import { throwIfCancelled, unlessCancelled } from "./cancelled.ts";
 import type { HttpLine } from "./http-line.ts";
 import type { RetryPolicy } from "./retry.ts";
+import { adviseOnSignIn } from "./sign-in-advice.ts";
 import { createSignInNetwork, type SignInTrace } from "./sign-in-network.ts";
 import type { OnWait } from "./throttle-gate.ts";
 
@@ -27,6 +28,8 @@ export interface SignInOptions {
 export interface SignIn {
   /** A token for the resource, shared by all who ask. `rejected` is one that was refused and must not come back, or "". */
   token(origin: string, rejected: string, call: { signal: AbortSignal; onWait: OnWait }): Promise<string>;
+  /** The last token for the resource, "" when there is none. */
+  known(origin: string): string;
   close(): void;
 }
 
@@ -72,6 +75,7 @@ export function createSignIn(options: SignInOptions): SignIn {
         running.listeners.delete(call.onWait);
       }
     },
+    known: (origin) => tokens.get(origin)?.text ?? "",
     close: () => closing.abort(),
   };
 }
@@ -123,21 +127,31 @@ function metadataFor(authority: string, tokenEndpoint: string): string {
   });
 }
 
-const ADVICE: Readonly<Record<number, string>> = {
-  700027: "Upload this certificate to the app registration, or configure the one that is registered there.",
-  700016: "Check CRAWLER_CLIENT_ID and CRAWLER_TENANT_ID.",
-  90002: "Check CRAWLER_TENANT_ID.",
-  700024: "Check the clock of this machine.",
-  500011: "Check the host name in 'site_url'.",
-};
+/** Entra, or the way to it, said no. */
+export class SignInError extends RemoteError {
+  /** AADSTS codes; empty when no answer came. */
+  readonly codes: readonly number[];
+  /** What was said, without our advice. */
+  readonly reason: string;
+  constructor(
+    message: string,
+    details: { readonly codes: readonly number[]; readonly reason: string },
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.codes = details.codes;
+    this.reason = details.reason;
+  }
+}
 
-function signInError(options: SignInOptions, trace: SignInTrace, error: unknown): RemoteError {
+function signInError(options: SignInOptions, trace: SignInTrace, error: unknown): SignInError {
   const { description, codes } = trace.said();
   const failure = trace.failure();
-  const reason = description || failure?.message || (error instanceof Error ? error.message : String(error));
-  const advice = codes.map((code) => ADVICE[code]).find((text) => text !== undefined);
-  return new RemoteError(
-    `sign in to tenant ${options.tenantId} as app ${options.clientId}: ${firstLine(reason)}${advice ? ` ${advice}` : ""}`,
+  const reason = firstLine(description || failure?.message || (error instanceof Error ? error.message : String(error)));
+  const advice = adviseOnSignIn(codes);
+  return new SignInError(
+    `sign in to tenant ${options.tenantId} as app ${options.clientId}: ${reason}${advice ? ` ${advice}` : ""}`,
+    { codes, reason },
     { cause: failure },
   );
 }

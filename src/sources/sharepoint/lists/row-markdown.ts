@@ -1,0 +1,54 @@
+import { cleanLines, oneLine } from "./clean-text.ts";
+import { splitCurrencyTitle } from "./currency-sign.ts";
+import { ID_AT, OWN_FROM, TAIL, TITLE_AT } from "./table-layout.ts";
+
+/** A longer heading would be taken for text, and it is repeated with every passage below it. */
+const MAX_HEADING_PART = 200;
+
+/**
+ * One row of a list as a document: a heading and a bullet for every value, empty ones left out. Values are text, whatever
+ * they look like: nothing in them begins a heading, a bullet or a code block of its own.
+ */
+export function rowMarkdown(list: string, titles: readonly string[], cells: readonly string[]): string {
+  const title = oneLine(cells[TITLE_AT] ?? "") || `Item ${cells[ID_AT] ?? ""}`;
+  const lines = [heading(list, title), ""];
+  for (const at of shownColumns(titles.length)) {
+    const bullet = toBullet(titles[at] ?? "", cells[at] ?? "");
+    if (bullet) lines.push(bullet);
+  }
+  return `${lines.join("\n").trimEnd()}\n`;
+}
+
+/** All but ID, Created and Modified: the times change with every touch, and say nothing about the content. */
+function shownColumns(count: number): number[] {
+  const own = Array.from({ length: count - TAIL - OWN_FROM }, (_, at) => OWN_FROM + at);
+  return [TITLE_AT, ...own, count - 2, count - 1];
+}
+
+function heading(list: string, title: string): string {
+  const text = `"${shorten(oneLine(list))}" - ${shorten(title)}`;
+  // `Title #` would lose its mark: at the end of a heading it counts as decoration.
+  return `### ${text.replace(/(?<=\s)#+$/, "\\$&")}`;
+}
+
+function shorten(text: string): string {
+  const letters = Array.from(text);
+  return letters.length > MAX_HEADING_PART ? `${letters.slice(0, MAX_HEADING_PART).join("")}…` : text;
+}
+
+function toBullet(title: string, cell: string): string {
+  const [first, ...more] = cleanLines(cell);
+  if (first === undefined) return "";
+  const { label, sign } = splitCurrencyTitle(title);
+  const value = sign && Number.isFinite(Number(first)) ? `${sign} ${first}` : first;
+  const lines = [`- ${asText(oneLine(label))}: ${value}`, ...more.map((line) => `  ${asText(line)}`)];
+  return lines.join("\n");
+}
+
+const OPENS_A_BLOCK = /^(?:#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|`{3}|~{3}|\||<|[-=:*_]{2,}|[-:][-:| ]*$)/;
+
+/** The beginning of a line marked so that it cannot open a block. */
+function asText(line: string): string {
+  if (OPENS_A_BLOCK.test(line)) return `\\${line}`;
+  return line.replace(/^(\d{1,9})(?=[.)](?:\s|$))/, "$1\\");
+}

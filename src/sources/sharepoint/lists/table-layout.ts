@@ -1,0 +1,16 @@
+/**
+ * The columns of an export: ID, Title, the list's own in alphabetical order, Created, Modified, Author, Editor. The six
+ * are found by their places, because their titles are in the language of the site.
+ */
+export const ID_AT = 0;
+export const TITLE_AT = 1;
+export const OWN_FROM = 2;
+/** Created, Modified, Author and Editor, counted from the end. */
+export const TAIL = 4;
+export const MIN_COLUMNS = OWN_FROM + TAIL;
+
+/** undefined when the row is not that of an item. */
+export function rowId(cells: readonly string[]): number | undefined {
+  const id = Number(cells[ID_AT]);
+  return Number.isSafeInteger(id) && id > 0 ? id : undefined;
+}

@@ -1,0 +1,170 @@
+import type { HtmlElement, HtmlNode } from "../../../lib/html/html-tree.ts";
+import { parseHtml } from "../../../lib/html/parse-html.ts";
+import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
+import { makeNode } from "./make-node.ts";
+import { addFromElements, asObject, contentFromJson } from "./web-part-content.ts";
+import { webPartNodes } from "./web-part-nodes.ts";
+
+/** Where a control stands on the page. */
+interface Position {
+  /** The column at the side comes after everything else. */
+  readonly aside: number;
+  readonly zone: number;
+  readonly column: number;
+  readonly control: number;
+  /** Above sections that can be folded away; "" for none. */
+  readonly heading: string;
+}
+
+interface Placed {
+  readonly position: Position;
+  readonly nodes: readonly HtmlNode[];
+}
+
+interface Context {
+  readonly pageTitle: string;
+  readonly check: () => void;
+}
+
+const START: Position = { aside: 0, zone: 0, column: 0, control: 0, heading: "" };
+
+/**
+ * The readable nodes of a canvas in the order a reader meets them. A canvas is HTML whose controls are described by JSON
+ * in attributes, or JSON through and through, depending on whom one asks. What is broken in a description costs the
+ * description: text is kept where it stands. Throws when JSON through and through is broken.
+ */
+export function canvasNodes(canvas: string, context: Context): HtmlNode[] {
+  const placed = /^\s*\[\s*[{\]]/.test(canvas.slice(0, 1000))
+    ? readJsonCanvas(canvas, context)
+    : new HtmlCanvas(context).read(canvas);
+  const nodes: HtmlNode[] = [];
+  let zone = "";
+  for (const { position, nodes: inner } of placed.toSorted(byPosition)) {
+    const key = `${position.aside} ${position.zone}`;
+    if (position.heading && key !== zone) nodes.push(makeNode("h2", [position.heading]));
+    zone = key;
+    nodes.push(makeNode("div", inner));
+  }
+  return nodes;
+}
+
+function byPosition({ position: a }: Placed, { position: b }: Placed): number {
+  return a.aside - b.aside || a.zone - b.zone || a.column - b.column || a.control - b.control;
+}
+
+/** A control that does not say where it stands, stands behind the one before it. */
+function positionOf(control: JsonObject, before: Position): Position {
+  const position = control["position"];
+  if (!isJsonObject(position)) return before;
+  const number = (name: string): number => {
+    const value = position[name];
+    return typeof value === "number" && Number.isFinite(value) ? value : 0;
+  };
+  const heading = asObject(control["zoneGroupMetadata"])["displayName"];
+  return {
+    aside: number("layoutIndex") > 1 ? 1 : 0,
+    zone: number("zoneIndex"),
+    column: number("sectionIndex"),
+    control: number("controlIndex"),
+    heading: typeof heading === "string" ? heading.trim() : "",
+  };
+}
+
+function readJsonCanvas(canvas: string, { check, pageTitle }: Context): Placed[] {
+  const placed: Placed[] = [];
+  const controls: unknown = JSON.parse(canvas);
+  let position = START;
+  for (const control of Array.isArray(controls) ? controls.filter(isJsonObject) : []) {
+    check();
+    position = positionOf(control, position);
+    const { innerHTML, webPartData } = control;
+    if (typeof innerHTML === "string") placed.push({ position, nodes: parseHtml(innerHTML, check).root.children });
+    if (!isJsonObject(webPartData)) continue;
+    placed.push({ position, nodes: webPartNodes(contentFromJson(webPartData, check), pageTitle) });
+  }
+  return placed;
+}
+
+/** Attributes that make an element more than markup. */
+const MARKS = ["canvascontrol", "webpart", "webpartdata", "componentid", "htmlproperties"].map((it) => `data-sp-${it}`);
+
+class HtmlCanvas {
+  readonly #context: Context;
+  readonly #placed: Placed[] = [];
+  /** Elements with a marked one below them. Markup left open nests controls into each other, so this may be any. */
+  readonly #around = new Set<HtmlElement>();
+  #position = START;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  read(canvas: string): Placed[] {
+    const { root } = parseHtml(canvas, this.#context.check);
+    this.#survey(root);
+    this.#walk(root.children);
+    return this.#placed;
+  }
+
+  #survey(element: HtmlElement): boolean {
+    let found = false;
+    for (const child of element.children) if (typeof child !== "string" && this.#survey(child)) found = true;
+    if (found) this.#around.add(element);
+    return found || MARKS.some((mark) => element.attributes.has(mark));
+  }
+
+  #walk(nodes: readonly HtmlNode[]): void {
+    let loose: HtmlNode[] = [];
+    const endLoose = (): void => {
+      if (loose.length > 0) this.#placed.push({ position: this.#position, nodes: loose });
+      loose = [];
+    };
+    for (const node of nodes) {
+      if (typeof node === "string" || !(this.#around.has(node) || isMarked(node))) loose.push(node);
+      else {
+        endLoose();
+        this.#marked(node);
+      }
+    }
+    endLoose();
+  }
+
+  #marked(element: HtmlElement): void {
+    const { attributes, children } = element;
+    const control = attributes.has("data-sp-canvascontrol") ? parseJson(attributes.get("data-sp-controldata")) : {};
+    this.#position = positionOf(control, this.#position);
+    if (attributes.has("data-sp-componentid")) return;
+    const inControl = asObject(control["webPartData"]);
+    const isWebPart = attributes.has("data-sp-webpart") || attributes.has("data-sp-webpartdata");
+    if (isWebPart) this.#webPart(element, parseJson(attributes.get("data-sp-webpartdata")));
+    else if (Object.keys(inControl).length > 0) this.#webPart(element, inControl);
+    else this.#walk(children);
+  }
+
+  #webPart(element: HtmlElement, description: JsonObject): void {
+    const content = contentFromJson(description, this.#context.check);
+    const holders = element.children.filter(
+      (child): child is HtmlElement => typeof child !== "string" && child.attributes.has("data-sp-htmlproperties"),
+    );
+    const inside = holders.flatMap((holder) => holder.children);
+    const isNamed = (node: HtmlNode): node is HtmlElement =>
+      typeof node !== "string" && node.attributes.has("data-sp-prop-name") && !this.#around.has(node);
+    addFromElements(content, inside.filter(isNamed));
+    const nodes = webPartNodes(content, this.#context.pageTitle);
+    if (nodes.length > 0) this.#placed.push({ position: this.#position, nodes });
+    this.#walk(element.children.filter((child) => typeof child === "string" || !holders.includes(child)));
+    this.#walk(inside.filter((node) => !isNamed(node)));
+  }
+}
+
+function isMarked({ attributes }: HtmlElement): boolean {
+  return attributes.size > 0 && MARKS.some((mark) => attributes.has(mark));
+}
+
+function parseJson(text: string | undefined): JsonObject {
+  try {
+    return asObject(JSON.parse(text ?? ""));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,193 @@
+import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../../lib/html/html-tree.ts";
+import { isNoise } from "../../../lib/html/is-noise.ts";
+import { cleanInline, escapeHtml, type LinkStyle } from "./clean-inline.ts";
+import { meaningOf, spansOf } from "./element-meaning.ts";
+
+export interface CleanOptions {
+  /** What relative links are relative to. */
+  readonly address: string;
+  /** Written once, above everything; a first heading that says the same is left out. */
+  readonly title: string;
+  /** Called now and then; may throw. */
+  readonly check: () => void;
+}
+
+/**
+ * Markup with nothing left but what is read: headings, paragraphs, lists, tables, quotes, code, links, texts of images.
+ * Emphasis, layout, styles, scripts, ids and whatever is empty are gone. Every element is closed, every text escaped.
+ * Recursion is safe: the tree is of bounded depth.
+ */
+export function cleanHtml(nodes: readonly HtmlNode[], options: CleanOptions): string {
+  const writer = new CleanWriter(options);
+  writer.blocks(nodes);
+  return writer.parts.join("");
+}
+
+/** Pieces are appended and never copied, and what turns out to be empty is taken back: linear at any depth. */
+class CleanWriter {
+  readonly parts: string[] = [];
+  readonly #options: CleanOptions;
+
+  constructor(options: CleanOptions) {
+    this.#options = options;
+  }
+
+  /** Runs of inline nodes become paragraphs. */
+  blocks(nodes: readonly HtmlNode[]): void {
+    this.#options.check();
+    let run: HtmlNode[] = [];
+    const endRun = (): void => {
+      const text = this.#inline(run);
+      if (text) this.parts.push(`<p>${text}</p>\n`);
+      run = [];
+    };
+    for (const node of nodes) {
+      if (typeof node === "string" || !(node.hasBlock || BLOCK_TAGS.has(node.tag))) run.push(node);
+      else if (!isNoise(node)) {
+        endRun();
+        this.#block(node);
+      }
+    }
+    endRun();
+  }
+
+  #block(element: HtmlElement): void {
+    const { children } = element;
+    const tag = meaningOf(element);
+    if (/^h[1-6]$/.test(tag)) this.#heading(element, tag);
+    else if (tag === "ul" || tag === "ol") this.#wrap(tag, () => this.#listItems(children));
+    else if (tag === "dl") this.#wrap(tag, () => this.#terms(children));
+    else if (tag === "table") this.#table(element);
+    else if (tag === "blockquote" || tag === "figure") this.#wrap(tag, () => this.blocks(children));
+    else if (tag === "figcaption") this.#wrap(tag, () => this.#flow(children));
+    else if (tag === "pre") this.#code(element);
+    else {
+      this.#pictureOf(element);
+      this.blocks(children);
+    }
+  }
+
+  /** Only the page's title is an h1. Links in headings lead away from what the heading is about. */
+  #heading(element: HtmlElement, tag: string): void {
+    const text = this.#inline(element.children, "text").replaceAll("<br>", " ");
+    if (!text || (this.parts.length === 0 && sameText(text, escapeHtml(this.#options.title)))) return;
+    const level = tag === "h1" ? "h2" : tag;
+    this.parts.push(`<${level}>${text}</${level}>\n`);
+  }
+
+  #listItems(nodes: readonly HtmlNode[]): void {
+    for (const node of nodes) {
+      const children = typeof node !== "string" && meaningOf(node) === "li" ? node.children : [node];
+      if (typeof node === "string" || !isNoise(node)) this.#wrap("li", () => this.#flow(children));
+    }
+  }
+
+  #terms(nodes: readonly HtmlNode[]): void {
+    for (const node of nodes) {
+      if (typeof node !== "string" && isNoise(node)) continue;
+      if (typeof node !== "string" && node.tag === "div") this.#terms(node.children);
+      else if (typeof node !== "string" && node.tag === "dt") this.#wrap("dt", () => this.#flow(node.children));
+      else this.#wrap("dd", () => this.#flow(typeof node !== "string" && node.tag === "dd" ? node.children : [node]));
+    }
+  }
+
+  /** Older pages arrange their columns with a table: that one is no table of anything. */
+  #table(element: HtmlElement): void {
+    const role = element.attributes.get("role");
+    if (role === "presentation" || role === "none" || element.attributes.get("id") === "layoutsTable") {
+      this.#cellsAlone(element);
+    } else this.#wrap("table", () => this.#rows(element.children));
+  }
+
+  #cellsAlone(element: HtmlElement): void {
+    for (const node of element.children) {
+      if (typeof node === "string") this.blocks([node]);
+      else if (/^(?:tbody|thead|tfoot|tr|caption)$/.test(node.tag)) this.#cellsAlone(node);
+      else this.blocks(/^t[dh]$/.test(node.tag) ? node.children : [node]);
+    }
+  }
+
+  #rows(nodes: readonly HtmlNode[]): void {
+    for (const node of nodes) {
+      if (typeof node === "string" ? !node.trim() : isNoise(node)) continue;
+      const tag = typeof node === "string" ? "" : meaningOf(node);
+      const children = typeof node === "string" ? [] : node.children;
+      if (tag === "caption") this.#wrap("caption", () => this.#flow(children));
+      else if (tag === "tr") this.#wrap("tr", () => this.#cells(children));
+      else if (/^(?:tbody|thead|tfoot)$/.test(tag)) this.#rows(children);
+      else if (typeof node !== "string" && node.tag === "div") this.#rows(children);
+      else if (tag !== "colgroup" && tag !== "col") this.#wrap("tr", () => this.#cells([node]));
+    }
+  }
+
+  /** An empty cell stays where others in its row are not: without it they would stand in the wrong column. */
+  #cells(nodes: readonly HtmlNode[]): void {
+    const before = this.parts.length;
+    let filled = false;
+    for (const node of nodes) {
+      if (typeof node === "string" ? !node.trim() : isNoise(node)) continue;
+      const tag = typeof node === "string" ? "td" : meaningOf(node);
+      const isCell = tag === "td" || tag === "th";
+      const name = isCell ? tag : "td";
+      this.parts.push(`<${name}${typeof node === "string" ? "" : spansOf(node)}>`);
+      const at = this.parts.length;
+      this.#flow(isCell && typeof node !== "string" ? node.children : [node]);
+      filled ||= this.parts.length > at;
+      this.parts.push(`</${name}>`);
+    }
+    if (!filled) this.parts.length = before;
+  }
+
+  /** What stands in an item or a cell: a single paragraph needs no tag of its own there. */
+  #flow(nodes: readonly HtmlNode[]): void {
+    const at = this.parts.length;
+    this.blocks(nodes);
+    const only = this.parts.length === at + 1 ? (this.parts[at] ?? "") : "";
+    if (only.startsWith("<p>")) this.parts[at] = only.slice("<p>".length, -"</p>\n".length);
+  }
+
+  #code(element: HtmlElement): void {
+    const text = textOf(element).replace(/^\n/, "").trimEnd();
+    if (text.trim()) this.parts.push(`<pre>${escapeHtml(text)}</pre>\n`);
+  }
+
+  /** Images put into a text by SharePoint's own editor have their texts in attributes of the box around them. */
+  #pictureOf({ attributes }: HtmlElement): void {
+    if (attributes.size === 0) return;
+    for (const name of ["data-alttext", "data-overlaytext", "data-captiontext"]) {
+      const text = this.#inline([attributes.get(name) ?? ""]);
+      if (text) this.parts.push(`<p>${text}</p>\n`);
+    }
+  }
+
+  #inline(nodes: readonly HtmlNode[], links: LinkStyle = "targets"): string {
+    return cleanInline(nodes, { address: this.#options.address, links });
+  }
+
+  #wrap(tag: string, write: () => void): void {
+    const at = this.parts.length;
+    this.parts.push(`<${tag}>`);
+    write();
+    if (this.parts.length === at + 1) this.parts.pop();
+    else this.parts.push(`</${tag}>\n`);
+  }
+}
+
+function textOf(node: HtmlNode): string {
+  const parts: string[] = [];
+  const collect = (each: HtmlNode): void => {
+    if (typeof each === "string") parts.push(each);
+    else if (each.tag === "br") parts.push("\n");
+    else if (!isNoise(each)) for (const child of each.children) collect(child);
+  };
+  collect(node);
+  return parts.join("");
+}
+
+function sameText(a: string, b: string): boolean {
+  return plain(a) === plain(b);
+}
+
+function plain(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim().toLowerCase();
+}

@@ -1,0 +1,65 @@
+import type { HtmlElement } from "../../../lib/html/html-tree.ts";
+import { parseHtml } from "../../../lib/html/parse-html.ts";
+import { escapeHtml } from "./clean-inline.ts";
+
+/** A page as SharePoint keeps it: everything its document is made of. */
+export interface PageOriginal {
+  readonly title: string;
+  readonly description: string;
+  /** Where the page was when it was fetched: what its relative links are relative to. */
+  readonly address: string;
+  /** Columns with markup, exactly as they came, by their name at the source. Empty ones may be left out. */
+  readonly columns: ReadonlyMap<string, string>;
+}
+
+const BODY = "\n<body>\n";
+const COLUMN = /<!-- (\w+): (\d+) characters -->\n/y;
+
+/**
+ * One HTML file that a browser shows, too. The markup of a column is whatever somebody typed, and may close or open
+ * anything; that is why its length, and not a tag, says where it ends.
+ */
+export function writePageOriginal(page: PageOriginal): string {
+  const parts = [
+    `<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>${escapeHtml(page.title)}</title>\n`,
+    `<meta name="description" content="${escapeHtml(page.description)}">\n`,
+    `<base href="${escapeHtml(page.address)}">\n</head>${BODY}`,
+  ];
+  for (const [name, markup] of page.columns) {
+    // Written as UTF-8, half a surrogate pair becomes one other character: the length stays.
+    if (markup) parts.push(`<!-- ${name}: ${markup.length} characters -->\n`, markup.toWellFormed(), "\n");
+  }
+  parts.push("</body>\n</html>\n");
+  return parts.join("").toWellFormed();
+}
+
+/** Throws when the text is not what writePageOriginal wrote, or was cut. */
+export function readPageOriginal(text: string): PageOriginal {
+  const body = text.indexOf(BODY);
+  if (body === -1) throw new Error("read the page's original: it has no body");
+  const head = parseHtml(text.slice(0, body), () => undefined);
+  const columns = new Map<string, string>();
+  let at = body + BODY.length;
+  for (let mark = markAt(text, at); mark; mark = markAt(text, at)) {
+    const end = mark.start + mark.length;
+    columns.set(mark.name, text.slice(mark.start, end));
+    at = end + 1;
+  }
+  if (!text.startsWith("</body>", at)) throw new Error("read the page's original: it is cut or was altered");
+  const find = (tag: string, name: string): string => attributeOf(head.root.children, tag, name);
+  return { title: head.title, description: find("meta", "content"), address: find("base", "href"), columns };
+}
+
+function markAt(text: string, at: number): { name: string; start: number; length: number } | undefined {
+  COLUMN.lastIndex = at;
+  const match = COLUMN.exec(text);
+  return match ? { name: match[1] ?? "", start: COLUMN.lastIndex, length: Number(match[2]) } : undefined;
+}
+
+function attributeOf(nodes: readonly (HtmlElement | string)[], tag: string, name: string): string {
+  for (const node of nodes) {
+    const value = typeof node !== "string" && node.tag === tag ? node.attributes.get(name) : undefined;
+    if (value !== undefined) return value;
+  }
+  return "";
+}

@@ -1,0 +1,116 @@
+import { RemoteError } from "../../contracts/errors.ts";
+import { decodePage, type ItemPage } from "./library-codec.ts";
+import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
+import { QUERY_THROTTLED } from "./retry.ts";
+import type { SiteAddress } from "./site-url.ts";
+
+/** What is asked of a list or library. */
+export interface ItemsQuery {
+  readonly rest: RestClient;
+  readonly site: SiteAddress;
+  readonly listId: string;
+  /** `$select=…&$expand=…`, ready for the URL. */
+  readonly fields: string;
+  /** OData, "" for none. */
+  readonly filter: string;
+  /** At most 5000. */
+  readonly pageSize: number;
+  readonly call: CallContext;
+}
+
+/** Makes of a page's rows what is worth keeping; the answer itself is many times that. */
+export type TakeRows<T> = (rows: readonly unknown[]) => T;
+
+/**
+ * The rows of all levels, page by page; the next page is on its way while one is dealt with. A list too large for the
+ * query is read in windows of ids instead, each with the whole filter; then rows may come a second time, so callers
+ * count each id once. Throws when a page could not be had: what came before is not everything.
+ */
+export async function* readItems<T>(query: ItemsQuery, take: TakeRows<T>): AsyncGenerator<T, void> {
+  try {
+    yield* readPages(query, take);
+  } catch (error) {
+    if (!isThresholdError(error)) throw error;
+    yield* readWindows(query, take, error);
+  }
+}
+
+/** The list view threshold: more rows would have to be looked at than SharePoint allows for one question. */
+export function isThresholdError(error: unknown): error is SharePointError {
+  if (!(error instanceof SharePointError)) return false;
+  return error.code === QUERY_THROTTLED || error.exception.endsWith("SPQueryThrottledException");
+}
+
+/** SharePoint looks at no more than 5000 rows for one question, and a window of ids holds at most as many rows as ids. */
+const FULL_WINDOW = 5000;
+const SMALLEST_WINDOW = 50;
+
+async function* readWindows<T>(query: ItemsQuery, take: TakeRows<T>, cause: SharePointError): AsyncGenerator<T, void> {
+  let size = FULL_WINDOW;
+  let after = 0;
+  // Asked again at the end: what was added meanwhile has higher ids.
+  for (let highest = await highestId(query, cause); after < highest; highest = await highestId(query, cause)) {
+    while (after < highest) {
+      const upTo = Math.min(after + size, highest);
+      try {
+        yield* readPages({ ...query, filter: windowFilter(query.filter, after, upTo) }, take);
+        after = upTo;
+      } catch (error) {
+        if (!isThresholdError(error) || size <= SMALLEST_WINDOW) throw error;
+        size = Math.max(SMALLEST_WINDOW, Math.floor(size / 2));
+      }
+    }
+  }
+}
+
+/** The rows with these ids, of those the filter wants. */
+export function windowFilter(filter: string, after: number, upTo: number): string {
+  const window = `Id gt ${after} and Id le ${upTo}`;
+  return filter ? `(${filter}) and ${window}` : window;
+}
+
+/** 0 for an empty list. A server that cannot even tell this has said what is wrong with its first answer. */
+async function highestId(query: ItemsQuery, cause: SharePointError): Promise<number> {
+  const url = itemsUrl({ ...query, fields: "$select=Id&$orderby=Id%20desc", filter: "", pageSize: 1 });
+  let rows: readonly unknown[];
+  try {
+    rows = decodePage(await query.rest.getJson(url, query.call)).rows;
+  } catch (error) {
+    throw isThresholdError(error) ? cause : error;
+  }
+  const id: unknown = (rows[0] as { Id?: unknown } | undefined)?.Id;
+  if (rows.length > 0 && typeof id !== "number")
+    throw new RemoteError("SharePoint did not tell the highest id", { cause });
+  return typeof id === "number" ? id : 0;
+}
+
+async function* readPages<T>(query: ItemsQuery, take: TakeRows<T>): AsyncGenerator<T, void> {
+  const links = new Set<string>();
+  let page: ItemPage | undefined = decodePage(await query.rest.getJson(itemsUrl(query), query.call));
+  while (page) {
+    const next: Promise<ItemPage> | undefined = page.nextLink ? followLink(query, page.nextLink, links) : undefined;
+    next?.catch(() => undefined);
+    const taken = take(page.rows);
+    page = undefined;
+    yield taken;
+    page = await next;
+  }
+}
+
+export function itemsUrl(query: ItemsQuery): string {
+  const { site, listId, fields, filter, pageSize } = query;
+  const options = [fields, `$top=${pageSize}`];
+  if (filter) options.push(`$filter=${encodeURIComponent(filter)}`);
+  return `${site.api}web/lists(guid'${encodeURIComponent(listId)}')/items?${options.join("&")}`;
+}
+
+/** Links are followed as they are, and only to where our token belongs. */
+async function followLink(query: ItemsQuery, link: string, links: Set<string>): Promise<ItemPage> {
+  if (links.has(link)) throw new RemoteError("SharePoint sends the same page again and again");
+  links.add(link);
+  const url = URL.parse(link, query.site.api);
+  if (url?.origin !== query.site.origin) {
+    throw new RemoteError(`SharePoint's link to the next page leads to another host (${url?.host ?? "unreadable"})`);
+  }
+  return decodePage(await query.rest.getJson(url.href, query.call));
+}
