@@ -10,6 +10,6 @@ export interface Backend {
    * undefined: the store does not exist (any more). Any other trouble throws. Searching needs no domain; drafts and
    * holdings do, because a store may hold documents of others.
    */
-  openIndex(store: VectorStoreId, domain: DomainId | undefined): Promise<Index | undefined>;
+  openIndex(store: VectorStoreId, domain: DomainId | undefined, signal?: AbortSignal): Promise<Index | undefined>;
   close(): Promise<void>;
 }

@@ -16,6 +16,8 @@ export interface ListedChange {
   readonly sighting: Sighting;
   readonly entry: LedgerEntry | undefined;
   readonly reason: string;
+  /** It is fetched because our own copy is not what it should be; the source did not change. */
+  readonly anomaly?: "missing" | "altered";
 }
 
 export interface AbsentChange {

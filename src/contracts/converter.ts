@@ -18,6 +18,11 @@ export interface Converter {
   /** Where the document of an item goes, below `02_embedded/`; `original` is the original's place below `01_originals/`. */
   documentPath(item: OriginalItem, original: string): string;
   /**
+   * The other way round: the original behind a document that was processed before, among those that are there.
+   * undefined: it is not there, or the item never had one (an attachment).
+   */
+  originalPath(item: OriginalItem, document: string, originals: ReadonlySet<string>): string | undefined;
+  /**
    * The documents of items that share this original (an absolute path): all rows of a list do, a page has its own. One
    * answer for every item, in any order. Throws when the original cannot be read at all.
    */

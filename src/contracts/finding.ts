@@ -5,6 +5,6 @@ export interface Finding {
   readonly outcome: "ok" | "problem" | "not checked";
   /** What was found, one sentence. */
   readonly detail: string;
-  /** "" when nothing is to be done; otherwise the missing step, and who can take it. */
+  /** "" when nothing is to be done; otherwise the missing step, and who can take it. Commands stand on lines of their own. */
   readonly remedy: string;
 }

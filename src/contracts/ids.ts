@@ -27,6 +27,11 @@ export function parseSourceId(text: string): SourceId {
   return parseFolderName("source_id", text) as string as SourceId;
 }
 
+/** For a store that somebody names in a request: it becomes part of a file name. */
+export function parseVectorStoreId(text: string): VectorStoreId {
+  return parseFolderName("vector_store_id", text) as string as VectorStoreId;
+}
+
 function parseFolderName(field: string, text: string): string {
   if (FOLDER_NAME.test(text)) return text;
   throw new BadInputError(

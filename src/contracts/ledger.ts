@@ -80,7 +80,10 @@ export interface Ledger {
    * see it at once; it is written with the next flush.
    */
   put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void;
-  /** The same text means the same content, now and in a later run; "" when there are changes not settled yet. */
+  /**
+   * The same text means the same content, now and in a later run: a word each for seen, mirrored and indexed, more may
+   * follow. "" when there are changes not settled yet, or when somebody else wrote meanwhile.
+   */
   version(): string;
   /** After this, everything put so far survives a crash. */
   flush(): Promise<void>;

@@ -31,9 +31,10 @@ export interface ArchivedSource {
   readonly mapFiles: readonly { readonly name: string; readonly path: string }[];
 }
 
-/** A report as its `report.json` tells it; a report that cannot be read is told with `error` and nothing else. */
+/** A report as its `report.json` tells it; of one that cannot be read, what its name tells, and the reason in `error`. */
 export interface ReportSummary {
   readonly reportId: ReportId;
+  readonly readable: boolean;
   readonly title: string;
   readonly type: string;
   readonly createdAt: string;

@@ -29,6 +29,8 @@ export interface IndexedRef {
   readonly fileId: FileId;
   /** "" when the index does not know (a foreign backend). */
   readonly sha256: string;
+  /** What the bytes were read as; undefined when the index does not tell. */
+  readonly fileType?: string;
   readonly uploadedAt: string;
   readonly embeddedAt: string;
 }

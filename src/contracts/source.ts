@@ -41,7 +41,7 @@ export interface Sighting {
 /** Something that could not be looked at. Not gone: whatever is known at or below it is kept. */
 export interface Unreadable {
   readonly kind: "unreadable";
-  /** Path below the source's root that could not be read; "" means anything may be missing from the listing. */
+  /** Path below the source's root that could not be read, as server paths spell it; "": anything may be missing. */
   readonly path: string;
   /** The item this is about, when that much could be read: it is kept wherever it is known. */
   readonly itemId?: ItemId;

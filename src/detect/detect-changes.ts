@@ -25,8 +25,22 @@ export interface Detected {
   readonly heldBecause: string;
 }
 
+/** The changes of one page of the listing, none if it was recognised as a whole; or those of what was not listed. */
+export interface ChangePage {
+  readonly from: "listed" | "recognized" | "absent";
+  readonly changes: readonly Change[];
+}
+
+/** Pages known to be as they were, item for item, when everything about their items was in order. */
+export interface Familiar {
+  /** How many items of the page stand for something; undefined: the page has to be judged. */
+  recognize(page: readonly (Sighting | Unreadable)[]): { readonly held: number } | undefined;
+  /** At the end: every page was recognised, and none is missing. */
+  isAll(): boolean;
+}
+
 /** File systems keep modified times with different precision. */
-const MTIME_TOLERANCE_MS = 2;
+export const MTIME_TOLERANCE_MS = 2;
 
 /**
  * The plan: one change for every item that was listed or is known. Touches nothing; a dry run prints what this yields.
@@ -37,7 +51,8 @@ export async function* detectChanges(
   ledger: Pick<Ledger, "getMany" | "items">,
   disk: DiskLookup,
   policy: DetectPolicy,
-): AsyncGenerator<readonly Change[], Detected> {
+  familiar?: Familiar,
+): AsyncGenerator<ChangePage, Detected> {
   const look: Look = {
     completeness: "complete",
     unreadable: [],
@@ -48,13 +63,24 @@ export async function* detectChanges(
   };
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
+    const recognized = familiar?.recognize(step.value);
+    if (recognized) {
+      for (const each of step.value) if (each.kind === "sighting") look.listed.add(each.itemId);
+      look.known += recognized.held;
+      yield { from: "recognized", changes: [] };
+      continue;
+    }
     const sightings = step.value.filter((each) => each.kind === "sighting");
     for (const each of step.value) if (each.kind === "unreadable") look.unreadable.push(each);
     const entries = await ledger.getMany(sightings.map(({ itemId }) => itemId));
-    yield sightings.map((sighting, i) => judgeListed(sighting, entries[i], look, disk, policy));
+    yield {
+      from: "listed",
+      changes: sightings.map((sighting, i) => judgeListed(sighting, entries[i], look, disk, policy)),
+    };
   }
   look.completeness = step.value;
-  const heldBecause = yield* judgeAbsent(ledger, look, policy);
+  const nothingElse = step.value === "complete" && familiar?.isAll() === true;
+  const heldBecause = nothingElse ? "" : yield* judgeAbsent(ledger, look, policy);
   const { completeness, unreadable, listed } = look;
   return { completeness, unreadable, listed: listed.size, heldBecause };
 }
@@ -102,7 +128,7 @@ function isSameOrigin(a: string, b: string): boolean {
 }
 
 function whyUnwanted(sighting: Sighting, policy: DetectPolicy): string {
-  const type = fileTypeOf(sighting.name);
+  const type = sighting.documentType;
   if (!policy.acceptedTypes.has(type)) return type ? `file type '${type}' is not accepted` : "no file type";
   if (sighting.fingerprint.size > policy.maxBytes) return `larger than ${policy.maxBytes} bytes`;
   return "";
@@ -122,11 +148,13 @@ export function judge(
   const known = entry?.mirrored;
   const base = { itemId: sighting.itemId, sighting, entry };
   if (!known) return { kind: "added", ...base, reason: "new at the source" };
-  if (known.file === "") return { kind: "added", ...base, reason: "never fetched" };
+  if (known.file === "") return { kind: "added", ...base, reason: "never fetched", anomaly: "missing" };
   const onDisk = disk(known.file);
-  if (!onDisk) return { kind: "added", ...base, reason: "missing on disk" };
-  const altered = whyAltered(known, onDisk) || whyChanged(sighting, known);
-  if (altered) return { kind: "changed", ...base, reason: altered };
+  if (!onDisk) return { kind: "added", ...base, reason: "missing on disk", anomaly: "missing" };
+  const changed = whyChanged(sighting, known);
+  if (changed) return { kind: "changed", ...base, reason: changed };
+  const altered = whyAltered(known, onDisk);
+  if (altered) return { kind: "changed", ...base, reason: altered, anomaly: "altered" };
   if (policy.mode === "full") return { kind: "changed", ...base, reason: "full crawl" };
   if (known.sourceError) return { kind: "changed", ...base, reason: "the last download failed" };
   if (sighting.serverPath === known.serverPath) return { kind: "unchanged", ...base, reason: "" };
@@ -160,7 +188,7 @@ async function* judgeAbsent(
   ledger: Pick<Ledger, "getMany" | "items">,
   look: Look,
   policy: DetectPolicy,
-): AsyncGenerator<readonly Change[], string> {
+): AsyncGenerator<ChangePage, string> {
   const { absent, known } = await findAbsent(ledger, look);
   const kept: Change[] = [];
   const gone: AbsentChange[] = [];
@@ -173,7 +201,7 @@ async function* judgeAbsent(
   const missing = gone.filter(({ entry }) => isHeld(entry)).length;
   const listed = look.listed.size - look.unwantedNow.size;
   const suspect = policy.confirmDeletes ? undefined : suspectRemovals({ missing, known, listed }, policy.limits);
-  yield [...kept, ...gone.map((change) => hold(change, suspect))];
+  yield { from: "absent", changes: [...kept, ...gone.map((change) => hold(change, suspect))] };
   return suspect ?? "";
 }
 

@@ -21,6 +21,8 @@ export interface IndexView {
   readonly held: IndexedRef | undefined;
   /** The file could not be embedded before and waits in `03_failed/`. */
   readonly failed: boolean;
+  /** It is an original that waits for the process step: what is held of it stays until its document is there. */
+  readonly waiting: boolean;
   /** The source was seen to have it no more. Without that, a row missing from a map file is no reason to remove anything. */
   readonly mayRemove: boolean;
 }
@@ -32,12 +34,12 @@ export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView):
   if (!mirrored) {
     return view.mayRemove && (held || indexed) ? { kind: "remove", reason: "no longer in the mirror" } : NONE;
   }
-  if (mirrored.file === "") return NONE;
+  if (mirrored.file === "" || view.waiting) return NONE;
   if (view.failed) return held ? { kind: "remove", reason: "its file cannot be embedded" } : NONE;
   if (view.mode === "full") return { kind: "put", reason: "full crawl" };
   const mine = indexed?.fileId && indexed.vectorStoreId === view.store ? indexed : undefined;
   if (!held || mine?.fileId !== held.fileId) {
-    if (held && held.sha256 !== "" && held.sha256 === mirrored.observed?.sha256) return { kind: "adopt", held };
+    if (held && isSameDocument(held, mirrored)) return { kind: "adopt", held };
     if (!held && mine) return { kind: "put", reason: "missing in the vector store" };
     return { kind: "put", reason: indexed?.embeddingError ? "the last embedding failed" : "new" };
   }
@@ -45,10 +47,16 @@ export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView):
   return isNewLabel(mirrored, mine) ? { kind: "relabel", indexed: mine } : NONE;
 }
 
+/** The same bytes, read as the same type: another one would give another text. */
+function isSameDocument({ sha256, fileType }: IndexedRef, { file, observed }: Mirrored): boolean {
+  const sameType = fileType === undefined || fileType === fileTypeOf(file);
+  return sameType && sha256 !== "" && sha256 === observed?.sha256;
+}
+
 /** Without remembered hashes (a lost `.lockstep/`), size and time decide, as the specification says. */
 function isNewContent(mirrored: Mirrored, mine: Indexed): boolean {
   // The same bytes read as another type give another text.
-  if (fileTypeOf(mine.name) !== fileTypeOf(mirrored.name)) return true;
+  if (fileTypeOf(mine.file) !== fileTypeOf(mirrored.file)) return true;
   if (mine.sha256 && mirrored.observed) return mine.sha256 !== mirrored.observed.sha256;
   return mine.size !== mirrored.fingerprint.size || mine.modifiedAt !== mirrored.fingerprint.modifiedAt;
 }

@@ -1,4 +1,4 @@
-import { SOURCE_KINDS, SOURCE_TYPES } from "../contracts/domain.ts";
+import { SOURCE_KINDS, SOURCE_TYPES, type SourceType } from "../contracts/domain.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 
 /** In the order they are taken. All three, and a report at the end, make a crawl. */
@@ -47,6 +47,7 @@ export function crawlRequest(domainId: DomainId, wishes: Partial<CrawlRequest> =
 }
 
 export const DEFAULT_RETRY_BATCHES = 2;
+export const RETRY_BATCHES = { from: 1, to: 10 } as const;
 
 /** What one step did, or would do, with the items of one source. */
 export interface StepCounts {
@@ -63,7 +64,7 @@ export interface StepCounts {
 /** Travels as JSON in job results, hence the spelling. */
 export interface SourceResult {
   readonly source_id: SourceId;
-  readonly source_type: string;
+  readonly source_type: SourceType;
   /** false: something was missing from the listing, so nothing was removed. */
   readonly complete: boolean;
   /** "" or why the source was skipped or is incomplete. */

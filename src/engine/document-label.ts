@@ -24,7 +24,8 @@ export function documentOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): 
 export function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Label {
   const { mirrored, seen } = entry;
   const name = mirrored?.name ?? "";
-  const fileType = fileTypeOf(name);
+  // The type of what is embedded: a page is called `Home.aspx`, and its document is HTML.
+  const fileType = fileTypeOf(mirrored?.file ?? "");
   return {
     name,
     path: mirror.relativePath(mirrored?.file ?? ""),

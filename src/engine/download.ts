@@ -1,26 +1,31 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
+import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Ledger, Seen } from "../contracts/ledger.ts";
-import type { Completeness, Sighting, Source, Unreadable } from "../contracts/source.ts";
-import { type Detected, detectChanges } from "../detect/detect-changes.ts";
-import { startEarly } from "../lib/start-early.ts";
-import { Turn } from "../lib/turn.ts";
+import type { Ledger } from "../contracts/ledger.ts";
+import type { Source } from "../contracts/source.ts";
+import type { Detected } from "../detect/detect-changes.ts";
 import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
 import { applyPlan } from "./apply-plan.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { digestDisk, type LastLook, type SettledLook, type SettledPage } from "./last-look.ts";
+import { makePlan } from "./make-plan.ts";
+import { returnMisplaced } from "./return-misplaced.ts";
 import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
-import { verifyMirror } from "./verify.ts";
+import { type Checked, verifyMirror } from "./verify.ts";
+import { type View, viewSource } from "./view-source.ts";
 
 export interface Downloaded {
   readonly counts: StepCounts;
   readonly look: SourceLook;
   /** One sentence each: an incomplete look, held removals, failed items. */
   readonly problems: readonly string[];
+  /** To be remembered once the map files are written, but for their version; undefined: the look is not worth it. */
+  readonly lastLook: Omit<LastLook, "maps"> | undefined;
 }
 
-/** What the download learnt about the source, for the step that follows. */
+/** What the download learnt about the source, for the steps that follow. */
 export interface SourceLook {
   readonly complete: boolean;
   /** Complete, all of it readable, and believed: only then is what we have no record of gone. */
@@ -38,9 +43,17 @@ export interface Plan {
   readonly moved: ListedChange[];
   readonly fetched: ListedChange[];
   readonly detected: Detected;
-  /** The mirror as it was before anything of this was done, and the files of it that stay as they are. */
+  /** The mirror as it was before anything of this was done. */
   readonly disk: ReadonlyMap<string, FileOnDisk>;
+  /** The files that stay as they are, as far as pages of the listing were not recognised as a whole. */
   readonly kept: ReadonlySet<string>;
+  /** List item ids of rows that stay although they were not listed. */
+  readonly keptRows: ReadonlySet<number>;
+  readonly pages: readonly SettledPage[];
+  /** Every page was recognised: nothing was judged, nothing is to be done, and the ledger was not needed. */
+  readonly allFamiliar: boolean;
+  /** How many files were read and hashed. */
+  readonly hashed: number;
   readonly startedAtMs: number;
 }
 
@@ -48,34 +61,78 @@ export interface DownloadTools {
   readonly source: Source;
   readonly ledger: Ledger;
   readonly mirror: Mirror;
+  readonly converter: Converter | undefined;
 }
+
+/** The same, before anybody has needed the ledger: opening it means reading the map files. */
+export type DownloadSetting = Omit<DownloadTools, "ledger"> & {
+  readonly ledger: () => Promise<Ledger>;
+  /** The map files as they are. */
+  readonly maps: string;
+};
 
 /** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */
 export async function download(
   run: SourceRun,
   request: CrawlRequest,
-  from: Omit<DownloadTools, "ledger"> & { readonly ledger: Promise<Ledger> },
+  setting: DownloadSetting,
   parts: EngineParts,
   job: JobContext,
 ): Promise<Downloaded> {
-  // The first page is on its way while ledger and disk are being looked at.
-  const listing = startEarly(from.source.list(job.signal));
-  const ledger = await from.ledger;
-  const tools = { ...from, ledger };
-  const { mirror } = tools;
-  if (!job.dryRun) await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
+  const view = await viewSource(run, request, setting, parts, job);
+  if (view.looking.nothingNew && view.inOrder) return nothingToDo(view, view.inOrder, job);
   const counts = noCounts();
-  const plan = await makePlan(run, request, { ...tools, listing }, parts, job, counts);
-  job.log(`Listed ${plan.detected.listed} items: ${sumUp(counts)}.`);
+  const plan = await makePlan(view, { run, request, setting, parts, job, counts });
+  if (plan.allFamiliar && view.inOrder) return nothingToDo(view, view.inOrder, job);
+  const how = view.looking.by === "feed" ? " by the change log" : "";
+  job.log(`Listed ${plan.detected.listed} items${how}: ${sumUp(counts)}.`);
   const problems = planProblems(plan.detected, counts);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const look = lookOf(plan);
-  if (job.dryRun) return { counts, look, problems };
-  const failures = await applyPlan(plan, tools, job, counts);
-  await verifyMirror({ ...tools, plan }, job);
-  if (failures > 0)
-    problems.push(`${failures} items could not be brought up to date on disk; the next run tries them again`);
-  return { counts, look, problems };
+  if (job.dryRun) return { counts, look, problems, lastLook: undefined };
+  const tools = { ...setting, ledger: await setting.ledger() };
+  const returned = await returnMisplaced(plan, tools, request, job, counts);
+  const { vanished } = await applyPlan(plan, { ...tools, retryBatches: request.retryBatches }, job, counts);
+  const check = await verifyMirror(plan, { ...tools, returned, rotation: view.rotation }, request, job, counts);
+  if (counts.failed > 0)
+    problems.push(`${counts.failed} items could not be brought up to date on disk; the next run tries them again`);
+  return {
+    counts,
+    look,
+    problems,
+    lastLook: memoryOf(view, plan, { ...check, isDone: problems.length + vanished === 0 }, counts),
+  };
+}
+
+function nothingToDo(view: View, { counts, files, listed }: SettledLook, job: JobContext): Downloaded {
+  job.log(`Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`);
+  job.log(`Integrity check passed: ${files} files verified`);
+  const look = { complete: true, sawAll: true, listed, removed: new Set<ItemId>(), planned: new Map() };
+  const { owed, next } = view.rotation;
+  const lastLook = { ...view.memory, hashesOwed: owed, nextHashes: next, settled: view.inOrder };
+  return { counts: { ...counts }, look, problems: [], lastLook: job.dryRun ? undefined : lastLook };
+}
+
+/** undefined: an incomplete look teaches nothing that a later one could build on. */
+function memoryOf(
+  view: View,
+  plan: Plan,
+  check: Checked & { readonly isDone: boolean },
+  counts: StepCounts,
+): Downloaded["lastLook"] {
+  if (plan.detected.completeness !== "complete" || plan.detected.unreadable.length > 0) return undefined;
+  const { unchanged, added, changed, moved, skipped } = counts;
+  const next = { ...noCounts(), unchanged: unchanged + added + changed + moved, skipped };
+  const pages = view.looking.by === "listing" ? plan.pages : [];
+  const settled = {
+    disk: digestDisk(check.disk),
+    listed: plan.detected.listed,
+    files: check.files,
+    counts: next,
+    pages,
+  };
+  const { hashesOwed, nextHashes } = check;
+  return { ...view.memory, hashesOwed, nextHashes, settled: check.isDone && check.inOrder ? settled : null };
 }
 
 function lookOf({ detected, removed, moved, fetched }: Plan): SourceLook {
@@ -86,92 +143,6 @@ function lookOf({ detected, removed, moved, fetched }: Plan): SourceLook {
     listed: detected.listed,
     removed: new Set(removed.map(({ itemId }) => itemId)),
     planned: new Map([...removed, ...moved, ...fetched].map((change) => [change.itemId, change])),
-  };
-}
-
-type Page = readonly (Sighting | Unreadable)[];
-
-async function makePlan(
-  run: SourceRun,
-  request: CrawlRequest,
-  { listing, ledger, mirror }: DownloadTools & { readonly listing: ReturnType<typeof startEarly<Page, Completeness>> },
-  parts: EngineParts,
-  job: JobContext,
-  counts: StepCounts,
-): Promise<Plan> {
-  const startedAtMs = Date.now();
-  const disk = await mirror.scan();
-  const changes = detectChanges(listing, ledger, (file) => disk.get(file), {
-    mode: request.mode,
-    acceptedTypes: parts.acceptedTypes,
-    maxBytes: parts.maxFileBytes,
-    limits: run.config.limits,
-    confirmDeletes: request.confirmDeletes,
-  });
-  const removed: AbsentChange[] = [];
-  const moved: ListedChange[] = [];
-  const fetched: ListedChange[] = [];
-  const kept = new Set<string>();
-  const turn = new Turn();
-  let step = await changes.next();
-  for (; !step.done; step = await changes.next()) {
-    await job.checkpoint();
-    for (const change of step.value) {
-      const file = change.entry?.mirrored?.file;
-      if (file && STAYING.has(change.kind)) kept.add(file);
-      if (change.kind === "kept") continue;
-      counts[change.kind] += 1;
-      if (job.dryRun) preview(change, job);
-      else remember(change, ledger);
-      if (change.kind === "skipped" && !change.entry && !job.dryRun) {
-        job.log(`Skipped '${change.sighting.path}': ${change.reason}.`);
-      }
-      if (change.kind === "removed") removed.push(change);
-      else if (change.kind === "moved") moved.push(change);
-      else if (change.kind === "added" || change.kind === "changed") fetched.push(change);
-      if (turn.isOver()) await turn.next();
-    }
-  }
-  return { removed, moved, fetched, detected: step.value, disk, kept, startedAtMs };
-}
-
-const STAYING: ReadonlySet<Change["kind"]> = new Set(["unchanged", "kept", "held"]);
-
-/** A dry run names every item that would change; unchanged ones are only counted. */
-function preview(change: Change, job: JobContext): void {
-  if (change.kind === "unchanged") return;
-  const path = "sighting" in change ? change.sighting.path : (change.entry.mirrored?.serverPath ?? change.itemId);
-  job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
-}
-
-/** What the source said is true whatever becomes of the rest of the run. */
-function remember(change: Change, ledger: Ledger): void {
-  if (!("sighting" in change)) {
-    if (change.kind === "held" && !change.stillListed) ledger.put(change.itemId, { seen: null });
-    return;
-  }
-  ledger.put(change.itemId, { seen: seenOf(change.sighting) });
-  const known = change.entry?.mirrored;
-  if (change.kind !== "unchanged" || !known) return;
-  const { etag, contentVersion } = change.sighting.fingerprint;
-  if (etag !== known.fingerprint.etag || contentVersion !== known.fingerprint.contentVersion) {
-    const fingerprint = { ...known.fingerprint, etag, contentVersion };
-    ledger.put(change.itemId, { mirrored: { ...known, fingerprint } });
-  }
-}
-
-function seenOf(sighting: Sighting): Seen {
-  const { listItemId, name, serverPath, rawUrl, fingerprint } = sighting;
-  return {
-    listItemId,
-    name,
-    serverPath,
-    get url() {
-      return sighting.url;
-    },
-    rawUrl,
-    size: fingerprint.size,
-    modifiedAt: fingerprint.modifiedAt,
   };
 }
 

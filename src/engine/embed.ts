@@ -1,11 +1,12 @@
-import { CancelledError } from "../contracts/errors.ts";
+import { CancelledError, explain } from "../contracts/errors.ts";
 import type { ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Ledger } from "../contracts/ledger.ts";
+import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import { stopWhenFull } from "./disk-full.ts";
 import { documentOf, labelOf } from "./document-label.ts";
 import type { SourceLook } from "./download.ts";
 import type { SourceRun } from "./engine-parts.ts";
@@ -19,16 +20,30 @@ const PUTS_AT_ONCE = 4;
 export interface EmbedWork {
   readonly run: SourceRun;
   readonly request: CrawlRequest;
-  readonly look: SourceLook;
+  /** undefined: this run did not look at the source. */
+  readonly look: SourceLook | undefined;
   readonly tools: EmbedTools;
+  readonly wanted: Wanted;
   readonly job: JobContext;
 }
 
+/** What the index takes. */
+export interface Wanted {
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly maxFileBytes: number;
+  /** Documents have the type of their item's name; false where they come out of the process step. */
+  readonly typeByName: boolean;
+}
+
 export interface EmbedTools {
-  readonly ledger: Ledger;
+  readonly ledger: () => Promise<Ledger>;
+  /** The map files as the step found them. */
+  readonly maps: string;
   readonly mirror: Mirror;
   readonly index: Index;
   readonly store: VectorStoreId;
+  /** The domain's own store; files are set aside only for what that one says. */
+  readonly isOwn: boolean;
   /** `domains/<id>/files_metadata.json` */
   readonly metadataPath: string;
 }
@@ -45,7 +60,7 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
   job.log(`Index: ${sumUp(counts)}.`);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   if (job.dryRun) return { counts, problems };
-  const failed = await commitPlan(plan, work);
+  const failed = await commitInBatches(plan, work);
   countFailures(failed, plan, counts);
   if (failed.length > 0) {
     problems.push(`${failed.length} files could not be embedded; the job's log and vectorstore_map.csv name them`);
@@ -65,6 +80,62 @@ function countFailures(failed: readonly FailedRef[], plan: IndexPlan, counts: St
     if (kind) counts[kind] -= 1;
     counts.failed += 1;
   }
+}
+
+/** Whatever may succeed at another try gets one, at the end, when what ailed it may have passed. */
+async function commitInBatches(plan: IndexPlan, work: EmbedWork): Promise<readonly FailedRef[]> {
+  if (Object.values(plan).every((changes) => changes.length === 0)) return [];
+  const final: FailedRef[] = [];
+  let failed = await commitPlan(await reviveFailed(plan, work, final), work);
+  for (let batch = 2; batch <= work.request.retryBatches; batch++) {
+    final.push(...failed.filter(({ permanent }) => permanent));
+    const again = new Set(failed.filter(({ permanent }) => !permanent).map(({ itemId }) => itemId));
+    failed = [];
+    if (again.size === 0) break;
+    work.job.log(`Trying ${again.size} failed documents once more.`);
+    failed = await commitPlan(await remaining(plan, again, work), work);
+  }
+  return [...final, ...failed];
+}
+
+async function remaining(plan: IndexPlan, again: ReadonlySet<ItemId>, { tools }: EmbedWork): Promise<IndexPlan> {
+  const entries = await (await tools.ledger()).getMany(plan.put.map(({ itemId }) => itemId));
+  return {
+    put: entries.filter((entry) => entry !== undefined && again.has(entry.itemId)) as LedgerEntry[],
+    relabel: plan.relabel.filter(({ entry }) => again.has(entry.itemId)),
+    adopt: plan.adopt.filter(({ entry }) => again.has(entry.itemId)),
+    remove: plan.remove.filter((itemId) => again.has(itemId)),
+  };
+}
+
+/** Files that had failed and are tried again come back from `03_failed/` first; those that cannot go to `lost`. */
+async function reviveFailed(
+  plan: IndexPlan,
+  { tools: { ledger: open, mirror }, job }: EmbedWork,
+  lost: FailedRef[],
+): Promise<IndexPlan> {
+  const ledger = await open();
+  const put: LedgerEntry[] = [];
+  for (const entry of plan.put) {
+    const { itemId, mirrored } = entry;
+    if (!mirrored || !mirror.isFailed(mirrored.file)) {
+      put.push(entry);
+      continue;
+    }
+    const file = mirror.embeddedFile(mirror.relativePath(mirrored.file));
+    try {
+      await mirror.moveOut(itemId, mirrored.file);
+      ledger.put(itemId, { mirrored: { ...mirrored, file } });
+      await ledger.settle();
+      await mirror.moveIn(itemId, file);
+      put.push((await ledger.get(itemId)) ?? entry);
+    } catch (error) {
+      stopWhenFull(error);
+      job.log(`ERROR: '${mirrored.file}' cannot be tried again: ${explain(error)}`);
+      lost.push({ itemId, reason: explain(error), permanent: false });
+    }
+  }
+  return { ...plan, put };
 }
 
 async function commitPlan(plan: IndexPlan, work: EmbedWork): Promise<readonly FailedRef[]> {

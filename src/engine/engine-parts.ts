@@ -1,7 +1,9 @@
 import type { Backend } from "../contracts/backend.ts";
+import type { Converter } from "../contracts/converter.ts";
 import type { SourceConfig } from "../contracts/domain.ts";
-import type { DomainId } from "../contracts/ids.ts";
+import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
+import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { Step } from "./crawl-request.ts";
@@ -25,11 +27,26 @@ export interface EngineParts {
   readonly domainsFolder: string;
   /** `log` hears of waits (throttling) that a person watching would wonder about. */
   openSource(config: SourceConfig, log: (line: string) => void): Source;
-  openLedger(folder: string, config: SourceConfig, options: { step: Step; readOnly: boolean }): Promise<OpenedLedger>;
+  openLedger(folder: string, config: SourceConfig, options: LedgerOptions): Promise<OpenedLedger>;
+  /** What the `version()` of the ledger in this folder would say, without reading it; "" when there is none to rely on. */
+  ledgerVersion(folder: string): Promise<string>;
+  /** For kinds with a process step. */
+  openConverter(config: SourceConfig): Converter | undefined;
+  /** Keeps the report of a crawl; returns its id. */
+  archive(archive: CrawlArchive): Promise<string>;
+}
+
+export interface LedgerOptions {
+  readonly step: Step;
+  readonly readOnly: boolean;
+  /** Another store than the domain's own: what is indexed there is remembered apart. */
+  readonly vectorStoreId?: VectorStoreId | undefined;
 }
 
 /** One source of one domain, as the steps get it. */
 export interface SourceRun {
   readonly domainId: DomainId;
   readonly config: SourceConfig;
+  /** A source of another kind has the same id now, so what the index holds under it is not all of this one. */
+  readonly sharesId?: boolean;
 }

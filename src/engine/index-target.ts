@@ -7,31 +7,39 @@ import type { EngineParts } from "./engine-parts.ts";
 
 export interface IndexTarget {
   readonly store: VectorStoreId;
+  /** false: another store than the one in `domain.json`, asked for in this run. */
+  readonly isOwn: boolean;
   readonly index: Index;
 }
 
 /** Where the domain's documents go. undefined: nothing can be embedded now, the reason is in `problems`; downloads go on. */
 export async function openIndexTarget(
   domain: Domain,
+  other: VectorStoreId | undefined,
   parts: EngineParts,
   job: JobContext,
   problems: string[],
 ): Promise<IndexTarget | undefined> {
   try {
-    const store = domain.vectorStoreId || (await createStore(domain, parts, job));
-    if (!store) return undefined;
+    const existing = other || domain.vectorStoreId;
+    if (!existing && job.dryRun) return foreseeTarget(domain, job);
+    const store = existing || (await createStore(domain, parts, job));
     await refuseShared(domain, store, parts);
     const index = await parts.backend.openIndex(store, domain.domainId);
-    if (index) return { store, index };
-    problems.push(
-      `The vector store '${store}' of domain '${domain.domainId}' does not exist any more, so nothing was embedded. ` +
-        "Clear vector_store_id in the domain to have a new one created.",
-    );
+    if (index) return { store, index, isOwn: store === domain.vectorStoreId || !other };
+    problems.push(sayMissing(domain, store, other));
   } catch (error) {
     problems.push(`The vector store could not be opened, so nothing was embedded: ${explain(error)}`);
   }
   job.log(`ERROR: ${problems.at(-1)}`);
   return undefined;
+}
+
+/** With the way out, for people. */
+export function sayMissing(domain: Domain, store: VectorStoreId, other: VectorStoreId | undefined): string {
+  return other
+    ? `The vector store '${store}' does not exist, so nothing was embedded. Leave vector_store_id out to use the domain's own.`
+    : `The vector store '${store}' of domain '${domain.domainId}' does not exist any more, so nothing was embedded. Clear vector_store_id in the domain to have a new one created.`;
 }
 
 /** Two domains in one store would each take the other's documents for leftovers. */
@@ -42,12 +50,22 @@ async function refuseShared(domain: Domain, store: VectorStoreId, { domains }: E
   if (other) throw new BadInputError(`the vector store '${store}' belongs to domain '${other.domainId}'`);
 }
 
-async function createStore(domain: Domain, parts: EngineParts, job: JobContext): Promise<VectorStoreId | undefined> {
+/** A dry run plans against the store as it would be created: without anything in it. */
+function foreseeTarget(domain: Domain, job: JobContext): IndexTarget {
+  job.log(`The vector store '${domain.vectorStoreName || domain.domainId}' would be created.`);
+  const index: Index = {
+    commits: "atomic",
+    draft: async () => {
+      throw new Error("draft: a dry run changes nothing");
+    },
+    holdings: async function* () {},
+    search: async () => [],
+  };
+  return { store: "" as VectorStoreId, index, isOwn: true };
+}
+
+async function createStore(domain: Domain, parts: EngineParts, job: JobContext): Promise<VectorStoreId> {
   const name = domain.vectorStoreName || domain.domainId;
-  if (job.dryRun) {
-    job.log(`The vector store '${name}' would be created.`);
-    return undefined;
-  }
   const store = await parts.domains.ensureVectorStore(domain.domainId, () => parts.backend.createVectorStore(name));
   if (store.created) job.log(`Created vector store '${name}' (ID=${store.id})`);
   return store.id;

@@ -5,6 +5,7 @@ import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import { Turn } from "../lib/turn.ts";
 import type { StepCounts } from "./crawl-request.ts";
@@ -29,12 +30,13 @@ export interface Planned {
 /** Mirror and ledger against what the index holds; in a dry run, against the mirror as it would be. Changes nothing. */
 export async function planIndex(work: EmbedWork): Promise<Planned> {
   const { run, tools } = work;
-  const pages: (readonly IndexedRef[])[] = [];
-  for await (const refs of tools.index.holdings(run.config.sourceId)) pages.push(refs);
-  const holdings = digestHoldings(pages);
+  const { sourceId } = run.config;
+  const holdings = await digestHoldings(tools.index.holdings(sourceId));
   const settled = await recallSettled(work, holdings);
   if (settled) return { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: settled, problems: [] };
-  const planned = await compareAll(new Map(pages.flat().map((ref) => [ref.itemId, ref])), work);
+  const held = new Map<ItemId, IndexedRef>();
+  for await (const refs of tools.index.holdings(sourceId)) for (const ref of refs) held.set(ref.itemId, ref);
+  const planned = await compareAll(held, work);
   if (isEmpty(planned)) await rememberSettled(work, holdings, planned.counts);
   return planned;
 }
@@ -49,10 +51,13 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
   const holdings = held.size;
   const planned: Planned = { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: noCounts(), problems: [] };
   const turn = new Turn();
-  for await (const page of tools.ledger.entries()) {
+  let [known, waiting] = [0, 0];
+  for await (const page of (await tools.ledger()).entries()) {
     await job.checkpoint();
-    for (const known of page) {
-      const entry = lacksHash(known) ? await withHash(known, work) : known;
+    for (const one of page) {
+      const entry = lacksHash(one, work) ? await withHash(one, work) : one;
+      if (entry.indexed?.fileId) known += 1;
+      if (tools.mirror.isOriginal(entry.mirrored?.file ?? "")) waiting += 1;
       const change = foresee(entry, work) ?? judgeEntry(entry, held.get(entry.itemId), work);
       if (job.dryRun && change.kind !== "none") {
         job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
@@ -65,32 +70,66 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
   }
   const { skipped } = planned.counts;
   if (skipped > 0) job.log(`${skipped} files wait in 03_failed until they change; vectorstore_map.csv says why.`);
+  if (waiting > 0 && !job.dryRun) {
+    planned.counts.skipped += waiting;
+    job.log(`WARNING: ${waiting} items wait for the process step; the index keeps what it has of them.`);
+  }
   if (job.dryRun) planned.counts.added += planNewcomers(work);
-  if (look.sawAll) planLeftovers(planned, { unrecorded: [...held.keys()], holdings }, work);
+  if (!look) holdSuspicious(planned, known, work);
+  if (look?.sawAll && !work.run.sharesId) planLeftovers(planned, { unrecorded: [...held.keys()], holdings }, work);
   return planned;
 }
 
-function judgeEntry(
-  entry: LedgerEntry,
-  held: IndexedRef | undefined,
-  { request, look, tools }: EmbedWork,
-): IndexChange {
+function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: EmbedWork): IndexChange {
+  const { request, look, tools } = work;
   const change = judgeIndex(entry, {
     store: tools.store,
     mode: request.mode,
     held,
-    failed: tools.mirror.isFailed(entry.mirrored?.file ?? ""),
-    mayRemove: look.sawAll || look.removed.has(entry.itemId),
+    failed: isToBeLeft(entry, work),
+    waiting: tools.mirror.isOriginal(entry.mirrored?.file ?? ""),
+    mayRemove: mayRemove(entry, work),
   });
   // A site under another address: nothing of the file changed, but where results lead did.
   const { indexed } = entry;
-  const moved = change.kind === "none" && look.planned.get(entry.itemId)?.kind === "moved";
+  const moved = change.kind === "none" && look?.planned.get(entry.itemId)?.kind === "moved";
   return moved && indexed?.fileId ? { kind: "relabel", indexed } : change;
+}
+
+/**
+ * What failed is left alone until it changes, or somebody asks for another try, or nothing says any more why it failed;
+ * what could not be processed has no document.
+ */
+function isToBeLeft({ mirrored, indexed }: LedgerEntry, { tools, request }: EmbedWork): boolean {
+  const tryAgain = tools.isOwn && (request.retryFailed || !indexed?.embeddingError);
+  return tools.mirror.isFailed(mirrored?.file ?? "") && !(tryAgain && mirrored?.processingError === "");
+}
+
+/**
+ * A run that looked at the source knows what it removed, and everything else it saw has a row. One that did not goes by what the last look wrote down: an item without a
+ * place at the source is gone, one of a type or size that is not taken was put aside. A lost map file is neither.
+ */
+function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted }: EmbedWork): boolean {
+  if (look) return look.removed.has(itemId) || (look.sawAll && !seen);
+  if (!seen) return true;
+  return wanted.typeByName && (!wanted.acceptedTypes.has(fileTypeOf(seen.name)) || seen.size > wanted.maxFileBytes);
+}
+
+/** Without a look at the source, losing much at once is as suspicious as in a listing. */
+function holdSuspicious({ plan, counts, problems }: Planned, known: number, { run, request }: EmbedWork): void {
+  const missing = plan.remove.length;
+  const loss = { missing, known, listed: known - missing };
+  const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
+  if (!suspect) return;
+  plan.remove.length = 0;
+  counts.removed -= missing;
+  counts.held += missing;
+  problems.push(`${missing} documents have no file any more and are held because ${suspect}. ${HOW_TO_CONFIRM}`);
 }
 
 /** A dry run plans for the mirror as it would be: nothing was fetched, moved or removed yet. */
 function foresee(entry: LedgerEntry, { look, job }: EmbedWork): IndexChange | undefined {
-  const planned = job.dryRun ? look.planned.get(entry.itemId) : undefined;
+  const planned = job.dryRun ? look?.planned.get(entry.itemId) : undefined;
   if (!planned) return undefined;
   if (planned.kind === "removed") return { kind: "remove", reason: planned.reason };
   if (planned.kind === "moved" && entry.indexed?.fileId) return { kind: "relabel", indexed: entry.indexed };
@@ -99,7 +138,7 @@ function foresee(entry: LedgerEntry, { look, job }: EmbedWork): IndexChange | un
 
 /** In a dry run, items that are new have no entry to judge. */
 function planNewcomers({ look, job }: EmbedWork): number {
-  const newcomers = [...look.planned.values()].filter(({ kind, entry }) => kind === "added" && !entry);
+  const newcomers = [...(look?.planned.values() ?? [])].filter(({ kind, entry }) => kind === "added" && !entry);
   for (const change of newcomers) if ("sighting" in change) job.log(`  INDEX PUT '${change.sighting.serverPath}'`);
   return newcomers.length;
 }
@@ -114,7 +153,7 @@ function planLeftovers(
   { run, request, look }: EmbedWork,
 ): void {
   const missing = unrecorded.length;
-  const loss = { missing, known: holdings, listed: look.listed };
+  const loss = { missing, known: holdings, listed: look?.listed ?? 0 };
   const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
   if (suspect) {
     counts.held += missing;
@@ -149,8 +188,10 @@ function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexC
   }
 }
 
-function lacksHash({ mirrored }: LedgerEntry): boolean {
-  return mirrored !== null && mirrored.file !== "" && mirrored.observed === null;
+function lacksHash({ mirrored }: LedgerEntry, { tools }: EmbedWork): boolean {
+  return (
+    mirrored !== null && mirrored.file !== "" && mirrored.observed === null && !tools.mirror.isOriginal(mirrored.file)
+  );
 }
 
 /** The hash decides what is embedded; where it was lost it is taken again from the file, which costs a read, no download. */
@@ -162,7 +203,7 @@ async function withHash(entry: LedgerEntry, { tools: { ledger, mirror }, job }: 
     const sha256 = await hashFile(path);
     const { size, mtimeMs } = await stat(path);
     const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256 } };
-    if (!job.dryRun) ledger.put(entry.itemId, { mirrored: hashed });
+    if (!job.dryRun) (await ledger()).put(entry.itemId, { mirrored: hashed });
     return { itemId: entry.itemId, seen: entry.seen, mirrored: hashed, indexed: entry.indexed };
   } catch (error) {
     job.log(`WARNING: cannot read '${mirrored.file}': ${explain(error)}`);

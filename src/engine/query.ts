@@ -3,7 +3,7 @@ import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import type { Attributes, SearchHit } from "../contracts/search-index.ts";
-import type { FilesMetadataReader } from "../domains/files-metadata.ts";
+import type { FilesMetadataReader } from "../domains/files-metadata-reader.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 export interface QueryRequest {

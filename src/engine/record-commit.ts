@@ -1,13 +1,18 @@
+import { stat } from "node:fs/promises";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { Indexed, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { FailedRef, IndexedRef } from "../contracts/search-index.ts";
+import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
 import { updateFilesMetadata } from "../domains/files-metadata.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
 import type { EmbedTools } from "./embed.ts";
 import type { SourceRun } from "./engine-parts.ts";
 import { metadataEntry } from "./metadata-entry.ts";
 import type { IndexPlan } from "./plan-index.ts";
+
+const ROWS_PER_FLUSH = 1000;
 
 export interface CommitOutcome {
   readonly plan: IndexPlan;
@@ -26,6 +31,7 @@ export async function recordCommit(
   job: JobContext,
 ): Promise<void> {
   const { plan, failed } = outcome;
+  const ledger = await tools.ledger();
   const putEntries = new Map(plan.put.map((entry) => [entry.itemId, entry]));
   const failedItems = new Set(failed.map(({ itemId }) => itemId));
   const nowHeld: { entry: LedgerEntry; indexed: Indexed }[] = [];
@@ -40,19 +46,25 @@ export async function recordCommit(
     .filter(({ entry }) => !failedItems.has(entry.itemId))
     .map(({ entry, indexed }) => ({ entry, indexed: relabelledRow(entry, indexed) }));
 
-  const warnings = await updateFilesMetadata(tools.metadataPath, {
-    embedded: nowHeld.map(({ entry, indexed }) => metadataEntry(run, entry, indexed)),
-    relabelled: relabelled.map(({ entry, indexed }) => metadataEntry(run, entry, indexed)),
-  });
+  // What was adopted, or put again with the same bytes, may be known under its file id, from another name or place.
+  // The file is about the domain's own store only.
+  const known = tools.isOwn ? [...nowHeld, ...relabelled] : [];
+  const entries = known.map(({ entry, indexed }) => metadataEntry(run, entry, indexed));
+  const warnings = await updateFilesMetadata(tools.metadataPath, entries);
   for (const warning of warnings) job.log(`WARNING: ${warning}`);
 
-  for (const { entry, indexed } of [...nowHeld, ...relabelled]) tools.ledger.put(entry.itemId, { indexed });
+  let rows = 0;
+  for (const { entry, indexed } of [...nowHeld, ...relabelled]) {
+    ledger.put(entry.itemId, { indexed });
+    // A first crawl writes a row for everything there is: not all of them wait in memory at once.
+    if (++rows % ROWS_PER_FLUSH === 0) await ledger.flush();
+  }
   for (const itemId of plan.remove) {
     // A document that could not be removed keeps its row: the next run sees it and tries again.
-    if (!failedItems.has(itemId)) tools.ledger.put(itemId, { indexed: null });
+    if (!failedItems.has(itemId)) ledger.put(itemId, { indexed: null });
   }
-  await recordFailures(failed, putEntries, tools, job);
-  await tools.ledger.flush();
+  await recordFailures(failed, putEntries, { ...tools, ledger }, job);
+  await ledger.flush();
 }
 
 function rowOf(entry: LedgerEntry, tools: EmbedTools, ref: IndexedRef): Indexed {
@@ -97,7 +109,7 @@ function copiedFrom(
 async function recordFailures(
   failed: readonly FailedRef[],
   entries: ReadonlyMap<ItemId, LedgerEntry>,
-  tools: EmbedTools,
+  tools: Omit<EmbedTools, "ledger"> & { readonly ledger: Ledger },
   job: JobContext,
 ): Promise<void> {
   const leaving: { itemId: ItemId; file: string }[] = [];
@@ -106,12 +118,17 @@ async function recordFailures(
     job.log(`ERROR: index '${entry?.mirrored?.serverPath ?? failure.itemId}': ${failure.reason}`);
     if (!entry?.mirrored) continue;
     const { itemId } = entry;
-    const permanent = failure.permanent && !isDoubtful(entry.mirrored);
+    if (await wasReplaced(entry.mirrored, tools)) {
+      job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+      continue;
+    }
+    const permanent = failure.permanent && tools.isOwn && !isDoubtful(entry.mirrored, entry.indexed);
     const mirrored = permanent ? await leave(itemId, entry.mirrored, tools, job) : withDoubt(entry.mirrored, failure);
     if (mirrored.file !== entry.mirrored.file) leaving.push({ itemId, file: mirrored.file });
-    const before = failure.permanent ? NOT_INDEXED : (entry.indexed ?? NOT_INDEXED);
+    const refused = { ...NOT_INDEXED, sha256: entry.mirrored.observed?.sha256 ?? "" };
+    const before = failure.permanent ? refused : (entry.indexed ?? NOT_INDEXED);
     tools.ledger.put(itemId, {
-      mirrored,
+      ...(tools.isOwn ? { mirrored } : {}),
       indexed: { ...copiedFrom(mirrored), ...idsOf(before), embeddingError: failure.reason },
     });
   }
@@ -119,9 +136,24 @@ async function recordFailures(
   for (const { itemId, file } of leaving) await arrive(itemId, file, tools, job);
 }
 
-/** Bytes that are not as many as were listed may be the fault, not the file: they are fetched again by the next run. */
-function isDoubtful({ observed, fingerprint }: Mirrored): boolean {
-  return observed !== null && observed.size !== fingerprint.size;
+/** A download beside us may have brought other bytes: what was said of those before is not said of these. */
+async function wasReplaced({ file, observed }: Mirrored, { mirror }: Pick<EmbedTools, "mirror">): Promise<boolean> {
+  if (!observed || !mirror.owns(file)) return false;
+  const now = await stat(mirror.absolute(file)).catch(() => undefined);
+  return (
+    now !== undefined && (now.size !== observed.size || Math.abs(now.mtimeMs - observed.mtimeMs) > MTIME_TOLERANCE_MS)
+  );
+}
+
+/**
+ * Bytes that are not as many as were listed may be the fault, not the file: they are fetched again by the next run. If the
+ * very same bytes come a second time, they are what the file is. What came out of the process step never has the listed size.
+ */
+function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: Indexed | null): boolean {
+  const isProcessed = fileTypeOf(name) !== fileTypeOf(file);
+  const cameBefore = indexed?.fileId === "" && indexed.embeddingError !== "" && indexed.sha256 === observed?.sha256;
+  if (observed === null || isProcessed || cameBefore) return false;
+  return fingerprint.size !== 0 && observed.size !== fingerprint.size;
 }
 
 function withDoubt(mirrored: Mirrored, failure: FailedRef): Mirrored {
@@ -135,7 +167,12 @@ function idsOf({ fileId, vectorStoreId, uploadedAt, embeddedAt, sha256 }: IndexI
   return { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256 };
 }
 
-async function leave(itemId: ItemId, mirrored: Mirrored, { mirror }: EmbedTools, job: JobContext): Promise<Mirrored> {
+async function leave(
+  itemId: ItemId,
+  mirrored: Mirrored,
+  { mirror }: Pick<EmbedTools, "mirror">,
+  job: JobContext,
+): Promise<Mirrored> {
   try {
     await mirror.moveOut(itemId, mirrored.file);
     return { ...mirrored, file: mirror.failedFile(mirrored.file) };
@@ -145,7 +182,12 @@ async function leave(itemId: ItemId, mirrored: Mirrored, { mirror }: EmbedTools,
   }
 }
 
-async function arrive(itemId: ItemId, file: string, { mirror }: EmbedTools, job: JobContext): Promise<void> {
+async function arrive(
+  itemId: ItemId,
+  file: string,
+  { mirror }: Pick<EmbedTools, "mirror">,
+  job: JobContext,
+): Promise<void> {
   try {
     await mirror.moveIn(itemId, file);
   } catch (error) {

@@ -3,10 +3,8 @@ import { join } from "node:path";
 import { type Domain, SOURCE_KINDS, SOURCE_TYPES, type SourceConfig, type SourceType } from "../contracts/domain.ts";
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
 import type { Listing, Source } from "../contracts/source.ts";
+import { DEFAULT_LIMITS } from "../domains/source-codec.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-
-/** Nobody can say any more how much of it may vanish at once. */
-const LIMITS = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
 
 /** Sources that were crawled once and are not in the domain any more: their folders tell. */
 export async function findRetired(domain: Domain, crawlerFolder: string): Promise<SourceConfig[]> {
@@ -22,7 +20,7 @@ export async function findRetired(domain: Domain, crawlerFolder: string): Promis
 }
 
 function retiredConfig(sourceType: SourceType, sourceId: SourceId): SourceConfig {
-  const place = { sourceId, siteUrl: "", filter: "", limits: LIMITS };
+  const place = { sourceId, siteUrl: "", filter: "", limits: DEFAULT_LIMITS };
   return sourceType === "list_sources" ? { ...place, sourceType, listName: "" } : { ...place, sourceType, urlPart: "" };
 }
 

@@ -14,9 +14,9 @@ interface Settled {
 }
 
 /** What the index holds of the source, in one short text. Listed in another order it is another text, which costs a comparison. */
-export function digestHoldings(pages: readonly (readonly IndexedRef[])[]): string {
+export async function digestHoldings(pages: AsyncIterable<readonly IndexedRef[]>): Promise<string> {
   const hash = createHash("sha256");
-  for (const refs of pages) {
+  for await (const refs of pages) {
     let text = "";
     for (const { itemId, fileId, sha256 } of refs) text += `${itemId} ${fileId} ${sha256}\n`;
     hash.update(text);
@@ -27,23 +27,23 @@ export function digestHoldings(pages: readonly (readonly IndexedRef[])[]): strin
 /** The counts of the comparison that need not be made again; undefined when it must. */
 export async function recallSettled(work: EmbedWork, holdings: string): Promise<StepCounts | undefined> {
   const state = stateOf(work, holdings);
-  if (!state || work.request.mode === "full" || work.look.planned.size > 0 || work.job.dryRun) return undefined;
+  const isOpen = work.request.mode === "full" || work.request.retryFailed || work.job.dryRun || !work.tools.isOwn;
+  if (!state || isOpen || (work.look?.planned.size ?? 0) > 0) return undefined;
   const bytes = await readFileIfExists(work.tools.mirror.privatePath("settled.json"));
   const settled = bytes && parse(bytes.toString("utf8"));
   return settled?.state === state ? settled.counts : undefined;
 }
 
 export async function rememberSettled(work: EmbedWork, holdings: string, counts: StepCounts): Promise<void> {
-  const state = stateOf(work, holdings);
-  if (!state || !work.look.sawAll) return;
+  const state = stateOf({ ...work, tools: { ...work.tools, maps: (await work.tools.ledger()).version() } }, holdings);
+  if (!state || !work.look?.sawAll || !work.tools.isOwn || work.job.dryRun) return;
   const settled: Settled = { state, counts };
   await writeFileAtomic(work.tools.mirror.privatePath("settled.json"), JSON.stringify(settled));
 }
 
 /** "" when the ledger has changes that are in no file yet. */
 function stateOf({ tools }: EmbedWork, holdings: string): string {
-  const version = tools.ledger.version();
-  return version && `${tools.store} ${version} ${holdings}`;
+  return tools.maps && `${tools.store} ${tools.maps} ${holdings}`;
 }
 
 function parse(text: string): Settled | undefined {

@@ -1,46 +1,110 @@
 import type { JobContext } from "../contracts/job.ts";
+import type { LedgerEntry } from "../contracts/ledger.ts";
 import type { FileOnDisk } from "../mirror/mirror.ts";
+import { PARTS } from "./check-hashes.ts";
+import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
+import type { View } from "./view-source.ts";
 
-type VerifyTools = Pick<DownloadTools, "ledger" | "mirror"> & { readonly plan: Plan };
+type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> &
+  Pick<View, "rotation"> & {
+    /** Files that lay in the wrong place and are back in theirs. */
+    readonly returned: number;
+  };
+
+export interface Checked {
+  /** The mirror as it is now. */
+  readonly disk: ReadonlyMap<string, FileOnDisk>;
+  readonly files: number;
+  /** Nothing is missing any more. */
+  readonly inOrder: boolean;
+  readonly hashesOwed: number;
+  readonly nextHashes: number;
+}
 
 /**
- * The end of every download: files that no ledger entry knows are deleted, but only after a complete look at the
- * source; before that they may be all that is left of something.
+ * The end of every download: does the disk hold what the ledger says, and nothing else? Files that no ledger entry knows
+ * are deleted, but only after a complete look at the source; before that they may be all that is left of something.
  */
-export async function verifyMirror(tools: VerifyTools, job: JobContext): Promise<void> {
-  const { mirror, plan } = tools;
-  const { known, disk } = await lookAgain(tools);
+export async function verifyMirror(
+  plan: Plan,
+  tools: VerifyTools,
+  request: CrawlRequest,
+  job: JobContext,
+  counts: StepCounts,
+): Promise<Checked> {
+  const { mirror, rotation } = tools;
+  const { known, companions, disk } = await lookAgain(plan, tools);
   const missing = [...known].filter((file) => !disk.has(file));
   for (const file of missing) job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
-  const orphans = plan.detected.completeness === "complete" ? findOrphans(disk, known, plan) : [];
+  const isOrphan = (file: string): boolean => !known.has(file) && !companions.has(file);
+  const sawEverything = plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0;
+  const orphans = sawEverything ? findOrphans(disk, isOrphan, plan) : [];
   for (const file of orphans) {
     await mirror.remove(file);
+    disk.delete(file);
     job.log(`Deleted orphan '${file}': no item has it.`);
   }
+  const healed = plan.fetched.filter(({ anomaly }) => anomaly !== undefined).length;
+  const corrected = Math.max(0, healed - counts.failed);
   job.log(
-    orphans.length + missing.length > 0
-      ? `Integrity check: ${missing.length} missing, ${orphans.length} orphans deleted`
-      : `Integrity check passed: ${known.size} files verified`,
+    corrected + orphans.length + tools.returned > 0
+      ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${tools.returned} moved`
+      : `Integrity check passed: ${known.size - missing.length} files verified`,
   );
+  if (plan.hashed > 0)
+    job.log(`${plan.hashed} files were read to the last byte and compared with what was downloaded.`);
+  const paid = request.checkHashes ? PARTS : rotation.owed;
+  const nextHashes = (rotation.next + paid) % PARTS;
+  return { disk, files: known.size, inOrder: missing.length === 0, hashesOwed: 0, nextHashes };
 }
 
 /** What came to its place since this run began may be the work of another step, whose rows we have not read. */
-function findOrphans(disk: ReadonlyMap<string, FileOnDisk>, known: ReadonlySet<string>, plan: Plan): string[] {
+function findOrphans(disk: ReadonlyMap<string, FileOnDisk>, isOrphan: (file: string) => boolean, plan: Plan): string[] {
   const old = [...disk].filter(([, { placedAtMs }]) => placedAtMs < plan.startedAtMs);
-  return old.map(([file]) => file).filter((file) => !known.has(file));
+  return old.map(([file]) => file).filter(isOrphan);
 }
 
-/** Where nothing was done, what detect saw of ledger and disk still holds and is not read a second time. */
-async function lookAgain({ ledger, mirror, plan }: VerifyTools): Promise<{
-  known: ReadonlySet<string>;
-  disk: ReadonlyMap<string, FileOnDisk>;
-}> {
-  const touched = plan.removed.length + plan.moved.length + plan.fetched.length > 0;
-  if (!touched) return { known: plan.kept, disk: plan.disk };
+interface SecondLook {
+  /** What the ledger has. */
+  readonly known: ReadonlySet<string>;
+  /** Files that belong to what the ledger has: the original behind a document, the document an original will replace. */
+  readonly companions: ReadonlySet<string>;
+  readonly disk: Map<string, FileOnDisk>;
+}
+
+/** Where nothing was done, what was seen of the disk still holds and is not read a second time. */
+async function lookAgain(plan: Plan, tools: VerifyTools): Promise<SecondLook> {
+  const touched = plan.removed.length + plan.moved.length + plan.fetched.length + tools.returned > 0;
+  const disk = touched ? await tools.mirror.scan() : new Map(plan.disk);
+  const companions = new Set<string>();
   const known = new Set<string>();
-  for await (const entries of ledger.entries()) {
-    for (const { mirrored } of entries) if (mirrored?.file) known.add(mirrored.file);
+  const originals = originalsOn(disk, tools);
+  for await (const entries of tools.ledger.entries()) {
+    for (const entry of entries) {
+      if (!entry.mirrored?.file) continue;
+      known.add(entry.mirrored.file);
+      const companion = companionOf(entry, originals, tools);
+      if (companion) companions.add(companion);
+    }
   }
-  return { known, disk: await mirror.scan() };
+  return { known, companions, disk };
+}
+
+function originalsOn(disk: ReadonlyMap<string, FileOnDisk>, { mirror, converter }: VerifyTools): ReadonlySet<string> {
+  if (!converter) return new Set();
+  return new Set([...disk.keys()].filter((file) => mirror.isOriginal(file)).map((file) => mirror.relativePath(file)));
+}
+
+function companionOf(
+  { itemId, mirrored }: LedgerEntry,
+  originals: ReadonlySet<string>,
+  { mirror, converter }: VerifyTools,
+): string | undefined {
+  if (!converter || !mirrored) return undefined;
+  const item = { itemId, listItemId: mirrored.listItemId, name: mirrored.name };
+  const path = mirror.relativePath(mirrored.file);
+  if (mirror.isOriginal(mirrored.file)) return mirror.embeddedFile(converter.documentPath(item, path));
+  const original = converter.originalPath(item, path, originals);
+  return original === undefined ? undefined : mirror.originalFile(original);
 }

@@ -1,61 +1,113 @@
 import { join } from "node:path";
 import { CancelledError, ConflictError } from "../contracts/errors.ts";
+import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
+import { Mirror } from "../mirror/mirror.ts";
 import type { Step } from "./crawl-request.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts, LedgerOptions, SourceRun } from "./engine-parts.ts";
+import { carryTrust } from "./last-look.ts";
 
-type Work<T> = (ledger: Promise<Ledger>, job: JobContext) => Promise<T>;
+/** What a step works with. The ledger is opened by whoever first asks for it: a run may well find that it need not. */
+export interface StepSetting {
+  readonly ledger: () => Promise<Ledger>;
+  /** The map files as they are, in one text; "" when a killed run left changes that are not in them yet. */
+  readonly maps: string;
+  readonly job: JobContext;
+}
+
+interface StepOptions<T = unknown> {
+  readonly step: Step;
+  /** Called with the map files written and the lease still held; `maps` is their version, "" when nobody can vouch for it. */
+  readonly conclude?: (result: T, maps: string) => Promise<void>;
+  /** Rows about this store go into a map file of their own. */
+  readonly vectorStoreId?: VectorStoreId | undefined;
+}
+
+/** Processing works on what downloading writes, rows and files alike, so the two take turns. */
+const LEASES: Readonly<Record<Step, string>> = { download: "download", process: "download", embed: "embed" };
 
 /** Well below the minute after which a lease that is not renewed can be taken over. */
 const LEASE_CHECK_MS = 10_000;
 
 /**
- * Runs one step of one source under its lease: two runs of the same step on the same source never interleave, different
- * steps and sources do. What was put into the ledger is in the map files when this returns or throws. The job handed to
+ * Runs one step of one source under its lease: two runs of the same step on the same source never interleave, embedding
+ * beside the others, and different sources, do. What was put into the ledger is in the map files when this returns or throws. The job handed to
  * the work fails at its next checkpoint when the lease was lost, as happens to a process that was asleep for long.
- * The ledger is handed over while it is being opened, so that the work can begin with what does not need it.
  */
 export async function withLedger<T>(
   run: SourceRun,
-  step: Step,
+  options: StepOptions<T>,
   parts: EngineParts,
   job: JobContext,
-  work: Work<T>,
+  work: (setting: StepSetting) => Promise<T>,
 ): Promise<T> {
-  const folder = join(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+  const { step, vectorStoreId } = options;
+  const root = sourceFolder(run.domainId, run.config);
+  const folder = join(parts.crawlerFolder, root);
   if (job.dryRun) {
-    const opening = parts.openLedger(folder, run.config, { step, readOnly: true });
-    return await work(
-      opening.then(({ ledger }) => ledger),
-      job,
-    );
+    const ledger = once(() => openLedger(folder, run, { step, vectorStoreId, readOnly: true }, parts, job));
+    return await work({ ledger, maps: await parts.ledgerVersion(folder), job });
   }
-  const lease = await waitForLease(join(folder, PRIVATE_FOLDER, `lease-${step}`), job);
+  const lease = await waitForLease(join(folder, PRIVATE_FOLDER, `lease-${LEASES[step]}`), job);
   try {
-    const opening = parts.openLedger(folder, run.config, { step, readOnly: false }).then(({ ledger, problems }) => {
-      for (const problem of problems) job.log(`WARNING: ${problem}`);
-      return ledger;
-    });
-    return await workAndClose(opening, lease, job, work);
+    const maps = await parts.ledgerVersion(folder);
+    const opening = once(() => openLedger(folder, run, { step, vectorStoreId, readOnly: false }, parts, job));
+    const result = await workAndClose(opening, lease, () =>
+      work({ ledger: opening, maps, job: whileHeld(lease, job) }),
+    );
+    const after = opening.begun() ? (await opening()).version() : maps;
+    await carryTrust(new Mirror(parts.crawlerFolder, root), maps, after);
+    await options.conclude?.(result, after);
+    return result;
   } finally {
     await lease.release();
   }
 }
 
-async function workAndClose<T>(opening: Promise<Ledger>, lease: Lease, job: JobContext, work: Work<T>): Promise<T> {
+async function openLedger(
+  folder: string,
+  run: SourceRun,
+  options: LedgerOptions,
+  parts: EngineParts,
+  job: JobContext,
+): Promise<Ledger> {
+  const { ledger, problems } = await parts.openLedger(folder, run.config, options);
+  for (const problem of problems) job.log(`WARNING: ${problem}`);
+  return ledger;
+}
+
+/** The first call does it, every call gets it. */
+function once<T>(make: () => Promise<T>): (() => Promise<T>) & { begun(): boolean } {
+  let made: Promise<T> | undefined;
+  const get = (): Promise<T> => {
+    made ??= make();
+    return made;
+  };
+  return Object.assign(get, { begun: () => made !== undefined });
+}
+
+async function workAndClose<T>(
+  opening: (() => Promise<Ledger>) & { begun(): boolean },
+  lease: Lease,
+  work: () => Promise<T>,
+): Promise<T> {
   let result: T;
   try {
-    result = await work(opening, whileHeld(lease, job));
+    result = await work();
   } catch (error) {
     // The reason of the failure counts, also when the ledger cannot be closed any more; and what is somebody else's
     // now is left alone: what was acknowledged is in the journal.
-    if (await lease.stillHeld()) await opening.then((ledger) => ledger.close()).catch(() => undefined);
+    if (opening.begun() && (await lease.stillHeld())) {
+      await opening()
+        .then((ledger) => ledger.close())
+        .catch(() => undefined);
+    }
     throw error;
   }
-  await (await opening).close();
+  if (opening.begun()) await (await opening()).close();
   return result;
 }
 
@@ -77,7 +129,7 @@ function whileHeld(lease: Lease, job: JobContext): JobContext {
   };
 }
 
-async function waitForLease(path: string, job: JobContext): Promise<Lease> {
+export async function waitForLease(path: string, job: JobContext): Promise<Lease> {
   try {
     return await acquireLease(path, {
       owner: `job ${job.jobId}`,

@@ -1,20 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createWriteStream, lstatSync } from "node:fs";
-import { mkdir, readdir, rename, rm, rmdir, stat, utimes } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { type Dirent, lstatSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { Turn } from "../lib/turn.ts";
-import { EMBEDDED_FOLDER, FAILED_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
+import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
 
 /** A complete download that is not yet in its place. */
 export interface Staged {
   readonly path: string;
-  readonly size: number;
-  readonly sha256: string;
+  readonly observed: Observed;
 }
 
 export interface FileOnDisk {
@@ -41,7 +38,7 @@ export class Mirror {
 
   /** Map files are edited by hand: a path in them that leaves this source's folders is never read, moved or deleted. */
   owns(file: string): boolean {
-    const inside = [EMBEDDED_FOLDER, FAILED_FOLDER].some((folder) => file.startsWith(`${this.root}/${folder}/`));
+    const inside = FOLDERS.some((folder) => file.startsWith(`${this.root}/${folder}/`));
     return inside && !file.split("/").some((segment) => segment === ".." || segment === "." || segment === "");
   }
 
@@ -54,7 +51,12 @@ export class Mirror {
     return `${this.root}/${EMBEDDED_FOLDER}/${path}`;
   }
 
-  /** The path below `02_embedded/` or `03_failed/`: what a person knows the file by. */
+  /** Where the process step finds what it starts from. */
+  originalFile(path: string): string {
+    return `${this.root}/${ORIGINALS_FOLDER}/${path}`;
+  }
+
+  /** The path below `01_originals/`, `02_embedded/` or `03_failed/`: what a person knows the file by. */
   relativePath(file: string): string {
     return file
       .split("/")
@@ -62,57 +64,68 @@ export class Mirror {
       .join("/");
   }
 
-  /** Where a file of `02_embedded/` goes when it cannot be embedded. */
+  /** Where a file goes when it cannot be processed or embedded. */
   failedFile(file: string): string {
-    return file.replace(`${this.root}/${EMBEDDED_FOLDER}/`, `${this.root}/${FAILED_FOLDER}/`);
+    return `${this.root}/${FAILED_FOLDER}/${this.relativePath(file)}`;
   }
 
   isFailed(file: string): boolean {
     return file.startsWith(`${this.root}/${FAILED_FOLDER}/`);
   }
 
+  /** It waits for the process step. */
+  isOriginal(file: string): boolean {
+    return file.startsWith(`${this.root}/${ORIGINALS_FOLDER}/`);
+  }
+
+  /** The same folder as `file`, another path in it. */
+  beside(file: string, path: string): string {
+    return file.slice(0, file.length - this.relativePath(file).length) + path;
+  }
+
   /** Every file that is there now. One pass, one stat a file: what detect and verify know of the disk. */
   async scan(): Promise<Map<string, FileOnDisk>> {
     const found = new Map<string, FileOnDisk>();
     const turn = new Turn();
-    for (const folder of [EMBEDDED_FOLDER, FAILED_FOLDER]) {
+    for (const folder of FOLDERS) {
       await this.#scanFolder(`${this.root}/${folder}`, found, turn);
     }
     return found;
   }
 
-  /** Throws when the body does; nothing is left behind then. No fsync: a file torn by a power cut fails the size check of the next run. */
-  async stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Staged> {
-    const folder = this.#private("staging");
-    await mkdir(folder, { recursive: true });
-    const path = join(folder, randomBytes(12).toString("hex"));
+  /**
+   * Throws when the body does; nothing is left behind then. The file gets the source's time. No fsync: a file torn by a
+   * power cut fails the size check of the next run.
+   */
+  async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
+    const path = join(this.#private("staging"), randomBytes(12).toString("hex"));
+    const file = await inFolder(dirname(path), () => open(path, "wx"));
     const hash = createHash("sha256");
     let size = 0;
-    const measured = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-      for await (const chunk of chunks) {
+    try {
+      for await (const chunk of body) {
+        signal.throwIfAborted();
         hash.update(chunk);
         size += chunk.byteLength;
-        yield chunk;
+        await writeAll(file, chunk);
       }
-    };
-    try {
-      await pipeline(Readable.from(measured(body)), createWriteStream(path, { flags: "wx" }), { signal });
+      const modified = new Date(modifiedAt);
+      if (!Number.isNaN(modified.getTime())) await file.utimes(modified, modified);
+      const { mtimeMs } = await file.stat();
+      await file.close();
+      return { path, observed: { size, mtimeMs, sha256: hash.digest("hex") } };
     } catch (error) {
+      await file.close().catch(() => undefined);
       await rm(path, { force: true });
       throw error;
     }
-    return { path, size, sha256: hash.digest("hex") };
   }
 
-  /** Puts a staged file into its place, over whatever was there, with the source's time. */
-  async place(staged: Staged, file: string, modifiedAt: string): Promise<Observed> {
+  /** Puts a staged file into its place, over whatever was there. */
+  async place(staged: Staged, file: string): Promise<Observed> {
     const target = this.absolute(file);
-    const modified = new Date(modifiedAt);
-    if (!Number.isNaN(modified.getTime())) await utimes(staged.path, modified, modified);
-    await mkdir(dirname(target), { recursive: true });
-    await rename(staged.path, target);
-    const { mtimeMs } = await stat(target);
-    return { size: staged.size, mtimeMs, sha256: staged.sha256 };
+    await inFolder(dirname(target), () => renameOver(staged.path, target));
+    return staged.observed;
   }
 
   /**
@@ -120,14 +133,14 @@ export class Mirror {
    * Between the halves the caller writes the new place into the ledger, so that `recover` knows where they go.
    */
   async moveOut(itemId: ItemId, file: string): Promise<void> {
-    await mkdir(this.#private("moving"), { recursive: true });
+    await mkdir(dirname(this.#waiting(itemId)), { recursive: true });
     await rename(this.absolute(file), this.#waiting(itemId));
     await this.#pruneFolders(file);
   }
 
   async moveIn(itemId: ItemId, file: string): Promise<void> {
     await mkdir(dirname(this.absolute(file)), { recursive: true });
-    await rename(this.#waiting(itemId), this.absolute(file));
+    await renameOver(this.#waiting(itemId), this.absolute(file));
   }
 
   /**
@@ -136,8 +149,7 @@ export class Mirror {
    */
   async recover(fileOf: (item: ItemId) => Promise<string>): Promise<void> {
     await rm(this.#private("staging"), { recursive: true, force: true });
-    for (const name of await readdirIfExists(this.#private("moving"))) {
-      const itemId = decodeURIComponent(name) as ItemId;
+    for (const itemId of await this.#itemsWaiting()) {
       const file = await fileOf(itemId);
       try {
         if (this.owns(file) && !(await exists(this.absolute(file)))) await this.moveIn(itemId, file);
@@ -151,6 +163,16 @@ export class Mirror {
   /** Gives up a file between two places. */
   async dropWaiting(itemId: ItemId): Promise<void> {
     await rm(this.#waiting(itemId), { force: true });
+  }
+
+  /** From one place straight to another; nothing happens when there is nothing, or the place is taken. */
+  async shift(from: string, to: string): Promise<void> {
+    if (!this.owns(from) || (await exists(this.absolute(to)))) return;
+    await mkdir(dirname(this.absolute(to)), { recursive: true });
+    await rename(this.absolute(from), this.absolute(to)).catch((error: unknown) => {
+      if (!isErrno(error, "ENOENT")) throw error;
+    });
+    await this.#pruneFolders(from);
   }
 
   /** Already gone is as good as removed. */
@@ -174,12 +196,26 @@ export class Mirror {
     return join(this.#crawlerFolder, this.root, PRIVATE_FOLDER, folder);
   }
 
+  /** Ids may be longer, percent-encoded, than a file name: then they go on in a folder below. */
   #waiting(itemId: ItemId): string {
-    return join(this.#private("moving"), encodeURIComponent(itemId));
+    const pieces = encodeURIComponent(itemId).match(/.{1,200}/g) ?? [];
+    return join(this.#private("moving"), ...pieces.map((piece, i) => (i < pieces.length - 1 ? `${piece}+` : piece)));
+  }
+
+  async #itemsWaiting(): Promise<ItemId[]> {
+    const root = this.#private("moving");
+    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+      if (isErrno(error, "ENOENT")) return [];
+      throw error;
+    });
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    return files.map(
+      (path) => decodeURIComponent(relative(root, path).split(sep).join("").replaceAll("+", "")) as ItemId,
+    );
   }
 
   async #scanFolder(folder: string, found: Map<string, FileOnDisk>, turn: Turn): Promise<void> {
-    for (const entry of await readdirIfExists(join(this.#crawlerFolder, folder), { withFileTypes: true })) {
+    for (const entry of await readdirIfExists(join(this.#crawlerFolder, folder))) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) {
         await this.#scanFolder(path, found, turn);
@@ -192,7 +228,7 @@ export class Mirror {
     }
   }
 
-  /** Removes folders that became empty, up to but not including `02_embedded/` or `03_failed/`. */
+  /** Removes folders that became empty, up to but not including `01_originals/`, `02_embedded/` and `03_failed/`. */
   async #pruneFolders(file: string): Promise<void> {
     const rootDepth = this.root.split("/").length + 1;
     for (let folder = dirname(file); folder.split("/").length > rootDepth; folder = dirname(folder)) {
@@ -206,6 +242,23 @@ export class Mirror {
   }
 }
 
+const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];
+
+/** Folders are nearly always there already, so they are made only when one turns out to be missing. */
+async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+    await mkdir(folder, { recursive: true });
+    return await work();
+  }
+}
+
+async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let at = 0; at < chunk.byteLength; ) at += (await file.write(chunk, at)).bytesWritten;
+}
+
 async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
@@ -213,13 +266,22 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-function readdirIfExists(path: string): Promise<string[]>;
-function readdirIfExists(path: string, options: { withFileTypes: true }): Promise<import("node:fs").Dirent[]>;
-async function readdirIfExists(path: string, options?: { withFileTypes: true }): Promise<unknown[]> {
+async function readdirIfExists(path: string): Promise<Dirent[]> {
   try {
-    return options ? await readdir(path, options) : await readdir(path);
+    return await readdir(path, { withFileTypes: true });
   } catch (error) {
     if (isErrno(error, "ENOENT")) return [];
     throw error;
+  }
+}
+
+/** An empty folder where the file should go is nobody's, and makes way. */
+async function renameOver(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!isErrno(error, "EISDIR", "ENOTEMPTY", "EEXIST", "EPERM")) throw error;
+    await rmdir(to);
+    await rename(from, to);
   }
 }

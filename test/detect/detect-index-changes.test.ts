@@ -41,7 +41,14 @@ const held: IndexedRef = {
   embeddedAt: at,
 };
 const entry: LedgerEntry = { itemId: "1" as ItemId, seen: null, mirrored, indexed };
-const view: IndexView = { store: "vs_1" as VectorStoreId, mode: "incremental", held, failed: false, mayRemove: true };
+const view: IndexView = {
+  store: "vs_1" as VectorStoreId,
+  mode: "incremental",
+  held,
+  failed: false,
+  waiting: false,
+  mayRemove: true,
+};
 
 const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexView>, kind: string][] = [
   ["in step", {}, {}, "none"],

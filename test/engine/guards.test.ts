@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -9,8 +9,10 @@ import { type ItemId, type JobId, parseDomainId, parseSourceId, type VectorStore
 import type { JobContext } from "../../src/contracts/job.ts";
 import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
+import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import type { EngineParts, SourceRun } from "../../src/engine/engine-parts.ts";
 import { recordCommit } from "../../src/engine/record-commit.ts";
+import { noCounts } from "../../src/engine/tally.ts";
 import { verifyMirror } from "../../src/engine/verify.ts";
 import { withLedger } from "../../src/engine/with-ledger.ts";
 import { CsvLedger } from "../../src/ledgers/csv-maps/csv-ledger.ts";
@@ -59,9 +61,10 @@ test("a run whose lease was taken over stops at its next checkpoint and leaves t
   const parts = {
     crawlerFolder: crawler,
     openLedger: async () => ({ ledger: await openLedger(root, run, "download"), problems: [] }),
+    ledgerVersion: async () => "",
   } as unknown as EngineParts;
-  const work = withLedger(run, "download", parts, job, async (opening, guarded) => {
-    const ledger = await opening;
+  const work = withLedger(run, { step: "download" }, parts, job, async ({ ledger: open, job: guarded }) => {
+    const ledger = await open();
     ledger.put("mine" as ItemId, { mirrored: mirroredAt("") });
     await guarded.checkpoint();
     await writeFile(join(crawler, root, ".lockstep/lease-download/999"), "{}");
@@ -80,12 +83,49 @@ test("an orphan is deleted; a file that came while the run was on may be another
   const detected = { completeness: "complete", unreadable: [], listed: 0, heldBecause: "" } as const;
   const disk = await mirror.scan();
   const placedAtMs = disk.get(file)?.placedAtMs ?? 0;
-  const plan = { removed: [], moved: [], fetched: [], detected, disk, kept: new Set<string>() };
-  await verifyMirror({ ledger, mirror, plan: { ...plan, startedAtMs: placedAtMs - 1 } }, job);
+  const nothing = {
+    removed: [],
+    moved: [],
+    fetched: [],
+    kept: new Set<string>(),
+    keptRows: new Set<number>(),
+    pages: [],
+  };
+  const plan = { ...nothing, allFamiliar: false, hashed: 0, detected, disk };
+  const tools = { ledger, mirror, converter: undefined, rotation: { owed: 1, next: 0 }, returned: 0 };
+  const request = crawlRequest(run.domainId);
+  await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, request, job, noCounts());
   assert.ok(existsSync(mirror.absolute(file)));
-  await verifyMirror({ ledger, mirror, plan: { ...plan, startedAtMs: placedAtMs + 1 } }, job);
+  await verifyMirror({ ...plan, startedAtMs: placedAtMs + 1 }, tools, request, job, noCounts());
   assert.ok(!existsSync(mirror.absolute(file)));
 });
+
+/** One file that the index refused for good, about to be written down. */
+async function refuse(
+  mirror: Mirror,
+  run: SourceRun,
+  root: string,
+  meanwhile: (file: string) => Promise<void>,
+): Promise<void> {
+  const file = await place(mirror, "a.pdf");
+  const { mtimeMs } = await stat(mirror.absolute(file));
+  const ledger = await openLedger(root, run, "embed");
+  ledger.put("a" as ItemId, { mirrored: { ...mirroredAt(file), observed: { size: 4, mtimeMs, sha256: "aa" } } });
+  await ledger.settle();
+  const entry = await ledger.get("a" as ItemId);
+  assert.ok(entry);
+  const outcome = {
+    plan: { put: [entry], relabel: [], adopt: [], remove: [] },
+    ready: [],
+    failed: [{ itemId: "a" as ItemId, reason: "broken", permanent: true }],
+  };
+  await meanwhile(mirror.absolute(file));
+  const index = undefined as unknown as Index;
+  const metadataPath = join(crawler, root, "files_metadata.json");
+  const target = { index, store: "vs_1" as VectorStoreId, isOwn: true, maps: "", metadataPath };
+  await recordCommit(run, outcome, { ledger: async () => ledger, mirror, ...target }, job);
+  await ledger.close();
+}
 
 test("when a failed file arrives in 03_failed, the map file on disk says so already", async () => {
   const { run, root } = newRun();
@@ -96,22 +136,14 @@ test("when a failed file arrives in 03_failed, the map file on disk says so alre
       await super.moveIn(itemId, file);
     }
   }
-  const mirror = new WatchedMirror(crawler, root);
-  const file = await place(mirror, "a.pdf");
-  const ledger = await openLedger(root, run, "embed");
-  ledger.put("a" as ItemId, { mirrored: mirroredAt(file) });
-  await ledger.settle();
-  const entry = await ledger.get("a" as ItemId);
-  assert.ok(entry);
-  const outcome = {
-    plan: { put: [entry], relabel: [], adopt: [], remove: [] },
-    ready: [],
-    failed: [{ itemId: "a" as ItemId, reason: "broken", permanent: true }],
-  };
-  const index = undefined as unknown as Index;
-  const metadataPath = join(crawler, root, "files_metadata.json");
-  await recordCommit(run, outcome, { ledger, mirror, index, store: "vs_1" as VectorStoreId, metadataPath }, job);
+  await refuse(new WatchedMirror(crawler, root), run, root, async () => undefined);
   assert.match(mapThen, /03_failed\\a\.pdf/);
   assert.ok(existsSync(join(crawler, root, "03_failed/a.pdf")));
-  await ledger.close();
+});
+
+test("a file that a download replaced after it was refused is not buried for what its predecessor was", async () => {
+  const { run, root } = newRun();
+  await refuse(new Mirror(crawler, root), run, root, (path) => writeFile(path, "a good one now"));
+  assert.ok(existsSync(join(crawler, root, "02_embedded/a.pdf")));
+  assert.doesNotMatch(await readFile(join(crawler, root, "vectorstore_map.csv"), "utf8"), /broken/);
 });

@@ -19,6 +19,8 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/sharepoint_map\.csv$/, "map-files.md", "sharepoint_map.csv"],
   [/^<source>\/files_map\.csv$/, "map-files.md", "files_map.csv"],
   [/^<source>\/vectorstore_map\.csv$/, "map-files.md", "vectorstore_map.csv"],
+  [/^<source>\/\.lockstep\/last-look\.json$/, "mirror.md", ".lockstep/last-look.json"],
+  [/^reports\/crawls\/[\w-]+\.zip$/, "reports.md", "reports/crawls/"],
   [/^<source>\/\.lockstep\/settled\.json$/, "mirror.md", ".lockstep/settled.json"],
   [/^<source>\/\.lockstep\/observed\.csv$/, "map-files.md", ".lockstep/observed.csv"],
   [/^<source>\/\.lockstep\/maps\.lock\/#$/, "leases.md", ".lockstep/maps.lock/"],

@@ -44,8 +44,8 @@ export class ServerProcess {
     return (await (await fetch(this.url + path)).json()) as { ok: boolean; error: string; data: unknown };
   }
 
-  /** Reads the job's stream until a line matches; then hangs up. */
-  async crawlUntil(domain: string, line: RegExp): Promise<string> {
+  /** Reads the job's stream until it matches, or the job ends; then hangs up. */
+  async crawlUntil(domain: string, line: Pick<RegExp, "test">): Promise<string> {
     const response = await fetch(`${this.url}/v2/crawler/crawl?domain_id=${domain}&mode=incremental&format=stream`);
     let text = "";
     const decoder = new TextDecoder();

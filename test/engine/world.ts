@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
-import { compose } from "../../src/app/compose.ts";
+import { compose, type Pace } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
+import { CancelledError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
-import type { JobRecord } from "../../src/contracts/job.ts";
+import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
 import {
   type CrawlRequest,
@@ -18,39 +19,75 @@ import {
 } from "../../src/engine/crawl-request.ts";
 import type { QuerySource } from "../../src/engine/query.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { type ClientCertificate, makeCertificate } from "../../src/sandbox/certificates.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
 
 export const LIBRARY = "/sites/demo/Shared Documents";
 export const DOMAIN = parseDomainId("STORY");
+export type MapName = "sharepoint_map" | "files_map" | "vectorstore_map";
+
+export interface WorldOptions {
+  readonly seed?: "company" | "empty";
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Other fields of the one file source. */
+  readonly source?: object;
+  /** Other keys of `domain.json`: list_sources, sitepage_sources, further file_sources. */
+  readonly domain?: object;
+  /** How the connection to the tenant waits, instead of the product's own patience. */
+  readonly pace?: Pace;
+  /** An existing folder instead of a new one. */
+  readonly storage?: string;
+  /** Looks at the vector store where the backend is remote. */
+  readonly storeClient?: OpenAI;
+}
+
+/** Retries without the waits: for stories in which the tenant misbehaves. */
+export const BRISK: Pace = { retry: { attempts: 8, firstWaitMs: 1, longestWaitMs: 4 } };
+
+let certificate: Promise<ClientCertificate> | undefined;
 
 /** A tenant, a storage folder and the product between them: what a story plays in. Everything real, over loopback. */
 export class World {
   readonly sandbox: Sandbox;
   readonly storage: string;
   readonly settings: Readonly<Record<string, string>>;
+  readonly options: WorldOptions;
   app: App;
 
-  private constructor(sandbox: Sandbox, storage: string, settings: Readonly<Record<string, string>>, app: App) {
+  private constructor(
+    sandbox: Sandbox,
+    storage: string,
+    settings: Readonly<Record<string, string>>,
+    options: WorldOptions,
+    app: App,
+  ) {
     this.sandbox = sandbox;
     this.storage = storage;
     this.settings = settings;
+    this.options = options;
     this.app = app;
   }
 
-  static async open(
-    options: { seed?: "company" | "empty"; settings?: Record<string, string>; source?: object } = {},
-  ): Promise<World> {
-    const storage = await mkdtemp(join(tmpdir(), "lockstep-story-"));
-    const sandbox = await startSandbox({ seed: options.seed ?? "empty" });
-    const certificate = await saveCertificate(sandbox, join(storage, "sandbox.pem"));
+  static async open(options: WorldOptions = {}): Promise<World> {
+    const storage = options.storage ?? (await mkdtemp(join(tmpdir(), "lockstep-story-")));
+    certificate ??= makeCertificate();
+    const sandbox = await startSandbox({ seed: options.seed ?? "empty", certificate: await certificate });
     const settings = {
       PERSISTENT_STORAGE_PATH: storage,
-      ...sandboxSettings(sandbox, certificate),
+      ...sandboxSettings(sandbox, await saveCertificate(sandbox, join(storage, "sandbox.pem"))),
       ...options.settings,
     };
-    const world = new World(sandbox, storage, settings, await compose(readConfig(settings)));
-    await world.app.domains.create(parseDomain(world.domainJson(options.source), DOMAIN));
+    const app = await compose(readConfig(settings), options.pace);
+    const world = new World(sandbox, storage, settings, options, app);
+    const json = { ...world.domainJson(options.source), ...options.domain };
+    await world.app.domains.create(parseDomain(json, DOMAIN));
     return world;
+  }
+
+  /** The same storage, opened anew, as after a restart. */
+  async reopen(): Promise<void> {
+    await this.app.close();
+    this.app = await compose(readConfig(this.settings), this.options.pace);
   }
 
   domainJson(source: object = {}): Record<string, unknown> {
@@ -109,13 +146,31 @@ export class World {
     options: Partial<CrawlRequest> & { dryRun?: boolean } = {},
   ): Promise<{ job: JobRecord; result: CrawlResult; source: SourceResult; log: string }> {
     const { dryRun = false, ...wishes } = options;
-    const { start, work } = crawlJob(this.app, crawlRequest(DOMAIN, wishes), { dryRun });
-    const running = await this.app.runner.start({ ...start, endpoint: "story" }, work);
-    const job = await running.done;
+    const job = await this.#run(wishes, dryRun);
     const result = job.result?.data as CrawlResult;
     const [source] = result.sources ?? [];
     if (!source) throw new Error(`the crawl has no source: ${job.result?.error}`);
     return { job, result, source, log: await this.log(job) };
+  }
+
+  /** A crawl that may end before it has a result for any source. */
+  async runToEnd(wishes: Partial<CrawlRequest> = {}): Promise<JobRecord> {
+    return await this.#run(wishes, false);
+  }
+
+  /** A crawl that is cancelled as soon as a line of its log says so; it may also end by itself before. */
+  async crawlUntil(stop: (line: string) => boolean, wishes: Partial<CrawlRequest> = {}): Promise<JobRecord> {
+    return await this.#run(wishes, false, (job) => stoppable(job, stop));
+  }
+
+  async #run(
+    wishes: Partial<CrawlRequest>,
+    dryRun: boolean,
+    around: (job: JobContext) => JobContext = (job) => job,
+  ): Promise<JobRecord> {
+    const { start, work } = crawlJob(this.app, crawlRequest(DOMAIN, wishes), { dryRun });
+    const running = await this.app.runner.start({ ...start, endpoint: "story" }, (job) => work(around(job)));
+    return await running.done;
   }
 
   async log(job: JobRecord): Promise<string> {
@@ -148,17 +203,18 @@ export class World {
       .sort();
   }
 
-  async map(name: "sharepoint_map" | "files_map" | "vectorstore_map"): Promise<Record<string, string>[]> {
+  async map(name: MapName): Promise<Record<string, string>[]> {
     const [header = "", ...rows] = (await readFile(this.folder(`${name}.csv`), "utf8")).split("\r\n").filter(Boolean);
     const columns = decodeCsvRow(header);
     return rows.map((row) => Object.fromEntries(decodeCsvRow(row).map((field, i) => [columns[i] ?? "", field])));
   }
 
-  async names(map: "sharepoint_map" | "files_map" | "vectorstore_map"): Promise<string[]> {
+  async names(map: MapName): Promise<string[]> {
     return (await this.map(map)).map((row) => row["filename"] ?? "").sort();
   }
 
   openai(): OpenAI {
+    if (this.options.storeClient) return this.options.storeClient;
     const { wire } = this.app;
     if (!wire) throw new Error("the backend is remote");
     return new OpenAI({
@@ -185,7 +241,7 @@ export class World {
     const [files, store, disk, held] = [
       await this.map("files_map"),
       await this.map("vectorstore_map"),
-      await this.disk(),
+      [...(await this.disk()), ...(await this.disk("03_failed"))],
       await this.storeFileIds(),
     ];
     const expected = tenant.items
@@ -213,8 +269,25 @@ export class World {
     compare(
       "vector store",
       held,
-      store.map((row) => row["openai_file_id"] ?? ""),
+      store.flatMap((row) => row["openai_file_id"] || []),
     );
     return wrong;
   }
+}
+
+function stoppable(job: JobContext, stop: (line: string) => boolean): JobContext {
+  const stopped = new AbortController();
+  return {
+    jobId: job.jobId,
+    dryRun: job.dryRun,
+    signal: AbortSignal.any([job.signal, stopped.signal]),
+    log(line) {
+      job.log(line);
+      if (stop(line)) stopped.abort();
+    },
+    async checkpoint() {
+      if (stopped.signal.aborted) throw new CancelledError("the story stops here");
+      await job.checkpoint();
+    },
+  };
 }

@@ -27,10 +27,10 @@ async function write(mirror: Mirror, file: string, text: string): Promise<void> 
 
 test("a download appears whole, with the source's time, its size and its hash", async () => {
   const mirror = newMirror();
-  const staged = await mirror.stage(bytes("Hel", "lo"), never);
+  const staged = await mirror.stage(bytes("Hel", "lo"), "2024-01-15T10:30:00.000000Z", never);
   const file = mirror.embeddedFile("Reports/a.txt");
   assert.equal((await mirror.scan()).size, 0);
-  const observed = await mirror.place(staged, file, "2024-01-15T10:30:00.000000Z");
+  const observed = await mirror.place(staged, file);
   assert.equal(await readFile(mirror.absolute(file), "utf8"), "Hello");
   assert.deepEqual(observed, {
     size: 5,
@@ -52,7 +52,7 @@ test("a body that breaks leaves nothing behind, not even the half", async () => 
     yield Buffer.from("half");
     throw new Error("connection lost");
   };
-  await assert.rejects(mirror.stage(broken(), never), /connection lost/);
+  await assert.rejects(mirror.stage(broken(), "", never), /connection lost/);
   assert.deepEqual(await readdir(join(crawler, mirror.root, ".lockstep/staging")), []);
 });
 
@@ -137,7 +137,7 @@ test("property: whatever the name, the place is inside the folder and writable",
       assert.equal(normalize(path), path);
       assert.ok(path !== "" && !path.startsWith("/") && !path.split("/").includes(".."));
       const file = mirror.embeddedFile(path);
-      await mirror.place(await mirror.stage(bytes("x"), never), file, "");
+      await mirror.place(await mirror.stage(bytes("x"), "", never), file);
       await mirror.remove(file);
     }),
     { numRuns: 60 },

@@ -24,8 +24,8 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
       return readStore(body).id as VectorStoreId;
     },
 
-    async openIndex(storeId, domainId) {
-      const store = await findStore(connection, storeId);
+    async openIndex(storeId, domainId, signal) {
+      const store = await findStore(connection, storeId, signal);
       return store && new VectorStoreIndex(store, domainId);
     },
 

@@ -4,7 +4,7 @@ import { hasStatus, Refusal } from "./refusal.ts";
 import type { Store } from "./store-files.ts";
 import { surveySource } from "./survey.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
-import { readContentHash, readHits, toWireSearch } from "./wire-codec.ts";
+import { readContentHash, readFileType, readHits, toWireSearch } from "./wire-codec.ts";
 
 /** One vector store at OpenAI or Azure OpenAI. It may also hold files of others; those are searched, and left alone. */
 export class VectorStoreIndex implements Index {
@@ -36,8 +36,15 @@ export class VectorStoreIndex implements Index {
     const refs: IndexedRef[] = [];
     for (const [itemId, { current }] of await surveySource(this.#store, this.#requireDomain(), sourceId)) {
       if (!current) continue;
-      const at = current.attachedAt;
-      refs.push({ itemId, fileId: current.fileId, sha256: readContentHash(current), uploadedAt: at, embeddedAt: at });
+      const [at, fileType] = [current.attachedAt, readFileType(current)];
+      const known = {
+        itemId,
+        fileId: current.fileId,
+        sha256: readContentHash(current),
+        uploadedAt: at,
+        embeddedAt: at,
+      };
+      refs.push(fileType === undefined ? known : { ...known, fileType });
     }
     yield refs;
   }

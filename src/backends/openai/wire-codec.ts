@@ -63,6 +63,12 @@ export function readContentHash(file: StoreFile): string {
   return String(file.attributes["content_hash"] ?? "");
 }
 
+/** undefined when the file has no such mark. */
+export function readFileType(file: StoreFile): string | undefined {
+  const type = file.attributes["file_type"];
+  return typeof type === "string" ? type : undefined;
+}
+
 export function readStoreFile(body: unknown): StoreFile {
   const { id, status, created_at, attributes, last_error } = asObject(body, "a file of a vector store");
   if (typeof id !== "string" || id === "" || typeof status !== "string") throw unexpected("a file of a vector store");

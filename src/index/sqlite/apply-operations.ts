@@ -160,6 +160,7 @@ export function refOf(row: HeldRow): IndexedRef {
     itemId: row.itemId,
     fileId: row.fileId,
     sha256: row.sha256,
+    fileType: row.fileType,
     uploadedAt: fromUnixSeconds(row.uploadedAt),
     embeddedAt: fromUnixSeconds(row.embeddedAt),
   };

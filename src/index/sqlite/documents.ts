@@ -119,7 +119,7 @@ export function updateAttributes(db: Database, fileId: string, attributes: Attri
 }
 
 /** What holdings tell of a document. */
-export type HeldRow = Pick<DocumentRow, "itemId" | "fileId" | "sha256" | "uploadedAt" | "embeddedAt">;
+export type HeldRow = Pick<DocumentRow, "itemId" | "fileId" | "sha256" | "fileType" | "uploadedAt" | "embeddedAt">;
 
 /**
  * One page of what the given generations show of a source, in the order of the rows on disk: by item id each row would be
@@ -131,23 +131,24 @@ export function documentsOfSource(
   page: { readonly visible: ReadonlySet<number>; readonly afterId: number; readonly limit: number },
 ): { readonly rows: HeldRow[]; readonly nextAfterId: number | undefined } {
   const statement = db.statement(
-    `SELECT item_id, file_id, sha256, uploaded_at, embedded_at, born, died, id FROM documents
+    `SELECT item_id, file_id, sha256, file_type, uploaded_at, embedded_at, born, died, id FROM documents
      WHERE source_id = ? AND id > ? ORDER BY id LIMIT ?`,
   );
   statement.setReturnArrays(true);
   const found = statement.all(source, page.afterId, page.limit) as unknown as LifeRow[];
   const rows: HeldRow[] = [];
-  for (const [itemId, fileId, sha256, uploadedAt, embeddedAt, born, died] of found) {
+  for (const [itemId, fileId, sha256, fileType, uploadedAt, embeddedAt, born, died] of found) {
     const ended = died !== null && page.visible.has(died);
-    if (page.visible.has(born) && !ended) rows.push({ itemId, fileId, sha256, uploadedAt, embeddedAt });
+    if (page.visible.has(born) && !ended) rows.push({ itemId, fileId, sha256, fileType, uploadedAt, embeddedAt });
   }
-  return { rows, nextAfterId: found.length < page.limit ? undefined : found.at(-1)?.[7] };
+  return { rows, nextAfterId: found.length < page.limit ? undefined : found.at(-1)?.[8] };
 }
 
 type LifeRow = readonly [
   itemId: ItemId,
   fileId: FileId,
   sha256: string,
+  fileType: string,
   uploadedAt: number,
   embeddedAt: number,
   born: number,

@@ -13,6 +13,8 @@ export type Tables = Readonly<Record<TableName, CsvTable>>;
 export class CsvEntry implements LedgerEntry {
   readonly itemId: ItemId;
   readonly #tables: Tables;
+  /** The hash in `observed.csv` is that of what the domain's own store holds, and says nothing about another one. */
+  readonly #isOwnStore: boolean;
   readonly #seenAt: RowRef;
   readonly #mirroredAt: RowRef;
   readonly #indexedAt: RowRef;
@@ -22,8 +24,9 @@ export class CsvEntry implements LedgerEntry {
   #mirrored: Mirrored | null | undefined;
   #indexed: Indexed | null | undefined;
 
-  constructor(itemId: ItemId, slot: number, tables: Tables) {
+  constructor(itemId: ItemId, slot: number, tables: Tables, options: { readonly isOwnStore: boolean }) {
     this.itemId = itemId;
+    this.#isOwnStore = options.isOwnStore;
     this.#tables = tables;
     this.#seenAt = tables.seen.peek(slot);
     this.#mirroredAt = tables.mirrored.peek(slot);
@@ -54,7 +57,7 @@ export class CsvEntry implements LedgerEntry {
   get indexed(): Indexed | null {
     if (this.#indexed === undefined) {
       const row = this.#tables.indexed.read(this.#indexedAt);
-      this.#indexed = row && decodeIndexed(row, this.#observed());
+      this.#indexed = row && decodeIndexed(row, this.#isOwnStore ? this.#observed() : null);
     }
     return this.#indexed;
   }

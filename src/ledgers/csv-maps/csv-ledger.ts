@@ -1,6 +1,6 @@
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import type { ItemId, SourceId } from "../../contracts/ids.ts";
+import type { ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Ledger, LedgerEntry, Seen } from "../../contracts/ledger.ts";
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
@@ -8,29 +8,12 @@ import { withFileLock } from "../../lib/file-lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { CsvEntry, type Tables } from "./csv-entry.ts";
-import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-table.ts";
+import { CorruptTableError, CsvTable, type Row } from "./csv-table.ts";
 import { KeyIndex } from "./key-index.ts";
-import {
-  encodeIndexed,
-  encodeMirrored,
-  encodeObserved,
-  encodeSeen,
-  INDEXED_TABLE,
-  isSeenRow,
-  MIRRORED_TABLE,
-  OBSERVED_TABLE,
-  SEEN_TABLE,
-} from "./map-codec.ts";
+import { encodeIndexed, encodeMirrored, encodeObserved, encodeSeen, isSeenRow } from "./map-codec.ts";
+import { mapFiles, SHAPES, TABLE_NAMES } from "./map-files.ts";
 import { applyChange, MapJournal, type RowChange, type TableName } from "./map-journal.ts";
 import { keepRecent, type OpenTable, takeRecent } from "./recent-tables.ts";
-
-const TABLES: Readonly<Record<TableName, { readonly file: string; readonly shape: TableShape }>> = {
-  seen: { file: "sharepoint_map.csv", shape: SEEN_TABLE },
-  mirrored: { file: "files_map.csv", shape: MIRRORED_TABLE },
-  indexed: { file: "vectorstore_map.csv", shape: INDEXED_TABLE },
-  observed: { file: ".lockstep/observed.csv", shape: OBSERVED_TABLE },
-};
-const TABLE_NAMES: readonly TableName[] = ["seen", "mirrored", "indexed", "observed"];
 
 /** While a run is on, the map files are at most about this old. */
 const MERGE_EVERY_MS = 3000;
@@ -48,6 +31,8 @@ export interface CsvLedgerOptions {
   readonly step: "download" | "process" | "embed";
   /** For dry runs: nothing on disk is touched, and puts are refused. */
   readonly readOnly?: boolean;
+  /** What is indexed in this store, which is not the domain's own, is kept in `vectorstore_map_[ID].csv`. */
+  readonly vectorStoreId?: VectorStoreId | undefined;
 }
 
 /** The three map files of a source and `.lockstep/observed.csv`, as one ledger. */
@@ -57,6 +42,8 @@ export class CsvLedger implements Ledger {
   readonly problems: string[] = [];
   readonly #folder: string;
   readonly #readOnly: boolean;
+  readonly #files: Readonly<Record<TableName, string>>;
+  readonly #isOwnStore: boolean;
   readonly #journal: MapJournal;
   #keys = new KeyIndex();
   readonly #tables = new Map<TableName, OpenTable>();
@@ -64,18 +51,24 @@ export class CsvLedger implements Ledger {
   #mergedAtMs = Date.now();
   #mergeCostMs = 0;
   #queue: Promise<void> = Promise.resolve();
+  /** Somebody else wrote map files while this ledger was open, so it cannot vouch for all that is in them. */
+  #disturbed = false;
 
   private constructor(options: CsvLedgerOptions) {
     this.sourceId = options.sourceId;
     this.#folder = options.folder;
     this.#readOnly = options.readOnly ?? false;
-    this.#journal = new MapJournal(join(options.folder, ".lockstep", `journal-${options.step}.jsonl`));
+    const store = options.vectorStoreId;
+    this.#isOwnStore = store === undefined;
+    const { tables, journal } = mapFiles(options.step, store);
+    this.#files = tables;
+    this.#journal = new MapJournal(join(options.folder, journal));
   }
 
   static async open(options: CsvLedgerOptions): Promise<CsvLedger> {
     if (!options.readOnly) await mkdir(join(options.folder, ".lockstep"), { recursive: true });
     const ledger = new CsvLedger(options);
-    const recent = takeRecent(options.folder);
+    const recent = ledger.#isOwnStore ? takeRecent(options.folder) : undefined;
     if (recent) ledger.#keys = recent.keys;
     await Promise.all(
       TABLE_NAMES.map(async (name) => {
@@ -133,11 +126,12 @@ export class CsvLedger implements Ledger {
       mirrored: mirrored === undefined ? (current?.mirrored ?? null) : mirrored,
       indexed: indexed === undefined ? (current?.indexed ?? null) : indexed,
     };
-    this.#write("observed", item, encodeObserved(item, both.mirrored, both.indexed));
+    if (this.#isOwnStore) this.#write("observed", item, encodeObserved(item, both.mirrored, both.indexed));
   }
 
   version(): string {
     const open = TABLE_NAMES.map((name) => this.#open(name));
+    if (this.#disturbed || !this.#isOwnStore) return "";
     if (open.some(({ changes, stamp }) => changes.length > 0 || stamp === "")) return "";
     return open.map(({ stamp }) => stamp).join(" ");
   }
@@ -158,7 +152,7 @@ export class CsvLedger implements Ledger {
     if (this.#readOnly) return Promise.resolve();
     return this.#inOrder(async () => {
       await this.#merge();
-      keepRecent(this.#folder, { keys: this.#keys, tables: this.#tables });
+      if (this.#isOwnStore) keepRecent(this.#folder, { keys: this.#keys, tables: this.#tables });
     });
   }
 
@@ -174,7 +168,8 @@ export class CsvLedger implements Ledger {
       indexed: this.#open("indexed").table,
       observed: this.#open("observed").table,
     };
-    const entry = new CsvEntry(this.#keys.keyAt(slot) as ItemId, slot, this.#current);
+    const key = this.#keys.keyAt(slot) as ItemId;
+    const entry = new CsvEntry(key, slot, this.#current, { isOwnStore: this.#isOwnStore });
     return entry.isKnown ? entry : undefined;
   }
 
@@ -201,7 +196,7 @@ export class CsvLedger implements Ledger {
   }
 
   #path(name: TableName): string {
-    return join(this.#folder, TABLES[name].file);
+    return join(this.#folder, this.#files[name]);
   }
 
   async #readOrReuse(name: TableName, recent: OpenTable | undefined): Promise<OpenTable> {
@@ -213,13 +208,13 @@ export class CsvLedger implements Ledger {
     const stamp = await fileStamp(this.#path(name));
     const bytes = (await readFileIfExists(this.#path(name))) ?? Buffer.alloc(0);
     try {
-      return { table: new CsvTable(TABLES[name].shape, bytes, this.#keys), stamp, changes: [] };
+      return { table: new CsvTable(SHAPES[name], bytes, this.#keys), stamp, changes: [] };
     } catch (error) {
       if (!(error instanceof CorruptTableError)) throw error;
-      const aside = `${TABLES[name].file}.corrupt-${toFileStamp(new Date())}`;
+      const aside = `${this.#files[name]}.corrupt-${toFileStamp(new Date())}`;
       if (!this.#readOnly) await rename(this.#path(name), join(this.#folder, aside));
-      this.problems.push(`${TABLES[name].file} cannot be used (${error.message}); it is set aside as ${aside}`);
-      return { table: new CsvTable(TABLES[name].shape, Buffer.alloc(0), this.#keys), stamp: "", changes: [] };
+      this.problems.push(`${this.#files[name]} cannot be used (${error.message}); it is set aside as ${aside}`);
+      return { table: new CsvTable(SHAPES[name], Buffer.alloc(0), this.#keys), stamp: "", changes: [] };
     }
   }
 
@@ -235,6 +230,7 @@ export class CsvLedger implements Ledger {
       }
     } catch (error) {
       await this.#journal.flush();
+      await this.#journal.close();
       throw error;
     }
     await this.#journal.restart(() => TABLE_NAMES.flatMap((name) => this.#open(name).changes));
@@ -246,6 +242,7 @@ export class CsvLedger implements Ledger {
     const open = this.#open(name);
     const moved = (await fileStamp(this.#path(name))) !== open.stamp;
     const fresh = moved ? await this.#read(name) : undefined;
+    if (moved && open.stamp !== "") this.#disturbed = true;
     // No await between here and encode(): rows put while the file is being written belong to the next merge.
     const changes = open.changes;
     open.changes = [];
@@ -262,7 +259,7 @@ export class CsvLedger implements Ledger {
     }
     open.stamp = await fileStamp(this.#path(name));
     // Changed rows weigh several times what they weigh as bytes, and a first crawl changes every row.
-    open.table = new CsvTable(TABLES[name].shape, bytes, this.#keys);
+    open.table = new CsvTable(SHAPES[name], bytes, this.#keys);
     for (const { key, after } of open.changes) open.table.set(key, after);
     this.#current = undefined;
   }

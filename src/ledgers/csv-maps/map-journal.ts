@@ -1,4 +1,4 @@
-import { appendFile, rm } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import type { CsvTable, Row } from "./csv-table.ts";
 
@@ -20,6 +20,8 @@ export interface RowChange {
 export class MapJournal {
   readonly #path: string;
   #pending = "";
+  /** Kept open between flushes: a first crawl flushes once an item. */
+  #file: FileHandle | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -45,11 +47,19 @@ export class MapJournal {
     if (!this.#pending) return;
     const text = this.#pending;
     this.#pending = "";
-    await appendFile(this.#path, text);
+    this.#file ??= await open(this.#path, "a");
+    await this.#file.appendFile(text);
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
   }
 
   /** Everything in it has reached the map files, but for what `rest` then names: changes put meanwhile. */
   async restart(rest: () => readonly RowChange[]): Promise<void> {
+    await this.close();
     await rm(this.#path, { force: true });
     this.#pending = "";
     for (const change of rest()) this.append(change);

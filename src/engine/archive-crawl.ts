@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { SOURCE_KINDS } from "../contracts/domain.ts";
+import { explain } from "../contracts/errors.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { ArchivedSource } from "../contracts/report.ts";
+import { nowUtcMicros } from "../lib/time.ts";
+import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
+import type { EngineParts } from "./engine-parts.ts";
+
+const MAP_FILES = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"];
+
+/** The report of a whole crawl; "" where there is none: single steps, dry runs. A crawl is no worse for want of a report. */
+export async function archiveCrawl(
+  request: CrawlRequest,
+  result: Omit<CrawlResult, "report_id"> & { readonly startedAt: string },
+  parts: EngineParts,
+  job: JobContext,
+): Promise<string> {
+  if (job.dryRun || !STEPS.every((step) => request.steps.includes(step))) return "";
+  try {
+    const id = await parts.archive({
+      domainId: request.domainId,
+      jobId: job.jobId,
+      mode: request.mode,
+      scope: request.scope,
+      sourceId: request.sourceId ?? "",
+      startedAt: result.startedAt,
+      finishedAt: nowUtcMicros(),
+      ok: result.problems.length === 0,
+      error: result.problems.join(" "),
+      sources: result.sources.map((source) => archived(source, request, parts)),
+    });
+    job.log(`Report '${id}' written.`);
+    return id;
+  } catch (error) {
+    job.log(`WARNING: the report could not be written: ${explain(error)}`);
+    return "";
+  }
+}
+
+function archived(source: SourceResult, { domainId }: CrawlRequest, { crawlerFolder }: EngineParts): ArchivedSource {
+  const { download: counts, process, embed } = source;
+  const place = `${SOURCE_KINDS[source.source_type].folder}/${source.source_id}`;
+  return {
+    sourceType: source.source_type,
+    sourceId: source.source_id,
+    total: counts.added + counts.changed + counts.moved + counts.unchanged + counts.skipped + counts.failed,
+    added: counts.added,
+    changed: counts.changed + counts.moved,
+    removed: counts.removed,
+    failed: counts.failed + process.failed + embed.failed,
+    mapFiles: MAP_FILES.map((name) => ({
+      name: `${place}/${name}`,
+      path: join(crawlerFolder, domainId, place, name),
+    })),
+  };
+}

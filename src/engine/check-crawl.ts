@@ -1,0 +1,31 @@
+import { BadInputError, NotFoundError } from "../contracts/errors.ts";
+import { refuseSharedStore } from "../domains/shared-store.ts";
+import { selectSources } from "./crawl.ts";
+import type { CrawlRequest } from "./crawl-request.ts";
+import type { EngineParts } from "./engine-parts.ts";
+
+/**
+ * What can be known of a request before any job exists. NotFoundError for a domain, a source or a vector store that is
+ * not there, BadInputError for a store that is another domain's. A whole crawl is not refused for its store: what it
+ * downloads is worth having, and it says itself why nothing was embedded.
+ */
+export async function checkCrawl(
+  request: CrawlRequest,
+  parts: Pick<EngineParts, "domains" | "backend">,
+): Promise<void> {
+  const domain = await parts.domains.get(request.domainId);
+  selectSources(domain, request);
+  const embedsOnly = request.steps.every((step) => step === "embed");
+  if (request.vectorStoreId !== undefined && !embedsOnly) {
+    throw new BadInputError("'vector_store_id' is accepted where nothing but the embedding is asked for.");
+  }
+  const store = request.vectorStoreId ?? domain.vectorStoreId;
+  if (!embedsOnly || store === "") return;
+  refuseSharedStore({ ...domain, vectorStoreId: store }, (await parts.domains.list()).domains);
+  if (await parts.backend.openIndex(store, domain.domainId)) return;
+  throw new NotFoundError(
+    request.vectorStoreId === undefined
+      ? `The vector store '${store}' of domain '${domain.domainId}' does not exist any more. Clear vector_store_id in the domain to have a new one created.`
+      : `The vector store '${store}' does not exist. Name one that does, or none to embed into the domain's own.`,
+  );
+}

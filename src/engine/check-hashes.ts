@@ -1,0 +1,49 @@
+import type { ListedChange } from "../contracts/change.ts";
+import { explain } from "../contracts/errors.ts";
+import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import { forEachConcurrent } from "../lib/concurrency.ts";
+import { hashFile } from "../lib/hash-file.ts";
+import type { Mirror } from "../mirror/mirror.ts";
+import type { CrawlRequest } from "./crawl-request.ts";
+
+/** A hundredth of the files is hashed for every run, another one each time: after a hundred runs all were. */
+export const PARTS = 100;
+const READS_AT_ONCE = 4;
+
+/** Size and time are compared in every run; reading every file in every run would cost as much as a first crawl. */
+export function isDue(
+  item: ItemId,
+  { owed, next }: { readonly owed: number; readonly next: number },
+  { checkHashes }: Pick<CrawlRequest, "checkHashes">,
+): boolean {
+  return checkHashes || (partOf(item) - next + PARTS) % PARTS < owed;
+}
+
+/** The same for ever, and spread evenly enough. */
+function partOf(item: ItemId): number {
+  let sum = 0;
+  for (let at = Math.max(0, item.length - 12); at < item.length; at++) sum = (sum * 31 + item.charCodeAt(at)) % 65_521;
+  return sum % PARTS;
+}
+
+/** Of files that have the right size and time, those with other bytes than we wrote. */
+export async function findAltered(
+  unchanged: readonly ListedChange[],
+  mirror: Mirror,
+  job: JobContext,
+): Promise<ListedChange[]> {
+  const altered: ListedChange[] = [];
+  await forEachConcurrent(unchanged, READS_AT_ONCE, async (change) => {
+    await job.checkpoint();
+    const mirrored = change.entry?.mirrored;
+    if (!mirrored?.observed || !mirror.owns(mirrored.file)) return;
+    try {
+      if ((await hashFile(mirror.absolute(mirrored.file))) === mirrored.observed.sha256) return;
+      altered.push({ ...change, kind: "changed", reason: "altered on disk: other content", anomaly: "altered" });
+    } catch (error) {
+      altered.push({ ...change, kind: "changed", reason: `cannot be read: ${explain(error)}`, anomaly: "altered" });
+    }
+  });
+  return altered;
+}

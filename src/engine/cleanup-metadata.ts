@@ -1,0 +1,146 @@
+import { join } from "node:path";
+import type { Domain } from "../contracts/domain.ts";
+import { BadInputError, CancelledError, ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Ledger } from "../contracts/ledger.ts";
+import {
+  countMetadataEntries,
+  type PrunedEntry,
+  type PruneRules,
+  pruneFilesMetadata,
+} from "../domains/prune-files-metadata.ts";
+import type { Lease } from "../lib/file-lease.ts";
+import { fileStamp } from "../lib/file-stamp.ts";
+import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { findRetired } from "./retired-sources.ts";
+import { waitForLease } from "./with-ledger.ts";
+
+const SHOWN_ENTRIES = 1000;
+
+/** Travels as JSON in job results, hence the spelling. */
+export interface CleanupResult {
+  readonly domain_id: DomainId;
+  readonly dry_run: boolean;
+  readonly removed: number;
+  readonly remaining: number;
+  /** Why nothing was removed; "" when it was done. */
+  readonly problem: string;
+}
+
+/**
+ * Takes entries out of `files_metadata.json` whose file is not in the domain's vector store any more, or whose item no
+ * source knows any more. While anything about that cannot be seen (the store, a map file, a source that was never
+ * crawled) nothing is removed: what cannot be seen may well be there.
+ */
+export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<CleanupResult> {
+  const domain = await parts.domains.get(domainId);
+  const path = join(parts.domainsFolder, domainId, "files_metadata.json");
+  const { dryRun } = job;
+  const result = { domain_id: domainId, dry_run: dryRun };
+  try {
+    const runs = await findRuns(domain, parts);
+    const { removed, remaining } = await withoutEmbedding(runs, parts, job, async (stillAlone) => {
+      const rules = await gatherRules(domain, runs, parts, job);
+      await stillAlone();
+      return pruneFilesMetadata(path, rules, { dryRun });
+    });
+    tell(removed, remaining, job);
+    return { ...result, removed: removed.length, remaining, problem: "" };
+  } catch (error) {
+    if (error instanceof CancelledError) throw error;
+    const problem = `Nothing was removed from files_metadata.json: ${explain(error)}`;
+    job.log(`ERROR: ${problem}`);
+    return { ...result, removed: 0, remaining: await countMetadataEntries(path), problem };
+  }
+}
+
+/** The sources of the domain, and those that were taken out but whose documents are not removed yet. */
+async function findRuns(domain: Domain, parts: EngineParts): Promise<SourceRun[]> {
+  const { domainId } = domain;
+  for (const config of domain.sources) {
+    const map = join(folderOf({ domainId, config }, parts), "vectorstore_map.csv");
+    if ((await fileStamp(map)) !== "") continue;
+    throw new BadInputError(`source '${config.sourceId}' has no vectorstore_map.csv; crawl it first`);
+  }
+  const retired = await findRetired(domain, parts.crawlerFolder);
+  return [...domain.sources, ...retired].map((config) => ({ domainId, config }));
+}
+
+/**
+ * An embed step writes its entry first and its map row later; in between, the entry would look like one that nobody
+ * needs. So all of them wait meanwhile, as this waits for those that are under way.
+ */
+async function withoutEmbedding<T>(
+  runs: readonly SourceRun[],
+  parts: EngineParts,
+  job: JobContext,
+  work: (stillAlone: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const leases: Lease[] = [];
+  try {
+    for (const run of job.dryRun ? [] : runs) {
+      leases.push(await waitForLease(join(folderOf(run, parts), PRIVATE_FOLDER, "lease-embed"), job));
+    }
+    return await work(async () => {
+      for (const lease of leases) {
+        if (!(await lease.stillHeld())) throw new ConflictError("a crawl took a source over meanwhile; try again");
+      }
+    });
+  } finally {
+    for (const lease of leases) await lease.release();
+  }
+}
+
+async function gatherRules(
+  domain: Domain,
+  runs: readonly SourceRun[],
+  parts: EngineParts,
+  job: JobContext,
+): Promise<PruneRules> {
+  const { domainId, vectorStoreId } = domain;
+  if (vectorStoreId === "") throw new BadInputError(`domain '${domainId}' has no vector store yet; crawl it first`);
+  const index = await parts.backend.openIndex(vectorStoreId, domainId);
+  if (!index) throw new NotFoundError(`the vector store '${vectorStoreId}' does not exist any more`);
+  const [inStore, wanted, alive] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const run of runs) {
+    await job.checkpoint();
+    for await (const refs of index.holdings(run.config.sourceId)) for (const { fileId } of refs) inStore.add(fileId);
+    for await (const entries of (await openWhole(run, parts)).entries()) {
+      for (const { itemId, mirrored, indexed } of entries) {
+        alive.add(itemId);
+        // What is on disk and in the store, but in no row yet, gets its row by the next embedding.
+        if (mirrored || indexed) wanted.add(itemId);
+      }
+    }
+  }
+  return {
+    reasonToRemove(fileId, itemId) {
+      if (!inStore.has(fileId)) return "its file is not in the vector store any more";
+      return wanted.has(itemId) ? "" : "no source has its item any more";
+    },
+    isAlive: (itemId) => alive.has(itemId),
+  };
+}
+
+/** A map file that cannot be used would count as empty, which is right for a crawl and wrong here. */
+async function openWhole(run: SourceRun, parts: EngineParts): Promise<Ledger> {
+  const options = { step: "embed", readOnly: true } as const;
+  const { ledger, problems } = await parts.openLedger(folderOf(run, parts), run.config, options);
+  if (problems.length > 0) throw new ConflictError(`source '${run.config.sourceId}': ${problems.join("; ")}`);
+  return ledger;
+}
+
+function tell(removed: readonly PrunedEntry[], remaining: number, job: JobContext): void {
+  const verb = job.dryRun ? "Would remove" : "Removed";
+  for (const { fileId, name, reason } of removed.slice(0, SHOWN_ENTRIES)) {
+    job.log(`${verb} '${name}' (${fileId}): ${reason}.`);
+  }
+  if (removed.length > SHOWN_ENTRIES) job.log(`... and ${removed.length - SHOWN_ENTRIES} more.`);
+  job.log(`${verb} ${removed.length} entries of files_metadata.json; ${remaining} remain.`);
+}
+
+function folderOf({ domainId, config }: SourceRun, { crawlerFolder }: EngineParts): string {
+  return join(crawlerFolder, sourceFolder(domainId, config));
+}

@@ -1,0 +1,16 @@
+import { isErrno } from "../lib/atomic-file.ts";
+
+/** Thrown through the per-item loops: what fails for one item for want of space fails for all of them. */
+export class DiskFullError extends Error {
+  override readonly name: string = "DiskFullError";
+}
+
+/** A full disk is no fault of the item: the run stops here, with everything written so far valid. */
+export function stopWhenFull(error: unknown): void {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if (at instanceof DiskFullError) throw at;
+    if (isErrno(at, "ENOSPC") || isErrno(at, "EDQUOT")) {
+      throw new DiskFullError("the disk of the storage folder is full; free some space and crawl again", { cause: at });
+    }
+  }
+}

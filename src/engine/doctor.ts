@@ -1,0 +1,117 @@
+import { type Domain, describePlace, type SourceConfig } from "../contracts/domain.ts";
+import { BadInputError, explain, RemoteError } from "../contracts/errors.ts";
+import type { Finding } from "../contracts/finding.ts";
+import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { sayMissing } from "./index-target.ts";
+
+/** What was found, and what it belongs to: a source, a domain, or ("" for both) the installation. */
+export interface PlacedFinding extends Finding {
+  readonly domainId: DomainId | "";
+  readonly sourceId: SourceId | "";
+}
+
+export type DoctorParts = Pick<EngineParts, "domains" | "backend" | "openSource"> & {
+  /** Settings, certificate, storage. */
+  examineInstallation(): AsyncIterable<Finding>;
+};
+
+/**
+ * Everything a crawl needs, looked at without changing anything: of one domain, or of all. What is the same for several
+ * sources (the sign-in) is said once. Throws NotFoundError for an unknown domain.
+ */
+export async function* examine(
+  domainId: DomainId | undefined,
+  parts: DoctorParts,
+  signal: AbortSignal,
+): AsyncGenerator<PlacedFinding, void> {
+  const { domains, broken } =
+    domainId === undefined ? await parts.domains.list() : { domains: [await parts.domains.get(domainId)], broken: [] };
+  let sound = true;
+  for await (const finding of parts.examineInstallation()) {
+    sound &&= finding.outcome !== "problem";
+    yield { ...finding, domainId: "", sourceId: "" };
+  }
+  for (const { domainId: name, reason } of broken) yield unreadable(name, reason);
+  if (domains.length === 0 && broken.length === 0) yield noDomain();
+  const said = new Set<string>();
+  for (const domain of domains) {
+    yield { ...(await examineStore(domain, parts, signal)), domainId: domain.domainId, sourceId: "" };
+    for (const source of domain.sources) {
+      for await (const finding of examineSource(source, parts, sound, signal)) {
+        const { subject, outcome, remedy } = finding;
+        // Not by the detail, which may carry the number of a request.
+        const words = JSON.stringify([subject, outcome, remedy]);
+        if (outcome !== "not checked" && said.has(words)) continue;
+        said.add(words);
+        yield { ...finding, domainId: domain.domainId, sourceId: source.sourceId };
+      }
+    }
+  }
+}
+
+/** Unless the installation is sound, a source that cannot even be opened is not to blame. */
+async function* examineSource(
+  config: SourceConfig,
+  { openSource }: DoctorParts,
+  sound: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<Finding, void> {
+  try {
+    yield* openSource(config, () => undefined).examine(signal);
+  } catch (error) {
+    if (!(error instanceof BadInputError || error instanceof RemoteError)) throw error;
+    const remedy = sound ? "Correct the source in the domain." : "";
+    const outcome = sound ? "problem" : "not checked";
+    yield { subject: describePlace(config), outcome, detail: explain(error), remedy };
+  }
+}
+
+/** No store has this id, so a backend that answers says so. */
+const NOWHERE = "vs_000000000000000000000000" as VectorStoreId;
+
+async function examineStore(domain: Domain, { backend }: DoctorParts, signal: AbortSignal): Promise<Finding> {
+  const { vectorStoreId, domainId } = domain;
+  const subject = vectorStoreId ? `Vector store ${vectorStoreId}` : "Vector store";
+  const late = AbortSignal.timeout(ANSWER_MS);
+  try {
+    const index = await backend.openIndex(vectorStoreId || NOWHERE, domainId, AbortSignal.any([signal, late]));
+    if (index) return { subject, outcome: "ok", detail: "It is there, and the backend answers.", remedy: "" };
+    if (!vectorStoreId) {
+      const detail = "There is none yet: the first crawl creates it. The backend answers.";
+      return { subject, outcome: "ok", detail, remedy: "" };
+    }
+    return { subject, outcome: "problem", ...splitSentences(sayMissing(domain, vectorStoreId, undefined)) };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const reason = late.aborted ? `no answer within ${ANSWER_MS / 1000} seconds.` : explain(error);
+    const remedy = "Check the settings of the backend (OPENAI_… or AZURE_OPENAI_…); whoever owns the account can.";
+    return { subject, outcome: "problem", detail: `The backend cannot be used: ${reason}`, remedy };
+  }
+}
+
+/** A crawl is more patient than a person who asks what is wrong. */
+const ANSWER_MS = 15_000;
+
+/** What is wrong, and the way out. */
+function splitSentences(text: string): { detail: string; remedy: string } {
+  const at = text.indexOf(". ") + 1;
+  return { detail: text.slice(0, at), remedy: text.slice(at + 1) };
+}
+
+function unreadable(name: string, reason: string): PlacedFinding {
+  const remedy = "Repair or remove its domain.json; whoever runs this machine can.";
+  return {
+    subject: `Domain '${name}'`,
+    outcome: "problem",
+    detail: `It cannot be read: ${reason}`,
+    remedy,
+    domainId: "",
+    sourceId: "",
+  };
+}
+
+function noDomain(): PlacedFinding {
+  const detail = "There is no domain yet, so no site was looked at.";
+  return { subject: "Domains", outcome: "not checked", detail, remedy: "", domainId: "", sourceId: "" };
+}

@@ -1,0 +1,112 @@
+import type { ListedChange } from "../contracts/change.ts";
+import { CancelledError, explain } from "../contracts/errors.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Mirrored } from "../contracts/ledger.ts";
+import type { Sighting } from "../contracts/source.ts";
+import { forEachConcurrent } from "../lib/concurrency.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
+import { nowUtcMicros } from "../lib/time.ts";
+import type { ApplyTools } from "./apply-plan.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import { stopWhenFull } from "./disk-full.ts";
+import { namesOf } from "./move-items.ts";
+import { Progress } from "./tally.ts";
+
+const DOWNLOADS_AT_ONCE = 4;
+
+/** Brings the items to our disk; returns those that failed. What is there of them stays as it is. */
+export async function fetchItems(
+  changes: readonly ListedChange[],
+  tools: ApplyTools,
+  job: JobContext,
+  counts: StepCounts,
+): Promise<ListedChange[]> {
+  const failed: ListedChange[] = [];
+  const progress = new Progress(job, changes.length);
+  await forEachConcurrent(changes, DOWNLOADS_AT_ONCE, async (change) => {
+    await job.checkpoint();
+    try {
+      progress.step(await fetchOne(change, tools, job.signal, counts));
+    } catch (error) {
+      if (error instanceof CancelledError || job.signal.aborted)
+        throw new CancelledError("download stopped", { cause: error });
+      stopWhenFull(error);
+      failed.push(change);
+      recordFailure(change, explain(error), tools);
+      progress.step(`ERROR: ${about(change, explain(error))}`);
+    }
+    await tools.ledger.flush();
+  });
+  return failed;
+}
+
+/** Sources say themselves what they were doing; whatever else fails does not. */
+function about({ sighting }: ListedChange, reason: string): string {
+  return reason.startsWith("download ") ? reason : `download '${sighting.path}': ${reason}`;
+}
+
+async function fetchOne(
+  change: ListedChange,
+  tools: ApplyTools,
+  signal: AbortSignal,
+  counts: StepCounts,
+): Promise<string> {
+  const { source, ledger, mirror, claims, vacated } = tools;
+  const { sighting, entry } = change;
+  const fetched = await source.fetch(sighting, signal);
+  if (fetched.status === "gone") {
+    counts[change.kind] -= 1;
+    counts.skipped += 1;
+    // If it is there after all, what we have of it is not what it says now: the next run asks again.
+    const known = entry?.mirrored;
+    if (known) ledger.put(change.itemId, { mirrored: { ...known, sourceError: "it was not there to be downloaded" } });
+    return `'${sighting.path}' was deleted between listing and download.`;
+  }
+  if (fetched.status === "refused") throw new Error(fetched.reason);
+  const staged = await mirror.stage(fetched.body, sighting.fingerprint.modifiedAt, signal);
+  refuseOtherSize(sighting, staged.observed.size);
+  const before = entry?.mirrored?.file ?? "";
+  const path = claims.claim(sighting, before);
+  const file = sighting.form === "original" ? mirror.originalFile(path) : mirror.embeddedFile(path);
+  const observed = await mirror.place(staged, file);
+  ledger.put(change.itemId, { mirrored: freshlyMirrored(sighting, file, observed) });
+  // The document of an original stays where it is until the process step puts its successor there.
+  const replaced = sighting.form === "original" && mirror.relativePath(before) === path;
+  if (before && before !== file && !replaced) vacated.push(before);
+  return `Downloaded '${sighting.path}' (${observed.size} bytes): ${change.reason}.`;
+}
+
+export function freshlyMirrored(sighting: Sighting, file: string, observed: Mirrored["observed"]): Mirrored {
+  const errors = { sourceError: "", processingError: "" };
+  return { ...namesOf(sighting), file, downloadedAt: nowUtcMicros(), ...errors, observed };
+}
+
+/** Kinds of files that SharePoint rewrites when they are uploaded, so that the listed size need not be theirs. */
+const REWRITTEN = /^(doc|dot|xls|xlt|xla|ppt|pot|pps|vs|one|pub|mpp|htm|asp|msg|eml)/;
+
+/**
+ * A body that came to a clean end can still be short, or a web page that says "sign in". Where the listed size is the
+ * size of the bytes, another size is a failure; if the file was changed since it was listed, the next listing says so.
+ */
+function refuseOtherSize(sighting: Sighting, bytes: number): void {
+  const { size } = sighting.fingerprint;
+  const untold = size === 0 || sighting.form === "original" || REWRITTEN.test(fileTypeOf(sighting.name));
+  if (bytes === size || untold) return;
+  throw new Error(`${bytes} bytes came instead of the ${size} listed`);
+}
+
+/** What is there stays as it is; the reason goes into the error column, and the next run tries again. */
+export function recordFailure(change: ListedChange, reason: string, { ledger }: ApplyTools): void {
+  const known = change.entry?.mirrored;
+  const mirrored: Mirrored = known
+    ? { ...known, sourceError: reason }
+    : {
+        ...namesOf(change.sighting),
+        file: "",
+        downloadedAt: "",
+        sourceError: reason,
+        processingError: "",
+        observed: null,
+      };
+  ledger.put(change.itemId, { mirrored });
+}

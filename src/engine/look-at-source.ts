@@ -1,0 +1,81 @@
+import type { JobContext } from "../contracts/job.ts";
+import type { Ledger } from "../contracts/ledger.ts";
+import type { ChangesSince, Completeness, Listing, Sighting, Source, Unreadable } from "../contracts/source.ts";
+import { startEarly } from "../lib/start-early.ts";
+import type { LastLook } from "./last-look.ts";
+
+export type Page = readonly (Sighting | Unreadable)[];
+
+/** A look at the source on its way. */
+export interface Looking {
+  /** `feed`: put together from what changed and what we remember. `listing`: everything was asked for. */
+  readonly by: "feed" | "listing";
+  /** The feed says that nothing happened at the source since the last look. */
+  readonly nothingNew: boolean;
+  readonly pages: AsyncIterator<Page, Completeness>;
+  /** Where the next look by the feed begins; "" when there is no feed. */
+  readonly mark: string;
+}
+
+/** The feed is believed for so many runs and so long; then everything is listed again. */
+const RUNS_BY_FEED = 9;
+const DAYS_BY_FEED = 7;
+
+/** The cheap way where it can be trusted, otherwise the listing, which is the truth. */
+export async function lookAtSource(
+  source: Source,
+  last: LastLook | undefined,
+  ledger: () => Promise<Ledger>,
+  job: Pick<JobContext, "signal" | "log">,
+): Promise<Looking> {
+  const { signal } = job;
+  const mayAsk = last !== undefined && source.feed !== undefined && mayGoByFeed(last);
+  const changes = mayAsk ? await askFeed(source, last.mark, ledger, signal) : undefined;
+  if (mayAsk && !changes)
+    job.log("The change log cannot tell all that happened since the last look: listing everything.");
+  if (changes) {
+    const nothingNew = changes.touched.length + changes.gone.length === 0;
+    return { by: "feed", nothingNew, pages: replay(changes, ledger), mark: changes.mark };
+  }
+  // Taken before the first page is asked for: what happens while we list is heard of next time.
+  const mark = await askMark(source, signal);
+  return { by: "listing", nothingNew: false, pages: startEarly(source.list(signal)), mark };
+}
+
+function mayGoByFeed({ mark, listedAt, runsByFeed }: LastLook): boolean {
+  const days = (Date.now() - Date.parse(listedAt)) / 86_400_000;
+  return mark !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
+}
+
+/** Whatever keeps the feed from answering, the listing meets it too, and says it better. */
+async function askFeed(
+  source: Source,
+  mark: string,
+  ledger: () => Promise<Ledger>,
+  signal: AbortSignal,
+): Promise<ChangesSince | undefined> {
+  const isKnown = async (item: Sighting["itemId"]): Promise<boolean> =>
+    (await (await ledger()).get(item)) !== undefined;
+  return await source.feed?.since(mark, isKnown, signal).catch(() => undefined);
+}
+
+async function askMark(source: Source, signal: AbortSignal): Promise<string> {
+  return (await source.feed?.mark(signal).catch(() => "")) ?? "";
+}
+
+/** The listing as it would be: what was touched as it is now, what was not as it was. */
+async function* replay(changes: ChangesSince, ledger: () => Promise<Ledger>): Listing {
+  const heardOf = new Set([...changes.gone, ...changes.touched.map(({ itemId }) => itemId)]);
+  for await (const entries of (await ledger()).entries()) {
+    const page: Sighting[] = [];
+    for (const { itemId, seen, mirrored } of entries) {
+      if (!seen || heardOf.has(itemId)) continue;
+      const { size, modifiedAt } = seen;
+      const { etag = "", contentVersion = "" } = mirrored?.fingerprint ?? {};
+      page.push(changes.recall({ itemId, ...seen, fingerprint: { size, modifiedAt, etag, contentVersion } }));
+    }
+    yield page;
+  }
+  yield changes.touched;
+  return "complete";
+}

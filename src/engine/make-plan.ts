@@ -1,0 +1,150 @@
+import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
+import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Ledger, Seen } from "../contracts/ledger.ts";
+import type { Sighting } from "../contracts/source.ts";
+import { type Detected, detectChanges } from "../detect/detect-changes.ts";
+import { Turn } from "../lib/turn.ts";
+import { findAltered, isDue } from "./check-hashes.ts";
+import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { DownloadSetting, Plan } from "./download.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { FamiliarPages } from "./familiar-pages.ts";
+import type { View } from "./view-source.ts";
+
+interface Planning {
+  readonly run: SourceRun;
+  readonly request: CrawlRequest;
+  readonly setting: DownloadSetting;
+  readonly parts: EngineParts;
+  readonly job: JobContext;
+  readonly counts: StepCounts;
+}
+
+/** list ▶ detect ▶ plan. What the source said goes into the ledger on the way, unless this is a dry run. */
+export async function makePlan(view: View, planning: Planning): Promise<Plan> {
+  const { run, request, setting, parts, job, counts } = planning;
+  const startedAtMs = Date.now();
+  const { disk } = view;
+  const familiar = new FamiliarPages(view.inOrder?.pages ?? [], counts);
+  const policy = {
+    mode: request.mode,
+    acceptedTypes: parts.acceptedTypes,
+    maxBytes: parts.maxFileBytes,
+    limits: run.config.limits,
+    confirmDeletes: request.confirmDeletes,
+  };
+  const changes = detectChanges(view.looking.pages, lazily(setting.ledger), (file) => disk.get(file), policy, familiar);
+  const sorted = new SortedChanges();
+  const due: ListedChange[] = [];
+  const turn = new Turn();
+  let step = await changes.next();
+  for (; !step.done; step = await changes.next()) {
+    await job.checkpoint();
+    const { from, changes: page } = step.value;
+    if (from === "listed") familiar.learn(page);
+    if (page.length === 0) continue;
+    const ledger = await setting.ledger();
+    for (const change of page) {
+      sorted.add(change, counts);
+      if (change.kind === "unchanged" && isDue(change.itemId, view.rotation, request)) due.push(change);
+      if (job.dryRun) preview(change, job);
+      else remember(change, ledger);
+      if (change.kind === "skipped" && !change.entry && !job.dryRun) {
+        job.log(`Skipped '${change.sighting.path}': ${change.reason}.`);
+      }
+      if (turn.isOver()) await turn.next();
+    }
+    if (!job.dryRun) await ledger.flush();
+  }
+  for (const altered of await findAltered(due, setting.mirror, job)) {
+    counts.unchanged -= 1;
+    sorted.add(altered, counts);
+    if (job.dryRun) preview(altered, job);
+  }
+  const { removed, moved, fetched, kept, keptRows } = sorted;
+  const allFamiliar = familiar.isAll();
+  const detected: Detected = step.value;
+  return {
+    removed,
+    moved,
+    fetched,
+    kept,
+    keptRows,
+    detected,
+    disk,
+    pages: familiar.pages,
+    allFamiliar,
+    hashed: due.length,
+    startedAtMs,
+  };
+}
+
+/** A run that recognises everything never opens the ledger. */
+function lazily(open: () => Promise<Ledger>): Pick<Ledger, "getMany" | "items"> {
+  return {
+    getMany: async (items) => await (await open()).getMany(items),
+    async *items(): AsyncGenerator<readonly ItemId[]> {
+      yield* (await open()).items();
+    },
+  };
+}
+
+class SortedChanges {
+  readonly removed: AbsentChange[] = [];
+  readonly moved: ListedChange[] = [];
+  readonly fetched: ListedChange[] = [];
+  readonly kept = new Set<string>();
+  readonly keptRows = new Set<number>();
+
+  add(change: Change, counts: StepCounts): void {
+    const mirrored = change.entry?.mirrored;
+    if (mirrored?.file && STAYING.has(change.kind)) this.kept.add(mirrored.file);
+    if (mirrored && (change.kind === "kept" || change.kind === "held")) this.keptRows.add(mirrored.listItemId);
+    if (change.kind === "kept") return;
+    counts[change.kind] += 1;
+    if (change.kind === "removed") this.removed.push(change);
+    else if (change.kind === "moved") this.moved.push(change);
+    else if (change.kind === "added" || change.kind === "changed") this.fetched.push(change);
+  }
+}
+
+const STAYING: ReadonlySet<Change["kind"]> = new Set(["unchanged", "kept", "held"]);
+
+/** A dry run names every item that would change; unchanged ones are only counted. */
+function preview(change: Change, job: JobContext): void {
+  if (change.kind === "unchanged") return;
+  const path = "sighting" in change ? change.sighting.path : (change.entry.mirrored?.serverPath ?? change.itemId);
+  job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
+}
+
+/** What the source said is true whatever becomes of the rest of the run. */
+function remember(change: Change, ledger: Ledger): void {
+  if (!("sighting" in change)) {
+    if (change.kind === "held" && !change.stillListed) ledger.put(change.itemId, { seen: null });
+    return;
+  }
+  ledger.put(change.itemId, { seen: seenOf(change.sighting) });
+  const known = change.entry?.mirrored;
+  if (change.kind !== "unchanged" || !known) return;
+  const { etag, contentVersion } = change.sighting.fingerprint;
+  if (etag !== known.fingerprint.etag || contentVersion !== known.fingerprint.contentVersion) {
+    const fingerprint = { ...known.fingerprint, etag, contentVersion };
+    ledger.put(change.itemId, { mirrored: { ...known, fingerprint } });
+  }
+}
+
+function seenOf(sighting: Sighting): Seen {
+  const { listItemId, name, serverPath, rawUrl, fingerprint } = sighting;
+  return {
+    listItemId,
+    name,
+    serverPath,
+    get url() {
+      return sighting.url;
+    },
+    rawUrl,
+    size: fingerprint.size,
+    modifiedAt: fingerprint.modifiedAt,
+  };
+}

@@ -1,0 +1,111 @@
+import type { ListedChange } from "../contracts/change.ts";
+import { explain } from "../contracts/errors.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Mirrored } from "../contracts/ledger.ts";
+import type { Sighting } from "../contracts/source.ts";
+import type { ApplyTools } from "./apply-plan.ts";
+
+interface Move {
+  readonly change: ListedChange;
+  readonly known: Mirrored;
+  readonly to: string;
+}
+
+/**
+ * Same bytes, other places: all leave, then the ledger says where they go, then all arrive, so that files may swap names
+ * and a crash in between is understood. Returns the items whose file could not be moved: they are fetched instead.
+ */
+export async function moveItems(
+  moved: readonly ListedChange[],
+  tools: ApplyTools,
+  job: JobContext,
+): Promise<ListedChange[]> {
+  const moves = planMoves(moved, tools);
+  const stuck = new Set<ListedChange>();
+  const left = await leaveAll(moves, stuck, tools, job);
+  for (const { change, known, to } of moves) {
+    if (stuck.has(change)) continue;
+    tools.ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
+  }
+  await tools.ledger.flush();
+  for (const move of moves) if (!stuck.has(move.change)) await arrive(move, { left, stuck }, tools, job);
+  return [...stuck];
+}
+
+function planMoves(moved: readonly ListedChange[], tools: ApplyTools): Move[] {
+  for (const change of moved) tools.claims.release(change.itemId, change.entry?.mirrored?.file ?? "");
+  return moved.flatMap((change) => {
+    const known = change.entry?.mirrored;
+    return known ? [{ change, known, to: placeOf(change.sighting, known, tools) }] : [];
+  });
+}
+
+/** A file stays in its folder wherever its item moves: one that failed has not become any better. A table is everybody's. */
+function placeOf(sighting: Sighting, known: Mirrored, { mirror, claims }: ApplyTools): string {
+  if (sighting.form === "row" && mirror.isOriginal(known.file)) return known.file;
+  return mirror.beside(known.file, claims.claim(sighting, ""));
+}
+
+async function leaveAll(
+  moves: readonly Move[],
+  stuck: Set<ListedChange>,
+  { mirror }: ApplyTools,
+  job: JobContext,
+): Promise<Set<ListedChange>> {
+  const left = new Set<ListedChange>();
+  for (const { change, known, to } of moves) {
+    if (to === known.file) continue;
+    try {
+      await mirror.moveOut(change.itemId, known.file);
+      left.add(change);
+    } catch (error) {
+      job.log(`Cannot move '${known.file}', fetching it instead: ${explain(error)}`);
+      stuck.add(change);
+    }
+  }
+  return left;
+}
+
+async function arrive(
+  { change, known, to }: Move,
+  { left, stuck }: { readonly left: ReadonlySet<ListedChange>; readonly stuck: Set<ListedChange> },
+  { mirror }: ApplyTools,
+  job: JobContext,
+): Promise<void> {
+  try {
+    if (left.has(change)) await mirror.moveIn(change.itemId, to);
+    if (change.sighting.form === "original" && !mirror.isOriginal(to)) {
+      const [from, at] = [mirror.relativePath(known.file), mirror.relativePath(to)];
+      await mirror.shift(mirror.originalFile(from), mirror.originalFile(at));
+    }
+    job.log(`Moved '${change.sighting.path}': ${change.reason}.`);
+  } catch (error) {
+    job.log(`Cannot move to '${to}', fetching it instead: ${explain(error)}`);
+    await mirror.dropWaiting(change.itemId);
+    stuck.add(change);
+  }
+}
+
+export function namesOf(sighting: Sighting): Pick<Mirrored, "listItemId" | "name" | "serverPath" | "fingerprint"> {
+  const { listItemId, name, serverPath, fingerprint } = sighting;
+  return { listItemId, name, serverPath, fingerprint };
+}
+
+/** A name that had to be marked because another file was still in its place gets the plain one when that has left. */
+export async function takeFreedPlaces({ ledger, mirror, claims }: ApplyTools, job: JobContext): Promise<void> {
+  for (const { itemId, wanted } of [...claims.nowFree()]) {
+    const mirrored = (await ledger.get(itemId))?.mirrored;
+    if (!mirrored?.file) continue;
+    const to = mirror.beside(mirrored.file, wanted);
+    try {
+      await mirror.moveOut(itemId, mirrored.file);
+      ledger.put(itemId, { mirrored: { ...mirrored, file: to } });
+      await ledger.flush();
+      await mirror.moveIn(itemId, to);
+      claims.transfer(itemId, mirrored.file, wanted);
+    } catch (error) {
+      job.log(`WARNING: '${mirrored.file}' cannot take its plain name: ${explain(error)}`);
+      await mirror.dropWaiting(itemId);
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import type { Converter } from "../contracts/converter.ts";
+import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
+import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { SourceLook } from "./download.ts";
+import { convertAll, documentFileOf, itemOf } from "./process-items.ts";
+import { noCounts, sumUp } from "./tally.ts";
+
+/** The process step of one source: what it works with, and what the download saw before it. */
+export interface ProcessWork {
+  readonly request: CrawlRequest;
+  readonly look: SourceLook | undefined;
+  readonly ledger: Ledger;
+  readonly mirror: Mirror;
+  readonly converter: Converter;
+  readonly job: JobContext;
+}
+
+export interface Processed {
+  readonly counts: StepCounts;
+  readonly problems: readonly string[];
+}
+
+/** An item and the original its document is made of. */
+export interface Task {
+  readonly entry: LedgerEntry;
+  readonly mirrored: Mirrored;
+  /** A file of the mirror. */
+  readonly original: string;
+}
+
+/** original ▶ document, for one source whose originals are no documents yet. */
+export async function processOriginals(work: ProcessWork): Promise<Processed> {
+  const { job, request } = work;
+  const counts = noCounts();
+  const disk = await work.mirror.scan();
+  let waiting = await findTasks(work, disk, counts);
+  job.log(`To be processed: ${waiting.length} of ${waiting.length + counts.unchanged} items.`);
+  if (job.dryRun) return previewTasks(waiting, work, counts);
+  const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, work))));
+  for (let batch = 1; batch <= request.retryBatches && waiting.length > 0; batch++) {
+    if (batch > 1) job.log(`Trying ${waiting.length} failed items once more.`);
+    const { done, failed, retry } = await convertAll(waiting, work);
+    for (const task of done) counts[isNew.has(task) ? "added" : "changed"] += 1;
+    counts.failed += failed.length;
+    waiting = retry;
+  }
+  counts.failed += waiting.length;
+  job.log(`Processed: ${sumUp(counts)}.`);
+  const problems = counts.failed > 0 ? [`${counts.failed} items could not be processed; files_map.csv says why`] : [];
+  return { counts, problems };
+}
+
+/** What waits in `01_originals/`; in full mode everything whose original is there; failed ones when asked for. */
+async function findTasks(
+  work: ProcessWork,
+  disk: ReadonlyMap<string, FileOnDisk>,
+  counts: StepCounts,
+): Promise<Task[]> {
+  const { ledger, mirror, request, job } = work;
+  const tasks: Task[] = [];
+  const originals = new Set(
+    [...disk.keys()].filter((file) => mirror.isOriginal(file)).map((file) => mirror.relativePath(file)),
+  );
+  for await (const entries of ledger.entries()) {
+    await job.checkpoint();
+    for (const entry of entries) {
+      const { mirrored } = entry;
+      if (!mirrored?.file) continue;
+      const original = originalOf(entry, mirrored, originals, work);
+      const isWaiting = mirror.isOriginal(mirrored.file);
+      const isRetry = mirror.isFailed(mirrored.file) && mirrored.processingError !== "" && request.retryFailed;
+      if (original !== undefined && (isWaiting || isRetry || request.mode === "full")) {
+        tasks.push({ entry, mirrored, original });
+      } else if (isWaiting) {
+        counts.skipped += 1;
+        await fetchAgain(entry, mirrored, work);
+      } else {
+        counts.unchanged += 1;
+      }
+    }
+  }
+  return tasks;
+}
+
+function originalOf(
+  entry: LedgerEntry,
+  mirrored: Mirrored,
+  originals: ReadonlySet<string>,
+  { mirror, converter }: ProcessWork,
+): string | undefined {
+  const path = mirror.relativePath(mirrored.file);
+  if (mirror.isOriginal(mirrored.file)) return originals.has(path) ? mirrored.file : undefined;
+  if (mirror.isFailed(mirrored.file) && mirrored.processingError !== "") return mirrored.file;
+  const original = converter.originalPath(itemOf(entry, mirrored), path, originals);
+  return original === undefined ? undefined : mirror.originalFile(original);
+}
+
+/** Without its original there is nothing to process: an empty path makes the next download fetch it again. */
+async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger, job }: ProcessWork): Promise<void> {
+  job.log(`WARNING: '${mirrored.file}' is missing on disk, so '${mirrored.name}' waits for the next download.`);
+  if (!job.dryRun) ledger.put(itemId, { mirrored: { ...mirrored, file: "" } });
+}
+
+/** Items that the download would fetch are not there yet in a dry run; they are processed all the same. */
+function previewTasks(tasks: readonly Task[], { look, job }: ProcessWork, counts: StepCounts): Processed {
+  for (const { mirrored } of tasks) job.log(`  PROCESS '${mirrored.serverPath}'`);
+  const planned = new Set<ItemId>(tasks.map(({ entry }) => entry.itemId));
+  counts.changed += tasks.length;
+  for (const change of look?.planned.values() ?? []) {
+    if (!("sighting" in change) || change.sighting.form === "document" || change.kind === "moved") continue;
+    if (planned.has(change.itemId)) continue;
+    job.log(`  PROCESS '${change.sighting.path}'`);
+    if (change.entry?.mirrored) counts.unchanged -= 1;
+    counts[change.entry?.mirrored ? "changed" : "added"] += 1;
+  }
+  return { counts, problems: [] };
+}

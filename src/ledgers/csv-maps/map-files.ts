@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import { fileStamp } from "../../lib/file-stamp.ts";
+import type { TableShape } from "./csv-table.ts";
+import { INDEXED_TABLE, MIRRORED_TABLE, OBSERVED_TABLE, SEEN_TABLE } from "./map-codec.ts";
+import type { TableName } from "./map-journal.ts";
+
+export const TABLE_NAMES: readonly TableName[] = ["seen", "mirrored", "indexed", "observed"];
+
+export const SHAPES: Readonly<Record<TableName, TableShape>> = {
+  seen: SEEN_TABLE,
+  mirrored: MIRRORED_TABLE,
+  indexed: INDEXED_TABLE,
+  observed: OBSERVED_TABLE,
+};
+
+const FILES: Readonly<Record<TableName, string>> = {
+  seen: "sharepoint_map.csv",
+  mirrored: "files_map.csv",
+  indexed: "vectorstore_map.csv",
+  observed: ".lockstep/observed.csv",
+};
+
+const STEPS = ["download", "process", "embed"] as const;
+
+/** Below the source's folder. What is indexed in a store that is not the domain's own has a map file of its own. */
+export function mapFiles(
+  step: (typeof STEPS)[number],
+  store?: VectorStoreId,
+): { readonly tables: Readonly<Record<TableName, string>>; readonly journal: string } {
+  if (store === undefined) return { tables: FILES, journal: `.lockstep/journal-${step}.jsonl` };
+  const name = encodeURIComponent(store);
+  return {
+    tables: { ...FILES, indexed: `vectorstore_map_${name}.csv` },
+    journal: `.lockstep/journal-${step}-${name}.jsonl`,
+  };
+}
+
+/** What `version()` of a ledger would say, told from the files alone; "" when a journal waits to be applied. */
+export async function versionOfMaps(folder: string): Promise<string> {
+  const stampOf = (file: string): Promise<string> => fileStamp(join(folder, file));
+  const journals = await Promise.all(STEPS.map((step) => stampOf(mapFiles(step).journal)));
+  if (journals.some((stamp) => stamp !== "")) return "";
+  const stamps = await Promise.all(TABLE_NAMES.map((name) => stampOf(FILES[name])));
+  return stamps.includes("") ? "" : stamps.join(" ");
+}

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { afterEach, beforeEach, test } from "node:test";
+import { DOMAIN, World } from "./world.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await World.open();
+  for (const name of ["aardvark", "bongo", "caracal", "dugong"]) {
+    await world.change("add", { path: `animals/${name}.txt`, text: `The ${name} rule is number one.` });
+  }
+  await world.change("add", { path: "picture.png", text: "no text" });
+  await world.crawl();
+  await world.control("DELETE", "log");
+});
+afterEach(() => world.close());
+
+async function listings(): Promise<number> {
+  const requests = await world.requests();
+  return requests.filter((url) => /\/items\?.*\$top=/.test(url) && !/\$filter=[^&]*\bId\b/.test(url)).length;
+}
+
+/** What the feed brought about must be what a listing finds already there. */
+async function assertListingAgrees(): Promise<void> {
+  await rm(world.folder(".lockstep/last-look.json"));
+  const { source, job } = await world.crawl();
+  assert.equal(job.result?.error, "");
+  const { unchanged, skipped, ...rest } = source.download;
+  assert.deepEqual(rest, { added: 0, changed: 0, moved: 0, removed: 0, failed: 0, held: 0 });
+  assert.deepEqual(await world.contradictions(), []);
+}
+
+test("nothing changed: a handful of requests, no listing, and the same counts as a listing gives", async () => {
+  const { source, log } = await world.crawl();
+  assert.ok((await world.requests()).length < 8, `${(await world.requests()).join("\n")}`);
+  assert.equal(await listings(), 0);
+  assert.deepEqual(
+    [source.complete, source.download.unchanged, source.download.skipped, source.embed.unchanged],
+    [true, 4, 1, 4],
+  );
+  assert.match(log, /Integrity check passed: 4 files verified/);
+  await assertListingAgrees();
+});
+
+test("added, edited, renamed, moved, deleted, restored: by the change log as by a listing", async () => {
+  await world.change("add", { path: "animals/eland.txt", text: "The eland rule is new." });
+  await world.change("update", { path: "animals/bongo.txt", text: "The bongo rule is number two hundred." });
+  await world.change("rename", { path: "animals/caracal.txt", name: "lynx.txt" });
+  await world.change("move", { path: "animals/dugong.txt", to: "sea/dugong.txt" });
+  await world.change("delete", { path: "animals/aardvark.txt" });
+  const { source, log, job } = await world.crawl();
+  assert.equal(job.result?.error, "");
+  assert.match(log, /by the change log/);
+  assert.equal(await listings(), 0);
+  const { added, changed, moved, removed } = source.download;
+  assert.deepEqual({ added, changed, moved, removed }, { added: 1, changed: 1, moved: 2, removed: 1 });
+  assert.deepEqual(await world.disk(), [
+    "animals/bongo.txt",
+    "animals/eland.txt",
+    "animals/lynx.txt",
+    "sea/dugong.txt",
+  ]);
+  assert.match((await world.search("bongo rule"))[0]?.text ?? "", /two hundred/);
+  assert.ok(!(await world.found("aardvark rule")).includes("aardvark.txt"));
+  await world.change("restore", { path: "/sites/demo/Shared Documents/animals/aardvark.txt" });
+  await world.crawl();
+  assert.ok((await world.found("aardvark rule")).includes("aardvark.txt"));
+  assert.deepEqual(await world.contradictions(), []);
+  await assertListingAgrees();
+});
+
+test("a renamed folder is one entry in the log and many new paths: everything is listed", async () => {
+  await world.change("rename", { path: "animals", name: "beasts" });
+  const { source, log } = await world.crawl();
+  assert.ok((await listings()) > 0);
+  assert.match(log, /The change log cannot tell/);
+  assert.equal(source.download.moved, 4);
+  assert.deepEqual(await world.contradictions(), []);
+});
+
+test("a deleted folder takes its files along", async () => {
+  await world.change("delete", { path: "animals" });
+  const { source } = await world.crawl();
+  assert.equal(source.download.removed, 4);
+  assert.deepEqual(await world.disk(), []);
+  assert.deepEqual(await world.contradictions(), []);
+});
+
+test("a change log that begins too late to tell: everything is listed", async () => {
+  await world.change("delete", { path: "animals/bongo.txt" });
+  await world.control("POST", "expire-change-log", {});
+  const { source, job } = await world.crawl();
+  assert.equal(job.result?.error, "");
+  assert.ok((await listings()) > 0);
+  assert.equal(source.download.removed, 1);
+  assert.deepEqual(await world.contradictions(), []);
+});
+
+test("a row taken out of a map file by hand is not remembered away: everything is listed", async () => {
+  const path = world.folder("sharepoint_map.csv");
+  const rows = (await readFile(path, "utf8")).split("\r\n");
+  await writeFile(path, rows.filter((row) => !row.includes("bongo.txt")).join("\r\n"));
+  const { job } = await world.crawl();
+  assert.equal(job.result?.error, "");
+  assert.ok((await listings()) > 0);
+  assert.deepEqual(await world.contradictions(), []);
+  assert.ok((await world.names("sharepoint_map")).includes("bongo.txt"));
+});
+
+test("a file lost or altered on disk is fetched again although nothing changed at the source", async () => {
+  await rm(world.folder("02_embedded/animals/bongo.txt"));
+  await writeFile(world.folder("02_embedded/animals/dugong.txt"), "The dugong rule is a lie.");
+  const { source, log } = await world.crawl();
+  assert.equal(await listings(), 0);
+  assert.deepEqual([source.download.added, source.download.changed], [1, 1]);
+  assert.match(log, /Integrity check corrected: 2 missing, 0 orphans deleted, 0 moved/);
+  assert.match(await readFile(world.folder("02_embedded/animals/dugong.txt"), "utf8"), /number one/);
+  assert.deepEqual(await world.contradictions(), []);
+});
+
+test("now and then everything is listed, however quiet the change log", async () => {
+  let listed = 0;
+  for (let run = 1; run <= 10; run++) {
+    await world.control("DELETE", "log");
+    await world.crawl();
+    if ((await listings()) > 0) listed += 1;
+  }
+  assert.equal(listed, 1);
+});
+
+test("same size, same time, other bytes: found when its turn to be hashed has come, at once when asked", async () => {
+  const path = world.folder("02_embedded/animals/bongo.txt");
+  const before = await readFile(path, "utf8");
+  const { mtimeMs } = await stat(path);
+  await writeFile(path, before.replace("one", "two"));
+  await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
+  const { source, log } = await world.crawl({ checkHashes: true });
+  assert.equal(source.download.changed, 1);
+  assert.match(log, /4 files were read to the last byte/);
+  assert.equal(await readFile(path, "utf8"), before);
+});
+
+test("a filter that changed is another question: everything is listed with it", async () => {
+  const domain = await world.app.domains.get(DOMAIN);
+  const [config] = domain.sources;
+  assert.ok(config);
+  await world.change("set-columns", { path: "animals/bongo.txt", columns: { Keep: "yes" } });
+  await world.app.domains.update({ ...domain, sources: [{ ...config, filter: "Keep eq 'yes'" }] }, domain);
+  const { source } = await world.crawl();
+  assert.ok((await listings()) > 0);
+  assert.equal(source.download.removed, 4, "three texts and the picture");
+  assert.deepEqual(await world.disk(), ["animals/bongo.txt"]);
+});
