@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Domain } from "../contracts/domain.ts";
+import { type Domain, SOURCE_TYPES, type SourceConfig } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import { readFileIfExists } from "../lib/atomic-file.ts";
@@ -60,8 +60,9 @@ export function createDomainStore(folders: DomainFolders): DomainStore {
     update: (domain, before) =>
       locked(domain.domainId, async () => {
         const json = await readDomainJson(domainsFolder, domain.domainId);
-        const wanted = { ...parseDomain(json, domain.domainId), ...differences(domain, before) };
-        return writeUnshared(domainsFolder, wanted, json);
+        const found = parseDomain(json, domain.domainId);
+        const sources = mergeSources(domain.sources, before.sources, found.sources);
+        return writeUnshared(domainsFolder, { ...found, ...differences(domain, before), sources }, json);
       }),
     ensureVectorStore: (id, create) => locked(id, () => ensureStore(domainsFolder, id, create)),
     remove: (id) =>
@@ -112,6 +113,18 @@ async function writeUnshared(domainsFolder: string, domain: Domain, earlier: Jso
   return withFileLock(join(domainsFolder, ".lockstep", "vector-stores.lock"), async () => {
     refuseSharedStore(domain, (await listDomains(domainsFolder)).domains);
     return writeDomainJson(domainsFolder, domainId, json);
+  });
+}
+
+/** A change to the sources of one kind leaves those of the others as they are on disk. */
+function mergeSources(
+  wanted: readonly SourceConfig[],
+  before: readonly SourceConfig[],
+  found: readonly SourceConfig[],
+): SourceConfig[] {
+  return SOURCE_TYPES.flatMap((type) => {
+    const [wish, was, is] = [wanted, before, found].map((all) => all.filter(({ sourceType }) => sourceType === type));
+    return (isDeepStrictEqual(wish, was) ? is : wish) ?? [];
   });
 }
 

@@ -1,9 +1,8 @@
 import { rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { explain } from "../contracts/errors.ts";
+import { BadInputError, explain } from "../contracts/errors.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
-import { fileStamp } from "../lib/file-stamp.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { toFileStamp } from "../lib/time.ts";
 import {
@@ -15,119 +14,127 @@ import {
   itemIdOf,
   type MetadataEntry,
 } from "./files-metadata-codec.ts";
-import { parseJsonBytes, toJsonText } from "./json-file.ts";
-
-export interface MetadataChanges {
-  /** Newly embedded versions. One whose file id is known already is left as it is. */
-  readonly embedded: readonly MetadataEntry[];
-  /** Same file id at a new name or place; one that is not known yet is added. */
-  readonly relabelled: readonly MetadataEntry[];
-}
+import { type ElementEdits, JsonElements } from "./json-elements.ts";
+import { toUtf8 } from "./json-file.ts";
 
 /**
- * Brings `files_metadata.json` up to date: a short exclusive read, merge and rename. Entries of earlier versions stay
- * as history, and custom properties go on to the new entry from the newest earlier one of the same item. Without a
- * change nothing is written. Returns sentences for the log: a damaged file was moved aside.
+ * Brings `files_metadata.json` up to date with what the store now holds: an exclusive read, merge and rename. A file id that
+ * is known already may have a new name or place; one that is not becomes a new entry. Entries of earlier versions stay as history, and custom properties go on to the new entry from the newest earlier one of the same item. Without a change
+ * nothing is written. Returns sentences for the log: a damaged file was moved aside.
  */
-export async function updateFilesMetadata(path: string, changes: MetadataChanges): Promise<readonly string[]> {
-  if (changes.embedded.length === 0 && changes.relabelled.length === 0) return [];
-  return withFileLock(join(dirname(path), ".lockstep", "files-metadata.lock"), async () => {
-    const { entries, warnings } = await readOrMoveAside(path);
-    if (applyChanges(entries, changes)) await writeFileAtomic(path, toJsonText(entries));
+export async function updateFilesMetadata(path: string, held: readonly MetadataEntry[]): Promise<readonly string[]> {
+  if (held.length === 0) return [];
+  return withMetadataLock(path, async () => {
+    const { elements, edits, warnings } = await planOrMoveAside(path, held);
+    if (edits) await writeFileAtomic(path, elements.render(edits));
     return warnings;
   });
 }
 
-/** Looks entries up by `openai_file_id`, reading a file again only when it changed. */
-export interface FilesMetadataReader {
-  /** The entry as it is on disk; undefined when there is none, or the file is missing or damaged. */
-  find(path: string, fileId: string): Promise<Readonly<JsonObject> | undefined>;
+/** Whoever writes the file reads it under this lock first. */
+export function withMetadataLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+  return withFileLock(join(dirname(path), ".lockstep", "files-metadata.lock"), work);
 }
 
-interface CachedFile {
-  readonly version: string;
-  readonly byFileId: Promise<ReadonlyMap<string, JsonObject>>;
+/** The elements of the file, none when it is not there. BadInputError when it is no JSON array. */
+export async function readMetadata(path: string): Promise<JsonElements> {
+  return JsonElements.find(toUtf8((await readFileIfExists(path)) ?? Buffer.alloc(0)));
 }
 
-export function createFilesMetadataReader(): FilesMetadataReader {
-  const cache = new Map<string, CachedFile>();
-  return {
-    async find(path, fileId) {
-      const version = await fileStamp(path);
-      let cached = cache.get(path);
-      if (!cached || cached.version !== version) {
-        cached = { version, byFileId: version === "" ? Promise.resolve(new Map()) : readByFileId(path) };
-        cache.set(path, cached);
-      }
-      return (await cached.byFileId).get(fileId);
-    },
-  };
-}
-
-async function readByFileId(path: string): Promise<ReadonlyMap<string, JsonObject>> {
-  const byFileId = new Map<string, JsonObject>();
-  const bytes = await readFileIfExists(path);
-  for (const entry of (bytes && parseEntries(bytes).entries) ?? []) {
-    if (isJsonObject(entry) && fileIdOf(entry) !== "") byFileId.set(fileIdOf(entry), entry);
-  }
-  return byFileId;
+interface Planned {
+  readonly elements: JsonElements;
+  /** undefined: there is nothing to change. */
+  readonly edits: ElementEdits | undefined;
+  readonly warnings: readonly string[];
 }
 
 /** A damaged file is never overwritten: it is moved aside, where its custom properties can still be rescued from. */
-async function readOrMoveAside(
-  path: string,
-): Promise<{ readonly entries: unknown[]; readonly warnings: readonly string[] }> {
-  const bytes = await readFileIfExists(path);
-  if (!bytes) return { entries: [], warnings: [] };
-  const { entries, problem } = parseEntries(bytes);
-  if (entries) return { entries, warnings: [] };
-  const aside = `${path}.corrupt-${toFileStamp(new Date())}-${process.pid}`;
-  await rename(path, aside);
-  return { entries: [], warnings: [`files_metadata.json could not be read (${problem}); it was moved to '${aside}'.`] };
-}
-
-function parseEntries(bytes: Uint8Array): { readonly entries: unknown[] | undefined; readonly problem: string } {
+async function planOrMoveAside(path: string, held: readonly MetadataEntry[]): Promise<Planned> {
   try {
-    const json = parseJsonBytes(bytes) ?? [];
-    return Array.isArray(json)
-      ? { entries: json, problem: "" }
-      : { entries: undefined, problem: "it is no JSON array" };
+    const elements = await readMetadata(path);
+    return { elements, edits: await planEdits(elements, held), warnings: [] };
   } catch (error) {
-    return { entries: undefined, problem: explain(error) };
+    if (!(error instanceof BadInputError)) throw error;
+    const aside = `${path}.corrupt-${toFileStamp(new Date())}-${process.pid}`;
+    await rename(path, aside);
+    const elements = await JsonElements.find(Buffer.alloc(0));
+    const warning = `files_metadata.json could not be read (${explain(error)}); it was moved to '${aside}'.`;
+    return { elements, edits: await planEdits(elements, held), warnings: [warning] };
   }
 }
 
-/** Changes the array in place; elements that are no entries stay where they are. */
-function applyChanges(entries: unknown[], changes: MetadataChanges): boolean {
-  const places = new Map<string, number>();
-  const newest = new Map<string, JsonObject>();
-  const remember = (entry: unknown, index: number): void => {
-    if (!isJsonObject(entry)) return;
-    places.set(fileIdOf(entry), index);
-    const other = newest.get(itemIdOf(entry));
-    if (!other || embeddedAtOf(entry) >= embeddedAtOf(other)) newest.set(itemIdOf(entry), entry);
-  };
-  entries.forEach(remember);
-  let changed = false;
+/** What is remembered of the entries that the files and items in question have, and of no others. */
+interface Remembered {
+  /** Where the entry of a file id is. */
+  readonly places: ReadonlyMap<string, number>;
+  /** By item of a source, and by item alone: what its newest entry hands on. */
+  readonly newest: Map<string, Newest>;
+}
+
+interface Newest {
+  readonly embeddedAt: string;
+  readonly properties: JsonObject;
+  readonly address: JsonObject;
+}
+
+const NOTHING: Newest = { embeddedAt: "", properties: {}, address: {} };
+
+async function planEdits(elements: JsonElements, held: readonly MetadataEntry[]): Promise<ElementEdits | undefined> {
+  const { places, newest } = await remember(elements, held);
+  const replaced = new Map<number, JsonObject>();
+  const added = new Map<string, { readonly entry: MetadataEntry; readonly properties: JsonObject }>();
   const add = (entry: MetadataEntry): void => {
-    const json = { ...formatMetadataEntry(entry), ...customProperties(newest.get(entry.itemId) ?? {}) };
-    remember(json, entries.push(json) - 1);
-    changed = true;
+    if (added.has(entry.fileId)) return;
+    const before = newest.get(keyOf(entry.itemId, entry.sourceId)) ?? newest.get(entry.itemId) ?? NOTHING;
+    const address = addressOf(formatLabel(entry)) ?? before.address;
+    added.set(entry.fileId, { entry, properties: { ...address, ...before.properties } });
+    const next = { ...before, embeddedAt: entry.embeddedAt, address };
+    if (next.embeddedAt >= before.embeddedAt) newest.set(keyOf(entry.itemId, entry.sourceId), next);
   };
-  for (const entry of changes.embedded) {
-    if (!places.has(entry.fileId)) add(entry);
-  }
-  for (const entry of changes.relabelled) {
+  for (const entry of held) {
     const index = places.get(entry.fileId);
-    const existing = index === undefined ? undefined : entries[index];
-    if (index === undefined || !isJsonObject(existing)) {
-      add(entry);
-      continue;
+    const existing = index === undefined ? undefined : elements.at(index);
+    const label = { ...formatLabel(entry), ...(entry.url === "" && addressOf(existing)) };
+    if (index === undefined || !isJsonObject(existing)) add(entry);
+    else if (!Object.entries(label).every(([key, value]) => existing[key] === value)) {
+      replaced.set(index, { ...existing, ...label });
     }
-    const label = formatLabel(entry);
-    if (Object.entries(label).every(([key, value]) => existing[key] === value)) continue;
-    entries[index] = { ...existing, ...label };
-    changed = true;
   }
-  return changed;
+  return replaced.size + added.size > 0 ? { replaced, added: formatAll(added.values()) } : undefined;
+}
+
+/** An item may be in two sources of a domain; each has its own entries, with properties of their own. */
+function keyOf(itemId: string, sourceId: string): string {
+  return `${itemId}\n${sourceId}`;
+}
+
+/** An item that is not listed now, because its removal is held, tells no address: the last one known stays. */
+function addressOf(entry: unknown): JsonObject | undefined {
+  const { url, raw_url } = isJsonObject(entry) ? entry : {};
+  return url ? { url, raw_url } : undefined;
+}
+
+/** While it is written: a first crawl adds all there is. */
+function* formatAll(
+  added: Iterable<{ readonly entry: MetadataEntry; readonly properties: JsonObject }>,
+): Generator<JsonObject, void> {
+  for (const { entry, properties } of added) yield { ...formatMetadataEntry(entry), ...properties };
+}
+
+async function remember(elements: JsonElements, held: readonly MetadataEntry[]): Promise<Remembered> {
+  const files = new Set<string>(held.map(({ fileId }) => fileId));
+  const items = new Set<string>(held.map(({ itemId }) => itemId));
+  const places = new Map<string, number>();
+  const newest: Remembered["newest"] = new Map();
+  await elements.visit((entry, index) => {
+    if (!isJsonObject(entry)) return;
+    if (files.has(fileIdOf(entry))) places.set(fileIdOf(entry), index);
+    const item = itemIdOf(entry);
+    if (!items.has(item)) return;
+    const embeddedAt = embeddedAtOf(entry);
+    const handedOn = { embeddedAt, properties: customProperties(entry), address: addressOf(entry) ?? {} };
+    for (const key of [item, keyOf(item, String(entry["source_id"]))])
+      if (embeddedAt >= (newest.get(key)?.embeddedAt ?? "")) newest.set(key, handedOn);
+  });
+  return { places, newest };
 }

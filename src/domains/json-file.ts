@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { BadInputError } from "../contracts/errors.ts";
 
 /**
@@ -12,6 +13,12 @@ export function parseJsonBytes(bytes: Uint8Array): unknown {
   } catch (error) {
     throw new BadInputError("it is not valid JSON", { cause: error });
   }
+}
+
+/** The same text as UTF-8 without a byte order mark: the very same bytes where they are that already. */
+export function toUtf8(bytes: Buffer): Buffer {
+  if (encodingOf(bytes) !== "utf-8" || !isUtf8(bytes)) return Buffer.from(decode(bytes), "utf8");
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }
 
 export function toJsonText(value: unknown): string {

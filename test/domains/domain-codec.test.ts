@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Domain } from "../../src/contracts/domain.ts";
+import { type Domain, SOURCE_TYPES, type SourceConfig, type SourceType } from "../../src/contracts/domain.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import { mergeDomain, parseDomain } from "../../src/domains/domain-codec.ts";
@@ -16,7 +16,7 @@ const SOURCE = {
   filter: "",
 };
 
-test("the domain.json of the specification is read; sources of later kinds are left alone", () => {
+test("the domain.json of the specification is read: three kinds of sources", () => {
   const domain = parseDomain(
     {
       name: "My Domain",
@@ -25,7 +25,7 @@ test("the domain.json of the specification is read; sources of later kinds are l
       vector_store_id: "vs_abc123",
       file_sources: [{ ...SOURCE, max_removals: 5, allow_empty: true, note: "ours" }],
       list_sources: [{ source_id: "tasks", site_url: SOURCE.site_url, list_name: "Project Tasks", filter: "" }],
-      sitepage_sources: [],
+      sitepage_sources: [{ ...SOURCE, source_id: "pages", sharepoint_url_part: "/SitePages/", filter: "ID gt 1" }],
       schedule: "0 3 * * *",
     },
     DEMO,
@@ -44,6 +44,22 @@ test("the domain.json of the specification is read; sources of later kinds are l
         urlPart: "/Shared Documents",
         filter: "",
         limits: { maxRemovals: 5, maxRemovalsPercent: 25, allowEmpty: true },
+      },
+      {
+        sourceId: "tasks",
+        sourceType: "list_sources",
+        siteUrl: "https://contoso.sharepoint.com/sites/MyProject",
+        listName: "Project Tasks",
+        filter: "",
+        limits: { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false },
+      },
+      {
+        sourceId: "pages",
+        sourceType: "sitepage_sources",
+        siteUrl: "https://contoso.sharepoint.com/sites/MyProject",
+        urlPart: "/SitePages",
+        filter: "ID gt 1",
+        limits: { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false },
       },
     ],
   });
@@ -66,8 +82,14 @@ test("everything wrong in a domain.json is told at once", () => {
     { ...SOURCE, max_removals: -1, max_removals_percent: 101, allow_empty: "yes" },
     "text",
   ];
+  const list_sources = [{ source_id: "tasks", site_url: SOURCE.site_url, list_name: " ", filter: 7 }];
+  const sitepage_sources = [
+    { ...SOURCE, source_id: "a/b", sharepoint_url_part: "/SitePages/.." },
+    { ...SOURCE, source_id: "DOCS_MAIN" },
+    { ...SOURCE, source_id: "docs_main" },
+  ];
   assert.throws(
-    () => parseDomain({ name: 7, file_sources: sources, list_sources: [{ source_id: "DOCS_MAIN" }] }, DEMO),
+    () => parseDomain({ name: 7, file_sources: sources, list_sources, sitepage_sources }, DEMO),
     (error: unknown) => {
       assert.ok(error instanceof BadInputError);
       for (const part of [
@@ -78,8 +100,12 @@ test("everything wrong in a domain.json is told at once", () => {
         "file_sources[1].max_removals must be",
         "file_sources[1].max_removals_percent must be",
         "file_sources[1].allow_empty must be",
-        "file_sources[2] must be an object",
-        "source_id 'DOCS_MAIN' is used more than once",
+        "file_sources[2] must be an object with source_id, site_url, sharepoint_url_part, filter",
+        'list_sources[0].list_name must be the title of the list, like "Project Tasks"',
+        "list_sources[0].filter must be text",
+        "sitepage_sources[0]: 'source_id' must be",
+        'sitepage_sources[0].sharepoint_url_part must not hold "." or ".."',
+        "source_id 'docs_main' is used more than once",
       ]) {
         assert.ok(error.message.includes(part), `${part} in: ${error.message}`);
       }
@@ -104,18 +130,23 @@ test("what is written is read back, and what is not ours stays", () => {
     maxRemovalsPercent: fc.integer({ min: 0, max: 100 }),
     allowEmpty: fc.boolean(),
   };
-  const sourceFields = {
+  const place = {
     sourceId: id.map((text) => text as SourceId),
-    sourceType: fc.constant("file_sources" as const),
     siteUrl: id.map((text) => `https://contoso.sharepoint.com/sites/${text}`),
-    urlPart: id.map((text) => `/${text}`),
     filter: fc.string(),
     limits: fc.record(limits, plain),
   };
-  const sources = fc.uniqueArray(fc.record(sourceFields, plain), {
-    selector: ({ sourceId }) => sourceId,
-    maxLength: 4,
-  });
+  const urlPart = id.map((text) => `/${text}`);
+  const source = fc.oneof(
+    fc.record({ ...place, sourceType: fc.constant("file_sources" as const), urlPart }, plain),
+    fc.record({ ...place, sourceType: fc.constant("list_sources" as const), listName: id }, plain),
+    fc.record({ ...place, sourceType: fc.constant("sitepage_sources" as const), urlPart }, plain),
+  );
+  const ofType = (all: readonly SourceConfig[], type: SourceType): SourceConfig[] =>
+    all.filter(({ sourceType }) => sourceType === type);
+  const sources = fc
+    .uniqueArray(source, { selector: ({ sourceId }) => sourceId, maxLength: 6 })
+    .map((all) => SOURCE_TYPES.flatMap((type) => ofType(all, type)));
   const domainFields = {
     domainId: fc.constant(DEMO),
     name,
@@ -128,13 +159,15 @@ test("what is written is read back, and what is not ours stays", () => {
   const foreign = fc.dictionary(fc.stringMatching(/^custom_[a-z]{1,8}$/), fc.jsonValue());
   fc.assert(
     fc.property(domain, foreign, foreign, (wanted: Domain, others, inSource) => {
-      const file_sources = wanted.sources.map(({ sourceId }) => ({ ...inSource, source_id: sourceId }));
-      const json = JSON.parse(JSON.stringify(mergeDomain(wanted, { ...others, file_sources }))) as Record<
-        string,
-        unknown
-      >;
+      const arrays = SOURCE_TYPES.map((type) => [
+        type,
+        ofType(wanted.sources, type).map(({ sourceId }) => ({ ...inSource, source_id: sourceId })),
+      ]);
+      const earlier = { ...others, ...(Object.fromEntries(arrays) as object) };
+      const json = JSON.parse(JSON.stringify(mergeDomain(wanted, earlier))) as Record<string, unknown>;
       assert.deepEqual(parseDomain(json, DEMO), wanted);
-      const written = json["file_sources"] as Record<string, unknown>[];
+      const written = SOURCE_TYPES.flatMap((type) => json[type] as Record<string, unknown>[]);
+      assert.equal(written.length, wanted.sources.length);
       for (const [key, value] of Object.entries(JSON.parse(JSON.stringify(others)) as object)) {
         assert.deepEqual(json[key], value);
       }
@@ -171,7 +204,7 @@ test("sources come as arrays or as one JSON string, not both", () => {
   assert.throws(() => parseDomainInput({ ...base, sources_json: "[1" }), /'sources_json' must be a JSON object/);
 });
 
-test("what is unknown or comes later is refused with what is accepted", () => {
+test("what is unknown is refused with what is accepted", () => {
   const body = {
     domain_id: "a/b",
     name: "",
@@ -180,6 +213,7 @@ test("what is unknown or comes later is refused with what is accepted", () => {
       { ...SOURCE, source_id: "a", fitler: "" },
       { ...SOURCE, source_id: "A" },
     ],
+    list_sources: [{ source_id: "tasks", site_url: SOURCE.site_url, list_name: "Tasks", sharepoint_url_part: "/x" }],
     sitepage_sources: [{ source_id: "pages" }],
   };
   assert.throws(
@@ -190,7 +224,9 @@ test("what is unknown or comes later is refused with what is accepted", () => {
         "Missing required field: name.",
         "Unknown field 'vector_store'. Accepted: domain_id, name,",
         "Unknown field 'fitler' in file_sources[0]. Accepted: source_id, site_url,",
-        "'sitepage_sources' cannot be given yet",
+        "Unknown field 'sharepoint_url_part' in list_sources[0]. Accepted: source_id, site_url, list_name, filter,",
+        "sitepage_sources[0].site_url must be",
+        'sitepage_sources[0].sharepoint_url_part must begin with "/" and name the library, like "/SitePages"',
         "source_id 'A' is used more than once",
       ]) {
         assert.ok(error.message.includes(part), `${part} in: ${error.message}`);
@@ -214,6 +250,26 @@ test("a change keeps what it does not name", () => {
   assert.deepEqual(parseDomainInput({ sources_json: "{}" }, existing), { ...existing, sources: [] });
   assert.throws(() => parseDomainInput({ name: " " }, existing), /Missing required field: name/);
   assert.throws(() => parseDomainInput({ domain_id: "OTHER" }, existing), /'domain_id' cannot be changed/);
+});
+
+test("an array replaces the sources of its kind only, sources_json all of them", () => {
+  const list = { source_id: "tasks", site_url: SOURCE.site_url, list_name: "Tasks", filter: "" };
+  const pages = { ...SOURCE, source_id: "pages", sharepoint_url_part: "/SitePages" };
+  const kinds = { file_sources: [SOURCE], list_sources: [list], sitepage_sources: [pages] };
+  const existing = parseDomainInput({ domain_id: "DEMO", name: "Demo", ...kinds });
+  const ids = (body: object): string[] => parseDomainInput(body, existing).sources.map(({ sourceId }) => sourceId);
+  assert.deepEqual(ids({}), ["docs_main", "tasks", "pages"]);
+  assert.deepEqual(ids({ list_sources: [{ ...list, source_id: "more" }, list] }), [
+    "docs_main",
+    "more",
+    "tasks",
+    "pages",
+  ]);
+  assert.deepEqual(ids({ file_sources: [] }), ["tasks", "pages"]);
+  assert.deepEqual(ids({ sources_json: JSON.stringify({ sitepage_sources: [pages] }) }), ["pages"]);
+  assert.throws(() => ids({ list_sources: [{ ...list, source_id: "PAGES" }] }), /'pages' is used more than once/);
+  assert.throws(() => ids({ list_sources: [], sources_json: "{}" }), /not both/);
+  assert.throws(() => ids({ sources_json: '{"web_sources": []}' }), /Unknown field 'web_sources' in sources_json/);
 });
 
 test("tokens go to https only, or to this machine", () => {

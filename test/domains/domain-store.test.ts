@@ -15,6 +15,7 @@ const SOURCE = {
   sharepoint_url_part: "/Shared Documents",
   filter: "",
 };
+const LIST = { source_id: "tasks", site_url: SOURCE.site_url, list_name: "Tasks", filter: "" };
 const INPUT = { domain_id: "DEMO", name: "Demo", file_sources: [SOURCE] };
 
 test("a created domain is on disk as the specification has it", async (t) => {
@@ -63,9 +64,9 @@ test("of many that create the same domain one does", async (t) => {
 
 test("an update keeps what is not ours, in the domain and in its sources", async (t) => {
   const { store, domainsFolder } = await openStore(t);
-  await store.create(parseDomainInput(INPUT));
+  const created = await store.create(parseDomainInput(INPUT));
   const path = join(domainsFolder, "DEMO", "domain.json");
-  const lists = [{ source_id: "tasks", site_url: SOURCE.site_url, list_name: "Tasks", filter: "" }];
+  const lists = [{ ...LIST, view: "ours" }];
   const edited = { ...JSON.parse(await readFile(path, "utf8")), schedule: "0 3 * * *", list_sources: lists };
   edited.file_sources[0].owner = "Ann";
   await writeFile(path, `\ufeff${JSON.stringify(edited)}`);
@@ -77,8 +78,9 @@ test("an update keeps what is not ours, in the domain and in its sources", async
   assert.equal(written.schedule, "0 3 * * *");
   assert.deepEqual(written.list_sources, lists);
   assert.deepEqual(written.file_sources, [added, { ...SOURCE, owner: "Ann" }]);
-  const clash = parseDomainInput({ file_sources: [{ ...SOURCE, source_id: "tasks" }] }, existing);
-  await assert.rejects(store.update(clash, existing), /'tasks' is used more than once/);
+  // Made from the domain as it was before the list came.
+  const clash = parseDomainInput({ file_sources: [{ ...SOURCE, source_id: "tasks" }] }, created);
+  await assert.rejects(store.update(clash, created), /'tasks' is used more than once/);
   assert.deepEqual(JSON.parse(await readFile(path, "utf8")), written);
 });
 
@@ -101,6 +103,7 @@ test("writers of different fields do not undo each other", async (t) => {
     store.update({ ...before, name: "New name" }, before),
     store.update({ ...before, description: "New text" }, before),
     store.update({ ...before, sources: [] }, before),
+    store.update(parseDomainInput({ list_sources: [LIST] }, before), before),
   ]);
   const { name, description, vectorStoreId, sources } = await store.get(DEMO);
   assert.deepEqual(
@@ -109,7 +112,7 @@ test("writers of different fields do not undo each other", async (t) => {
       name: "New name",
       description: "New text",
       vectorStoreId: "vs_1",
-      sources: [],
+      sources: parseDomainInput({ ...INPUT, file_sources: [], list_sources: [LIST] }).sources,
     },
   );
 });

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { FileId, ItemId, SourceId } from "../../src/contracts/ids.ts";
-import { createFilesMetadataReader, updateFilesMetadata } from "../../src/domains/files-metadata.ts";
+import { updateFilesMetadata } from "../../src/domains/files-metadata.ts";
 import { type MetadataEntry, STANDARD_FIELDS } from "../../src/domains/files-metadata-codec.ts";
+import { createFilesMetadataReader } from "../../src/domains/files-metadata-reader.ts";
 
 type Json = Record<string, unknown>;
 
@@ -53,9 +54,8 @@ test("a known file id is not recorded twice, and without a change nothing is wri
   const path = await metadataPath(t);
   await embed(path, entry("file-1", "item-a"));
   const before = await stat(path);
-  await embed(path, { ...entry("file-1", "item-a"), name: "other.docx" });
-  await updateFilesMetadata(path, { embedded: [], relabelled: [entry("file-1", "item-a")] });
-  await updateFilesMetadata(path, { embedded: [], relabelled: [] });
+  await embed(path, entry("file-1", "item-a"));
+  await updateFilesMetadata(path, []);
   assert.equal((await stat(path)).ino, before.ino);
   assert.equal((await readEntries(path)).length, 1);
 });
@@ -74,7 +74,7 @@ test("a rename or touch changes what the label says of the entry and nothing els
     size: 1,
     embeddedAt: "2030-01-01T00:00:00.000000Z",
   };
-  await updateFilesMetadata(path, { embedded: [], relabelled: [moved, { ...moved, fileId: "file-9" as FileId }] });
+  await updateFilesMetadata(path, [moved, { ...moved, fileId: "file-9" as FileId }]);
   const [renamed, unknown, ...rest] = await readEntries(path);
   assert.deepEqual(renamed, {
     ...first,
@@ -166,6 +166,16 @@ test("whatever custom properties there are, they arrive at the next version", as
   );
 });
 
+test("what is not changed stays as it was written, to the last digit", async (t) => {
+  const path = await metadataPath(t);
+  const theirs = '{ "openai_file_id":"file-0", "sharepoint_unique_file_id":"item-z", "big": 12345678901234567890 }';
+  await writeFile(path, `[${theirs}]`);
+  await embed(path, entry("file-1", "item-a"));
+  const written = await readFile(path, "utf8");
+  assert.ok(written.startsWith(`[\n  ${theirs},\n  {\n    "sharepoint_listitem_id": 123,\n`), written);
+  assert.ok(written.endsWith("\n  }\n]\n"), written);
+});
+
 test("the reader follows the file", async (t) => {
   const path = await metadataPath(t);
   const reader = createFilesMetadataReader();
@@ -173,11 +183,8 @@ test("the reader follows the file", async (t) => {
   await embed(path, entry("file-1", "item-a"));
   assert.equal((await reader.find(path, "file-1"))?.["filename"], "Document.docx");
   const same = await Promise.all([reader.find(path, "file-1"), reader.find(path, "file-1")]);
-  assert.equal(same[0], same[1], "read once");
-  await updateFilesMetadata(path, {
-    embedded: [],
-    relabelled: [{ ...entry("file-1", "item-a"), name: "Documenz.docx" }],
-  });
+  assert.deepEqual(same, [(await readEntries(path))[0], (await readEntries(path))[0]]);
+  await updateFilesMetadata(path, [{ ...entry("file-1", "item-a"), name: "Documenz.docx" }]);
   assert.equal((await reader.find(path, "file-1"))?.["filename"], "Documenz.docx");
   await rm(path);
   assert.equal(await reader.find(path, "file-1"), undefined);
@@ -203,7 +210,7 @@ function entry(fileId: string, itemId: string): MetadataEntry {
 }
 
 function embed(path: string, ...embedded: MetadataEntry[]): Promise<readonly string[]> {
-  return updateFilesMetadata(path, { embedded, relabelled: [] });
+  return updateFilesMetadata(path, embedded);
 }
 
 async function firstEntry(path: string): Promise<Json> {

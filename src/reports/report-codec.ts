@@ -1,0 +1,93 @@
+import { basename } from "node:path/posix";
+import type { ArchivedSource, CrawlArchive, ReportId, ReportSummary } from "../contracts/report.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { reportTypeOf, stampedAt } from "./report-id.ts";
+
+export const REPORT_JSON = "report.json";
+
+/** One file of an archive. */
+export interface ArchivedFile {
+  /** Its place in the archive. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly modifiedAt: string;
+}
+
+/** The text of `report.json`. It lists itself too, with the size it really has. */
+export function formatReport(id: ReportId, archive: CrawlArchive, files: readonly ArchivedFile[]): string {
+  const present = new Set(files.map(({ path }) => path));
+  const text = (bytes: number): string => {
+    const self = { path: REPORT_JSON, bytes, modifiedAt: archive.finishedAt };
+    return `${JSON.stringify(reportJson(id, archive, [self, ...files], present), null, 2)}\n`;
+  };
+  // The number is part of what it counts; with one digit more at most once, this ends.
+  let bytes = 0;
+  for (let next = Buffer.byteLength(text(bytes)); next !== bytes; next = Buffer.byteLength(text(bytes))) bytes = next;
+  return text(bytes);
+}
+
+function reportJson(
+  id: ReportId,
+  archive: CrawlArchive,
+  files: readonly ArchivedFile[],
+  present: ReadonlySet<string>,
+): JsonObject {
+  return {
+    report_id: id,
+    title: `Crawl of ${archive.domainId} (${archive.scope}, ${archive.mode})`,
+    type: "crawl",
+    created_utc: archive.finishedAt,
+    ok: archive.ok,
+    error: archive.error,
+    files: files.map(({ path, bytes, modifiedAt }) => ({
+      filename: basename(path),
+      file_path: path,
+      file_size: bytes,
+      last_modified_utc: modifiedAt,
+    })),
+    domain_id: archive.domainId,
+    scope: archive.scope,
+    mode: archive.mode,
+    source_id: archive.sourceId,
+    job_id: archive.jobId,
+    started_utc: archive.startedAt,
+    finished_utc: archive.finishedAt,
+    sources: archive.sources.map((source) => sourceJson(source, present)),
+  };
+}
+
+function sourceJson(source: ArchivedSource, present: ReadonlySet<string>): JsonObject {
+  return {
+    source_type: source.sourceType,
+    source_id: source.sourceId,
+    items_total: source.total,
+    items_added: source.added,
+    items_changed: source.changed,
+    items_removed: source.removed,
+    items_failed: source.failed,
+    map_files: source.mapFiles.map(({ name }) => name).filter((name) => present.has(name)),
+  };
+}
+
+/** Throws when it is no report. Which report it is, its name says; what it says itself of that is not believed. */
+export function parseReport(id: ReportId, text: string): ReportSummary {
+  const json: unknown = JSON.parse(text);
+  if (!isJsonObject(json)) throw new Error(`${REPORT_JSON} must hold a JSON object`);
+  const word = (key: string): string => (typeof json[key] === "string" ? json[key] : "");
+  return {
+    reportId: id,
+    readable: true,
+    title: word("title"),
+    type: reportTypeOf(id),
+    createdAt: word("created_utc") || stampedAt(id),
+    ok: json["ok"] === true,
+    error: word("error"),
+    json: { ...json, report_id: id },
+  };
+}
+
+export function unreadableReport(id: ReportId, reason: string): ReportSummary {
+  const [type, createdAt, error] = [reportTypeOf(id), stampedAt(id), `The report cannot be read: ${reason}`];
+  const json = { report_id: id, title: "", type, created_utc: createdAt, ok: false, error, files: [] };
+  return { reportId: id, readable: false, title: "", type, createdAt, ok: false, error, json };
+}

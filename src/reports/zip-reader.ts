@@ -1,0 +1,98 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { pipeline } from "node:stream";
+import { crc32, createInflateRaw } from "node:zlib";
+import {
+  findZipDirectory,
+  readZipEntries,
+  ZIP_LOCAL_HEADER_BYTES,
+  ZIP_TAIL_BYTES,
+  type ZipEntry,
+  zipContentStart,
+} from "../lib/zip-directory.ts";
+
+/** A directory beyond this was not written by us. */
+const MAX_DIRECTORY_BYTES = 8 * 1024 * 1024;
+
+/** What an archive holds; only its directory is read. Throws when it is none. */
+export async function listZip(path: string): Promise<ZipEntry[]> {
+  const file = await open(path);
+  try {
+    return await readDirectory(file);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The bytes of one entry, a chunk at a time. Throws as soon as it unpacks to more than the directory claims, and at the
+ * end when it is shorter or not what was written: whoever got to the end without an error has all of it. The archive is
+ * open only while it is read.
+ */
+export async function* readZipEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array, void> {
+  const file = await open(path);
+  try {
+    yield* readEntry(file, entry);
+  } finally {
+    await file.close();
+  }
+}
+
+/** The same, as it is packed. Nothing is checked but that all of it is there. */
+export async function* readPackedEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
+  const file = await open(path);
+  try {
+    const start = entry.offset + zipContentStart(await readAt(file, entry.offset, ZIP_LOCAL_HEADER_BYTES));
+    let bytes = 0;
+    for await (const chunk of file.createReadStream({
+      start,
+      end: start + entry.compressedSize - 1,
+      autoClose: false,
+      highWaterMark: 1 << 20,
+    })) {
+      const packed = chunk as Buffer<ArrayBuffer>;
+      bytes += packed.length;
+      yield packed;
+    }
+    if (bytes !== entry.compressedSize) throw new Error(`copy '${entry.name}': it ends too early`);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readDirectory(file: FileHandle): Promise<ZipEntry[]> {
+  const { size } = await file.stat();
+  const tailBytes = Math.min(size, ZIP_TAIL_BYTES);
+  const { offset, bytes, count } = findZipDirectory(await readAt(file, size - tailBytes, tailBytes));
+  if (offset + bytes > size || bytes > MAX_DIRECTORY_BYTES) throw new Error("its directory is damaged");
+  return readZipEntries(await readAt(file, offset, bytes), count);
+}
+
+async function* readEntry(file: FileHandle, entry: ZipEntry): AsyncGenerator<Uint8Array, void> {
+  if (entry.encrypted || (entry.method !== 0 && entry.method !== 8)) {
+    throw new Error(`unpack '${entry.name}': it is packed in a way that is not read here`);
+  }
+  const start = entry.offset + zipContentStart(await readAt(file, entry.offset, ZIP_LOCAL_HEADER_BYTES));
+  let [size, crc] = [0, 0];
+  for await (const chunk of entry.compressedSize === 0 ? [] : unpack(file, start, entry)) {
+    size += chunk.length;
+    crc = crc32(chunk, crc);
+    if (size > entry.size) break;
+    yield chunk;
+  }
+  if (size !== entry.size || crc !== entry.crc32) {
+    throw new Error(`unpack '${entry.name}': it is damaged: its content is not what the directory says`);
+  }
+}
+
+function unpack(file: FileHandle, start: number, entry: ZipEntry): AsyncIterable<Buffer> {
+  const packed = file.createReadStream({ start, end: start + entry.compressedSize - 1, autoClose: false });
+  // Trouble of the first destroys the second, where the loop over it meets the error.
+  return entry.method === 0 ? packed : pipeline(packed, createInflateRaw(), () => undefined);
+}
+
+async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  const { bytesRead } = await file.read(bytes, 0, length, position);
+  if (bytesRead < length) throw new Error("it ends too early");
+  return bytes;
+}

@@ -1,0 +1,101 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { crc32, createDeflateRaw } from "node:zlib";
+import { Zip, type ZipInputFile } from "fflate";
+
+/** Offsets and sizes of the plain zip format have 32 bits. */
+const MAX_BYTES = 0xffffffff;
+/** The format knows no time before, nor after 2099. */
+const OLDEST_MS = Date.UTC(1980, 0, 2);
+
+/**
+ * Writes an archive entry by entry, in the memory of one chunk: fflate knows the format, zlib compresses beside the
+ * event loop. Until `finish` has returned there is no archive.
+ */
+export class ZipWriter {
+  readonly #file: FileHandle;
+  readonly #zip: Zip;
+  #pending: Uint8Array[] = [];
+  #written = 0;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+    this.#zip = new Zip((error, chunk) => {
+      if (error) throw error;
+      this.#pending.push(chunk);
+    });
+  }
+
+  /** The file must not exist yet. */
+  static async create(path: string): Promise<ZipWriter> {
+    return new ZipWriter(await open(path, "wx"));
+  }
+
+  /** How many bytes it was. */
+  async add(
+    name: string,
+    modifiedMs: number,
+    content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  ): Promise<number> {
+    const mtime = new Date(Math.max(OLDEST_MS, modifiedMs));
+    const entry: ZipInputFile = { filename: name, size: 0, crc: 0, compression: 8, mtime };
+    this.#zip.add(entry);
+    const count = async function* (): AsyncGenerator<Uint8Array> {
+      for await (const chunk of content) {
+        entry.size += chunk.length;
+        entry.crc = crc32(chunk, entry.crc);
+        yield chunk;
+      }
+    };
+    await pipeline(Readable.from(count()), createDeflateRaw(), async (packed: AsyncIterable<Buffer<ArrayBuffer>>) => {
+      for await (const chunk of packed) {
+        entry.ondata?.(null, chunk, false);
+        await this.#drain();
+      }
+    });
+    if (entry.size > MAX_BYTES) throw new Error(`add ${name}: a zip takes no more than 4 GB`);
+    entry.ondata?.(null, new Uint8Array(0), true);
+    await this.#drain();
+    return entry.size;
+  }
+
+  /** An entry that was packed for another archive; `sizes` are what that archive's directory says of it. */
+  async addPacked(
+    name: string,
+    modifiedMs: number,
+    sizes: { readonly size: number; readonly crc32: number },
+    packed: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  ): Promise<void> {
+    const mtime = new Date(Math.max(OLDEST_MS, modifiedMs));
+    const entry: ZipInputFile = { filename: name, size: sizes.size, crc: sizes.crc32, compression: 8, mtime };
+    this.#zip.add(entry);
+    for await (const chunk of packed) {
+      entry.ondata?.(null, chunk, false);
+      await this.#drain();
+    }
+    entry.ondata?.(null, new Uint8Array(0), true);
+    await this.#drain();
+  }
+
+  /** Writes the directory; afterwards the archive survives a crash. */
+  async finish(): Promise<void> {
+    this.#zip.end();
+    await this.#drain();
+    await this.#file.sync();
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  async #drain(): Promise<void> {
+    const chunks = this.#pending;
+    this.#pending = [];
+    for (const chunk of chunks) {
+      this.#written += chunk.length;
+      if (this.#written > MAX_BYTES) throw new Error("write archive: a zip takes no more than 4 GB");
+      await this.#file.writeFile(chunk);
+    }
+  }
+}
