@@ -1,8 +1,13 @@
+import type { DomainId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
+import type { CleanupResult } from "../engine/cleanup-metadata.ts";
 import type { CrawlRequest, CrawlResult } from "../engine/crawl-request.ts";
+import type { PlacedFinding } from "../engine/doctor.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
+import type { ReportStore } from "../reports/report-store.ts";
 import type { Config } from "./config.ts";
 
 /** The product without its faces: what CLI, HTTP and pages call. Built by compose. */
@@ -11,11 +16,16 @@ export interface App {
   readonly domains: DomainStore;
   readonly jobs: JobStore;
   readonly runner: JobRunner;
+  readonly reports: ReportStore;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
   /** The verb itself, to be run inside a job. */
-  crawl(request: CrawlRequest, job: import("../contracts/job.ts").JobContext): Promise<CrawlResult>;
+  crawl(request: CrawlRequest, job: JobContext): Promise<CrawlResult>;
+  /** Likewise. Whatever keeps it from looking at everything is in the result, and then nothing was removed. */
+  cleanupMetadata(domainId: DomainId, job: JobContext): Promise<CleanupResult>;
   query(request: QueryRequest): Promise<QueryAnswer>;
+  /** Looks at everything a crawl of the domain, or of all, needs; changes nothing. */
+  examine(domainId: DomainId | undefined, signal: AbortSignal): AsyncIterable<PlacedFinding>;
   /** The OpenAI wire protocol, mounted below `/openai` (paths arrive without that prefix and without `/v1`); null when the backend is remote. */
   readonly wire: ((request: Request) => Promise<Response>) | null;
   /** Ends running jobs as cancelled ("Server stopped."), then closes what is open. */

@@ -11,6 +11,10 @@ export interface SharePointSettings {
   readonly certificate: Certificate;
   /** "" for Microsoft's own. */
   readonly tokenEndpoint: string;
+  /** Requests under way at the same time. */
+  readonly concurrency: number;
+  /** Who crawls, for the User-Agent that Microsoft asks for. */
+  readonly company: string;
 }
 
 /** All of the group or none of it: half a sign-in is a problem to tell, not a sign-in to try. */
@@ -21,11 +25,24 @@ export function readSharePointSettings(reader: SettingReader, storagePath: strin
   const pemFile = reader.text("CRAWLER_CLIENT_CERTIFICATE_PEM_FILE");
   const password = reader.text("CRAWLER_CLIENT_CERTIFICATE_PASSWORD");
   const tokenEndpoint = reader.url("CRAWLER_TOKEN_ENDPOINT", "refuse");
+  const concurrency = reader.number("CRAWLER_CONCURRENCY", 4, { min: 1, max: 10 });
+  const company = readCompany(reader);
   if (![tenantId, clientId, pfxFile, pemFile, password, tokenEndpoint].some(Boolean)) return null;
 
   checkIds(reader, tenantId, clientId);
   const certificate = readCertificate(reader, { pfxFile, pemFile, password, storagePath });
-  return certificate && { tenantId, clientId, certificate, tokenEndpoint };
+  return certificate && { tenantId, clientId, certificate, tokenEndpoint, concurrency, company };
+}
+
+/** It becomes part of a header whose parts are separated by bars. */
+function readCompany(reader: SettingReader): string {
+  const company = reader.text("CRAWLER_USER_AGENT_COMPANY", "lockstep");
+  if (!/^[A-Za-z0-9 ._-]{1,64}$/.test(company)) {
+    reader.problems.push(
+      "CRAWLER_USER_AGENT_COMPANY must be 1 to 64 letters, digits, spaces, dots, underscores or hyphens.",
+    );
+  }
+  return company;
 }
 
 function checkIds(reader: SettingReader, tenantId: string, clientId: string): void {

@@ -13,7 +13,7 @@ export interface OptionSpec {
 /** One command of the CLI: what it is called with, and what it does. */
 export interface Command {
   readonly name: string;
-  /** Positional arguments, in order, all required. */
+  /** Positional arguments, in order; those in brackets, `[DOMAIN]`, may be left out. */
   readonly arguments: readonly string[];
   readonly summary: string;
   readonly options: Readonly<Record<string, OptionSpec>>;
@@ -36,8 +36,9 @@ export function readCall(command: Command, args: readonly string[]): Call {
   );
   const parsed = parse(command, args, options);
   const { positionals } = parsed;
-  if (positionals.length !== command.arguments.length) {
-    const problem = positionals.length < command.arguments.length ? "Something is missing" : "Too many arguments";
+  const needed = command.arguments.filter((name) => !name.startsWith("[")).length;
+  if (positionals.length < needed || positionals.length > command.arguments.length) {
+    const problem = positionals.length < needed ? "Something is missing" : "Too many arguments";
     throw new BadInputError(`${problem}. Usage: ${usageLine(command)}`);
   }
   for (const [name, spec] of Object.entries(command.options)) checkChoice(name, spec, parsed.values[name]);

@@ -1,6 +1,5 @@
-import type { App } from "../app/app.ts";
 import { crawlJob } from "../app/crawl-job.ts";
-import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
+import { parseDomainId, parseSourceId, parseVectorStoreId } from "../contracts/ids.ts";
 import {
   CRAWL_MODES,
   CRAWL_SCOPES,
@@ -9,68 +8,120 @@ import {
   type CrawlResult,
   type CrawlScope,
   crawlRequest,
+  DEFAULT_RETRY_BATCHES,
+  RETRY_BATCHES,
+  STEPS,
+  type Step,
 } from "../engine/crawl-request.ts";
 import { sumUp } from "../engine/tally.ts";
-import type { Command } from "./command.ts";
-import { followJob, showJob } from "./job-view.ts";
-import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
+import type { Call, Command, OptionSpec } from "./command.ts";
+import { runJob } from "./run-job.ts";
 
-export const crawlCommand: Command = {
-  name: "crawl",
-  arguments: ["DOMAIN"],
-  summary: "Brings a domain in step with its sources.",
-  options: {
-    mode: {
-      value: "mode",
-      choices: CRAWL_MODES,
-      default: "incremental",
-      help: "Everything again, or only what changed.",
-    },
-    scope: { value: "scope", choices: CRAWL_SCOPES, default: "all", help: "The kinds of sources to crawl." },
-    source: { value: "source_id", help: "Only this source." },
-    "dry-run": { help: "Shows what would be done and changes nothing." },
-    "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
+const RETRY_CHOICES = Array.from({ length: RETRY_BATCHES.to }, (_, i) => String(RETRY_BATCHES.from + i));
+
+/** What a crawl and each of its steps takes. */
+const OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  mode: {
+    value: "mode",
+    choices: CRAWL_MODES,
+    default: "incremental",
+    help: "Everything again, or only what changed.",
   },
-  examples: ["lockstep crawl DEMO", "lockstep crawl DEMO --mode full --source docs", "lockstep crawl DEMO --dry-run"],
-  async run(call) {
-    const sourceId = call.text("source");
-    const request = crawlRequest(parseDomainId(call.positionals[0] ?? ""), {
-      mode: call.text("mode") as CrawlMode,
-      scope: call.text("scope") as CrawlScope,
-      sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
-      confirmDeletes: call.flag("confirm-deletes"),
-    });
-    const app = await openApp();
-    try {
-      return await runCrawl(app, request, { dryRun: call.flag("dry-run") });
-    } finally {
-      await app.close();
-    }
+  scope: { value: "scope", choices: CRAWL_SCOPES, default: "all", help: "The kinds of sources to crawl." },
+  source: { value: "source_id", help: "Only this source." },
+  "dry-run": { help: "Shows what would be done and changes nothing." },
+  "retry-batches": {
+    value: "number",
+    choices: RETRY_CHOICES,
+    default: String(DEFAULT_RETRY_BATCHES),
+    help: "How often an item that fails is tried.",
   },
+  "retry-failed": { help: "Tries files in 03_failed again although they did not change." },
+  "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
+  "check-hashes": { help: "Reads every file on disk to see whether it was changed there." },
 };
 
-/** The exit code. Ctrl+C cancels the job; it is over, and its file says so, before this ends. */
-async function runCrawl(app: App, request: CrawlRequest, options: { readonly dryRun: boolean }): Promise<number> {
-  let stoppedBy: StopSignal | undefined;
-  void untilStopped().then((signal) => {
-    stoppedBy = signal;
-    return app.runner.stop("Stopped by a signal.");
-  });
-  await app.checkCrawl(request);
-  if (stoppedBy) return exitCodeOf(stoppedBy);
-  const { start, work } = crawlJob(app, request, options);
-  const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
-  await showJob(followJob(app, job.jobId));
-  const { result, state } = await job.done;
-  process.stdout.write(`${summary(result?.data)}Job ${job.jobId} ${state}.\n`);
-  if (result?.ok) return 0;
-  process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
-  return stoppedBy && state === "cancelled" ? exitCodeOf(stoppedBy) : 1;
+const VECTOR_STORE: OptionSpec = {
+  value: "vector_store_id",
+  help: "Embeds into this store instead of the domain's own.",
+};
+
+export const crawlCommand: Command = {
+  ...stepCommand("crawl", STEPS, "Brings a domain in step with its sources: download, process, embed."),
+  examples: ["lockstep crawl DEMO", "lockstep crawl DEMO --mode full --source docs", "lockstep crawl DEMO --dry-run"],
+};
+
+export const downloadCommand = stepCommand(
+  "download",
+  ["download"],
+  "Downloads what the sources of a domain have: the first step of a crawl.",
+);
+
+export const processCommand = stepCommand(
+  "process",
+  ["process"],
+  "Turns downloaded lists and site pages into documents: the second step of a crawl.",
+);
+
+export const embedCommand: Command = {
+  ...stepCommand("embed", ["embed"], "Embeds the documents of a domain: the last step of a crawl.", {
+    "vector-store": VECTOR_STORE,
+  }),
+  examples: ["lockstep embed DEMO", "lockstep embed DEMO --vector-store vs_123 --mode full"],
+};
+
+function stepCommand(
+  name: string,
+  steps: readonly Step[],
+  summary: string,
+  more: Readonly<Record<string, OptionSpec>> = {},
+): Command {
+  return {
+    name,
+    arguments: ["DOMAIN"],
+    summary,
+    options: { ...OPTIONS, ...more },
+    examples: [`lockstep ${name} DEMO`, `lockstep ${name} DEMO --dry-run`],
+    async run(call) {
+      const request = readRequest(call, steps);
+      return await runJob({
+        async prepare(app) {
+          await app.checkCrawl(request);
+          return crawlJob(app, request, { dryRun: call.flag("dry-run") });
+        },
+        summary: (data) => sumUpSources(data, steps),
+      });
+    },
+  };
 }
 
-function summary(data: unknown): string {
-  const sources = (data as Partial<CrawlResult> | undefined)?.sources ?? [];
-  return sources
-    .map((source) => `${source.source_id}: files ${sumUp(source.download)}; index ${sumUp(source.embed)}\n`)
-    .join("");
+function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
+  const sourceId = call.text("source");
+  const store = call.text("vector-store");
+  return crawlRequest(parseDomainId(call.positionals[0] ?? ""), {
+    steps,
+    mode: call.text("mode") as CrawlMode,
+    scope: call.text("scope") as CrawlScope,
+    sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
+    vectorStoreId: store === undefined ? undefined : parseVectorStoreId(store),
+    confirmDeletes: call.flag("confirm-deletes"),
+    retryBatches: Number(call.text("retry-batches")),
+    retryFailed: call.flag("retry-failed"),
+    checkHashes: call.flag("check-hashes"),
+  });
+}
+
+/** What each step is about. */
+const SUBJECTS: Readonly<Record<Step, string>> = { download: "files", process: "documents", embed: "index" };
+
+/** `docs: files 3 added; index 3 added`. Of a crawl, documents are told of only where there was something to turn into them. */
+function sumUpSources(data: unknown, steps: readonly Step[]): string {
+  const { sources = [], report_id = "" } = (data ?? {}) as Partial<CrawlResult>;
+  const lines = sources.map((source) => {
+    const told = steps.filter(
+      (step) => step !== "process" || steps.length === 1 || Object.values(source.process).some((count) => count > 0),
+    );
+    return `${source.source_id}: ${told.map((step) => `${SUBJECTS[step]} ${sumUp(source[step])}`).join("; ")}\n`;
+  });
+  return lines.join("") + (report_id ? `Report ${report_id}\n` : "");
 }

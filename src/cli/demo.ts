@@ -83,18 +83,16 @@ async function demoStorage(configured: string | undefined): Promise<string> {
 }
 
 async function createDemoDomain(app: App, sandbox: Sandbox): Promise<void> {
-  const source = (source_id: string, urlPart: string): object => ({
-    source_id,
-    site_url: sandbox.siteUrl,
-    sharepoint_url_part: urlPart,
-    filter: "",
-  });
+  const place = { site_url: sandbox.siteUrl, filter: "" };
+  const library = (source_id: string, sharepoint_url_part: string) => ({ source_id, ...place, sharepoint_url_part });
   const json = {
     name: "Demo",
-    description: "The documents of a small company, from the sandbox tenant.",
+    description: "The documents, suppliers and pages of a small company, from the sandbox tenant.",
     vector_store_name: "demo",
     vector_store_id: "",
-    file_sources: [source("documents", "/Shared Documents"), source("contracts", "/Contracts")],
+    file_sources: [library("documents", "/Shared Documents"), library("contracts", "/Contracts")],
+    list_sources: [{ source_id: "suppliers", ...place, list_name: "Suppliers" }],
+    sitepage_sources: [library("pages", "/SitePages")],
   };
   try {
     const existing = await app.domains.get(DEMO_ID);

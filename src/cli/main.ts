@@ -6,6 +6,11 @@ import { type Command, helpText, readCall } from "./command.ts";
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve.ts")).serveCommand,
   crawl: async () => (await import("./crawl.ts")).crawlCommand,
+  download: async () => (await import("./crawl.ts")).downloadCommand,
+  process: async () => (await import("./crawl.ts")).processCommand,
+  embed: async () => (await import("./crawl.ts")).embedCommand,
+  "cleanup-metadata": async () => (await import("./cleanup-metadata.ts")).cleanupMetadataCommand,
+  doctor: async () => (await import("./doctor.ts")).doctorCommand,
   query: async () => (await import("./query.ts")).queryCommand,
   sandbox: async () => (await import("./sandbox.ts")).sandboxCommand,
   demo: async () => (await import("./demo.ts")).demoCommand,

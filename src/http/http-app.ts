@@ -2,9 +2,11 @@ import { Hono } from "hono";
 import type { App } from "../app/app.ts";
 import { explain } from "../contracts/errors.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
+import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
 import { jobEndpoints } from "./endpoints/job-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
+import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { mountWire } from "./endpoints/wire-mount.ts";
 import { KEEP_ALIVE_MS } from "./grammar/event-stream.ts";
 import { toFailure } from "./grammar/failure.ts";
@@ -35,7 +37,14 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono {
   mountHome(http, app);
   mountEndpoints(
     http,
-    [...domainEndpoints(app), ...crawlEndpoints(app), ...jobEndpoints(app), ...queryEndpoints(app)],
+    [
+      ...domainEndpoints(app),
+      ...doctorEndpoints(app),
+      ...crawlEndpoints(app),
+      ...jobEndpoints(app),
+      ...reportEndpoints(app),
+      ...queryEndpoints(app),
+    ],
     {
       runner: app.runner,
       jobs: app.jobs,

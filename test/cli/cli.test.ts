@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -35,7 +37,17 @@ function run(args: readonly string[], settings: Readonly<Record<string, string>>
 test("--help everywhere", async () => {
   const overview = await run(["--help"]);
   assert.equal(overview.code, 0);
-  for (const name of ["serve", "crawl", "query", "sandbox", "demo"]) {
+  for (const name of [
+    "serve",
+    "crawl",
+    "download",
+    "process",
+    "embed",
+    "cleanup-metadata",
+    "query",
+    "sandbox",
+    "demo",
+  ]) {
     assert.match(overview.out, new RegExp(`^  ${name} `, "m"));
     const help = await run([name, "--help"]);
     assert.equal(help.code, 0);
@@ -50,6 +62,10 @@ const wrong: [args: string[], settings: Record<string, string>, sentence: RegExp
   [["crawl", "NOPE"], {}, /Domain 'NOPE' does not exist/],
   [["crawl", "DEMO", "--mode", "fast"], {}, /Invalid value 'fast' for --mode\. Accepted: full, incremental\./],
   [["crawl", "DEMO", "--dryrun"], {}, /--dryrun.*takes: .*--dry-run/s],
+  [["download", "DEMO", "--vector-store", "vs_1"], {}, /--vector-store.*'download' takes: /s],
+  [["embed", "DEMO", "--vector-store", "../x"], {}, /'vector_store_id' must be .*got '\.\.\/x'/],
+  [["process", "DEMO", "--retry-batches", "11"], {}, /Invalid value '11' for --retry-batches\. Accepted: 1, 2,/],
+  [["cleanup-metadata", "NOPE"], {}, /Domain 'NOPE' does not exist/],
   [["query", "DEMO", "x", "--results", "0"], {}, /Accepted: 1 to 50/],
   [["sandbox", "--port", "99999"], {}, /Accepted: 0 to 65535/],
   [["serve"], { PORT: "x", OPENAI_SERVICE_TYPE: "magic" }, /2 problems:\n- .*\n- /],
@@ -94,6 +110,14 @@ test("the demo leaves a domain alone that is not its own", async () => {
   }
 });
 
+async function twoFreePorts(): Promise<[number, number]> {
+  const servers = [createServer(), createServer()];
+  await Promise.all(servers.map((server) => once(server.listen(0, "127.0.0.1"), "listening")));
+  const [first, second] = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), "close")));
+  return [first ?? 0, second ?? 0];
+}
+
 test("the demo runs twice in a storage folder of its own, beside the settings of a real tenant", async () => {
   const settings = {
     PERSISTENT_STORAGE_PATH: await mkdtemp(join(folder, "own-")),
@@ -101,8 +125,13 @@ test("the demo runs twice in a storage folder of its own, beside the settings of
     CRAWLER_CLIENT_CERTIFICATE_PFX_FILE: "real.pfx",
     CRAWLER_CLIENT_CERTIFICATE_PASSWORD: "hunter2",
   };
-  for (const said of [/Listed 31 items: 29 added/, /Listed 31 items: 29 moved/]) {
-    const { code, out, err } = await run(["demo", "--once"], settings);
+  // The second tenant has another address for sure, so every link leads elsewhere.
+  const [first, second] = await twoFreePorts();
+  for (const [port, said] of [
+    [first, /Listed 31 items: 29 added/],
+    [second, /Listed 31 items: 29 moved/],
+  ] as const) {
+    const { code, out, err } = await run(["demo", "--once"], { ...settings, SANDBOX_PORT: String(port) });
     assert.equal(err, "");
     assert.equal(code, 0);
     assert.match(out, said);

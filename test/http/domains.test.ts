@@ -101,12 +101,36 @@ describe("/v2/domains", () => {
     for (const id of ["DEMO", "RIVAL"]) await ask(served.url, `DELETE /v2/domains/delete?domain_id=${id}`);
   });
 
-  it("says nothing of lists that a domain.json holds and nobody crawls yet", async () => {
-    await ask(served.url, "POST /v2/domains/create", { json: DEMO });
-    const json = JSON.parse(readFileSync(fileOf("DEMO"), "utf8"));
-    writeFileSync(fileOf("DEMO"), JSON.stringify({ ...json, list_sources: [{ source_id: "tasks" }] }));
-    const { text } = await ask(served.url, "GET /v2/domains/get?domain_id=DEMO");
-    assert.doesNotMatch(text, /list_sources/);
+  it("takes libraries, lists and site pages; a change of one kind leaves the others, sources_json replaces all", async () => {
+    const list_sources = [{ source_id: "tasks", site_url: SOURCE.site_url, list_name: "Tasks", filter: "" }];
+    const sitepage_sources = [{ ...SOURCE, source_id: "pages", sharepoint_url_part: "/SitePages" }];
+    const kinds = { file_sources: [SOURCE], list_sources, sitepage_sources };
+    const onDisk = (): unknown => {
+      const { file_sources, list_sources, sitepage_sources } = JSON.parse(readFileSync(fileOf("DEMO"), "utf8"));
+      return { file_sources, list_sources, sitepage_sources };
+    };
+    const created = await ask(served.url, "POST /v2/domains/create", { json: { ...DEMO, ...kinds } });
+    assert.deepEqual(created.json["data"]?.["list_sources"], list_sources, created.text);
+    assert.deepEqual(onDisk(), kinds);
+
+    const more = [...list_sources, { ...list_sources[0], source_id: "risks", list_name: "Risks" }];
+    await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO", { json: { list_sources: more } });
+    assert.deepEqual(onDisk(), { ...kinds, list_sources: more });
+
+    const bad = await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO", {
+      json: { list_sources: [{ source_id: "tasks", site_url: SOURCE.site_url, title: "Tasks" }] },
+    });
+    assert.equal(bad.status, 400);
+    assert.match(
+      String(bad.json["error"]),
+      /Unknown field 'title' in list_sources\[0\]\. Accepted: source_id, .*list_name/,
+    );
+    assert.match(String(bad.json["error"]), /list_sources\[0\]\.list_name must be the title/);
+    assert.deepEqual(onDisk(), { ...kinds, list_sources: more });
+
+    const sources_json = JSON.stringify({ sitepage_sources });
+    await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO", { form: { sources_json } });
+    assert.deepEqual(onDisk(), { file_sources: [], list_sources: [], sitepage_sources });
     await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
   });
 

@@ -13,6 +13,7 @@ import { serveHttp } from "../../src/http/serve-http.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
 import { isErrno } from "../../src/lib/atomic-file.ts";
+import { createReportStore } from "../../src/reports/report-store.ts";
 
 /** What the engine does is the test's to say; stores, jobs and server are the real ones. */
 export interface Script {
@@ -48,6 +49,7 @@ export async function serveScripted(
     domains,
     jobs: createJobStore(jobsFolder),
     runner,
+    reports: createReportStore(join(folder, "reports")),
     async checkCrawl({ domainId, sourceId }) {
       const { sources } = await domains.get(domainId);
       if (sourceId !== undefined && !sources.some((source) => source.sourceId === sourceId)) {
@@ -55,7 +57,15 @@ export async function serveScripted(
       }
     },
     crawl: (request, job) => script.crawl(request, job),
+    cleanupMetadata: async (domainId, job) => ({
+      domain_id: domainId,
+      dry_run: job.dryRun,
+      removed: 1,
+      remaining: 2,
+      problem: "",
+    }),
     query: (request) => script.query(request),
+    async *examine() {},
     wire: options.backend === "remote" ? null : (request) => script.wire(request),
     close: () => runner.stop("Server stopped."),
   };

@@ -11,6 +11,7 @@ document.addEventListener("submit", (event) => {
   if (form.matches("[data-crawl]")) take(event, startCrawl);
   else if (form.matches("[data-control]")) take(event, control);
   else if (form.matches("[data-create]")) take(event, create);
+  else if (form.matches("[data-check]")) take(event, check);
 });
 
 /** The form's own way of sending is the fallback; here its answer stays on the page. */
@@ -79,6 +80,22 @@ async function create(form) {
   });
   if (!response.ok) throw new Error(await readError(response));
   location.assign("/");
+}
+
+/** The findings are taken out of the page that the form would have led to. */
+async function check(form) {
+  const place = form.querySelector("[data-part=findings]");
+  place.textContent = "Looking…";
+  try {
+    const response = await fetch(`${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`);
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const found = page.querySelector("[data-findings]");
+    if (!found) throw new Error(`The server answered ${response.status}.`);
+    place.replaceChildren(found);
+  } catch (error) {
+    place.replaceChildren();
+    throw error;
+  }
 }
 
 async function readError(response) {

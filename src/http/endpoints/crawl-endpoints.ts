@@ -1,48 +1,147 @@
 import type { App } from "../../app/app.ts";
+import { cleanupMetadataJob } from "../../app/cleanup-metadata-job.ts";
 import { crawlJob } from "../../app/crawl-job.ts";
-import { CRAWL_MODES, CRAWL_SCOPES, crawlRequest } from "../../engine/crawl-request.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import {
+  CRAWL_MODES,
+  CRAWL_SCOPES,
+  crawlRequest,
+  DEFAULT_RETRY_BATCHES,
+  RETRY_BATCHES,
+  STEPS,
+  type Step,
+} from "../../engine/crawl-request.ts";
+import type { JobWork } from "../../jobs/job-runner.ts";
 import { type Endpoint, endpoint } from "../grammar/endpoint.ts";
-import { optional, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, oneOf, sourceId, trueOrFalse } from "../grammar/values.ts";
+import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
+import { domainId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumber } from "../grammar/values.ts";
 
-export function crawlEndpoints(app: App): Endpoint[] {
-  return [crawl(app)];
+const AS_JOB =
+  "Runs as a job that goes on when the client hangs up; json and html answer at its end, stream tells its events as they happen.";
+
+/** What a crawl and each of its steps takes. */
+const query = {
+  domain_id: required(domainId, "The domain to crawl."),
+  mode: withDefault(oneOf(CRAWL_MODES), "full", "full does everything again, incremental only what changed."),
+  scope: withDefault(oneOf(CRAWL_SCOPES), "all", "The kind of sources to crawl."),
+  source_id: optional(sourceId, "Only this source of the domain."),
+  dry_run: withDefault(trueOrFalse, false, "true only tells what would be done."),
+  retry_batches: withDefault(
+    wholeNumber(RETRY_BATCHES),
+    DEFAULT_RETRY_BATCHES,
+    "How often an item that fails is tried in this run; 1 tries none again.",
+  ),
+  retry_failed: withDefault(trueOrFalse, false, "true tries files in 03_failed again although they did not change."),
+  confirm_deletes: withDefault(
+    trueOrFalse,
+    false,
+    "true carries out removals that are held because there are too many.",
+  ),
+  check_hashes: withDefault(trueOrFalse, false, "true reads every file on disk to see whether it was changed there."),
+};
+
+interface StepEndpoint {
+  readonly action: string;
+  readonly steps: readonly Step[];
+  readonly description: string;
+  readonly changes: string;
 }
 
-function crawl(app: App): Endpoint {
+const ENDPOINTS: readonly StepEndpoint[] = [
+  {
+    action: "crawl",
+    steps: STEPS,
+    description: `Brings a domain in step with its sources: download, process, embed. ${AS_JOB}`,
+    changes:
+      "The domain's files below crawler/, its vector store, and a report. A dry run changes none and tells the plan.",
+  },
+  {
+    action: "download_data",
+    steps: ["download"],
+    description: `Downloads what the sources of a domain have, and takes away what they no longer have. ${AS_JOB}`,
+    changes: "The domain's files and map files below crawler/. A dry run changes none and tells the plan.",
+  },
+  {
+    action: "process_data",
+    steps: ["process"],
+    description: `Turns downloaded list exports and site pages into documents; files need none of it. ${AS_JOB}`,
+    changes: "The domain's files in 02_embedded/ and its map files. A dry run changes none and tells the plan.",
+  },
+];
+
+export function crawlEndpoints(app: App): Endpoint[] {
+  return [...ENDPOINTS.map((one) => stepEndpoint(app, one)), embedData(app), cleanup(app)];
+}
+
+function stepEndpoint(app: App, { action, steps, description, changes }: StepEndpoint): Endpoint {
+  const path = `/v2/crawler/${action}`;
+  return endpoint({ ...shape(path), description, changes, query, job: (args) => startable(app, steps, args) });
+}
+
+function embedData(app: App): Endpoint {
+  const path = "/v2/crawler/embed_data";
+  const store = optional(
+    vectorStoreId,
+    "Embeds into this store instead of the domain's own, with a map file of its own; it must exist and be no other domain's.",
+  );
   return endpoint({
-    path: "/v2/crawler/crawl",
+    ...shape(path),
+    description: `Embeds the documents of a domain into its vector store. ${AS_JOB}`,
+    changes:
+      "The vector store, vectorstore_map.csv and files_metadata.json. A dry run changes none and tells the plan.",
+    query: { ...query, vector_store_id: store },
+    job: (args) => startable(app, ["embed"], args, args.vector_store_id),
+  });
+}
+
+function cleanup(app: App): Endpoint {
+  return endpoint({
+    path: "/v2/crawler/cleanup_metadata",
     methods: ["GET"],
     formats: ["json", "html", "stream"],
     description:
-      "Brings a domain in step with its sources: download, process, embed. Runs as a job that goes on when the client hangs up; json and html answer at its end, stream tells its events as they happen.",
-    changes: "The domain's files below crawler/ and its vector store. A dry run changes neither and tells the plan.",
+      "Takes entries out of a domain's files_metadata.json whose file is not in the vector store any more, or whose item is in no source any more. Custom properties of items that are still there stay. Runs as a job, and waits for crawls that are embedding.",
+    changes: "domains/<domain_id>/files_metadata.json; nothing while the store or a map file cannot be read.",
     query: {
-      domain_id: required(domainId, "The domain to crawl."),
-      mode: withDefault(oneOf(CRAWL_MODES), "full", "full fetches everything again, incremental only what changed."),
-      scope: withDefault(oneOf(CRAWL_SCOPES), "all", "The kind of sources to crawl."),
-      source_id: optional(sourceId, "Only this source of the domain."),
-      dry_run: withDefault(trueOrFalse, false, "true only tells what would be done."),
-      confirm_deletes: withDefault(
-        trueOrFalse,
-        false,
-        "true carries out removals that are held because there are too many.",
-      ),
+      domain_id: required(domainId, "The domain."),
+      dry_run: withDefault(trueOrFalse, false, "true only tells what would be removed."),
     },
+    examples: ["?domain_id=DEMO&dry_run=true", "?domain_id=DEMO"],
+    job: ({ domain_id, dry_run }) => cleanupMetadataJob(app, domain_id, { dryRun: dry_run }),
+  });
+}
+
+function shape(path: string): Pick<Endpoint, "path" | "methods" | "formats" | "examples"> {
+  return {
+    path,
+    methods: ["GET"],
+    formats: ["json", "html", "stream"],
     examples: [
       "?domain_id=DEMO&mode=incremental",
       "?domain_id=DEMO&mode=incremental&dry_run=true",
-      "curl -N '{origin}/v2/crawler/crawl?domain_id=DEMO&mode=incremental&format=stream'",
+      `curl -N '{origin}${path}?domain_id=DEMO&mode=incremental&format=stream'`,
     ],
-    async job(args) {
-      const request = crawlRequest(args.domain_id, {
-        mode: args.mode,
-        scope: args.scope,
-        sourceId: args.source_id,
-        confirmDeletes: args.confirm_deletes,
-      });
-      await app.checkCrawl(request);
-      return crawlJob(app, request, { dryRun: args.dry_run });
-    },
+  };
+}
+
+/** The job, once nothing speaks against it: a request that cannot be fulfilled leaves no job behind. */
+async function startable(
+  app: App,
+  steps: readonly Step[],
+  args: Arguments<typeof query>,
+  store?: VectorStoreId,
+): Promise<JobWork> {
+  const request = crawlRequest(args.domain_id, {
+    steps,
+    mode: args.mode,
+    scope: args.scope,
+    sourceId: args.source_id,
+    vectorStoreId: store,
+    confirmDeletes: args.confirm_deletes,
+    retryBatches: args.retry_batches,
+    retryFailed: args.retry_failed,
+    checkHashes: args.check_hashes,
   });
+  await app.checkCrawl(request);
+  return crawlJob(app, request, { dryRun: args.dry_run });
 }

@@ -5,11 +5,20 @@ import { type Envelope, resultEnvelope } from "./envelope.ts";
 import type { Arguments, Parameters } from "./parameters.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
-export type Format = "json" | "html" | "stream";
+export type Format = "json" | "html" | "stream" | "raw";
 
 /** What every endpoint answers with, before it is put into a format. */
 export interface Answer<T> extends Result {
   readonly data: T;
+}
+
+/** Bytes as they are, for `format=raw`. They are produced while they are sent. */
+export interface RawAnswer {
+  readonly content: AsyncIterable<Uint8Array>;
+  readonly bytes: number;
+  /** Never one that a browser would run. */
+  readonly mediaType: string;
+  readonly fileName: string;
 }
 
 /** A request that passed the grammar: the part of it that an endpoint may still want to know. */
@@ -27,7 +36,8 @@ export type Taken<Q extends Parameters, B extends Parameters> = Arguments<Q> & {
 
 /**
  * One endpoint, said once: routing, validation, refusals, documentation and formats all follow from this.
- * `json` and `html` are answered by `run`; without `run`, by `job` at its end. `stream` is answered by `stream`, or by the events of `job`.
+ * `json` and `html` are answered by `run`; without `run`, by `job` at its end. `stream` is answered by `stream`, or by the events of `job`;
+ * `raw` by `raw`.
  */
 export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly path: string;
@@ -48,6 +58,7 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly job?: (args: Taken<Q, B>, call: Call) => Promise<JobWork>;
   /** null: there is nothing more to come, and the client should not ask again. */
   readonly stream?: (args: Taken<Q, B>, call: Call) => Promise<AsyncIterable<Uint8Array> | null>;
+  readonly raw?: (args: Taken<Q, B>, call: Call) => Promise<RawAnswer>;
   /** Instead of nested tables. */
   readonly html?: (answer: Answer<T>, args: Taken<Q, B>) => HtmlEscapedString | Promise<HtmlEscapedString>;
 }

@@ -8,7 +8,7 @@ import type { Answer, Call, Endpoint, Format, Taken } from "./endpoint.ts";
 import { toFailure } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
 import { readArguments, readFormat } from "./read-arguments.ts";
-import { respondAnswer, respondFailure, respondStream } from "./respond.ts";
+import { respondAnswer, respondFailure, respondRaw, respondStream } from "./respond.ts";
 
 export interface GrammarParts {
   readonly runner: JobRunner;
@@ -45,9 +45,9 @@ async function handle(one: Endpoint, below: readonly Endpoint[], c: Context, par
       header: (name) => c.req.header(name),
       signal: gone.signal,
     };
-    return format === "stream"
-      ? await stream(one, args, call, parts, gone)
-      : await answer(one, args, call, format, c, parts);
+    if (format === "stream") return await stream(one, args, call, parts, gone);
+    if (format === "raw") return await raw(one, args, call, c, parts);
+    return await answer(one, args, call, format, c, parts);
   } catch (error) {
     const failure = toFailure(error);
     if (failure.status >= 500) parts.logError(`${c.req.method} ${url.pathname}`, error);
@@ -67,7 +67,7 @@ async function answer(
   one: Endpoint,
   args: Taken<Parameters, Parameters>,
   call: Call,
-  format: Exclude<Format, "stream">,
+  format: Exclude<Format, "stream" | "raw">,
   c: Context,
   parts: GrammarParts,
 ): Promise<Response> {
@@ -88,6 +88,17 @@ async function stream(
   const { start, work } = await one.job(args, call);
   const { jobId } = await parts.runner.start({ ...start, endpoint: call.endpoint }, work);
   return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);
+}
+
+async function raw(
+  one: Endpoint,
+  args: Taken<Parameters, Parameters>,
+  call: Call,
+  c: Context,
+  parts: GrammarParts,
+): Promise<Response> {
+  if (!one.raw) throw new Error(`answer ${one.path}: it declares 'raw' and has none`);
+  return respondRaw(await one.raw(args, call), c.req.method, (error) => parts.logError(call.endpoint, error));
 }
 
 /** The client may hang up meanwhile: the job does not notice. */

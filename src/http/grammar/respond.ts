@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { answerPage } from "../pages/answer-page.ts";
-import type { Answer, Endpoint, Taken } from "./endpoint.ts";
+import type { Answer, Endpoint, RawAnswer, Taken } from "./endpoint.ts";
 import { withKeepAlive } from "./event-stream.ts";
 import type { Failure } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
@@ -27,6 +27,44 @@ export async function respondFailure(
   return format === "html"
     ? c.html(await answerPage(one.path, content), failure.status)
     : c.json(content as object, failure.status);
+}
+
+/** What is cut by an error is shorter than it was announced, so the client knows. */
+export function respondRaw(answer: RawAnswer, method: string, onError: (error: unknown) => void): Response {
+  const body = method === "HEAD" ? null : toStream(watched(answer.content, onError));
+  return new Response(body, {
+    headers: {
+      "content-type": answer.mediaType,
+      "content-length": String(answer.bytes),
+      "content-disposition": `attachment; filename="${answer.fileName.replaceAll(/[^\w.~-]/g, "_")}"`,
+    },
+  });
+}
+
+/** Read as fast as the client takes it, and no faster. */
+function toStream(content: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      const step = await content.next();
+      if (step.done) controller.close();
+      else controller.enqueue(step.value);
+    },
+    async cancel() {
+      await content.return();
+    },
+  });
+}
+
+async function* watched(
+  content: AsyncIterable<Uint8Array>,
+  onError: (error: unknown) => void,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* content;
+  } catch (error) {
+    onError(error);
+    throw error;
+  }
 }
 
 /** null: 204, which tells an EventSource to stop reconnecting. */

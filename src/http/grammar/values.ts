@@ -1,5 +1,13 @@
 import { BadInputError } from "../../contracts/errors.ts";
-import { type DomainId, type JobId, parseDomainId, parseSourceId, type SourceId } from "../../contracts/ids.ts";
+import {
+  type DomainId,
+  type JobId,
+  parseDomainId,
+  parseSourceId,
+  parseVectorStoreId,
+  type SourceId,
+  type VectorStoreId,
+} from "../../contracts/ids.ts";
 import { parseJobId } from "../../jobs/job-file-name.ts";
 
 /** How one parameter is read. `accepts` completes the sentence "'mode' must be …" in errors and documentation alike. */
@@ -59,6 +67,10 @@ const FOLDER_NAME = "1 to 64 letters, digits, underscores or hyphens";
 
 export const domainId: Value<DomainId> = { accepts: FOLDER_NAME, read: (raw) => attempt(parseDomainId, raw) };
 export const sourceId: Value<SourceId> = { accepts: FOLDER_NAME, read: (raw) => attempt(parseSourceId, raw) };
+export const vectorStoreId: Value<VectorStoreId> = {
+  accepts: FOLDER_NAME,
+  read: (raw) => attempt(parseVectorStoreId, raw),
+};
 
 export const jobId: Value<JobId> = {
   accepts: "'jb_' and a number",

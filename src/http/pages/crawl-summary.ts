@@ -5,12 +5,15 @@ export interface CrawlSummary {
   readonly dryRun: boolean;
   /** What the index holds of the crawled sources afterwards. */
   readonly documents: number;
+  /** By the first of the steps that were taken. */
   readonly added: number;
   readonly changed: number;
   readonly moved: number;
   readonly removed: number;
   readonly failed: number;
   readonly held: number;
+  /** "" when there is none. */
+  readonly reportId: string;
 }
 
 const NO_COUNTS = { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 0, skipped: 0, failed: 0, held: 0 };
@@ -20,16 +23,20 @@ export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
   const data = job.result?.data as Partial<CrawlResult> | null | undefined;
   if (typeof data !== "object" || data === null || !Array.isArray(data.sources)) return undefined;
   const download = addUp(data.sources.map((source) => source?.download));
+  const process = addUp(data.sources.map((source) => source?.process));
   const embed = addUp(data.sources.map((source) => source?.embed));
+  const steps: readonly string[] = Array.isArray(data.steps) ? data.steps : ["download"];
+  const first = steps.includes("download") ? download : steps.includes("process") ? process : embed;
   return {
     dryRun: data.dry_run === true,
     documents: embed.added + embed.changed + embed.moved + embed.unchanged + embed.held,
-    added: download.added,
-    changed: download.changed,
-    moved: download.moved,
-    removed: download.removed,
-    failed: download.failed + embed.failed,
+    added: first.added,
+    changed: first.changed,
+    moved: first.moved,
+    removed: first.removed,
+    failed: download.failed + process.failed + embed.failed,
     held: Math.max(download.held, embed.held),
+    reportId: typeof data.report_id === "string" ? data.report_id : "",
   };
 }
 

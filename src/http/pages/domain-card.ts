@@ -21,6 +21,7 @@ export function domainCard(standing: DomainStanding): Html {
 ${cardStatus(standing)}
 ${sourceList(domain.sources)}
 ${crawlForm(standing)}
+${checkForm(name, domain.domainId)}
 </article>`;
 }
 
@@ -73,5 +74,16 @@ function crawlForm({ domain, last }: DomainStanding): Html {
 ${held > 0 ? html`<label class="check"><input type="checkbox" name="confirm_deletes" value="true"> <span>Confirm ${held} held removals</span></label>` : ""}
 <button class="primary" aria-label="Crawl ${domain.name || domain.domainId}">Crawl</button>
 <p class="form-error" role="alert" hidden></p>
+</form>`;
+}
+
+/** Its answer is a page of its own; the page's module puts the findings of it below the button instead. */
+function checkForm(name: string, domainId: string): Html {
+  return html`<form class="check-connection" action="/v2/domains/check" method="get" data-check>
+<input type="hidden" name="domain_id" value="${domainId}">
+<input type="hidden" name="format" value="html">
+<button aria-label="Test connection of ${name}">Test connection</button>
+<p class="form-error" role="alert" hidden></p>
+<div data-part="findings" aria-live="polite"></div>
 </form>`;
 }

@@ -62,7 +62,7 @@ export function isActive(job: JobRecord): boolean {
 }
 
 function isEndedCrawl(job: JobRecord): boolean {
-  return !isActive(job) && !job.dryRun;
+  return job.action === "crawl" && !isActive(job) && !job.dryRun;
 }
 
 /** undefined: no job was meant, or it was removed meanwhile. */

@@ -29,9 +29,15 @@ function row(job: JobRecord): Html {
 </tr>`;
 }
 
+function reportLink(reportId: string, { jobId }: JobRecord): Html | string {
+  if (reportId === "") return "";
+  const address = `/v2/reports/get?report_id=${encodeURIComponent(reportId)}&format=html`;
+  return html` · <a href="${address}">Report<span class="visually-hidden"> of ${jobId}</span></a>`;
+}
+
 function outcome(job: JobRecord): Html | string {
   const summary = summarizeCrawl(job);
-  const said = summary ? sayCounts(summary) : "";
+  const said = summary ? html`${sayCounts(summary)}${reportLink(summary.reportId, job)}` : "";
   if (!job.result || job.result.ok) return said;
   return html`${said ? html`${said}<br>` : ""}<span class="error">${job.result.error}</span>`;
 }

@@ -1,0 +1,38 @@
+import type { App } from "../app/app.ts";
+import type { JobWork } from "../jobs/job-runner.ts";
+import { followJob, showJob } from "./job-view.ts";
+import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
+
+/** What a command runs, and what it says at the end beside the outcome. */
+export interface CommandJob {
+  /** Refuses what cannot be done, before there is a job. */
+  prepare(app: App): Promise<JobWork>;
+  summary(data: unknown): string;
+}
+
+/** Runs it to its end, showing its log; the exit code. Ctrl+C cancels the job; it is over, and its file says so, before this ends. */
+export async function runJob(job: CommandJob): Promise<number> {
+  const app = await openApp();
+  try {
+    return await runIn(app, job);
+  } finally {
+    await app.close();
+  }
+}
+
+async function runIn(app: App, { prepare, summary }: CommandJob): Promise<number> {
+  let stoppedBy: StopSignal | undefined;
+  void untilStopped().then((signal) => {
+    stoppedBy = signal;
+    return app.runner.stop("Stopped by a signal.");
+  });
+  const { start, work } = await prepare(app);
+  if (stoppedBy) return exitCodeOf(stoppedBy);
+  const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
+  await showJob(followJob(app, job.jobId));
+  const { result, state } = await job.done;
+  process.stdout.write(`${summary(result?.data)}Job ${job.jobId} ${state}.\n`);
+  if (result?.ok) return 0;
+  process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
+  return stoppedBy && state === "cancelled" ? exitCodeOf(stoppedBy) : 1;
+}

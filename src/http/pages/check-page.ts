@@ -1,0 +1,44 @@
+import { html } from "hono/html";
+import { type Html, layout } from "./layout.ts";
+
+interface ShownFinding {
+  readonly source_id: string;
+  readonly subject: string;
+  readonly outcome: "ok" | "problem" | "not checked";
+  readonly detail: string;
+  readonly remedy: string;
+}
+
+/** What "Test connection" answers where no script takes the list out of it. */
+export function checkPage(domainId: string, findings: readonly ShownFinding[]): Html {
+  return layout({
+    title: `Connection of ${domainId} · lockstep`,
+    body: html`<section class="panel answer">
+<h1>Connection of <code>${domainId}</code></h1>
+${findingList(findings)}
+<p><a href="/">Back to the overview</a></p>
+</section>`,
+  });
+}
+
+const MARKS = { ok: ["good", "✓"], problem: ["bad", "✗"], "not checked": ["idle", "–"] } as const;
+
+function findingList(findings: readonly ShownFinding[]): Html {
+  const problems = findings.filter(({ outcome }) => outcome === "problem").length;
+  const verdict = problems === 0 ? "Everything a crawl needs is there." : sayProblems(problems);
+  return html`<div data-findings>
+<p class="notice ${problems === 0 ? "good" : "bad"}" role="status">${verdict}</p>
+<ul class="findings">${findings.map(findingRow)}</ul>
+</div>`;
+}
+
+function sayProblems(count: number): string {
+  return count === 1 ? "1 problem keeps a crawl from working." : `${count} problems keep a crawl from working.`;
+}
+
+function findingRow({ source_id, subject, outcome, detail, remedy }: ShownFinding): Html {
+  const [tone, mark] = MARKS[outcome];
+  return html`<li class="finding ${tone}"><span class="mark" role="img" aria-label="${outcome}">${mark}</span>
+<div><p><strong><bdi>${subject}</bdi></strong>${source_id ? html` <code>${source_id}</code>` : ""}</p>
+<p class="detail"><bdi>${detail}</bdi></p>${remedy ? html`<p class="remedy"><bdi>${remedy}</bdi></p>` : ""}</div></li>`;
+}
