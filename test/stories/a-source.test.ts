@@ -1,0 +1,4 @@
+import { SOURCE_STORIES } from "./a-source.ts";
+import { tell } from "./tell.ts";
+
+tell(SOURCE_STORIES);

@@ -1,0 +1,4 @@
+import { STORE_STORIES } from "./c-store.ts";
+import { tell } from "./tell.ts";
+
+tell(STORE_STORIES);

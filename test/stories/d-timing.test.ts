@@ -1,0 +1,4 @@
+import { TIMING_STORIES } from "./d-timing.ts";
+import { tell } from "./tell.ts";
+
+tell(TIMING_STORIES);
