@@ -4,7 +4,7 @@ import { crawlJob } from "../src/app/crawl-job.ts";
 import { NotFoundError } from "../src/contracts/errors.ts";
 import { parseDomainId } from "../src/contracts/ids.ts";
 import { parseDomain } from "../src/domains/domain-codec.ts";
-import { type CrawlResult, crawlRequest } from "../src/engine/crawl-request.ts";
+import { type CrawlResult, crawlRequest, STEPS } from "../src/engine/crawl-request.ts";
 import { report } from "./measure.ts";
 
 const domainId = parseDomainId("BENCH");
@@ -14,6 +14,9 @@ const source = {
   sharepoint_url_part: "/Shared Documents",
   filter: "",
 };
+
+const wanted = process.env["BENCH_STEPS"]?.split(",") ?? STEPS;
+const steps = STEPS.filter((step) => wanted.includes(step));
 
 await report(async () => {
   const app = await compose(readConfig(process.env));
@@ -26,7 +29,7 @@ await report(async () => {
       ),
     );
   });
-  const { start, work } = crawlJob(app, crawlRequest(domainId), { dryRun: false });
+  const { start, work } = crawlJob(app, crawlRequest(domainId, { steps }), { dryRun: false });
   const job = await app.runner.start({ ...start, endpoint: "bench" }, work);
   const { result } = await job.done;
   await app.close();

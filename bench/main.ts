@@ -1,7 +1,11 @@
+import { firstCrawlBench } from "./first-crawl.ts";
 import { noChangeBench } from "./no-change.ts";
 
 /** Every figure is a ratio measured side by side in this very run: absolute times say little on a shared machine. */
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { "no-change": noChangeBench };
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  "no-change": noChangeBench,
+  "first-crawl": firstCrawlBench,
+};
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !(name in BENCHES));

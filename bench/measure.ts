@@ -43,3 +43,9 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
+
+export function show(title: string, { ms, peakMb, counted }: Measured): void {
+  process.stdout.write(
+    `${title.padEnd(22)} ${ms.toFixed(0).padStart(7)} ms ${peakMb.toFixed(0).padStart(5)} MB  ${JSON.stringify(counted)}\n`,
+  );
+}

@@ -1,77 +1,74 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { type Measured, median, runChild } from "./measure.ts";
+import { type Measured, median, runChild, show } from "./measure.ts";
+import { type RunningTenant, startTenant } from "./tenant.ts";
 
-const FILES = Number(process.env["BENCH_FILES"] ?? 20_000);
-const ROUNDS = 5;
+const FILES = Number(process.env["BENCH_FILES"] ?? 100_000);
+const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
 
-/** A crawl that finds nothing changed, beside the least anybody could do: list the same pages, stat the same files. */
+/**
+ * Crawls that find nothing changed, beside the least anybody could do: by full enumeration, list the same pages and stat
+ * the same files; by change token, stat the files. Ours compare the maps with the vector store as well.
+ */
 export async function noChangeBench(): Promise<void> {
   const storage = await mkdtemp(join(tmpdir(), "lockstep-bench-"));
   const tenant = await startTenant(join(storage, "sandbox.pem"));
   try {
-    const settings = { ...tenant.settings, PERSISTENT_STORAGE_PATH: storage, BENCH_SITE: `${tenant.url}/sites/demo` };
-    await fill(tenant.url);
+    const settings = { ...tenant.settings, PERSISTENT_STORAGE_PATH: storage, BENCH_SITE: tenant.siteUrl };
+    await tenant.control("POST", "fill", { path: "/sites/demo/Shared Documents/Bulk", count: FILES });
     process.stdout.write(`${FILES} files; first crawl …\n`);
-    const first = await runChild("./crawl-once.ts", settings);
-    show("first crawl", first);
-    const ours: Measured[] = [];
-    const floors: Measured[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
-      floors.push(await runChild("./list-and-stat.ts", settings));
-      ours.push(await runChild("./crawl-once.ts", settings));
-    }
-    for (const floor of floors) show("floor: list and stat", floor);
-    for (const run of ours) show("no-change crawl", run);
-    const time = median(ours.map(({ ms }) => ms)) / median(floors.map(({ ms }) => ms));
-    const memory = median(ours.map(({ peakMb }) => peakMb)) / median(floors.map(({ peakMb }) => peakMb));
-    process.stdout.write(
-      `no-change crawl of ${FILES} files: ${time.toFixed(2)} times the floor (at most 2), peak memory ` +
-        `${median(ours.map(({ peakMb }) => peakMb)).toFixed(0)} MB (${memory.toFixed(2)} times the floor)\n`,
-    );
+    show("first crawl", await runChild("./crawl-once.ts", settings));
+    await runChild("./crawl-once.ts", settings);
+    await measure(tenant, storage, settings);
   } finally {
     tenant.stop();
     await rm(storage, { recursive: true, force: true });
   }
 }
 
-function show(title: string, { ms, peakMb, counted }: Measured): void {
-  process.stdout.write(
-    `${title.padEnd(22)} ${ms.toFixed(0).padStart(7)} ms ${peakMb.toFixed(0).padStart(5)} MB  ${JSON.stringify(counted)}\n`,
-  );
-}
-
-async function fill(url: string): Promise<void> {
-  const response = await fetch(`${url}/_sandbox/fill`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ path: "/sites/demo/Shared Documents/Bulk", count: FILES }),
-  });
-  if (!response.ok) throw new Error(`fill the tenant: ${await response.text()}`);
-}
-
-interface RunningTenant {
-  readonly url: string;
-  readonly settings: Readonly<Record<string, string>>;
-  stop(): void;
-}
-
-/** In a process of its own, so that neither side pays for the tenant's memory. */
-async function startTenant(certificate: string): Promise<RunningTenant> {
-  const cli = fileURLToPath(new URL("../bin/lockstep.mjs", import.meta.url));
-  const child = spawn(process.execPath, [cli, "sandbox", "--seed", "empty", "--certificate", certificate]);
-  let output = "";
-  while (!output.includes("docs/sandbox.md")) {
-    const [bytes] = (await once(child.stdout, "data")) as [Buffer];
-    output += bytes.toString();
+async function measure(tenant: RunningTenant, storage: string, settings: Record<string, string>): Promise<void> {
+  const runs: Record<string, Measured[]> = {};
+  const run = async (title: string, script: string): Promise<void> => {
+    await tenant.control("DELETE", "log");
+    const measured = await runChild(script, settings);
+    const { requests } = (await tenant.control("GET", "log")) as { requests: { url: string }[] };
+    const asked = requests.filter(({ url }) => !url.startsWith("/_sandbox")).length;
+    const counted = { ...measured.counted, requests: asked };
+    show(title, { ...measured, counted });
+    runs[title] = [...(runs[title] ?? []), { ...measured, counted }];
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    await run("floor: list and stat", "./list-and-stat.ts");
+    await editLastLook(storage, { mark: "", hashesOwed: 0 });
+    await run("full enumeration", "./crawl-once.ts");
+    await run("floor: stat", "./stat-only.ts");
+    await editLastLook(storage, { hashesOwed: 0 });
+    await run("change token", "./crawl-once.ts");
   }
-  const url = /listens on (\S+)/.exec(output)?.[1] ?? "";
-  const settings = Object.fromEntries(
-    [...output.matchAll(/^ {2}(CRAWLER_\w+)=(.*)$/gm)].map(([, name, value]) => [name ?? "", value ?? ""]),
+  await rm(lastLookPath(storage));
+  await run("everything compared", "./crawl-once.ts");
+  compare(runs, "full enumeration", "floor: list and stat", "at most 1.5, under 400 MB");
+  compare(runs, "change token", "floor: stat", "at most 1.5, under 20 requests");
+}
+
+function compare(runs: Readonly<Record<string, Measured[]>>, ours: string, floor: string, limit: string): void {
+  const of = (title: string, figure: (run: Measured) => number): number => median((runs[title] ?? []).map(figure));
+  const ratio = of(ours, ({ ms }) => ms) / of(floor, ({ ms }) => ms);
+  const memory = of(ours, ({ peakMb }) => peakMb);
+  const requests = of(ours, ({ counted }) => counted["requests"] ?? Number.NaN);
+  process.stdout.write(
+    `no-change crawl of ${FILES} files by ${ours}: ${ratio.toFixed(2)} times the ${floor}, ` +
+      `peak memory ${memory.toFixed(0)} MB, ${requests} requests (${limit})\n`,
   );
-  return { url, settings, stop: () => void child.kill() };
+}
+
+function lastLookPath(storage: string): string {
+  return join(storage, "crawler/BENCH/01_files/bulk/.lockstep/last-look.json");
+}
+
+/** Forgets the change token, so that the next crawl lists; and keeps the run that hashes a tenth of the files for later. */
+async function editLastLook(storage: string, change: object): Promise<void> {
+  const look = JSON.parse(await readFile(lastLookPath(storage), "utf8")) as object;
+  await writeFile(lastLookPath(storage), JSON.stringify({ ...look, ...change }));
 }
