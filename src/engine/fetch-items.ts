@@ -12,7 +12,8 @@ import { stopWhenFull } from "./disk-full.ts";
 import { namesOf } from "./move-items.ts";
 import { Progress } from "./tally.ts";
 
-const DOWNLOADS_AT_ONCE = 4;
+/** Twice as many as the source answers at a time: while some are written to disk, others are on the line. */
+const DOWNLOADS_AT_ONCE = 8;
 
 /** Brings the items to our disk; returns those that failed. What is there of them stays as it is. */
 export async function fetchItems(

@@ -1,12 +1,13 @@
-import { createHash, randomBytes } from "node:crypto";
-import { type Dirent, lstatSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { type Dirent, lstatSync, renameSync, rmdirSync } from "node:fs";
+import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { Turn } from "../lib/turn.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
+import { inFolder, writeBody } from "./write-body.ts";
 
 /** A complete download that is not yet in its place. */
 export interface Staged {
@@ -99,32 +100,13 @@ export class Mirror {
    */
   async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
     const path = join(this.#private("staging"), randomBytes(12).toString("hex"));
-    const file = await inFolder(dirname(path), () => open(path, "wx"));
-    const hash = createHash("sha256");
-    let size = 0;
-    try {
-      for await (const chunk of body) {
-        signal.throwIfAborted();
-        hash.update(chunk);
-        size += chunk.byteLength;
-        await writeAll(file, chunk);
-      }
-      const modified = new Date(modifiedAt);
-      if (!Number.isNaN(modified.getTime())) await file.utimes(modified, modified);
-      const { mtimeMs } = await file.stat();
-      await file.close();
-      return { path, observed: { size, mtimeMs, sha256: hash.digest("hex") } };
-    } catch (error) {
-      await file.close().catch(() => undefined);
-      await rm(path, { force: true });
-      throw error;
-    }
+    return { path, observed: await writeBody(path, body, modifiedAt, signal) };
   }
 
   /** Puts a staged file into its place, over whatever was there. */
   async place(staged: Staged, file: string): Promise<Observed> {
     const target = this.absolute(file);
-    await inFolder(dirname(target), () => renameOver(staged.path, target));
+    inFolder(dirname(target), () => renameOver(staged.path, target));
     return staged.observed;
   }
 
@@ -140,7 +122,7 @@ export class Mirror {
 
   async moveIn(itemId: ItemId, file: string): Promise<void> {
     await mkdir(dirname(this.absolute(file)), { recursive: true });
-    await renameOver(this.#waiting(itemId), this.absolute(file));
+    renameOver(this.#waiting(itemId), this.absolute(file));
   }
 
   /**
@@ -244,21 +226,6 @@ export class Mirror {
 
 const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];
 
-/** Folders are nearly always there already, so they are made only when one turns out to be missing. */
-async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error;
-    await mkdir(folder, { recursive: true });
-    return await work();
-  }
-}
-
-async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
-  for (let at = 0; at < chunk.byteLength; ) at += (await file.write(chunk, at)).bytesWritten;
-}
-
 async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
@@ -276,12 +243,12 @@ async function readdirIfExists(path: string): Promise<Dirent[]> {
 }
 
 /** An empty folder where the file should go is nobody's, and makes way. */
-async function renameOver(from: string, to: string): Promise<void> {
+function renameOver(from: string, to: string): void {
   try {
-    await rename(from, to);
+    renameSync(from, to);
   } catch (error) {
     if (!isErrno(error, "EISDIR", "ENOTEMPTY", "EEXIST", "EPERM")) throw error;
-    await rmdir(to);
-    await rename(from, to);
+    rmdirSync(to);
+    renameSync(from, to);
   }
 }

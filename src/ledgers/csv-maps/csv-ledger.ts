@@ -138,7 +138,7 @@ export class CsvLedger implements Ledger {
 
   flush(): Promise<void> {
     return this.#inOrder(async () => {
-      await this.#journal.flush();
+      this.#journal.flush();
       const dueAtMs = this.#mergedAtMs + Math.max(MERGE_EVERY_MS, this.#mergeCostMs * MERGE_COST_FACTOR);
       if (Date.now() >= dueAtMs) await this.#merge();
     });
@@ -229,8 +229,8 @@ export class CsvLedger implements Ledger {
         });
       }
     } catch (error) {
-      await this.#journal.flush();
-      await this.#journal.close();
+      this.#journal.flush();
+      this.#journal.close();
       throw error;
     }
     await this.#journal.restart(() => TABLE_NAMES.flatMap((name) => this.#open(name).changes));

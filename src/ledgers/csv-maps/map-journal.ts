@@ -1,4 +1,5 @@
-import { type FileHandle, open, rm } from "node:fs/promises";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import type { CsvTable, Row } from "./csv-table.ts";
 
@@ -20,8 +21,8 @@ export interface RowChange {
 export class MapJournal {
   readonly #path: string;
   #pending = "";
-  /** Kept open between flushes: a first crawl flushes once an item. */
-  #file: FileHandle | undefined;
+  /** Kept open between flushes, and written to at once: a first crawl flushes once an item, and a promise costs more than the few bytes. */
+  #fd: number | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -43,23 +44,23 @@ export class MapJournal {
     this.#pending += `${JSON.stringify(change)}\n`;
   }
 
-  async flush(): Promise<void> {
+  flush(): void {
     if (!this.#pending) return;
     const text = this.#pending;
     this.#pending = "";
-    this.#file ??= await open(this.#path, "a");
-    await this.#file.appendFile(text);
+    this.#fd ??= openSync(this.#path, "a");
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.byteLength; ) at += writeSync(this.#fd, bytes, at);
   }
 
-  async close(): Promise<void> {
-    const file = this.#file;
-    this.#file = undefined;
-    await file?.close();
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
   }
 
   /** Everything in it has reached the map files, but for what `rest` then names: changes put meanwhile. */
   async restart(rest: () => readonly RowChange[]): Promise<void> {
-    await this.close();
+    this.close();
     await rm(this.#path, { force: true });
     this.#pending = "";
     for (const change of rest()) this.append(change);
