@@ -137,7 +137,7 @@ async function* examineWith(
   domainId: DomainId | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<PlacedFinding, void> {
-  const sharepoint = openSharePoint(config, { retry: { attempts: 2 } });
+  const sharepoint = openSharePoint(config, { retry: { attempts: 2, patienceMs: 20_000 } });
   const doctorParts = {
     ...parts,
     openSource: (source: SourceConfig, log: (line: string) => void) => openSource(source, sharepoint(), log),

@@ -121,6 +121,9 @@ function sumUpSources(data: unknown, steps: readonly Step[]): string {
     const told = steps.filter(
       (step) => step !== "process" || steps.length === 1 || Object.values(source.process).some((count) => count > 0),
     );
+    if (source.error && !source.complete && steps.includes("download")) {
+      return `${source.source_id}: not finished: ${source.error}\n`;
+    }
     return `${source.source_id}: ${told.map((step) => `${SUBJECTS[step]} ${sumUp(source[step])}`).join("; ")}\n`;
   });
   return lines.join("") + (report_id ? `Report ${report_id}\n` : "");

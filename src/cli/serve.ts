@@ -34,6 +34,6 @@ export const serveCommand: Command = {
 /** Jobs whose process is gone would be shown as running for ever. */
 async function endDeadJobs({ jobs }: App): Promise<void> {
   for (const { jobId, stalled } of await jobs.list({ state: "active" })) {
-    if (stalled) await jobs.control(jobId, "cancel", { force: true });
+    if (stalled) await jobs.control(jobId, "cancel", { force: true, reason: "Its process ended before it did." });
   }
 }

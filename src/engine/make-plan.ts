@@ -6,6 +6,7 @@ import type { Sighting } from "../contracts/source.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { Turn } from "../lib/turn.ts";
 import { findAltered, isDue } from "./check-hashes.ts";
+import { OriginalsCheck } from "./check-originals.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadSetting, Plan } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
@@ -37,6 +38,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   const changes = detectChanges(view.looking.pages, lazily(setting.ledger), (file) => disk.get(file), policy, familiar);
   const sorted = new SortedChanges();
   const due: ListedChange[] = [];
+  const originals = new OriginalsCheck(setting.mirror, setting.converter, disk);
   const turn = new Turn();
   let step = await changes.next();
   for (; !step.done; step = await changes.next()) {
@@ -45,7 +47,8 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
     if (from === "listed") familiar.learn(page);
     if (page.length === 0) continue;
     const ledger = await setting.ledger();
-    for (const change of page) {
+    for (const judged of page) {
+      const change = originals.judge(judged);
       sorted.add(change, counts);
       if (change.kind === "unchanged" && isDue(change.itemId, view.rotation, request)) due.push(change);
       if (job.dryRun) preview(change, job);

@@ -131,7 +131,9 @@ function holdSuspicious({ plan, counts, problems }: Planned, known: number, { ru
 function foresee(entry: LedgerEntry, { look, job }: EmbedWork): IndexChange | undefined {
   const planned = job.dryRun ? look?.planned.get(entry.itemId) : undefined;
   if (!planned) return undefined;
-  if (planned.kind === "removed") return { kind: "remove", reason: planned.reason };
+  if (planned.kind === "removed") {
+    return entry.indexed?.fileId ? { kind: "remove", reason: planned.reason } : { kind: "none" };
+  }
   if (planned.kind === "moved" && entry.indexed?.fileId) return { kind: "relabel", indexed: entry.indexed };
   return { kind: "put", reason: planned.reason };
 }

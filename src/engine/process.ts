@@ -37,9 +37,9 @@ export async function processOriginals(work: ProcessWork): Promise<Processed> {
   const counts = noCounts();
   const disk = await work.mirror.scan();
   let waiting = await findTasks(work, disk, counts);
-  job.log(`To be processed: ${waiting.length} of ${waiting.length + counts.unchanged} items.`);
-  if (job.dryRun) return previewTasks(waiting, work, counts);
   const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, work))));
+  if (job.dryRun) return previewTasks(waiting, isNew, work, counts);
+  job.log(`To be processed: ${waiting.length} of ${waiting.length + counts.unchanged} items.`);
   for (let batch = 1; batch <= request.retryBatches && waiting.length > 0; batch++) {
     if (batch > 1) job.log(`Trying ${waiting.length} failed items once more.`);
     const { done, failed, retry } = await convertAll(waiting, work);
@@ -105,10 +105,15 @@ async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger,
 }
 
 /** Items that the download would fetch are not there yet in a dry run; they are processed all the same. */
-function previewTasks(tasks: readonly Task[], { look, job }: ProcessWork, counts: StepCounts): Processed {
+function previewTasks(
+  tasks: readonly Task[],
+  isNew: ReadonlySet<Task>,
+  { look, job }: ProcessWork,
+  counts: StepCounts,
+): Processed {
   for (const { mirrored } of tasks) job.log(`  PROCESS '${mirrored.serverPath}'`);
   const planned = new Set<ItemId>(tasks.map(({ entry }) => entry.itemId));
-  counts.changed += tasks.length;
+  for (const task of tasks) counts[isNew.has(task) ? "added" : "changed"] += 1;
   for (const change of look?.planned.values() ?? []) {
     if (!("sighting" in change) || change.sighting.form === "document" || change.kind === "moved") continue;
     if (planned.has(change.itemId)) continue;

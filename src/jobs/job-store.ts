@@ -20,7 +20,11 @@ export interface JobStore {
   /** Data of the last log event, "" before the first. */
   lastLog(id: JobId): Promise<string>;
   /** Asks the job, wherever it runs; BadInputError when its state does not allow it. `force` ends a stalled job here and now. */
-  control(id: JobId, action: ControlAction, options?: { readonly force?: boolean }): Promise<string>;
+  control(
+    id: JobId,
+    action: ControlAction,
+    options?: { readonly force?: boolean; readonly reason?: string },
+  ): Promise<string>;
   /**
    * The bytes of the job file from its beginning (or after the event `afterEvent`), following a live job to its
    * `end_json`. When the job has stalled it ends without one. NotFoundError comes with the first read.
@@ -61,7 +65,7 @@ export function createJobStore(jobsFolder: string): JobStore {
     follow,
     async control(id, action, options) {
       const job = await find(id);
-      if (options?.force) return forceCancel(jobsFolder, job, action, () => find(id));
+      if (options?.force) return forceCancel(jobsFolder, job, action, () => find(id), options.reason);
       return requestControl(job, action, () => find(id));
     },
     async remove(id) {

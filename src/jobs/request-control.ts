@@ -47,6 +47,7 @@ export async function forceCancel(
   job: ReadJob,
   action: ControlAction,
   readAgain: () => Promise<ReadJob>,
+  reason: string = CANCELLED_BY_USER,
 ): Promise<string> {
   const { jobId } = job.record;
   if (action !== "cancel") throw new BadInputError(`'force' goes with action 'cancel' only, not with '${action}'.`);
@@ -59,7 +60,7 @@ export async function forceCancel(
         `Cannot cancel job '${jobId}' by force: it is alive (last sign of life ${seenAt}). Cancel it without force.`,
       );
     }
-    await appendEnd(current);
+    await appendEnd(current, reason);
     const folder = dirname(current.file.path);
     await rename(current.file.path, join(folder, formatJobFileName({ ...current.file, extension: "cancelled" })));
     await takeRequests(folder, jobId, await readdir(folder));
@@ -74,7 +75,7 @@ function checkAllowed(record: JobRecord, action: ControlAction): void {
   if (action === "pause" && state === "paused") throw new BadInputError(`Cannot pause paused job '${jobId}'.`);
 }
 
-async function appendEnd(job: ReadJob): Promise<void> {
+async function appendEnd(job: ReadJob, reason: string): Promise<void> {
   const handle = await open(job.file.path, "r+").catch((error: unknown) => {
     if (!isErrno(error, "ENOENT")) throw error;
     throw new BadInputError(`Cannot cancel job '${job.record.jobId}' by force: it changed its state just now.`);
@@ -89,7 +90,7 @@ async function appendEnd(job: ReadJob): Promise<void> {
       ...job.facts,
       state: "cancelled",
       endedAt: nowUtcMicros(),
-      result: { ok: false, error: CANCELLED_BY_USER, data: {} },
+      result: { ok: false, error: reason, data: {} },
     });
     await handle.write(end, complete);
     await handle.sync();

@@ -246,3 +246,31 @@ test("half a list loses nothing, and its export keeps the rows that were not lis
   assert.match(csv, /Feed the wombat/);
   assert.equal((await world.search("who feeds the wombat"))[0]?.name, "2.md");
 });
+
+test("a lost export, a lost or touched original: each is fetched again, and nothing is embedded anew", async () => {
+  await crawl();
+  await crawl();
+  await rm(folder("02_lists/tasks", "01_originals/Project Tasks.csv"));
+  await rm(folder("03_sitepages/pages", "01_originals/Home.aspx.html"));
+  await writeFile(folder("03_sitepages/pages", "01_originals/News/Party.aspx.html"), "forged");
+  const { error, list, pages } = await crawl();
+  assert.equal(error, "");
+  assert.deepEqual([list.download.changed, pages.download.changed], [3, 2]);
+  assert.match(await readFile(folder("02_lists/tasks", "01_originals/Project Tasks.csv"), "utf8"), /wombat/);
+  assert.match(await readFile(folder("03_sitepages/pages", "01_originals/News/Party.aspx.html"), "utf8"), /quoll/);
+  assert.deepEqual([list.embed.added + list.embed.changed, pages.embed.added + pages.embed.changed], [0, 0]);
+  await assertInStep();
+});
+
+test("columns whose titles begin with anything but a Latin letter are taken like any other", async () => {
+  for (const title of ["\u65e5\u4ed8", "# items", "1st"]) {
+    await world.control("POST", "add-column", { list: LIST, title, type: "Text" });
+  }
+  await world.control("POST", "add-item", {
+    list: LIST,
+    values: { Title: "Count the stars", "\u65e5\u4ed8": "tuesday", "# items": "many", "1st": "polaris" },
+  });
+  await crawl();
+  const text = await readFile(folder("02_lists/tasks", "02_embedded/4.md"), "utf8");
+  for (const word of ["tuesday", "many", "polaris"]) assert.match(text, new RegExp(word));
+});

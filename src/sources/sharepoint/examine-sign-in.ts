@@ -36,7 +36,7 @@ async function judgeSignIn({ connection, site, call }: Visitor): Promise<Verdict
     const said = error.reason.replace(/ Trace ID: .*$/, "");
     return problem(
       `Tenant ${tenantId} does not let the app ${clientId} in: ${said}`,
-      adviseOnSignIn(error.codes) || UNREACHABLE,
+      adviseOnSignIn(error.codes, error.reason) || UNREACHABLE,
     );
   }
 }

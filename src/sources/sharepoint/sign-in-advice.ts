@@ -22,7 +22,11 @@ const ADVICE: Readonly<Record<number, string>> = {
   7000112: "Ask an Entra administrator to enable the app: it is disabled in the tenant.",
 };
 
+const EXPIRED =
+  "The certificate has expired: make a new one, upload it to the app registration (Certificates & secrets), and configure it here; an owner of the registration can.";
+
 /** "" where nothing is known about any of the codes. */
-export function adviseOnSignIn(codes: readonly number[]): string {
+export function adviseOnSignIn(codes: readonly number[], reason: string): string {
+  if (codes.includes(700027) && /\bexpired\b/i.test(reason)) return EXPIRED;
   return codes.map((code) => ADVICE[code]).find((text) => text !== undefined) ?? "";
 }

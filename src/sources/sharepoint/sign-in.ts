@@ -148,7 +148,7 @@ function signInError(options: SignInOptions, trace: SignInTrace, error: unknown)
   const { description, codes } = trace.said();
   const failure = trace.failure();
   const reason = firstLine(description || failure?.message || (error instanceof Error ? error.message : String(error)));
-  const advice = adviseOnSignIn(codes);
+  const advice = adviseOnSignIn(codes, reason);
   return new SignInError(
     `sign in to tenant ${options.tenantId} as app ${options.clientId}: ${reason}${advice ? ` ${advice}` : ""}`,
     { codes, reason },

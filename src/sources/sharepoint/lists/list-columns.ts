@@ -46,8 +46,11 @@ ServerRedirectedEmbedUri TaxCatchAll TaxCatchAllLabel`.split(/\s/),
 );
 const WITHOUT_TEXT = new Set(["Computed", "Attachments", "File", "ContentTypeId", "Counter", "PageSeparator"]);
 
+/** `_x65e5_…` is how SharePoint writes a title that begins with anything but a Latin letter; other underscores are its own. */
+const INTERNAL = /^_(?!x[0-9a-f]{4}_)/i;
+
 function isOwn(field: FieldDescription): boolean {
-  if (field.hidden || field.internalName === "" || field.internalName.startsWith("_")) return false;
+  if (field.hidden || field.internalName === "" || INTERNAL.test(field.internalName)) return false;
   if (NOT_OWN.has(field.internalName) || WITHOUT_TEXT.has(field.type)) return false;
   return !field.readOnly || field.type === "Calculated";
 }
