@@ -13,7 +13,7 @@ import { digestDisk, type LastLook, type SettledLook, type SettledPage } from ".
 import { makePlan } from "./make-plan.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
 import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
-import { type Checked, verifyMirror } from "./verify.ts";
+import { type Checked, previewOrphans, verifyMirror } from "./verify.ts";
 import { type View, viewSource } from "./view-source.ts";
 
 export interface Downloaded {
@@ -88,10 +88,13 @@ export async function download(
   job.log(`Listed ${plan.detected.listed} items${how}: ${sumUp(counts)}.`);
   const problems = planProblems(plan.detected, counts);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  const look = lookOf(plan);
-  if (job.dryRun) return { counts, look, problems, lastLook: undefined };
   const tools = { ...setting, ledger: await setting.ledger() };
   const returned = await returnMisplaced(plan, tools, request, job, counts);
+  const look = lookOf(plan);
+  if (job.dryRun) {
+    await previewOrphans(plan, { ...tools, returned, rotation: view.rotation }, job);
+    return { counts, look, problems, lastLook: undefined };
+  }
   const { vanished } = await applyPlan(plan, { ...tools, retryBatches: request.retryBatches }, job, counts);
   const check = await verifyMirror(plan, { ...tools, returned, rotation: view.rotation }, request, job, counts);
   if (counts.failed > 0)

@@ -8,7 +8,8 @@ import type { DownloadTools, Plan } from "./download.ts";
 
 /**
  * WRONG_PATH: a file that is missing where the ledger has it, but lies somewhere else in the mirror where nobody owns it,
- * goes back to its place: moving is cheaper than fetching. Returns how many; what then needs nothing more leaves the plan.
+ * goes back to its place: moving is cheaper than fetching. Returns where they lay; what then needs nothing more leaves the
+ * plan. A dry run moves nothing.
  */
 export async function returnMisplaced(
   plan: Plan,
@@ -16,24 +17,26 @@ export async function returnMisplaced(
   request: CrawlRequest,
   job: JobContext,
   counts: StepCounts,
-): Promise<number> {
+): Promise<ReadonlySet<string>> {
+  const returned = new Set<string>();
   const missing = plan.fetched.filter(
     ({ anomaly, entry }) =>
       anomaly === "missing" && entry?.mirrored?.observed && tools.mirror.owns(entry.mirrored.file),
   );
-  if (missing.length === 0) return 0;
+  if (missing.length === 0) return returned;
   const strays = await findStrays(plan, tools);
-  let returned = 0;
   for (const change of missing) {
     await job.checkpoint();
     const stray = await findStray(change, strays, tools);
     if (stray === undefined) continue;
     strays.delete(stray);
     const file = change.entry?.mirrored?.file ?? "";
-    await tools.mirror.shift(stray, file);
-    job.log(`Moved '${stray}' back to '${file}'.`);
-    returned += 1;
-    await judgeAgain(change, file, plan, { ...tools, mode: request.mode }, counts);
+    if (job.dryRun) job.log(`  MOVE BACK '${stray}' to '${file}'`);
+    else await tools.mirror.shift(stray, file);
+    if (!job.dryRun) job.log(`Moved '${stray}' back to '${file}'.`);
+    returned.add(stray);
+    const stats = await lstat(tools.mirror.absolute(job.dryRun ? stray : file));
+    judgeAgain(change, { file, stats }, plan, request, counts);
   }
   return returned;
 }
@@ -62,15 +65,14 @@ async function findStray(
 }
 
 /** Back in its place the file may be all that was needed, or its item may have changed as well. */
-async function judgeAgain(
+function judgeAgain(
   change: ListedChange,
-  file: string,
+  back: { readonly file: string; readonly stats: { readonly size: number; readonly mtimeMs: number } },
   plan: Plan,
-  { mirror, mode }: DownloadTools & Pick<CrawlRequest, "mode">,
+  { mode }: CrawlRequest,
   counts: StepCounts,
-): Promise<void> {
-  const { size, mtimeMs } = await lstat(mirror.absolute(file));
-  const now = judge(change.sighting, change.entry, (at) => (at === file ? { size, mtimeMs } : undefined), { mode });
+): void {
+  const now = judge(change.sighting, change.entry, (at) => (at === back.file ? back.stats : undefined), { mode });
   counts[change.kind] -= 1;
   counts[now.kind] += 1;
   plan.fetched.splice(plan.fetched.indexOf(change), 1);

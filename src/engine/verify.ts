@@ -8,8 +8,8 @@ import type { View } from "./view-source.ts";
 
 type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> &
   Pick<View, "rotation"> & {
-    /** Files that lay in the wrong place and are back in theirs. */
-    readonly returned: number;
+    /** Where files lay that are back in their places. */
+    readonly returned: ReadonlySet<string>;
   };
 
 export interface Checked {
@@ -34,12 +34,9 @@ export async function verifyMirror(
   counts: StepCounts,
 ): Promise<Checked> {
   const { mirror, rotation } = tools;
-  const { known, companions, disk } = await lookAgain(plan, tools);
+  const { known, disk, orphans } = await lookAgain(plan, tools);
   const missing = [...known].filter((file) => !disk.has(file));
   for (const file of missing) job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
-  const isOrphan = (file: string): boolean => !known.has(file) && !companions.has(file);
-  const sawEverything = plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0;
-  const orphans = sawEverything ? findOrphans(disk, isOrphan, plan) : [];
   for (const file of orphans) {
     await mirror.remove(file);
     disk.delete(file);
@@ -48,8 +45,8 @@ export async function verifyMirror(
   const healed = plan.fetched.filter(({ anomaly }) => anomaly !== undefined).length;
   const corrected = Math.max(0, healed - counts.failed);
   job.log(
-    corrected + orphans.length + tools.returned > 0
-      ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${tools.returned} moved`
+    corrected + orphans.length + tools.returned.size > 0
+      ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${tools.returned.size} moved`
       : `Integrity check passed: ${known.size - missing.length} files verified`,
   );
   if (plan.hashed > 0)
@@ -57,6 +54,12 @@ export async function verifyMirror(
   const paid = request.checkHashes ? PARTS : rotation.owed;
   const nextHashes = (rotation.next + paid) % PARTS;
   return { disk, files: known.size, inOrder: missing.length === 0, hashesOwed: 0, nextHashes };
+}
+
+/** What the check would delete, for a dry run. */
+export async function previewOrphans(plan: Plan, tools: VerifyTools, job: JobContext): Promise<void> {
+  const { orphans } = await lookAgain(plan, tools);
+  for (const file of orphans) if (!tools.returned.has(file)) job.log(`  DELETE ORPHAN '${file}': no item has it`);
 }
 
 /** What came to its place since this run began may be the work of another step, whose rows we have not read. */
@@ -68,15 +71,16 @@ function findOrphans(disk: ReadonlyMap<string, FileOnDisk>, isOrphan: (file: str
 interface SecondLook {
   /** What the ledger has. */
   readonly known: ReadonlySet<string>;
-  /** Files that belong to what the ledger has: the original behind a document, the document an original will replace. */
-  readonly companions: ReadonlySet<string>;
   readonly disk: Map<string, FileOnDisk>;
+  /** Files that nothing in the ledger stands for; none unless the look at the source showed everything. */
+  readonly orphans: readonly string[];
 }
 
 /** Where nothing was done, what was seen of the disk still holds and is not read a second time. */
 async function lookAgain(plan: Plan, tools: VerifyTools): Promise<SecondLook> {
-  const touched = plan.removed.length + plan.moved.length + plan.fetched.length + tools.returned > 0;
+  const touched = plan.removed.length + plan.moved.length + plan.fetched.length + tools.returned.size > 0;
   const disk = touched ? await tools.mirror.scan() : new Map(plan.disk);
+  // Files that belong to what the ledger has: the original behind a document, the document an original will replace.
   const companions = new Set<string>();
   const known = new Set<string>();
   const originals = originalsOn(disk, tools);
@@ -88,7 +92,9 @@ async function lookAgain(plan: Plan, tools: VerifyTools): Promise<SecondLook> {
       if (companion) companions.add(companion);
     }
   }
-  return { known, companions, disk };
+  const sawEverything = plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0;
+  const isOrphan = (file: string): boolean => !known.has(file) && !companions.has(file);
+  return { known, disk, orphans: sawEverything ? findOrphans(disk, isOrphan, plan) : [] };
 }
 
 function originalsOn(disk: ReadonlyMap<string, FileOnDisk>, { mirror, converter }: VerifyTools): ReadonlySet<string> {

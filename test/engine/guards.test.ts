@@ -92,7 +92,7 @@ test("an orphan is deleted; a file that came while the run was on may be another
     pages: [],
   };
   const plan = { ...nothing, allFamiliar: false, hashed: 0, detected, disk };
-  const tools = { ledger, mirror, converter: undefined, rotation: { owed: 1, next: 0 }, returned: 0 };
+  const tools = { ledger, mirror, converter: undefined, rotation: { owed: 1, next: 0 }, returned: new Set<string>() };
   const request = crawlRequest(run.domainId);
   await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, request, job, noCounts());
   assert.ok(existsSync(mirror.absolute(file)));

@@ -114,9 +114,15 @@ test("a file moved by hand goes back to its place, and is not fetched again", as
   await world.crawl();
   await mkdir(world.folder("02_embedded/elsewhere"));
   await rename(world.folder("02_embedded/a/owl.txt"), world.folder("02_embedded/elsewhere/bird.txt"));
+  await writeFile(world.folder("02_embedded/stranger.txt"), "nobody knows me");
   await world.control("DELETE", "log");
+  const dry = await world.crawl({ dryRun: true });
+  assert.match(dry.log, /MOVE BACK '.*elsewhere\/bird\.txt'/);
+  assert.match(dry.log, /DELETE ORPHAN '.*stranger\.txt'/);
   const { source, log } = await world.crawl();
-  assert.match(log, /Integrity check corrected: 0 missing, 0 orphans deleted, 1 moved/);
+  assert.deepEqual(dry.source.download, source.download);
+  assert.deepEqual(dry.source.embed, source.embed);
+  assert.match(log, /Integrity check corrected: 0 missing, 1 orphans deleted, 1 moved/);
   assert.deepEqual([source.download.added, source.download.unchanged], [0, 3]);
   assert.deepEqual(
     (await world.requests()).filter((url) => url.includes("$value")),
