@@ -36,11 +36,7 @@ export class OriginalsCheck {
   }
 
   #originalsOnDisk(): ReadonlySet<string> {
-    this.#originals ??= new Set(
-      [...this.#disk.keys()]
-        .filter((file) => this.#mirror.isOriginal(file))
-        .map((file) => this.#mirror.relativePath(file)),
-    );
+    this.#originals ??= this.#mirror.originalsAmong(this.#disk.keys());
     return this.#originals;
   }
 }

@@ -45,8 +45,6 @@ export interface Plan {
   readonly detected: Detected;
   /** The mirror as it was before anything of this was done. */
   readonly disk: ReadonlyMap<string, FileOnDisk>;
-  /** The files that stay as they are, as far as pages of the listing were not recognised as a whole. */
-  readonly kept: ReadonlySet<string>;
   /** List item ids of rows that stay although they were not listed. */
   readonly keptRows: ReadonlySet<number>;
   readonly pages: readonly SettledPage[];

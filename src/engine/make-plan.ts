@@ -65,14 +65,13 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
     sorted.add(altered, counts);
     if (job.dryRun) preview(altered, job);
   }
-  const { removed, moved, fetched, kept, keptRows } = sorted;
+  const { removed, moved, fetched, keptRows } = sorted;
   const allFamiliar = familiar.isAll();
   const detected: Detected = step.value;
   return {
     removed,
     moved,
     fetched,
-    kept,
     keptRows,
     detected,
     disk,
@@ -97,12 +96,10 @@ class SortedChanges {
   readonly removed: AbsentChange[] = [];
   readonly moved: ListedChange[] = [];
   readonly fetched: ListedChange[] = [];
-  readonly kept = new Set<string>();
   readonly keptRows = new Set<number>();
 
   add(change: Change, counts: StepCounts): void {
     const mirrored = change.entry?.mirrored;
-    if (mirrored?.file && STAYING.has(change.kind)) this.kept.add(mirrored.file);
     if (mirrored && (change.kind === "kept" || change.kind === "held")) this.keptRows.add(mirrored.listItemId);
     if (change.kind === "kept") return;
     counts[change.kind] += 1;
@@ -111,8 +108,6 @@ class SortedChanges {
     else if (change.kind === "added" || change.kind === "changed") this.fetched.push(change);
   }
 }
-
-const STAYING: ReadonlySet<Change["kind"]> = new Set(["unchanged", "kept", "held"]);
 
 /** A dry run names every item that would change; unchanged ones are only counted. */
 function preview(change: Change, job: JobContext): void {

@@ -61,9 +61,7 @@ async function findTasks(
 ): Promise<Task[]> {
   const { ledger, mirror, request, job } = work;
   const tasks: Task[] = [];
-  const originals = new Set(
-    [...disk.keys()].filter((file) => mirror.isOriginal(file)).map((file) => mirror.relativePath(file)),
-  );
+  const originals = mirror.originalsAmong(disk.keys());
   for await (const entries of ledger.entries()) {
     await job.checkpoint();
     for (const entry of entries) {

@@ -83,7 +83,7 @@ async function lookAgain(plan: Plan, tools: VerifyTools): Promise<SecondLook> {
   // Files that belong to what the ledger has: the original behind a document, the document an original will replace.
   const companions = new Set<string>();
   const known = new Set<string>();
-  const originals = originalsOn(disk, tools);
+  const originals = tools.mirror.originalsAmong(disk.keys());
   for await (const entries of tools.ledger.entries()) {
     for (const entry of entries) {
       if (!entry.mirrored?.file) continue;
@@ -95,11 +95,6 @@ async function lookAgain(plan: Plan, tools: VerifyTools): Promise<SecondLook> {
   const sawEverything = plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0;
   const isOrphan = (file: string): boolean => !known.has(file) && !companions.has(file);
   return { known, disk, orphans: sawEverything ? findOrphans(disk, isOrphan, plan) : [] };
-}
-
-function originalsOn(disk: ReadonlyMap<string, FileOnDisk>, { mirror, converter }: VerifyTools): ReadonlySet<string> {
-  if (!converter) return new Set();
-  return new Set([...disk.keys()].filter((file) => mirror.isOriginal(file)).map((file) => mirror.relativePath(file)));
 }
 
 function companionOf(

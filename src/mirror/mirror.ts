@@ -79,6 +79,13 @@ export class Mirror {
     return file.startsWith(`${this.root}/${ORIGINALS_FOLDER}/`);
   }
 
+  /** Which of these files are originals, by their paths below `01_originals/`. */
+  originalsAmong(files: Iterable<string>): ReadonlySet<string> {
+    const paths = new Set<string>();
+    for (const file of files) if (this.isOriginal(file)) paths.add(this.relativePath(file));
+    return paths;
+  }
+
   /** The same folder as `file`, another path in it. */
   beside(file: string, path: string): string {
     return file.slice(0, file.length - this.relativePath(file).length) + path;

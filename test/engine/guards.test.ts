@@ -87,7 +87,6 @@ test("an orphan is deleted; a file that came while the run was on may be another
     removed: [],
     moved: [],
     fetched: [],
-    kept: new Set<string>(),
     keptRows: new Set<number>(),
     pages: [],
   };
