@@ -2,8 +2,10 @@
 export interface ExtractedDocument {
   /** From the document itself (first heading, metadata), "" when it has none. */
   readonly title: string;
-  /** Markdown. Headings give the sections. */
+  /** Markdown. Headings give the sections; a line `<!-- page 3 -->` says that page 3 begins. */
   readonly markdown: string;
+  /** ISO 639-1, "" when the text is too short to tell. */
+  readonly language: string;
 }
 
 /** One heading and the text below it, up to the next heading. The root has level 0 and no heading. */

@@ -1,4 +1,4 @@
-import type { FileId, ItemId, SourceId } from "./ids.ts";
+import type { FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 
 /** At most 16 keys, as the wire protocol has them. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -11,6 +11,8 @@ export interface DocumentFile {
   readonly sha256: string;
   readonly bytes: number;
   readonly label: Label;
+  /** The very same bytes are in the backend under this id (another store has them): attach that, do not upload again. */
+  readonly knownFileId?: FileId;
 }
 
 /** What may change without the content changing: shown in results and searched, never embedded. */
@@ -20,6 +22,8 @@ export interface Label {
   readonly path: string;
   readonly url: string;
   readonly fileType: string;
+  /** ISO 8601 UTC, as the source tells it; "" when unknown. */
+  readonly modifiedAt: string;
   readonly attributes: Attributes;
 }
 
@@ -31,6 +35,9 @@ export interface IndexedRef {
   readonly sha256: string;
   /** What the bytes were read as; undefined when the index does not tell. */
   readonly fileType?: string;
+  /** Path and address that its results show; undefined when the index does not tell. */
+  readonly path?: string;
+  readonly url?: string;
   readonly uploadedAt: string;
   readonly embeddedAt: string;
 }
@@ -49,6 +56,29 @@ export interface SearchQuery {
   readonly filter?: AttributeFilter;
   /** 0 to 1; hits below are left out. */
   readonly scoreThreshold?: number;
+  /** Only documents that are all of this. */
+  readonly scope?: SearchScope;
+  /** As of this generation instead of the active one; only where commits are atomic. */
+  readonly generation?: number;
+  /** What to go by: words, vectors, or (when left out) both. */
+  readonly using?: "text" | "vectors";
+  /** true: a passage that several documents have is a hit for each of them, as the wire protocol has it. */
+  readonly unfolded?: boolean;
+}
+
+export interface SearchScope {
+  readonly domainId?: string;
+  readonly sourceId?: string;
+  /** Documents whose path below the source's root begins so. */
+  readonly pathPrefix?: string;
+  /** Extensions without dot, lower-case. */
+  readonly fileTypes?: readonly string[];
+  /** Modified at or after, ISO 8601 UTC. */
+  readonly modifiedFrom?: string;
+  /** Modified before. */
+  readonly modifiedBefore?: string;
+  /** ISO 639-1 codes, as found in the text. */
+  readonly languages?: readonly string[];
 }
 
 export type AttributeFilter =
@@ -69,6 +99,29 @@ export interface SearchHit {
   /** "Travel > Hotels", "" when the backend does not tell. */
   readonly sectionPath: string;
   readonly text: string;
+  /** What only our own index tells. */
+  readonly details?: HitDetails;
+}
+
+export interface HitDetails {
+  /** Where the words of the question are in `text`, as offsets, in order, not overlapping. */
+  readonly highlights: readonly { readonly start: number; readonly end: number }[];
+  /** What the score is made of, each 0 to 1 before it is weighed. */
+  readonly parts: { readonly text: number; readonly vector: number; readonly label: number };
+  /** Below the source's root; "" for files attached over the wire. */
+  readonly path: string;
+  /** "" for files attached over the wire. */
+  readonly url: string;
+  /** ISO 8601 UTC, "" when unknown. */
+  readonly modifiedAt: string;
+  /** Of a pdf, 1 for the first; 0 when there are none. */
+  readonly page: number;
+  /** ISO 639-1, "" when the text is too short to tell. */
+  readonly language: string;
+  /** The generation that was searched. */
+  readonly generation: number;
+  /** Other documents with (nearly) the same passage, which are not hits of their own. */
+  readonly alsoIn: readonly { readonly fileId: FileId; readonly name: string }[];
 }
 
 /** One vector store as the crawler sees it. */
@@ -80,6 +133,60 @@ export interface Index {
   /** What is visible now of this source, in pages. */
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
   search(query: SearchQuery): Promise<SearchHit[]>;
+  /**
+   * Where stores also hold what others put into them: attaches that to another store, too. Tells what could not be
+   * attached, one sentence each.
+   */
+  carryOthers?(into: VectorStoreId, signal: AbortSignal): Promise<readonly string[]>;
+  /** Where commits are atomic: the earlier states that are kept. */
+  readonly generations?: Generations;
+  /**
+   * To be called after commits, from a job: brings the vectors to the newest model while the old ones answer. Cheap when
+   * there is nothing to do. `report` hears what is being done, if it takes long.
+   */
+  refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+/** One state of a store that readers saw, or see. */
+export interface Generation {
+  /** 1 for the first that was committed. Files attached over the wire belong to every generation. */
+  readonly number: number;
+  /** ISO 8601 UTC. */
+  readonly committedAt: string;
+  /** Whose commit it was. */
+  readonly domainId: string;
+  readonly sourceId: string;
+  readonly added: number;
+  readonly removed: number;
+  /** false: rolled back, and gone when the rollback is released. */
+  readonly visible: boolean;
+}
+
+export interface GenerationChange {
+  readonly kind: "added" | "changed" | "removed";
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  readonly name: string;
+  readonly path: string;
+}
+
+export interface GenerationState {
+  /** The number readers see; 0 before the first commit. */
+  readonly active: number;
+  /** Rolled back: nothing is activated until it is released. */
+  readonly pinned: boolean;
+}
+
+export interface Generations {
+  state(): Promise<GenerationState>;
+  /** What can still be searched or gone back to, newest first. */
+  kept(): Promise<readonly Generation[]>;
+  /** Readers see generation `number` from now on, and commits are refused until release(). BadInputError unless it is kept. */
+  rollback(number: number): Promise<void>;
+  /** Ends a rollback: what is active stays so, what lies above is gone, and the next embed puts again whatever was rolled back. */
+  release(): Promise<void>;
+  /** What somebody who saw `from` would see differently in `to`, in pages. BadInputError unless both are kept. */
+  difference(from: number, to: number): AsyncIterable<readonly GenerationChange[]>;
 }
 
 export interface IndexDraft {
@@ -91,8 +198,13 @@ export interface IndexDraft {
   /** Same bytes, new name or place: keeps the file id and embeds nothing. */
   relabel(itemId: ItemId, label: Label): Promise<void>;
   remove(itemId: ItemId): Promise<void>;
+  /**
+   * A draft that would leave nothing visible of a domain that had documents is refused (ConflictError), and so is any
+   * while the store is rolled back (which a put may say already); then readers stay where they are. `allowEmpty`: that is meant.
+   */
   commit(
     signal: AbortSignal,
+    options?: { readonly allowEmpty: boolean },
   ): Promise<{ readonly ready: readonly IndexedRef[]; readonly failed: readonly FailedRef[] }>;
   discard(): Promise<void>;
 }

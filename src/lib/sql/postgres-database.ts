@@ -1,0 +1,194 @@
+import type pg from "pg";
+import { createOneAtATime } from "../one-at-a-time.ts";
+import { sleep } from "../time.ts";
+import { createPostgresPool, type PostgresPool, type Setting } from "./postgres-pool.ts";
+import { isContention } from "./postgres-trouble.ts";
+import { type Schema, type Sql, type SqlDatabase, stepsTo, type Values } from "./sql.ts";
+import { storableText } from "./storable-text.ts";
+
+/** A PostgreSQL database, in which every set of tables has a PostgreSQL schema of its own. */
+export interface Postgres {
+  /** The address without the password. */
+  readonly where: string;
+  /**
+   * The tables in the schema `name`, made or brought to this version first; several processes may do so at once. `session`
+   * is run by every connection that turns to these tables. Closing it closes no connection: other tables use them, too.
+   */
+  openTables(name: string, schema: Schema, session?: string): Promise<SqlDatabase>;
+  /** The schema `name` with everything in it. One that is not there is fine. */
+  dropTables(name: string): Promise<void>;
+  /** The extension, made first if it can be. undefined: this server does not have it, or this user may not. */
+  findExtension(name: string): Promise<{ readonly schema: string; readonly version: string } | undefined>;
+  close(): Promise<void>;
+}
+
+const MAX_CONNECTIONS = 10;
+const ATTEMPTS = 6;
+/** Values per statement: enough to forget the round trip, few enough to be no burden on memory. */
+const VALUES_AT_ONCE = 10_000;
+const NO_SETTING: Setting = { sql: "SET search_path = public" };
+
+/** Connects with the first statement. BadInputError when the address is none; trouble on the way is a RemoteError. */
+export function openPostgres(url: string, options: { readonly maxConnections?: number } = {}): Postgres {
+  const pool = createPostgresPool(url, options.maxConnections ?? MAX_CONNECTIONS);
+  const oneAtATime = createOneAtATime();
+  return {
+    where: pool.where,
+    async openTables(name, schema, session = "") {
+      await pool.use(NO_SETTING, (client) => applySchema(client, name, schema, pool.where));
+      const setting = { sql: `SET search_path = ${quote(name)}, public; ${session}` };
+      return createDatabase(pool, name, setting, oneAtATime);
+    },
+    async dropTables(name) {
+      await pool.use(NO_SETTING, (client) => client.query(`DROP SCHEMA IF EXISTS ${quote(name)} CASCADE`));
+    },
+    findExtension: (name) => pool.use(NO_SETTING, (client) => findExtension(client, name)),
+    close: () => pool.close(),
+  };
+}
+
+function createDatabase(
+  pool: PostgresPool,
+  name: string,
+  setting: Setting,
+  oneAtATime: ReturnType<typeof createOneAtATime>,
+): SqlDatabase {
+  const types: ColumnTypes = new Map();
+  const single = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+    pool.use(setting, (client) => work(statementsOf(client, types)));
+  const transaction = <T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T> =>
+    pool.use(setting, (client) => inTransaction(client, begin, () => work(statementsOf(client, types))));
+  // One writer of a set of tables at a time, as in a SQLite file: what is read first and written then cannot go wrong
+  // between two processes. Within a process they queue here, so that those who wait need no connection.
+  const begin = `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${name.replaceAll("'", "''")}', 0))`;
+  const write = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+    oneAtATime(name, () => withRetries(() => transaction(begin, work)));
+  return {
+    dialect: "postgres",
+    all: (text, values) => single((sql) => sql.all(text, values)),
+    get: (text, values) => single((sql) => sql.get(text, values)),
+    run: (text, values) => single((sql) => sql.run(text, values)),
+    insert: (into, rows, suffix) => write((sql) => sql.insert(into, rows, suffix)),
+    write,
+    read: (work) => transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work),
+    async close() {
+      // What runs now ends first; the connections belong to all tables.
+      await oneAtATime(name, async () => undefined);
+    },
+  };
+}
+
+async function withRetries<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isContention(error)) throw error;
+      await sleep(Math.random() * 20 * 2 ** attempt);
+    }
+  }
+}
+
+async function inTransaction<T>(client: pg.PoolClient, begin: string, work: () => Promise<T>): Promise<T> {
+  try {
+    // It can fail half-way: the transaction is begun, and the wait for its turn took too long.
+    await client.query(begin);
+    const result = await work();
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    // A broken connection cannot roll back, and need not: the pool closes it. The first error is the one to tell.
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}
+
+/** By `table (columns)`: the types that make an array of each column. */
+type ColumnTypes = Map<string, readonly string[]>;
+
+function statementsOf(client: pg.PoolClient, types: ColumnTypes): Sql {
+  const query = (text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> =>
+    client.query(text, values.map(toParameter));
+  return {
+    dialect: "postgres",
+    all: async <Row>(text: string, values?: Values) => (await query(text, values)).rows as Row[],
+    get: async <Row>(text: string, values?: Values) => (await query(text, values)).rows[0] as Row | undefined,
+    run: async (text, values) => (await query(text, values)).rowCount ?? 0,
+    async insert(into, rows, suffix = "") {
+      const columns = types.get(into) ?? (await readTypes(client, into));
+      types.set(into, columns);
+      const arrays = columns.map((type, at) => `$${at + 1}::${type}[]`).join(", ");
+      const count = Math.ceil(VALUES_AT_ONCE / columns.length);
+      for (let from = 0; from < rows.length; from += count) {
+        const slice = rows.slice(from, from + count);
+        const values = columns.map((_, at) => slice.map((row) => toParameter(row[at])));
+        await client.query(`INSERT INTO ${into} SELECT * FROM unnest(${arrays}) ${suffix}`, values);
+      }
+    },
+  };
+}
+
+function toParameter(value: unknown): unknown {
+  return typeof value === "string" ? storableText(value) : value;
+}
+
+async function readTypes(client: pg.PoolClient, into: string): Promise<readonly string[]> {
+  const [, table = "", list = ""] = /^\s*([\w".]+)\s*\(([^)]*)\)\s*$/.exec(into) ?? [];
+  const { rows } = await client.query(
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
+     WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
+    [table],
+  );
+  const types = new Map((rows as { name: string; type: string }[]).map(({ name, type }) => [name, type]));
+  return list.split(",").map((column) => {
+    const type = types.get(column.trim());
+    if (type === undefined) throw new Error(`insert into ${into}: there is no column '${column.trim()}'`);
+    return type;
+  });
+}
+
+/** The version is kept in the table `format` of the schema. All upgrades wait for each other. */
+async function applySchema(client: pg.PoolClient, name: string, schema: Schema, where: string): Promise<void> {
+  const path = `SET LOCAL search_path = ${quote(name)}, public`;
+  const begin = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('lockstep formats', 0))";
+  if ((await versionOf(client, name)) === schema.version) return;
+  await inTransaction(client, begin, async () => {
+    const version = await versionOf(client, name);
+    if (version === 0) await client.query(`CREATE SCHEMA IF NOT EXISTS ${quote(name)}`);
+    await client.query(path);
+    for (const step of stepsTo(schema, version, `${name} in ${where}`)) await client.query(step);
+    await client.query("CREATE TABLE IF NOT EXISTS format (id int PRIMARY KEY CHECK (id = 1), version int NOT NULL)");
+    await client.query(
+      `INSERT INTO format VALUES (1, ${schema.version}) ON CONFLICT (id) DO UPDATE SET version = excluded.version`,
+    );
+  });
+}
+
+async function versionOf(client: pg.PoolClient, name: string): Promise<number> {
+  // Not to_regclass: it remembers that there was no such table, also after somebody else has made it.
+  const there = await client.query(
+    "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'format'",
+    [name],
+  );
+  if (there.rows.length === 0) return 0;
+  const found = await client.query(`SELECT version FROM ${quote(name)}.format`);
+  return (found.rows[0] as { version: number } | undefined)?.version ?? 0;
+}
+
+async function findExtension(
+  client: pg.PoolClient,
+  name: string,
+): Promise<{ readonly schema: string; readonly version: string } | undefined> {
+  // Two that create it at once: the loser is told of a duplicate, and finds it then.
+  await client.query(`CREATE EXTENSION IF NOT EXISTS ${quote(name)} SCHEMA public`).catch(() => undefined);
+  const { rows } = await client.query(
+    `SELECT n.nspname AS schema, e.extversion AS version FROM pg_extension e
+     JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`,
+    [name],
+  );
+  return rows[0] as { schema: string; version: string } | undefined;
+}
+
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

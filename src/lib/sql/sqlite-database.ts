@@ -1,0 +1,176 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Turn } from "../turn.ts";
+import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, type Values } from "./sql.ts";
+import { waitForLock } from "./wait-for-lock.ts";
+
+const BEGIN_WRITE = "BEGIN IMMEDIATE";
+/**
+ * SQLite has no queue: those who wait try now and then, and whoever writes without a gap keeps them waiting for ever. So after
+ * a long transaction a writer rests for about as long as the others wait between two attempts.
+ */
+const REST_SHARE = 0.05;
+const MAX_REST_MS = 25;
+/** Filters come in any shape, each with its own text. */
+const MAX_STATEMENTS = 500;
+
+/**
+ * Two connections to one file: one that writes, one that reads the last committed state meanwhile. Each does one thing
+ * at a time, so that nobody's statement ends up in somebody else's transaction. Throws what SQLite says, with the path.
+ */
+export async function openSqlite(path: string, schema: Schema): Promise<SqlDatabase> {
+  mkdirSync(dirname(path), { recursive: true });
+  const connections: Connection[] = [];
+  try {
+    const writer = connect(path, connections);
+    await waitForLock(path, () =>
+      writer.raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000"),
+    );
+    await applySchema(writer.raw, path, schema);
+    const reader = connect(path, connections);
+    return createDatabase(writer, reader);
+  } catch (error) {
+    for (const { raw } of connections) raw.close();
+    throw new Error(`open ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+function createDatabase(writer: Connection, reader: Connection): SqlDatabase {
+  return {
+    dialect: "sqlite",
+    all: (text, values) => reader.alone((sql) => sql.all(text, values)),
+    get: (text, values) => reader.alone((sql) => sql.get(text, values)),
+    run: (text, values) => writer.alone((sql) => sql.run(text, values)),
+    // A single insert is a transaction of its own; of many, half must not be left.
+    insert: (into, rows, suffix) => writer.transaction(BEGIN_WRITE, (sql) => sql.insert(into, rows, suffix)),
+    // Takes the write lock at the start: one that upgrades later cannot wait for it, since what it has read is old by then.
+    write: (work) => writer.transaction(BEGIN_WRITE, work),
+    read: (work) => reader.transaction("BEGIN", work),
+    async close() {
+      await Promise.all([writer.close(), reader.close()]);
+    },
+  };
+}
+
+interface Connection {
+  readonly raw: DatabaseSync;
+  /** When nobody else uses the connection. */
+  alone<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  transaction<T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+function connect(path: string, connections: Connection[]): Connection {
+  const raw = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: true });
+  const turn = new Turn();
+  const sql = statementsOf(raw, path, turn);
+  const rest = new Rest();
+  let last: Promise<unknown> = Promise.resolve();
+  const alone = <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
+    // The statements are synchronous underneath: whoever awaits nothing else would never let the process do other things.
+    const begin = async (): Promise<T> => {
+      if (turn.isOver()) await turn.next();
+      return work(sql);
+    };
+    const mine = last.then(begin, begin);
+    last = mine;
+    return mine;
+  };
+  const transact = async <T>(begin: string, work: () => Promise<T>): Promise<T> => {
+    if (begin === BEGIN_WRITE) await rest.over();
+    await waitForLock(path, () => raw.exec(begin));
+    return rest.after(() => inTransaction(raw, path, work));
+  };
+  const connection: Connection = {
+    raw,
+    alone,
+    transaction: (begin, work) => alone(() => transact(begin, () => work(sql))),
+    close: () => alone(async () => raw.isOpen && raw.close()).then(() => undefined),
+  };
+  connections.push(connection);
+  return connection;
+}
+
+class Rest {
+  #untilMs = 0;
+
+  async over(): Promise<void> {
+    const leftMs = this.#untilMs - performance.now();
+    if (leftMs >= 1) await sleep(leftMs);
+  }
+
+  async after<T>(transaction: () => Promise<T>): Promise<T> {
+    const begunAtMs = performance.now();
+    try {
+      return await transaction();
+    } finally {
+      const endedAtMs = performance.now();
+      this.#untilMs = endedAtMs + Math.min((endedAtMs - begunAtMs) * REST_SHARE, MAX_REST_MS);
+    }
+  }
+}
+
+/** It has begun already. */
+async function inTransaction<T>(raw: DatabaseSync, path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await work();
+    await waitForLock(path, () => raw.exec("COMMIT"));
+    return result;
+  } catch (error) {
+    // SQLite has already rolled back after some errors (disk full); the first error is the one to tell.
+    if (raw.isTransaction) raw.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function statementsOf(raw: DatabaseSync, path: string, turn: Turn): Sql {
+  const statements = new Map<string, StatementSync>();
+  const prepare = (text: string): StatementSync => {
+    let statement = statements.get(text);
+    if (!statement) {
+      if (statements.size >= MAX_STATEMENTS) statements.clear();
+      statement = raw.prepare(text.replaceAll(/\$(\d+)/g, "?$1"));
+      statements.set(text, statement);
+    }
+    return statement;
+  };
+  return {
+    dialect: "sqlite",
+    all: <Row>(text: string, values: Values = []) =>
+      waitForLock(path, () => prepare(text).all(...bound(values)) as Row[]),
+    get: <Row>(text: string, values: Values = []) =>
+      waitForLock(path, () => prepare(text).get(...bound(values)) as Row | undefined),
+    run: (text, values = []) => waitForLock(path, () => Number(prepare(text).run(...bound(values)).changes)),
+    async insert(into, rows, suffix = "") {
+      const [first] = rows;
+      if (!first) return;
+      const places = first.map((_, at) => `$${at + 1}`).join(", ");
+      const statement = prepare(`INSERT INTO ${into} VALUES (${places}) ${suffix}`);
+      for (const row of rows) {
+        statement.run(...bound(row));
+        if (turn.isOver()) await turn.next();
+      }
+    },
+  };
+}
+
+function bound(values: Values): SqlValue[] {
+  return values as SqlValue[];
+}
+
+/** The version is kept in `PRAGMA user_version`. */
+async function applySchema(raw: DatabaseSync, path: string, schema: Schema): Promise<void> {
+  const versionOf = (): number => Number(raw.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
+  if ((await waitForLock(path, versionOf)) === schema.version) return;
+  await waitForLock(path, () => raw.exec(BEGIN_WRITE));
+  try {
+    for (const step of stepsTo(schema, versionOf(), path)) raw.exec(step);
+    raw.exec(`PRAGMA user_version = ${schema.version}`);
+    raw.exec("COMMIT");
+  } catch (error) {
+    if (raw.isTransaction) raw.exec("ROLLBACK");
+    throw error;
+  }
+}
