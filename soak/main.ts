@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { generationSoak } from "./generation-soak.ts";
 import { historySoak } from "./history-soak.ts";
 import { killSoak } from "./kill-soak.ts";
 import { parallelSoak } from "./parallel-soak.ts";
@@ -8,6 +9,7 @@ import { storySoak } from "./story-soak.ts";
 const SOAKS: Readonly<Record<string, Soak>> = {
   stories: storySoak,
   histories: historySoak,
+  generations: generationSoak,
   kills: killSoak,
   parallel: parallelSoak,
 };

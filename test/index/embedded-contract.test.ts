@@ -1,7 +1,19 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
-import { embeddedFixture, openIndex } from "./embedded-fixture.ts";
+import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
+import { openHouse, STORE } from "./index-fixture.ts";
 
-indexSuite("the embedded index", async () => {
-  const { backend, store, close } = await embeddedFixture();
-  return { openIndex: (domain) => openIndex(backend, store, domain), close };
-});
+async function open(parts: Parts): Promise<OwnStoreUnderTest> {
+  const folder = await mkdtemp(join(tmpdir(), "contract-"));
+  const house = openHouse(join(folder, "index"), parts.embedder);
+  return storeInHouse(house, STORE, parts, async () => {
+    await house.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+}
+
+indexSuite("the embedded index", () => open(defaultParts()));
+generationsSuite("the embedded index", open);

@@ -1,234 +1,210 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import type { Embedder } from "../../src/contracts/embedder.ts";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
+import type { IndexedRef } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
+import { DEFAULT_CHUNKING } from "../../src/index/draft/chunking.ts";
+import { bodyKey } from "../../src/index/draft/prepare-body.ts";
 import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { openStore, type Store } from "../../src/index/sqlite/open-store.ts";
-import { SqliteIndex } from "../../src/index/sqlite/sqlite-index.ts";
-import { apply, DEMO, found, LIBRARY, never, writeDocument } from "./embedded-fixture.ts";
+import { sectionsOfDocument } from "../../src/index/storage/sections.ts";
+import { packVector } from "../../src/index/vectors/vector-codec.ts";
+import {
+  countingEmbedder,
+  DEMO,
+  found,
+  type IndexFixture,
+  indexFixture,
+  LIBRARY,
+  never,
+  OTHER,
+  STORE,
+} from "./index-fixture.ts";
+import { makeFormat1, type OldDocument, writeOldStore } from "./old-store.ts";
 
-const OTHER = "other" as SourceId;
-const DAY = 24 * 3600;
-
-describe("generations of the embedded index", () => {
-  let folder = "";
-  let store: Store;
-  let index: SqliteIndex;
-  let now = 1_800_000_000;
+describe("generations in a SQLite file", () => {
+  let at: IndexFixture;
   let embedded: string[] = [];
+  let path = "";
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "generations-"));
-    const embedder = counting(createNgramEmbedder(), (texts) => embedded.push(...texts));
-    store = openStore(join(folder, "store.sqlite"), embedder);
-    const parts = { extractor: createExtractor(), embedder };
-    index = new SqliteIndex({ parts, domain: DEMO, store: () => store, nowSeconds: () => now });
     embedded = [];
+    const embedder = countingEmbedder(createNgramEmbedder(), (texts) => embedded.push(...texts));
+    at = await indexFixture({ embedder });
+    path = join(at.indexFolder, `${STORE}.sqlite`);
   });
-  afterEach(async () => {
-    store.db.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterEach(() => at.close());
 
-  const makeFile = (item: string, text: string): ReturnType<typeof writeDocument> => writeDocument(folder, item, text);
-  const commit = async (items: Record<string, string | null>, source = LIBRARY): Promise<void> => {
-    const draft = await index.draft(source);
-    await apply(draft, items, makeFile);
-    await draft.commit(never);
+  const holdings = async (source = LIBRARY): Promise<IndexedRef[]> => {
+    const held: IndexedRef[] = [];
+    for await (const page of at.index.holdings(source)) held.push(...page);
+    return held.sort((a, b) => (a.itemId < b.itemId ? -1 : 1));
   };
-  const count = (sql: string): number => Number(store.db.statement(sql).get()?.["n"]);
-  const many = (letter: string, texts: number): Record<string, string> =>
-    Object.fromEntries(
-      Array.from({ length: texts }, (_, i) => [`${letter}${i}`, `Text ${letter} number ${i} stands.`]),
-    );
-
-  test("a killed draft, another source, a rollback and a new commit: each step shows what it should", async () => {
-    await commit({ a: "The firstword stands." });
-    const killed = await index.draft(LIBRARY);
-    // More than one batch, so that rows of the draft are on disk when it is left behind.
-    await apply(killed, { ...many("k", 420), a: "The killedword stands." }, makeFile);
-    assert.equal(count("SELECT count(*) AS n FROM generations WHERE number IS NULL"), 1);
-    assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-
-    await commit({ b: "The otherword stands." }, OTHER);
-    assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-    assert.deepEqual(await found(index, "otherword"), ["b.md"]);
-    assert.deepEqual(await found(index, "killedword"), []);
-    assert.equal(count("SELECT count(*) AS n FROM documents_active"), 2);
-
-    await commit({ a: "The secondword stands." });
-    assert.equal(count("SELECT count(*) AS n FROM generations WHERE number IS NULL"), 0);
-    assert.deepEqual(await found(index, "firstword"), []);
-    assert.deepEqual(await found(index, "secondword"), ["a.md"]);
-    await assert.rejects(killed.commit(never), { name: "ConflictError" });
-    assert.equal(count("SELECT count(*) AS n FROM documents_active"), 2);
-
-    store.db.write(() =>
-      store.db.statement("UPDATE state SET active = 1, visible_revision = visible_revision + 1").run(),
-    );
-    assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-    assert.deepEqual(await found(index, "secondword"), []);
-    assert.deepEqual(await found(index, "otherword"), []);
-
-    await commit({ c: "The thirdword stands." }, OTHER);
-    assert.deepEqual(await found(index, "thirdword"), ["c.md"]);
-    assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-    assert.deepEqual(await found(index, "secondword"), []);
-    assert.deepEqual(await found(index, "otherword"), []);
-  });
+  /** Rows this process has ever written, by its writing connection. */
+  const written = async (): Promise<number> => {
+    const { db } = await at.house.open(STORE);
+    return db.write(async (sql) => Number((await sql.get<{ n: number }>("SELECT total_changes() AS n"))?.n));
+  };
 
   test("a commit writes the same few rows however large the store", async () => {
-    await commit(many("a", 250));
-    const rowsBefore = count("SELECT total_changes() AS n");
-    const draft = await index.draft(LIBRARY);
-    await draft.put(await makeFile("a0", "A new text."), never);
-    await draft.commit(never);
-    const small = count("SELECT total_changes() AS n") - rowsBefore;
+    await at.commit(Object.fromEntries(Array.from({ length: 250 }, (_, i) => [`a${i}`, `Text number ${i} stands.`])));
+    const before = await written();
+    await at.commit({ a0: "Text number 7 stands." });
+    const small = (await written()) - before;
     assert.ok(small < 40, `${small} rows written for one changed document of 250`);
   });
 
-  test("a draft that changes nothing makes no generation", async () => {
-    await commit({ a: "The firstword stands." });
-    const before = count("SELECT total_changes() AS n");
-    await commit({});
-    await commit({ a: "The firstword stands." });
-    await commit({ unknown: null });
-    assert.equal(count("SELECT total_changes() AS n"), before);
-    assert.equal(count("SELECT count(*) AS n FROM generations WHERE number > 0"), 1);
+  test("a draft that changes nothing writes nothing", async () => {
+    await at.commit({ a: "The firstword stands." });
+    const before = await written();
+    await at.commit({});
+    await at.commit({ a: "The firstword stands." });
+    await at.commit({ unknown: null });
+    assert.equal(await written(), before);
   });
 
-  test("move, copy, removal and return embed nothing", async () => {
-    await commit({ a: "The firstword stands." });
-    assert.equal(embedded.length, 1);
-    await commit({ copy: "The firstword stands." });
-    await commit({ copy: null });
-    await commit({ back: "The firstword stands." });
-    const label = { name: "z.md", path: "deep/z.md", url: "", fileType: "md", attributes: {} };
-    const draft = await index.draft(LIBRARY);
-    await draft.relabel("a" as ItemId, label);
-    await draft.commit(never);
-    assert.equal(embedded.length, 1);
-    assert.deepEqual((await found(index, "firstword")).sort(), ["back.md", "z.md"]);
-  });
-
-  test("several operations on one item in one draft leave what the last one says", async () => {
-    await commit({ a: "The firstword stands.", b: "The bword stands." });
-    const draft = await index.draft(LIBRARY);
-    await draft.put(await makeFile("a", "The secondword stands."), never);
-    await draft.put(await makeFile("a", "The thirdword stands."), never);
-    await draft.remove("b" as ItemId);
-    await draft.put(await makeFile("b", "The bword stands."), never);
-    await draft.put(await makeFile("c", "The cword stands."), never);
-    await draft.remove("c" as ItemId);
-    const { ready } = await draft.commit(never);
-    assert.deepEqual(ready.map((ref) => ref.itemId).sort(), ["a", "b"]);
-    assert.deepEqual(await found(index, "secondword"), []);
-    assert.deepEqual(await found(index, "thirdword"), ["a.md"]);
-    assert.deepEqual(await found(index, "bword"), ["b.md"]);
-    assert.deepEqual(await found(index, "cword"), []);
-    assert.equal(count("SELECT count(*) AS n FROM documents_active"), 2);
-  });
-
-  test("what no kept generation can see is cleaned up, bodies and generations with it", async () => {
-    await commit({ a: "The firstword stands.", keep: "The keepword stands." });
-    for (const word of ["second", "third", "fourth", "fifth"]) {
-      await commit({ a: `The ${word}word stands.` });
+  test("a move of 10,000 documents embeds nothing", async () => {
+    const file = await at.makeFile("shared", "The firstword stands.");
+    const label = (i: number, folder: string) => ({ ...file.label, name: `${i}.md`, path: `${folder}/${i}.md` });
+    const first = await at.index.draft(LIBRARY);
+    for (let i = 0; i < 10_000; i++) {
+      await first.put({ ...file, itemId: `i${i}` as ItemId, label: label(i, "old") }, never);
     }
-    assert.equal(count("SELECT count(*) AS n FROM bodies"), 6, "all are younger than a day");
-    now += 2 * DAY;
-    await commit({ a: "The sixthword stands." });
-    // Kept: fourth, fifth, sixth (the last three generations), and what stood all the time.
-    assert.equal(count("SELECT count(*) AS n FROM documents"), 4);
-    assert.equal(count("SELECT count(*) AS n FROM bodies"), 4);
-    assert.equal(count("SELECT count(*) AS n FROM chunks_text WHERE chunks_text MATCH 'firstword'"), 0);
-    assert.equal(count("SELECT count(*) AS n FROM vectors"), 4);
-    assert.equal(
-      count("SELECT count(*) AS n FROM generations WHERE number > 0"),
-      4,
-      "the first one still has a document",
+    await first.commit(never);
+    assert.equal(embedded.length, 1);
+    const fileIds = async (): Promise<string> => (await holdings()).map(({ fileId }) => fileId).join();
+    const before = await fileIds();
+    const move = await at.index.draft(LIBRARY);
+    for (let i = 0; i < 10_000; i++) await move.relabel(`i${i}` as ItemId, label(i, "new"));
+    assert.deepEqual(await move.commit(never), { ready: [], failed: [] });
+    assert.equal(embedded.length, 1);
+    assert.ok((await fileIds()) === before, "every document keeps its file id");
+    assert.equal(await at.count("SELECT count(*) AS n FROM documents_active WHERE path LIKE 'new/%'"), 10_000);
+    assert.equal(await at.count("SELECT count(*) AS n FROM documents_active"), 10_000);
+  });
+
+  test("a store of format 2 opens with everything in it", async () => {
+    await writeFormat2();
+    assert.deepEqual(
+      (await holdings()).map(({ itemId, fileId, uploadedAt }) => [itemId, fileId, uploadedAt]),
+      [
+        ["a", "file-2", "1970-01-01T00:00:05.000000Z"],
+        ["same", "file-3", "1970-01-01T00:00:05.000000Z"],
+      ],
     );
-    assert.deepEqual(await found(index, "sixthword"), ["a.md"]);
-    assert.deepEqual(await found(index, "keepword"), ["keep.md"]);
+    assert.deepEqual((await holdings(OTHER)).length, 0);
+    for (const word of ["secondword", "wireword"]) assert.equal((await found(at.index, word)).length, 1, word);
+    for (const word of ["firstword", "draftword"]) assert.deepEqual(await found(at.index, word), [], word);
+    assert.deepEqual(await found(at.index, "firstword", 1), ["a.md"]);
+    const [hit] = await at.index.search({ text: "secondword", limit: 1 });
+    assert.equal(hit?.details?.modifiedAt, "2024-01-15T10:30:00Z");
+    assert.ok((hit?.details?.parts.vector ?? 0) > 0.1, "the vectors of before answer");
+    const { db } = await at.house.open(STORE);
+    const sections = await sectionsOfDocument(db, { domainId: DEMO, sourceId: LIBRARY, path: "a.md" });
+    assert.deepEqual(
+      sections.map(({ content }) => content),
+      ["The secondword stands."],
+    );
+    assert.equal(await at.count("SELECT count(*) AS n FROM spaces WHERE model = 'lockstep-ngram' AND active = 1"), 1);
+    // Two bodies of one text, embedded by two models, are one now; the draft's is left until it is swept.
+    assert.equal(await at.count("SELECT count(*) AS n FROM bodies"), 5);
+    assert.equal(await at.count("SELECT count(*) AS n FROM chunks"), 5);
   });
 
-  test("cleanup is spread over commits, and ends", async () => {
-    await commit(many("a", 900));
-    await commit(Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`a${i}`, null])));
-    for (const word of ["one", "two", "three"]) await commit({ w: `The ${word} stands.` });
-    now += 2 * DAY;
-    const left = [];
-    for (const word of ["four", "five", "six", "seven", "eight", "nine"]) {
-      await commit({ w: `The ${word} stands.` });
-      left.push(count("SELECT count(*) AS n FROM documents WHERE item_id LIKE 'a%'"));
-    }
-    assert.ok((left[0] ?? 0) > 0, "one small commit does not pay for everything");
-    assert.equal(left.at(-1), 0);
-    assert.equal(count("SELECT count(*) AS n FROM bodies WHERE id NOT IN (SELECT body_id FROM documents)"), 0);
-  });
-
-  test("holdings list one moment, whatever is committed meanwhile", async () => {
-    await commit(many("h", 1100));
-    const items = new Set<string>();
-    for await (const refs of index.holdings(LIBRARY)) {
-      if (items.size === 0) await commit({ h1: null, h1090: null, h1095: "Changed.", extra: "The extra stands." });
-      for (const { itemId } of refs) items.add(itemId);
-    }
-    assert.equal(items.size, 1100);
-    assert.ok(items.has("h1") && items.has("h1090") && !items.has("extra"));
+  test("a store of format 2 goes on: the same text is not embedded again, its draft is swept, it can be rolled back", async () => {
+    await writeFormat2();
+    await at.commit({ again: "The secondword stands.", a: null });
+    assert.deepEqual(embedded, []);
+    assert.deepEqual(await found(at.index, "secondword"), ["again.md"]);
+    assert.equal(await at.count("SELECT count(*) AS n FROM generations WHERE number IS NULL"), 0);
+    assert.deepEqual(
+      (await at.index.generations.kept()).map(({ number, added, removed }) => [number, added, removed]),
+      [
+        [3, 1, 1],
+        [2, 2, 2],
+        [1, 2, 0],
+      ],
+    );
+    await at.index.generations.rollback(1);
+    assert.deepEqual(await found(at.index, "firstword"), ["a.md"]);
+    assert.deepEqual((await found(at.index, "wireword")).length, 1);
   });
 
   test("a store of format 1 gets its domains from the marks of its documents", async () => {
-    const marked = async (item: string, text: string, marks: Record<string, string>) => {
-      const file = await makeFile(item, text);
-      return { ...file, label: { ...file.label, attributes: marks } };
-    };
-    const draft = await index.draft(LIBRARY);
-    await draft.put(await marked("a", "The firstword stands.", { domain_id: DEMO }), never);
-    await draft.put(await marked("b", "The lostword stands.", {}), never);
-    await draft.commit(never);
-    const left = await index.draft(LIBRARY);
-    await apply(left, { ...many("k", 420), a: null }, makeFile);
-    for (const table of ["documents", "generations"]) {
-      store.db.statement(`UPDATE ${table} SET source_id = 'library' WHERE source_id <> '_direct'`).run();
-    }
-    store.db.statement("DROP INDEX documents_source").run();
-    store.db.statement("PRAGMA user_version = 1").run();
-    store.db.close();
-
-    store = openStore(join(folder, "store.sqlite"), createNgramEmbedder());
-    const held = [];
-    for await (const page of index.holdings(LIBRARY)) held.push(...page.map((ref) => ref.itemId));
-    assert.deepEqual(held, ["a"]);
-    assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-    assert.deepEqual(await found(index, "lostword"), []);
-    assert.equal(count("SELECT count(*) AS n FROM documents"), 1);
-    assert.equal(count("SELECT count(*) AS n FROM generations WHERE number IS NULL"), 0);
-    await commit({ a: null });
-    assert.deepEqual(await found(index, "firstword"), []);
+    await writeFormat2();
+    await at.house.close();
+    makeFormat1(path);
+    assert.deepEqual(
+      (await holdings()).map(({ itemId }) => itemId),
+      ["a"],
+    );
+    assert.deepEqual(await found(at.index, "secondword"), ["a.md"]);
+    assert.deepEqual(await found(at.index, "wireword"), ["w.md"]);
+    assert.equal(await at.count("SELECT count(*) AS n FROM generations WHERE number IS NULL"), 0);
+    await at.commit({ a: null });
+    assert.deepEqual(await found(at.index, "secondword"), []);
   });
 
-  test("a store of a newer format is refused with a sentence", () => {
-    store.db.statement("PRAGMA user_version = 99").run();
-    assert.throws(() => openStore(join(folder, "store.sqlite"), createNgramEmbedder()), /newer release .*format 99/);
+  test("words of another revision of the analyzer are made anew when the store is opened", async () => {
+    await at.commit({ a: "The firstword stands." });
+    const { db } = await at.house.open(STORE);
+    await db.run("DELETE FROM chunks_text");
+    await db.run("DELETE FROM labels_text");
+    assert.deepEqual((await at.index.search({ text: "firstword", limit: 5, using: "text" })).length, 0);
+    await db.run("UPDATE state SET analyzer = 'of before'");
+    await at.house.close();
+    assert.deepEqual((await at.index.search({ text: "firstword", limit: 5, using: "text" })).length, 1);
+    assert.deepEqual(await found(at.index, "a.md"), [], "a name is no text");
+  });
+
+  test("a store of a newer format is refused with a sentence", async () => {
+    await at.commit({ a: "The firstword stands." });
+    await at.house.close();
+    const file = new DatabaseSync(path);
+    file.exec("PRAGMA user_version = 99");
+    file.close();
+    await assert.rejects(at.index.search({ text: "firstword", limit: 1 }), /newer release .*format 99/);
   });
 
   test("the source id of wire files is reserved", async () => {
-    await assert.rejects(index.draft("_direct" as SourceId), { name: "BadInputError" });
+    await assert.rejects(at.index.draft("_direct" as SourceId), { name: "BadInputError" });
   });
-});
 
-function counting(embedder: Embedder, seen: (texts: readonly string[]) => void): Embedder {
-  return {
-    model: embedder.model,
-    revision: embedder.revision,
-    dimensions: embedder.dimensions,
-    embed(texts) {
-      seen(texts);
-      return embedder.embed(texts);
-    },
-  };
-}
+  /** Two generations of one source, a draft of another, a wire file, and one text embedded by two models. */
+  async function writeFormat2(): Promise<void> {
+    const embedder = createNgramEmbedder();
+    const marks = { domain_id: DEMO, last_modified: "2024-01-15T10:30:00Z" };
+    const document = async (
+      id: number,
+      item: string,
+      text: string,
+      more: Partial<OldDocument>,
+    ): Promise<OldDocument> => {
+      const [vector = new Float32Array(256)] = await embedder.embed([`Head\n${text}`]);
+      const embedding = `${embedder.model}@${embedder.revision}`;
+      const source = "DEMO/library";
+      return {
+        ...{ id, source, item, text, embedding, vector: packVector(vector), born: 3, died: null, attributes: marks },
+        ...more,
+      };
+    };
+    writeOldStore(path, {
+      revisions: bodyKey(createExtractor(), { sha256: "", fileType: "md", chunking: DEFAULT_CHUNKING }),
+      active: 2,
+      generations: [
+        { id: 2, source: "DEMO/library", number: 1, committedAt: 1000 },
+        { id: 3, source: "DEMO/library", number: 2, committedAt: 2000 },
+        { id: 4, source: "DEMO/library", number: null, committedAt: null },
+      ],
+      documents: [
+        await document(1, "a", "The firstword stands.", { born: 2, died: 3 }),
+        await document(2, "a", "The secondword stands.", {}),
+        await document(3, "same", "The sameword stands.", { embedding: "older@1", attributes: {} }),
+        await document(4, "k", "The draftword stands.", { born: 4 }),
+        await document(5, "w", "The wireword stands.", { source: "_direct", born: 1, attributes: {} }),
+        await document(6, "gone", "The sameword stands.", { born: 2, died: 3 }),
+      ],
+    });
+  }
+});

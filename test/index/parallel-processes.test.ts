@@ -4,30 +4,31 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { test } from "node:test";
 import type { SourceId } from "../../src/contracts/ids.ts";
-import { DEMO, found, openBackend, openIndex } from "./embedded-fixture.ts";
+import { found, never, OTHER, openHouse, openIndexIn, STORE, writeDocument } from "./index-fixture.ts";
+import { watchGaps } from "./longest-gap.ts";
 
 test("processes that open a new store at once and commit side by side lose nothing", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "parallel-"));
   const indexFolder = join(folder, "index");
-  const backend = openBackend(indexFolder);
+  const house = openHouse(indexFolder);
   t.after(async () => {
-    await backend.close();
+    await house.close();
     await rm(folder, { recursive: true, force: true });
   });
-  const store = await backend.createVectorStore("shared");
   const script = join(import.meta.dirname, "writer-child.ts");
   const sources = ["red", "green", "blue"];
   const codes = await Promise.all(
     sources.map(async (source) => {
-      const args = [script, indexFolder, store, join(folder, source), source];
+      const args = [script, indexFolder, join(folder, source), source];
       const [code] = await once(spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] }), "exit");
       return code;
     }),
   );
   assert.deepEqual(codes, [0, 0, 0]);
-  const index = await openIndex(backend, store, DEMO);
+  const index = openIndexIn(house);
   for (const source of sources) {
     let held = 0;
     for await (const refs of index.holdings(source as SourceId)) {
@@ -35,8 +36,52 @@ test("processes that open a new store at once and commit side by side lose nothi
       held += refs.length;
     }
     assert.equal(held, 450);
-    const hits = await index.search({ text: `secondword ${source}`, limit: 10 });
-    assert.ok(hits.length === 10 && hits.every((hit) => hit.text.includes(`secondword of ${source}`)));
+    const names = await found(index, `secondword of ${source}`);
+    assert.ok(names.length >= 10 && names.every((name) => name.startsWith(source)), names.join());
   }
   assert.deepEqual(await found(index, "firstword"), []);
+  const { db } = await house.open(STORE);
+  const kept = await index.generations.kept();
+  assert.deepEqual(
+    kept.map(({ number, added }) => [number, added]),
+    [6, 5, 4, 3, 2, 1].map((number) => [number, 450]),
+  );
+  assert.equal((await db.get<{ n: number }>("SELECT count(*) AS n FROM spaces"))?.n, 1);
+});
+
+test("while one process writes a large document, another commits its own, and neither stands still", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "parallel-"));
+  const house = openHouse(join(folder, "index"));
+  t.after(async () => {
+    await house.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const index = openIndexIn(house);
+  await index.search({ text: "anything", limit: 1 });
+  const args = [join(import.meta.dirname, "large-writer-child.ts"), join(folder, "index"), join(folder, "child")];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines: string[] = [];
+  const reading = createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
+  const ended = once(child, "exit");
+  await once(reading, "line");
+
+  const gaps = watchGaps();
+  const commitsMs: number[] = [];
+  while (child.exitCode === null && lines.length < 2) {
+    const startedAt = performance.now();
+    const draft = await index.draft(OTHER);
+    await draft.put(await writeDocument(folder, "small", `The smallword ${commitsMs.length} stands.`), never);
+    const { failed } = await draft.commit(never);
+    assert.deepEqual(failed, []);
+    commitsMs.push(performance.now() - startedAt);
+  }
+  const longestMs = await gaps.stop();
+  assert.deepEqual(await ended, [0, null]);
+  const theirs: { writingMs: number; longestMs: number } = JSON.parse(lines[1] ?? "");
+  const told = JSON.stringify({ theirs, longestMs, commitsMs });
+  assert.ok(commitsMs.length >= 3, told);
+  assert.ok(Math.max(...commitsMs) < theirs.writingMs / 2, told);
+  assert.ok(Math.max(longestMs, theirs.longestMs) < theirs.writingMs / 3, told);
+  assert.deepEqual(await found(index, "smallword"), ["small.md"]);
+  assert.ok((await found(index, "largeword")).includes("large.md"));
 });

@@ -1,6 +1,7 @@
 import type { Section } from "../../contracts/document.ts";
 import { estimateTokens } from "./estimate-tokens.ts";
-import { parseBlocks } from "./parse-blocks.ts";
+import { hasBlock, parseBlocks } from "./parse-blocks.ts";
+import type { Pause } from "./pause.ts";
 import { segments } from "./segments.ts";
 import { type CountTokens, type Piece, splitBlock } from "./split-block.ts";
 
@@ -13,7 +14,7 @@ export interface Chunk {
   readonly level: number;
   /** Counts from 0 through the document. */
   readonly position: number;
-  /** Page of a paged document on which the text begins, from `<!-- page 3 -->` lines; 0 when unknown. */
+  /** Page of a paged document on which the text begins that is not repeated, from `<!-- page 3 -->` lines; 0 when unknown. */
   readonly page: number;
   readonly text: string;
 }
@@ -45,27 +46,34 @@ interface Group {
  * and bears the path of its largest section. Parents and children are never joined.
  */
 export function chunkSections(root: Section, options: ChunkOptions): Chunk[] {
+  return [...cutSections(root, options)].filter((chunk) => chunk !== undefined);
+}
+
+/** The same, one chunk after the other, with pauses. */
+export function* cutSections(root: Section, options: ChunkOptions): Generator<Chunk | Pause> {
   const limit = options.maxTokens;
   if (!(limit >= 1)) throw new RangeError(`cut document: maxTokens must be at least 1, got ${limit}`);
   const overlap = Math.min(Math.max(0, options.overlapTokens), limit / 2);
   const count = options.countTokens ?? estimateTokens;
-  const chunks: Chunk[] = [];
+  let position = 0;
   let page = 0;
   for (const group of groupSections([root], [], limit, count)) {
     const sectionPath = [...group.path, group.heading].filter(Boolean).join(" > ");
     const packer = new Packer(limit, overlap, count);
-    const add = (text: string, pageHere: number): void => {
-      const { heading, level } = group;
-      chunks.push({ sectionPath, heading, level, position: chunks.length, page: pageHere, text });
-    };
+    const { heading, level } = group;
+    const chunkOf = (full: Full): Chunk => ({ sectionPath, heading, level, position: position++, ...full });
     for (const block of parseBlocks(group.content)) {
-      page = block.page ?? page;
-      for (const piece of splitBlock({ ...block, page }, limit, count)) packer.put(piece, add);
+      page = block?.page ?? page;
+      for (const piece of block ? splitBlock({ ...block, page }, limit, count) : [undefined]) {
+        const full = piece && packer.put(piece);
+        if (full) yield chunkOf(full);
+        else if (!piece) yield;
+      }
     }
-    packer.finish(add);
+    const rest = packer.finish();
+    yield rest && chunkOf(rest);
     page = lastPage(group.content) ?? page;
   }
-  return chunks;
 }
 
 function* groupSections(
@@ -119,7 +127,7 @@ function toGroup(all: readonly Section[], path: readonly string[]): Group {
   const largest = members.reduce((best, member) => (member.content.length > best.content.length ? member : best));
   const { heading, level, content, children } = largest;
   if (members.length > 1) return { path, heading, level, content: members.map(asMarkdown).join("\n\n") };
-  const bare = isEmpty(content) && !children.some(hasText);
+  const bare = !hasBlock(content) && !children.some(hasText);
   return { path, heading, level, content: bare ? `${heading}\n\n${content}` : content };
 }
 
@@ -128,15 +136,13 @@ function hasText(section: Section): boolean {
   return section.heading !== "" || section.content !== "" || section.children.some(hasText);
 }
 
-function isEmpty(content: string): boolean {
-  return parseBlocks(content).next().done === true;
-}
-
 /** A mark at the very end of a section says where the next section begins. */
 function lastPage(content: string): number | undefined {
   const match = /(?:^|\n)<!-- page (\d{1,7}) -->\s*$/.exec(content.slice(-60));
   return match ? Number(match[1]) : undefined;
 }
+
+type Full = Pick<Chunk, "text" | "page">;
 
 /** Fills one chunk after the other. */
 class Packer {
@@ -153,9 +159,11 @@ class Packer {
     this.#count = count;
   }
 
-  put(piece: Piece, add: (text: string, page: number) => void): void {
+  /** What was gathered before, when the piece does not fit in with it any more. */
+  put(piece: Piece): Full | undefined {
+    let full: Full | undefined;
     if (this.#pieces.length > 0 && this.#tokens + piece.tokens > this.#limit) {
-      this.finish(add);
+      full = this.finish();
       const repeated = this.#repeat(Math.min(this.#overlap, this.#limit - piece.tokens));
       this.#pieces = repeated;
       this.#tokens = repeated.reduce((sum, part) => sum + part.tokens + this.#count(part.gap), 0);
@@ -164,14 +172,15 @@ class Packer {
     if (this.#pieces.length === 0) this.#page = piece.page ?? 0;
     this.#pieces.push(piece);
     this.#tokens += piece.tokens + this.#count(piece.gap);
+    return full;
   }
 
-  finish(add: (text: string, page: number) => void): void {
+  finish(): Full | undefined {
     let text = "";
     for (const [at, piece] of this.#pieces.entries()) {
       text += piece.text + (at < this.#pieces.length - 1 ? piece.gap : "");
     }
-    if (text.trim()) add(text, this.#page);
+    return text.trim() ? { text, page: this.#page } : undefined;
   }
 
   /** The end of the chunk just finished, whole sentences if any fit into `room`. */

@@ -1,5 +1,7 @@
 /** How far into a line markers are looked for. Lines of many megabytes exist; nothing below reads them twice. */
 const PREFIX_LENGTH = 200;
+/** Of a table with so many columns that nobody can read it. */
+const MAX_RULE_LENGTH = 20_000;
 
 export interface Fence {
   readonly mark: "`" | "~";
@@ -60,6 +62,7 @@ export function startsListItem(prefix: string): boolean {
 
 /** The row of dashes below a table's header: nothing but `|`, `:`, `-` and blanks, at least one dash and one bar. */
 export function isTableRule(line: string): boolean {
+  if (line.length > MAX_RULE_LENGTH) return false;
   let dashes = 0;
   let bars = 0;
   for (const character of line) {

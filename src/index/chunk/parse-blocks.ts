@@ -8,6 +8,7 @@ import {
   pageMark,
   startsListItem,
 } from "./markdown-lines.ts";
+import { LINES_PER_PAUSE, type Pause } from "./pause.ts";
 
 /** The smallest things worth keeping whole: a paragraph, one list item, a table, a fenced code block. */
 export interface Block {
@@ -25,9 +26,12 @@ interface Span {
 }
 
 /** Cuts the content of a section into blocks, in order. Page marks are read, not returned. */
-export function* parseBlocks(content: string): Generator<Block> {
+export function* parseBlocks(content: string): Generator<Block | Pause> {
   let page: number | undefined;
+  let read = 0;
   for (let start = 0; start < content.length; ) {
+    read += 1;
+    if (read % LINES_PER_PAUSE === 0) yield;
     const end = lineEnd(content, start);
     const marked = pageMark(linePrefix(content, start, end));
     if (marked !== undefined) page = marked;
@@ -35,7 +39,7 @@ export function* parseBlocks(content: string): Generator<Block> {
       start = end + 1;
       continue;
     }
-    const span = readBlock(content, start, end);
+    const span = yield* readBlock(content, start, end);
     const next = span.end + 1;
     const loose = next >= content.length || isBlank(content, next, lineEnd(content, next));
     yield { kind: span.kind, text: content.slice(start, span.end), gap: loose ? "\n\n" : "\n", page };
@@ -43,15 +47,27 @@ export function* parseBlocks(content: string): Generator<Block> {
   }
 }
 
-function readBlock(content: string, start: number, end: number): Span {
-  return readFence(content, start, end) ?? readTable(content, start, end) ?? readText(content, end);
+/** Whether parseBlocks would find any. */
+export function hasBlock(content: string): boolean {
+  for (let start = 0; start < content.length; ) {
+    const end = lineEnd(content, start);
+    if (pageMark(linePrefix(content, start, end)) === undefined && !isBlank(content, start, end)) return true;
+    start = end + 1;
+  }
+  return false;
 }
 
-function readFence(content: string, start: number, end: number): Span | undefined {
-  if (!opensFence(content, start, end)) return undefined;
+function* readBlock(content: string, start: number, end: number): Generator<Pause, Span> {
+  if (opensFence(content, start, end)) return yield* readFence(content, start, end);
+  return opensTable(content, start, end) ? yield* readTable(content, end) : yield* readText(content, end);
+}
+
+function* readFence(content: string, start: number, end: number): Generator<Pause, Span> {
   const fence = openingFence(content.slice(start, end), Number.POSITIVE_INFINITY);
-  if (!fence) return undefined;
-  for (let at = end + 1; at < content.length; ) {
+  let read = 0;
+  for (let at = end + 1; fence && at < content.length; ) {
+    read += 1;
+    if (read % LINES_PER_PAUSE === 0) yield;
     const lineStop = lineEnd(content, at);
     if (closesFence(content.slice(at, lineStop), fence)) return { kind: "code", end: lineStop };
     at = lineStop + 1;
@@ -59,10 +75,12 @@ function readFence(content: string, start: number, end: number): Span | undefine
   return { kind: "code", end: content.length };
 }
 
-function readTable(content: string, start: number, end: number): Span | undefined {
-  if (!opensTable(content, start, end)) return undefined;
+function* readTable(content: string, end: number): Generator<Pause, Span> {
   let last = end;
+  let read = 0;
   for (let at = end + 1; at < content.length; ) {
+    read += 1;
+    if (read % LINES_PER_PAUSE === 0) yield;
     const lineStop = lineEnd(content, at);
     if (!content.slice(at, lineStop).includes("|")) break;
     last = lineStop;
@@ -71,9 +89,12 @@ function readTable(content: string, start: number, end: number): Span | undefine
   return { kind: "table", end: last };
 }
 
-function readText(content: string, firstEnd: number): Span {
+function* readText(content: string, firstEnd: number): Generator<Pause, Span> {
   let last = firstEnd;
+  let read = 0;
   for (let at = firstEnd + 1; at < content.length; ) {
+    read += 1;
+    if (read % LINES_PER_PAUSE === 0) yield;
     const lineStop = lineEnd(content, at);
     if (isBlank(content, at, lineStop) || opensBlock(content, at, lineStop)) break;
     last = lineStop;

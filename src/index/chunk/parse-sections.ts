@@ -1,4 +1,4 @@
-import type { Section } from "../../contracts/document.ts";
+import { ExtractError, type Section } from "../../contracts/document.ts";
 import {
   closesFence,
   type Fence,
@@ -10,6 +10,7 @@ import {
   runLength,
   startsListItem,
 } from "./markdown-lines.ts";
+import { finish, LINES_PER_PAUSE, type Pause } from "./pause.ts";
 
 /** A longer line is text, whatever marks it: it would be repeated in the path of every chunk below it. */
 const MAX_HEADING_LENGTH = 500;
@@ -34,14 +35,27 @@ interface Heading {
  * Linear in the length of the text.
  */
 export function parseSections(markdown: string): Section {
+  return finish(sectionSteps(markdown));
+}
+
+/** The same with pauses. Throws ExtractError when there are more headings than that: each of them takes memory. */
+export function* sectionSteps(markdown: string, maxHeadings = Number.POSITIVE_INFINITY): Generator<Pause, Section> {
   const root: OpenSection = { heading: "", level: 0, content: "", children: [] };
   const open = [root];
   const lines = new HeadingScanner(markdown);
   let contentStart = 0;
+  let read = 0;
+  let headings = 0;
   for (let start = 0; start < markdown.length; ) {
+    read += 1;
+    if (read % LINES_PER_PAUSE === 0) yield;
     const end = lineEnd(markdown, start);
     const heading = lines.read(start, end);
     if (heading) {
+      headings += 1;
+      if (headings > maxHeadings) {
+        throw new ExtractError("invalid_file", `The document is too long: it has more than ${maxHeadings} headings.`);
+      }
       const section: OpenSection = { heading: heading.text, level: heading.level, content: "", children: [] };
       const current = open.at(-1) ?? root;
       current.content = trimBlankLines(markdown.slice(contentStart, heading.start));

@@ -1,6 +1,7 @@
 import { closesFence, lineEnd, openingFence } from "./markdown-lines.ts";
 import type { Block } from "./parse-blocks.ts";
-import { FINER, type Grain, segments } from "./segments.ts";
+import type { Pause } from "./pause.ts";
+import { FINER, type Grain, segmentSteps } from "./segments.ts";
 
 export type CountTokens = (text: string) => number;
 
@@ -20,8 +21,8 @@ interface Wrapping {
 }
 
 /** The block as one piece when it fits, otherwise cut as gently as possible. Lazy: a huge block is never held twice. */
-export function* splitBlock(block: Block, limit: number, count: CountTokens): Generator<Piece> {
-  const tokens = count(block.text);
+export function* splitBlock(block: Block, limit: number, count: CountTokens): Generator<Piece | Pause> {
+  const tokens = countUpTo(limit, block.text, count);
   const flows = block.kind === "text";
   if (tokens <= limit) yield { text: block.text, gap: block.gap, tokens, page: block.page, flows };
   else if (block.kind === "table") yield* splitTable(block, limit, count);
@@ -29,24 +30,39 @@ export function* splitBlock(block: Block, limit: number, count: CountTokens): Ge
   else yield* splitText(block.text, "sentences", { limit, count, gap: block.gap, page: block.page });
 }
 
+/** No tokenizer makes one token of so many characters, so a longer text is over the limit without being counted. */
+const CHARACTERS_PER_TOKEN = 40;
+
+function countUpTo(limit: number, text: string, count: CountTokens): number {
+  return text.length > limit * CHARACTERS_PER_TOKEN ? Number.POSITIVE_INFINITY : count(text);
+}
+
 interface Cut {
   readonly limit: number;
   readonly count: CountTokens;
+  /** What follows the last piece. */
   readonly gap: string;
   readonly page: number | undefined;
 }
 
-function* splitText(text: string, grain: Grain, cut: Cut): Generator<Piece> {
+function* splitText(text: string, grain: Grain, cut: Cut): Generator<Piece | Pause> {
   // A quarter of the limit: even at four tokens a character a run of them still fits.
   const run = Math.min(64, Math.max(1, Math.floor(cut.limit / 4)));
-  for (const segment of segments(text, grain, run)) {
+  let left = text.length;
+  for (const segment of segmentSteps(text, grain, run)) {
+    if (segment === undefined) {
+      yield;
+      continue;
+    }
+    left -= segment.length;
     const body = segment.trimEnd();
     if (!body) continue;
     const space = segment.slice(body.length);
-    const tokens = cut.count(body);
+    const gap = space === "" && left === 0 ? cut.gap : gapFor(space);
+    const tokens = countUpTo(cut.limit, body, cut.count);
     const finer = FINER[grain];
-    if (tokens > cut.limit && finer) yield* splitText(segment, finer, cut);
-    else yield { text: body, gap: gapFor(space), tokens, page: cut.page, flows: true };
+    if (tokens > cut.limit && finer) yield* splitText(body, finer, { ...cut, gap });
+    else yield { text: body, gap, tokens, page: cut.page, flows: true };
   }
 }
 
@@ -56,14 +72,14 @@ function gapFor(space: string): string {
 }
 
 /** Every part repeats the header row, so that its cells can still be read. */
-function* splitTable(block: Block, limit: number, count: CountTokens): Generator<Piece> {
+function* splitTable(block: Block, limit: number, count: CountTokens): Generator<Piece | Pause> {
   const ruleEnd = lineEnd(block.text, lineEnd(block.text, 0) + 1);
   const head = `${block.text.slice(0, ruleEnd)}\n`;
   yield* splitLines(block, block.text.slice(ruleEnd + 1), { head, tail: "" }, { limit, count });
 }
 
 /** Every part is a fenced block of its own. */
-function* splitCode(block: Block, limit: number, count: CountTokens): Generator<Piece> {
+function* splitCode(block: Block, limit: number, count: CountTokens): Generator<Piece | Pause> {
   const openEnd = lineEnd(block.text, 0);
   const opening = block.text.slice(0, openEnd);
   const fence = openingFence(opening, Number.POSITIVE_INFINITY);
@@ -79,8 +95,8 @@ function* splitLines(
   body: string,
   wrapping: Wrapping,
   { limit, count }: { limit: number; count: CountTokens },
-): Generator<Piece> {
-  const room = limit - count(wrapping.head) - count(wrapping.tail);
+): Generator<Piece | Pause> {
+  const room = limit - countUpTo(limit, wrapping.head, count) - count(wrapping.tail);
   if (room < limit / 2) {
     // A wrapping this large would be most of every part: the block is cut like text instead.
     yield* splitText(block.text, "lines", { limit, count, gap: block.gap, page: block.page });
@@ -94,7 +110,7 @@ function* splitLines(
   let tokens = 0;
   let emptyHanded = true;
   for (const line of segmentsByLine(body)) {
-    const lineTokens = count(line);
+    const lineTokens = countUpTo(room, line, count);
     if (lines && tokens + lineTokens > room) {
       yield wrap(lines.trimEnd());
       emptyHanded = false;

@@ -1,0 +1,157 @@
+import { setImmediate as nextRound } from "node:timers/promises";
+import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { deleteBodies, forgetLooseBodies, looseBodies } from "./bodies.ts";
+import { deleteChunksOfBodies } from "./chunks.ts";
+import { type DocumentRow, deleteDocuments } from "./documents.ts";
+import {
+  abandonedGenerations,
+  cleanupHorizon,
+  deleteGeneration,
+  deleteGenerationIfEmpty,
+  raiseOldest,
+} from "./generations.ts";
+import { readState, writeInTurn } from "./state.ts";
+import type { Store } from "./store.ts";
+import { abandonStaleBodies, withdrawBody } from "./unfinished-bodies.ts";
+
+/** What stays readable after a commit: the last few generations, and every one younger than this. */
+export interface Retention {
+  readonly generations: number;
+  readonly seconds: number;
+}
+
+export const DEFAULT_RETENTION: Retention = { generations: 3, seconds: 24 * 3600 };
+
+const SLICE_DOCUMENTS = 200;
+const SLICE_CHUNKS = 1000;
+
+type Cleaned = Pick<Store, "db" | "texts" | "vectors">;
+
+/**
+ * Removes what no kept generation can see, in slices with a short lock each, up to about `budget` documents and as many
+ * bodies. Whatever is left (also after a crash) is found again by the next call.
+ */
+export async function cleanupOldGenerations(
+  store: Cleaned,
+  options: { readonly retention: Retention; readonly nowSeconds: number; readonly budget: number },
+): Promise<void> {
+  const { retention, nowSeconds, budget } = options;
+  const keep = { generations: retention.generations, committedSince: nowSeconds - retention.seconds };
+  const oldest = await raisedOldest(store.db, keep);
+  await inSlices(budget, () => deleteUnseenDocuments(store, oldest));
+  await sweepAbandoned(store, budget);
+  await dropLooseBodies(store, budget);
+}
+
+/** Looks before it locks: mostly there is nothing to raise. What counts is what it finds inside: a rollback may have come first. */
+async function raisedOldest(db: SqlDatabase, keep: Parameters<typeof cleanupHorizon>[1]): Promise<number> {
+  const { oldest } = await readState(db);
+  if ((await cleanupHorizon(db, keep)) <= oldest) return oldest;
+  return writeInTurn(db, async (sql) => {
+    await raiseOldest(sql, await cleanupHorizon(sql, keep));
+    return (await readState(sql)).oldest;
+  });
+}
+
+/** Undoes what never came to be, or was rolled back for good: what it brought goes, what it would have ended lives on. */
+export async function sweepAbandoned(store: Cleaned, budget: number): Promise<void> {
+  for (const id of await abandonedGenerations(store.db)) {
+    await inSlices(budget, () => deleteSomeOfGeneration(store, id));
+  }
+}
+
+/** Bodies that lost their last document or never got one, up to `budget` of them. */
+export async function dropLooseBodies(store: Cleaned, budget: number): Promise<void> {
+  await abandonStaleBodies(store.db);
+  await inSlices(budget, () => deleteLooseBodies(store));
+}
+
+/** Until there is nothing left or the budget is used up. Other work of the process runs between two slices. */
+async function inSlices(budget: number, slice: () => Promise<number>): Promise<void> {
+  for (let spent = 0; spent < budget; ) {
+    const done = await slice();
+    if (done === 0) return;
+    spent += done;
+    await nextRound();
+  }
+}
+
+async function deleteUnseenDocuments(store: Cleaned, oldest: number): Promise<number> {
+  if ((await unseenDocuments(store.db, oldest, 1)).length === 0) return 0;
+  return writeInTurn(store.db, async (sql) => {
+    const rows = await unseenDocuments(sql, oldest, SLICE_DOCUMENTS);
+    await deleteDocuments(sql, store, rows);
+    const generations = new Set(rows.flatMap(({ born, died }) => [born, died]));
+    for (const generation of generations) await deleteGenerationIfEmpty(sql, generation);
+    return rows.length;
+  });
+}
+
+interface DeadRow extends Pick<DocumentRow, "id" | "bodyId"> {
+  readonly born: number;
+  readonly died: number;
+}
+
+/** Steps over the generations in which something died, not over documents: a commit must not pay for the store's size. */
+async function unseenDocuments(sql: Sql, oldest: number, limit: number): Promise<DeadRow[]> {
+  const rows: DeadRow[] = [];
+  for (let at = 0; rows.length < limit; ) {
+    const next = await sql.get<{ died: number | null }>("SELECT min(died) AS died FROM documents WHERE died > $1", [
+      at,
+    ]);
+    if (next?.died === null || next === undefined) break;
+    at = next.died;
+    const ended = await sql.get<{ number: number | null }>("SELECT number FROM generations WHERE id = $1", [at]);
+    if (ended?.number === null || ended === undefined || ended.number > oldest) continue;
+    const dead = await sql.all<DeadRow>(
+      `SELECT id, body_id AS "bodyId", born, died FROM documents WHERE died = $1 LIMIT $2`,
+      [at, limit - rows.length],
+    );
+    rows.push(...dead);
+  }
+  return rows;
+}
+
+/** 0 when the generation is gone. */
+async function deleteSomeOfGeneration(store: Cleaned, id: number): Promise<number> {
+  return writeInTurn(store.db, async (sql) => {
+    const rows = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
+      `SELECT id, body_id AS "bodyId" FROM documents WHERE born = $1 LIMIT $2`,
+      [id, SLICE_DOCUMENTS],
+    );
+    await deleteDocuments(sql, store, rows);
+    if (rows.length > 0) return rows.length;
+    const revived = await sql.run(
+      "UPDATE documents SET died = NULL WHERE id IN (SELECT id FROM documents WHERE died = $1 LIMIT $2)",
+      [id, SLICE_DOCUMENTS],
+    );
+    if (revived === 0) await deleteGeneration(sql, id);
+    return revived;
+  });
+}
+
+async function deleteLooseBodies(store: Cleaned): Promise<number> {
+  if ((await looseBodies(store.db, 1)).length === 0) return 0;
+  return writeInTurn(store.db, async (sql) => {
+    const seen: number[] = [];
+    const unused: number[] = [];
+    let chunks = 0;
+    for (const body of await looseBodies(sql, SLICE_DOCUMENTS)) {
+      if (chunks >= SLICE_CHUNKS) break;
+      if (!body.used && body.chunks > SLICE_CHUNKS) {
+        if (seen.length > 0) break;
+        // It shrinks slice by slice, so nobody may find what is left of it.
+        await withdrawBody(sql, body.id);
+        await deleteChunksOfBodies(sql, store, [body.id], SLICE_CHUNKS);
+        return 1;
+      }
+      seen.push(body.id);
+      if (body.used) continue;
+      unused.push(body.id);
+      chunks += body.chunks;
+    }
+    await forgetLooseBodies(sql, seen);
+    await deleteBodies(sql, store, unused);
+    return seen.length;
+  });
+}

@@ -1,0 +1,183 @@
+import type { FileId, ItemId } from "../../contracts/ids.ts";
+import type { Attributes } from "../../contracts/search-index.ts";
+import type { Sql, Values } from "../../lib/sql/sql.ts";
+import { noteLooseBodies } from "./bodies.ts";
+import { visibleAt } from "./generations.ts";
+import { isListed, listOf } from "./is-listed.ts";
+import { takeIds } from "./state.ts";
+import type { LabelWords, Store } from "./store.ts";
+
+/** Whose documents they are: source ids are unique only within their domain. */
+export interface SourceKey {
+  readonly domainId: string;
+  readonly sourceId: string;
+}
+
+/** One row of `documents`, without its life span. Times are Unix seconds. */
+export interface DocumentRow extends SourceKey {
+  readonly id: number;
+  readonly itemId: ItemId;
+  readonly fileId: FileId;
+  readonly name: string;
+  readonly path: string;
+  readonly url: string;
+  readonly fileType: string;
+  /** ISO 8601 UTC, "" when unknown. */
+  readonly modifiedAt: string;
+  /** JSON; parse only what is shown. */
+  readonly attributes: string;
+  /** Where the bytes were at the time of the put; see stored-path.ts. */
+  readonly file: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly chunking: string;
+  readonly bodyId: number | null;
+  readonly status: "in_progress" | "completed" | "failed" | "cancelled";
+  readonly errorCode: string | null;
+  readonly errorMessage: string | null;
+  readonly uploadedAt: number;
+  readonly embeddedAt: number;
+}
+
+export interface NewDocument extends Omit<DocumentRow, "id"> {
+  /** The generation's id. */
+  readonly born: number;
+  readonly words: Omit<LabelWords, "documentId">;
+}
+
+export const DOCUMENT_COLUMNS = `id, domain_id AS "domainId", source_id AS "sourceId", item_id AS "itemId",
+  file_id AS "fileId", name, path, url, file_type AS "fileType", modified_at AS "modifiedAt", attributes, file, sha256,
+  bytes, chunking, body_id AS "bodyId", status, error_code AS "errorCode", error_message AS "errorMessage",
+  uploaded_at AS "uploadedAt", embedded_at AS "embeddedAt"`;
+
+/** The id of the first; the others follow. */
+export async function insertDocuments(
+  sql: Sql,
+  { texts }: Pick<Store, "texts">,
+  documents: readonly NewDocument[],
+): Promise<number> {
+  const first = await takeIds(sql, "next_document", documents.length);
+  await sql.insert(
+    `documents (id, domain_id, source_id, item_id, file_id, name, path, url, file_type, modified_at, attributes, file,
+       sha256, bytes, chunking, body_id, status, error_code, error_message, uploaded_at, embedded_at, born)`,
+    documents.map((document, at) => valuesOf(first + at, document)),
+  );
+  await texts.addLabels(
+    sql,
+    documents.map(({ words }, at) => ({ documentId: first + at, ...words })),
+  );
+  return first;
+}
+
+function valuesOf(id: number, row: NewDocument): Values {
+  return [
+    id,
+    row.domainId,
+    row.sourceId,
+    row.itemId,
+    row.fileId,
+    row.name,
+    row.path,
+    row.url,
+    row.fileType,
+    row.modifiedAt,
+    row.attributes,
+    row.file,
+    row.sha256,
+    row.bytes,
+    row.chunking,
+    row.bodyId,
+    row.status,
+    row.errorCode,
+    row.errorMessage,
+    row.uploadedAt,
+    row.embeddedAt,
+    row.born,
+  ];
+}
+
+/** Gone from every generation; their bodies are noted as loose. */
+export async function deleteDocuments(
+  sql: Sql,
+  { texts }: Pick<Store, "texts">,
+  documents: readonly Pick<DocumentRow, "id" | "bodyId">[],
+): Promise<void> {
+  if (documents.length === 0) return;
+  const ids = documents.map(({ id }) => id);
+  await texts.removeLabels(sql, ids);
+  await sql.run(`DELETE FROM documents WHERE ${isListed(sql, "id", "$1", "integer")}`, [listOf(ids)]);
+  await noteLooseBodies(
+    sql,
+    documents.flatMap(({ bodyId }) => (bodyId === null ? [] : [bodyId])),
+  );
+}
+
+/** Final: gone from every generation, not only from the active one. How many rows it had. */
+export async function deleteDocumentsOfFile(sql: Sql, store: Pick<Store, "texts">, fileId: string): Promise<number> {
+  const rows = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
+    `SELECT id, body_id AS "bodyId" FROM documents WHERE file_id = $1`,
+    [fileId],
+  );
+  await deleteDocuments(sql, store, rows);
+  return rows.length;
+}
+
+/** A row gets its end, which counts once the generation has a number. */
+export async function endDocuments(sql: Sql, ids: readonly number[], died: number): Promise<number> {
+  if (ids.length === 0) return 0;
+  return sql.run(`UPDATE documents SET died = $2 WHERE ${isListed(sql, "id", "$1", "integer")}`, [listOf(ids), died]);
+}
+
+export async function activeDocument(sql: Sql, fileId: string): Promise<DocumentRow | undefined> {
+  return sql.get<DocumentRow>(`SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE file_id = $1`, [fileId]);
+}
+
+export async function updateAttributes(sql: Sql, fileId: string, attributes: Attributes): Promise<void> {
+  await sql.run("UPDATE documents SET attributes = $1 WHERE file_id = $2", [JSON.stringify(attributes), fileId]);
+}
+
+/** A row as a draft finds it. */
+export interface DraftedRow extends DocumentRow {
+  /** 1: the draft brought it itself. 0: readers see it, and the draft has not ended it. */
+  readonly own: 0 | 1;
+  readonly title: string;
+}
+
+/** The items as the draft would leave them, each once; those it does not hold are left out. */
+export async function draftedDocuments(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  itemIds: readonly ItemId[],
+  draft: number,
+): Promise<DraftedRow[]> {
+  return sql.all<DraftedRow>(
+    `SELECT ${DOCUMENT_COLUMNS}, CASE WHEN d.born = $4 THEN 1 ELSE 0 END AS own,
+       coalesce((SELECT b.title FROM bodies b WHERE b.id = d.body_id), '') AS title
+     FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
+       AND (+d.born = $4 OR (${visibleAt("(SELECT active FROM state WHERE id = 1)")} AND d.died IS DISTINCT FROM $4))`,
+    [domainId, sourceId, listOf(itemIds), draft],
+  );
+}
+
+/** What holdings tell of a document. */
+export type HeldRow = Pick<
+  DocumentRow,
+  "id" | "itemId" | "fileId" | "sha256" | "fileType" | "path" | "url" | "uploadedAt" | "embeddedAt"
+>;
+
+/** One page of what the given generations show of a source, in the order the rows came. */
+export async function documentsOfSource(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  page: { readonly visible: readonly number[]; readonly afterId: number; readonly limit: number },
+): Promise<HeldRow[]> {
+  return sql.all<HeldRow>(
+    `SELECT d.id, d.item_id AS "itemId", d.file_id AS "fileId", d.sha256, d.file_type AS "fileType", d.path, d.url,
+       d.uploaded_at AS "uploadedAt", d.embedded_at AS "embeddedAt"
+     FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
+       AND ${isListed(sql, "+d.born", "$4", "integer")}
+       AND (d.died IS NULL OR NOT (${isListed(sql, "+d.died", "$4", "integer")}))
+     ORDER BY d.id LIMIT $5`,
+    [domainId, sourceId, page.afterId, listOf(page.visible), page.limit],
+  );
+}

@@ -1,0 +1,428 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import type { Extractor } from "../../src/contracts/document.ts";
+import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
+import type { DocumentFile, GenerationChange, Generations, Index } from "../../src/contracts/search-index.ts";
+import { sectionsOfDocument } from "../../src/index/storage/sections.ts";
+import { activateSpace, insertSpace } from "../../src/index/storage/spaces.ts";
+import { writeInTurn } from "../../src/index/storage/state.ts";
+import { apply, countingEmbedder, DEMO, found, LIBRARY, never, OTHER, writeDocument } from "../index/index-fixture.ts";
+import { defaultParts, type OwnStoreUnderTest, type Parts } from "./store-under-test.ts";
+
+const DAY = 24 * 3600;
+
+/** What an index of ours promises about generations, in whatever database it is. */
+export function generationsSuite(name: string, openStore: (parts: Parts) => Promise<OwnStoreUnderTest>): void {
+  describe(`generations of ${name}`, () => {
+    let folder = "";
+    let under: OwnStoreUnderTest;
+    let index: Index;
+    let generations: Generations;
+    let now = 1_800_000_000;
+    let embedded: string[] = [];
+    const extracted: string[] = [];
+    let duringEmbed: (texts: readonly string[]) => Promise<void> = async () => undefined;
+
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), "generations-"));
+      const { embedder, extractor } = defaultParts();
+      duringEmbed = async () => undefined;
+      const counted = countingEmbedder(embedder, (texts) => embedded.push(...texts));
+      const watched = {
+        ...counted,
+        embed: async (texts: readonly string[]) => {
+          await duringEmbed(texts);
+          return counted.embed(texts);
+        },
+      };
+      const nowSeconds = (): number => now;
+      under = await openStore({ embedder: watched, extractor: counting(extractor, extracted), nowSeconds });
+      index = await under.openIndex(DEMO);
+      assert.ok(index.generations, "an index of ours has generations");
+      generations = index.generations;
+      embedded = [];
+      extracted.length = 0;
+    });
+    afterEach(async () => {
+      await under.close();
+      await rm(folder, { recursive: true, force: true });
+    });
+
+    const makeFile = (item: string, text: string): Promise<DocumentFile> => writeDocument(folder, item, text);
+    const commit = async (items: Record<string, string | null>, source = LIBRARY, into = index): Promise<void> => {
+      const draft = await into.draft(source);
+      await apply(draft, items, makeFile);
+      await draft.commit(never, { allowEmpty: true });
+    };
+    const count = async (sql: string): Promise<number> =>
+      Number((await (await under.store()).db.get<{ n: number }>(`SELECT count(*) AS n FROM ${sql}`))?.n);
+    const numbers = async (): Promise<number[]> => (await generations.kept()).map((generation) => generation.number);
+    const difference = async (from: number, to: number): Promise<string[]> => {
+      const changes: GenerationChange[] = [];
+      for await (const page of generations.difference(from, to)) changes.push(...page);
+      return changes.map(({ kind, sourceId, itemId, path }) => `${kind} ${sourceId}/${itemId} ${path}`).sort();
+    };
+
+    test("a killed draft, another source, a rollback and a new commit: each step shows what it should", async () => {
+      await commit({ a: "The firstword stands." });
+      const killed = await index.draft(LIBRARY);
+      // More than two batches, so that rows of the draft are on disk when it is left behind.
+      await apply(killed, { ...alike("k", 850), a: "The killedword stands." }, makeFile);
+      assert.equal(await count("generations WHERE number IS NULL"), 1);
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+
+      await commit({ b: "The otherword stands." }, OTHER);
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      assert.deepEqual(await found(index, "otherword"), ["b.md"]);
+      assert.deepEqual(await found(index, "killedword"), []);
+      assert.equal(await count("documents_active"), 2);
+
+      await commit({ a: "The secondword stands." });
+      assert.equal(await count("generations WHERE number IS NULL"), 0);
+      assert.deepEqual(await found(index, "firstword"), []);
+      assert.deepEqual(await found(index, "secondword"), ["a.md"]);
+      await assert.rejects(killed.commit(never), { name: "ConflictError" });
+      assert.equal(await count("documents_active"), 2);
+
+      await generations.rollback(1);
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      assert.deepEqual(await found(index, "secondword"), []);
+      assert.deepEqual(await found(index, "otherword"), []);
+
+      await generations.release();
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      await commit({ c: "The thirdword stands." }, OTHER);
+      assert.deepEqual(await found(index, "thirdword"), ["c.md"]);
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      assert.deepEqual(await found(index, "secondword"), []);
+      assert.deepEqual(await found(index, "otherword"), []);
+      assert.equal(await count("generations WHERE number IS NULL"), 0, "what was rolled back is swept");
+      assert.equal(await count("documents"), 2);
+    });
+
+    test("a rollback pins: commits are refused with a sentence until it is released", async () => {
+      await commit({ a: "The firstword stands." });
+      await commit({ a: "The secondword stands." });
+      await generations.rollback(1);
+      assert.deepEqual(await generations.state(), { active: 1, pinned: true });
+      assert.deepEqual(
+        (await generations.kept()).map(({ number, visible }) => [number, visible]),
+        [
+          [2, false],
+          [1, true],
+        ],
+      );
+      const refused = await index.draft(LIBRARY);
+      await apply(refused, { a: "The otherword stands." }, makeFile);
+      await assert.rejects(refused.commit(never), (error: Error) => {
+        assert.equal(error.name, "ConflictError");
+        assert.match(error.message, /rolled back to generation 1.*release/);
+        return true;
+      });
+      await refused.discard();
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      assert.deepEqual(await found(index, "otherword"), []);
+      // Forward again: what the refused draft would have ended had an end already, which must still be there.
+      await generations.rollback(2);
+      assert.deepEqual(await found(index, "secondword"), ["a.md"]);
+      assert.deepEqual(await found(index, "firstword"), []);
+      await generations.rollback(1);
+      await generations.release();
+      assert.deepEqual(await generations.state(), { active: 1, pinned: false });
+      embedded = [];
+      await commit({ a: "The secondword stands." });
+      assert.deepEqual(embedded, [], "what was rolled back is put again without embedding it again");
+      assert.deepEqual(await found(index, "secondword"), ["a.md"]);
+      assert.deepEqual(await numbers(), [2, 1]);
+    });
+
+    test("only kept generations can be gone back to, compared or searched, and the error names them", async () => {
+      await commit({ a: "The firstword stands." });
+      const wrong = { name: "BadInputError", message: /kept are 1\b/ };
+      await assert.rejects(generations.rollback(7), wrong);
+      await assert.rejects(generations.rollback(0), wrong);
+      await assert.rejects(difference(1, 7), wrong);
+      await assert.rejects(index.search({ text: "firstword", limit: 5, generation: 7 }), { name: "BadInputError" });
+      assert.deepEqual(await generations.state(), { active: 1, pinned: false });
+    });
+
+    test("a draft that was open during a rollback cannot be committed after the release", async () => {
+      await commit({ a: "The firstword stands." });
+      await commit({ a: "The secondword stands." });
+      const open = await index.draft(LIBRARY);
+      await apply(open, { ...alike("k", 850), a: "The thirdword stands." }, makeFile);
+      await generations.rollback(1);
+      await generations.release();
+      // It ended the second version, not the first, which is the one that is visible now.
+      await assert.rejects(open.commit(never), { name: "ConflictError" });
+      await open.discard();
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      assert.equal(await count("documents_active"), 1);
+    });
+
+    test("every kept generation can be searched as it was", async () => {
+      await commit({ a: "The firstword stands.", b: "The oldword stands." });
+      await commit({ a: "The secondword stands.", b: null });
+      await commit({ b: "The newword stands." }, OTHER);
+      for (const [word, when] of [
+        ["firstword", [1]],
+        ["oldword", [1]],
+        ["secondword", [2, 3]],
+        ["newword", [3]],
+      ] as const) {
+        const seen = [];
+        for (const generation of [1, 2, 3])
+          if ((await found(index, word, generation)).length > 0) seen.push(generation);
+        assert.deepEqual(seen, when, word);
+      }
+      const [hit] = await index.search({ text: "firstword", limit: 1, generation: 1 });
+      assert.equal(hit?.details?.generation, 1);
+    });
+
+    test("the difference of two generations, in both directions", async () => {
+      await commit({ a: "One.", b: "Two.", c: "Three." });
+      await commit({ a: "One, changed.", b: null, d: "Four." });
+      const draft = await index.draft(LIBRARY);
+      const { label } = await makeFile("c", "Three.");
+      await draft.relabel("c" as ItemId, { ...label, path: "deep/c.md" });
+      await draft.commit(never);
+      await commit({ x: "Come." }, OTHER);
+      await commit({ x: null }, OTHER);
+      await commit({ a: "Of another domain." }, LIBRARY, await under.openIndex("THEIRS" as DomainId));
+      assert.deepEqual(await difference(1, 1), []);
+      assert.deepEqual(await difference(1, 2), [
+        "added library/d d.md",
+        "changed library/a a.md",
+        "removed library/b b.md",
+      ]);
+      assert.deepEqual(await difference(2, 1), [
+        "added library/b b.md",
+        "changed library/a a.md",
+        "removed library/d d.md",
+      ]);
+      assert.deepEqual(await difference(2, 3), ["changed library/c deep/c.md"]);
+      assert.deepEqual(
+        await difference(3, 6),
+        [],
+        "what came and went in between, and what is others', is no difference",
+      );
+      assert.deepEqual(await difference(5, 4), ["added other/x x.md"]);
+      assert.equal((await difference(1, 6)).length, 4);
+    });
+
+    test("a draft that would leave nothing of the domain needs a confirmation", async () => {
+      await commit({ a: "The firstword stands." });
+      await commit({ b: "The otherword stands." }, OTHER);
+      await commit({ b: "Of another domain." }, LIBRARY, await under.openIndex("THEIRS" as DomainId));
+      const all = async (source: SourceId, item: string, allowEmpty: boolean): Promise<unknown> => {
+        const draft = await index.draft(source);
+        await draft.remove(item as ItemId);
+        return draft.commit(never, { allowEmpty });
+      };
+      await all(OTHER, "b", false);
+      const before = await generations.state();
+      await assert.rejects(all(LIBRARY, "a", false), (error: Error) => {
+        assert.equal(error.name, "ConflictError");
+        assert.match(error.message, /nothing of the domain DEMO would be left.*confirmed/);
+        return true;
+      });
+      assert.deepEqual(await generations.state(), before);
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      await all(LIBRARY, "a", true);
+      assert.deepEqual(await found(index, "firstword"), []);
+      await assert.doesNotReject(all(LIBRARY, "a", false), "nothing is left, and nothing is taken away");
+    });
+
+    test("a draft that changes nothing makes no generation", async () => {
+      await commit({ a: "The firstword stands." });
+      await commit({});
+      await commit({ a: "The firstword stands." });
+      await commit({ unknown: null });
+      const both = await index.draft(LIBRARY);
+      await apply(both, { x: "Comes." }, makeFile);
+      await both.remove("x" as ItemId);
+      await both.commit(never);
+      assert.deepEqual(await numbers(), [1]);
+      assert.equal(await count("generations"), 2);
+      assert.equal(await count("bodies"), 1, "of what came and went in one batch nothing is left");
+    });
+
+    test("move, copy, removal and return extract and embed nothing", async () => {
+      await commit({ a: "The firstword stands." });
+      assert.deepEqual([extracted.length, embedded.length], [1, 1]);
+      await commit({ copy: "The firstword stands." });
+      await commit({ copy: null });
+      await commit({ back: "The firstword stands." });
+      const draft = await index.draft(LIBRARY);
+      const { label } = await makeFile("a", "The firstword stands.");
+      await draft.relabel("a" as ItemId, { ...label, name: "z.md", path: "deep/z.md" });
+      await draft.commit(never);
+      assert.deepEqual([extracted.length, embedded.length], [1, 1]);
+      assert.deepEqual(await count("documents_active WHERE path = 'deep/z.md'"), 1);
+    });
+
+    test("several operations on one item in one draft leave what the last one says", async () => {
+      await commit({ a: "The firstword stands.", b: "The bword stands." });
+      const draft = await index.draft(LIBRARY);
+      await draft.put(await makeFile("a", "The secondword stands."), never);
+      await draft.put(await makeFile("a", "The thirdword stands."), never);
+      await draft.remove("b" as ItemId);
+      await draft.put(await makeFile("b", "The bword stands."), never);
+      await draft.put(await makeFile("c", "The cword stands."), never);
+      await draft.remove("c" as ItemId);
+      const { ready } = await draft.commit(never);
+      assert.deepEqual(ready.map((ref) => ref.itemId).sort(), ["a", "b"]);
+      assert.deepEqual(await found(index, "secondword"), []);
+      assert.deepEqual(await found(index, "thirdword"), ["a.md"]);
+      assert.deepEqual(await found(index, "bword"), ["b.md"]);
+      assert.deepEqual(await found(index, "cword"), []);
+      assert.equal(await count("documents_active"), 2);
+    });
+
+    test("puts side by side over several batches, and the same item again in a later one", async () => {
+      const draft = await index.draft(LIBRARY);
+      const files = await Promise.all(Object.entries(many("p", 450)).map(([item, text]) => makeFile(item, text)));
+      await Promise.all(files.map((file) => draft.put(file, never)));
+      await apply(draft, { ...many("q", 420), p0: "The lastword stands.", p1: null }, makeFile);
+      const { ready, failed } = await draft.commit(never);
+      assert.deepEqual(failed, []);
+      assert.equal(ready.length, 450 + 420 - 1);
+      assert.equal(await count("documents_active"), 450 + 420 - 1);
+      assert.deepEqual(await found(index, "lastword"), ["p0.md"]);
+      const [generation] = await generations.kept();
+      assert.deepEqual([generation?.added, generation?.removed], [450 + 420 - 1, 0]);
+    });
+
+    test("what no kept generation can see is cleaned up, bodies and generations with it", async () => {
+      await commit({ a: "The firstword stands.", keep: "The keepword stands." });
+      for (const word of ["second", "third", "fourth", "fifth"]) {
+        await commit({ a: `The ${word}word stands.` });
+      }
+      assert.equal(await count("bodies"), 6, "all are younger than a day");
+      assert.deepEqual(await numbers(), [5, 4, 3, 2, 1]);
+      now += 2 * DAY;
+      await commit({ a: "The sixthword stands." });
+      // Kept: fourth, fifth, sixth (the last three generations), and what stood all the time.
+      assert.deepEqual(await numbers(), [6, 5, 4]);
+      for (const table of ["documents", "bodies", "chunks", "vectors"]) assert.equal(await count(table), 4, table);
+      assert.equal(await count("generations WHERE number > 0"), 4, "the first one still has a document");
+      assert.deepEqual(await found(index, "firstword", 4), []);
+      assert.deepEqual(await found(index, "fourthword", 4), ["a.md"]);
+      assert.deepEqual(await found(index, "keepword", 4), ["keep.md"]);
+      assert.deepEqual(await found(index, "sixthword"), ["a.md"]);
+      await assert.rejects(generations.rollback(3), { name: "BadInputError" });
+      // Going back does not make generations whole again that were cleaned up.
+      await generations.rollback(4);
+      assert.deepEqual(await numbers(), [6, 5, 4]);
+      assert.deepEqual(await found(index, "keepword"), ["keep.md"]);
+    });
+
+    test("cleanup is spread over commits, and ends", async () => {
+      await commit(many("a", 500));
+      await commit(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`a${i}`, null])));
+      for (const word of ["one", "two", "three"]) await commit({ w: `The ${word} stands.` });
+      now += 2 * DAY;
+      const left = [];
+      for (const word of ["four", "five", "six", "seven"]) {
+        await commit({ w: `The ${word} stands.` });
+        left.push(await count("documents WHERE item_id LIKE 'a%'"));
+      }
+      assert.ok((left[0] ?? 0) > 0, "one small commit does not pay for everything");
+      assert.equal(left.at(-1), 0);
+      assert.equal(await count("bodies WHERE id NOT IN (SELECT body_id FROM documents)"), 0);
+    });
+
+    test("holdings list one moment, whatever is committed meanwhile", async () => {
+      await commit(alike("h", 1100));
+      const items = new Set<string>();
+      for await (const refs of index.holdings(LIBRARY)) {
+        if (items.size === 0) await commit({ h1: null, h1090: null, h1095: "Changed.", extra: "The extra stands." });
+        for (const { itemId } of refs) items.add(itemId);
+      }
+      assert.equal(items.size, 1100);
+      assert.ok(items.has("h1") && items.has("h1090") && !items.has("extra"));
+    });
+
+    test("sections of a document, by domain, source and path", async () => {
+      await commit({ a: "Before.\n\n# Travel\n\nBy train.\n\n## Hotels\n\nUp to 145 euros." });
+      const { db } = await under.store();
+      const at = { domainId: DEMO, sourceId: LIBRARY, path: "a.md" };
+      assert.deepEqual(
+        (await sectionsOfDocument(db, at)).map((row) => ({ ...row })),
+        [
+          { position: 0, parent: null, heading: "", level: 0, content: "Before." },
+          { position: 1, parent: 0, heading: "Travel", level: 1, content: "By train." },
+          { position: 2, parent: 1, heading: "Hotels", level: 2, content: "Up to 145 euros." },
+        ],
+      );
+      assert.deepEqual(await sectionsOfDocument(db, { ...at, sourceId: OTHER }), []);
+      await commit({ a: "Short." });
+      assert.deepEqual(
+        (await sectionsOfDocument(db, at)).map(({ content }) => content),
+        ["Short."],
+      );
+      await commit({ a: null });
+      assert.deepEqual(await sectionsOfDocument(db, at), []);
+    });
+
+    test("a document that cannot be embedded fails alone, and keeps its old version", async () => {
+      await commit({ a: "The oldword stands." });
+      duringEmbed = async (texts) => {
+        if (texts.some((text) => text.includes("poison"))) throw new Error("embed: the model refuses this text");
+      };
+      const draft = await index.draft(LIBRARY);
+      await apply(draft, { a: "The poison stands.", b: "The bword stands.", c: "The cword stands." }, makeFile);
+      const { ready, failed } = await draft.commit(never);
+      assert.deepEqual(ready.map(({ itemId }) => itemId).sort(), ["b", "c"]);
+      assert.deepEqual(
+        failed.map(({ itemId, permanent, reason }) => [itemId, permanent, /refuses this text/.test(reason)]),
+        [["a", false, true]],
+      );
+      assert.deepEqual(await found(index, "oldword"), ["a.md"]);
+      assert.deepEqual(await found(index, "cword"), ["c.md"]);
+    });
+
+    test("when another space becomes active while a batch is being embedded, it is embedded again", async () => {
+      await commit({ a: "The firstword stands." });
+      const { db } = await under.store();
+      duringEmbed = async () => {
+        duringEmbed = async () => undefined;
+        await writeInTurn(db, async (sql) => {
+          const row = { model: "another", revision: "1", dimensions: 8, learnt: null };
+          await activateSpace(sql, (await insertSpace(sql, { ...row, active: 0 })).id);
+        });
+      };
+      await commit({ b: "The secondword stands." });
+      const late = `vectors v JOIN spaces s ON s.id = v.space_id AND s.active = 0 JOIN chunks c ON c.id = v.chunk_id
+        WHERE c.text LIKE '%secondword%'`;
+      assert.equal(await count(late), 0, "what is in a space that answers no more would never be found");
+      assert.equal(await count("chunks WHERE text LIKE '%secondword%'"), 1);
+      assert.equal(await count("spaces WHERE active = 1 AND model = 'another'"), 1);
+    });
+  });
+}
+
+function many(letter: string, texts: number): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: texts }, (_, i) => [`${letter}${i}`, `Text ${letter} number ${i} stands.`]),
+  );
+}
+
+/** Documents that share one text, where only their number matters. */
+function alike(letter: string, documents: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: documents }, (_, i) => [`${letter}${i}`, "Text that stands."]));
+}
+
+function counting(extractor: Extractor, seen: string[]): Extractor {
+  return {
+    revision: extractor.revision,
+    types: extractor.types,
+    extract(path, fileType, signal) {
+      seen.push(path);
+      return extractor.extract(path, fileType, signal);
+    },
+  };
+}
