@@ -1,77 +1,113 @@
-import { cjkTerms, isCjk, unify } from "./cut-cjk.ts";
-import { fold, STOP_WORDS } from "./stop-words.ts";
+import type { Phrase } from "../storage/store.ts";
+import { analyze, type PlacedWord, placeWords } from "../text/analyze.ts";
+import { fold } from "../text/fold.ts";
+import { UNSPACED_SCRIPTS } from "../text/scan-runs.ts";
+import { stopWordsOf } from "./stop-words.ts";
 
-/** A question as full-text expressions. Only letters and digits of the question get in, always inside quotes. */
-export interface ParsedQuery {
-  /** Every term is optional, more of them rank higher; "" when the question has no word. */
-  readonly any: string;
-  /** As `any`, but what the question puts in quotes must occur; "" when nothing is in quotes. */
-  readonly quoted: string;
-  /** Every word must occur. For names: few words, which may well all be there. */
-  readonly all: string;
-  /** Words that begin like the longer ones of the question: `reisekosten` in `reisekostenabrechnung`. */
-  readonly beginnings: string;
+/** A question as words. */
+export interface Question {
+  /** What it puts in quotes. */
+  readonly quoted: readonly Phrase[];
+  /** Everything it is about, each optional: words, identifiers whole and in parts, runs of unspaced scripts. */
+  readonly phrases: readonly Phrase[];
+  /** The single ones among them that are spelt with letters, so that they may be misspelt. */
+  readonly words: readonly string[];
 }
 
-/** A pasted page would make a search as slow as it is long; the first terms say what it is about. */
-const MAX_TERMS = 128;
+/** A pasted page would make a search as slow as it is long; the first words say what it is about. */
+const MAX_PHRASES = 64;
+const MAX_LENGTH = 4000;
+/** Who asks in a few words and quotes some of them, means it; in a pasted text, quotes are just part of it. */
+const MAX_QUOTING = 24;
+const QUOTED = /["“„«]([^"“”„«»]+)["”“»]/gu;
+const SPELT = /^\p{L}{4,}$/u;
+const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}\\p{M}]+$`, "u");
 
-export function parseQuery(text: string): ParsedQuery {
-  const phrases: string[] = [];
-  const rest = text.replaceAll(/["“„]([^"“”]+)["”“]/gu, (_all, phrase: string) => {
-    const terms = termsOf(phrase);
-    if (terms.length > 0) phrases.push(asPhrase(terms));
+export function parseQuery(text: string): Question {
+  const asked = text.slice(0, MAX_LENGTH);
+  const quoted: Phrase[] = [];
+  const plain = asked.replaceAll(QUOTED, (_all, phrase: string) => {
+    const words = phraseWords(analyze(phrase));
+    if (words.length > 0) quoted.push(asPhrase(words));
     return ` ${phrase} `;
   });
-  const terms = optionalTerms(rest);
-  const any = [...new Set([...phrases, ...terms])].slice(0, MAX_TERMS).join(" OR ");
-  const all = [...new Set([...phrases, ...terms])].slice(0, MAX_TERMS).join(" AND ");
-  const words = [...new Set(termsOf(rest).map(fold))].filter((word) => word.length >= 4 && !STOP_WORDS.has(word));
-  const beginnings = words
-    .slice(0, MAX_TERMS)
-    .map((word) => `"${word}" *`)
-    .join(" OR ");
-  if (phrases.length === 0) return { any, all, beginnings, quoted: "" };
-  const required = phrases.join(" AND ");
-  return { any, all, beginnings, quoted: `(${required}) OR (${required} AND (${any}))` };
+  const phrases = optionalPhrases(plain);
+  const spelt = phrases.flatMap(({ words: [first = "", ...more] }) =>
+    more.length === 0 && SPELT.test(first) && !UNSPACED.test(first) ? [first] : [],
+  );
+  const words = [...new Set(spelt)];
+  const required = quoted.slice(0, MAX_PHRASES);
+  if (phrases.length <= MAX_QUOTING) return { quoted: required, phrases, words };
+  return { quoted: [], phrases: [...required, ...phrases], words };
 }
 
 /**
- * `ERR_404` is a phrase and its parts, since the tokenizer cuts it at the underscore: text that has it as written comes
- * first, text with only a part of it is still found.
+ * Stop words count only where there is nothing else: "the who" must still find something. What a question says twice is
+ * there twice, and counts twice.
  */
-function optionalTerms(text: string): string[] {
-  const found = new Set<string>();
-  const weak = new Set<string>();
-  for (const word of text.split(/\s+/u)) {
-    const terms = termsOf(word);
-    if (terms.length > 1) found.add(asPhrase(terms));
-    for (const term of terms) (STOP_WORDS.has(fold(term)) ? weak : found).add(asTerm(term));
-  }
-  return [...(found.size > 0 ? found : weak)].slice(0, MAX_TERMS);
-}
-
-/** The words of the text as the index has them. */
-function termsOf(text: string): string[] {
-  const terms: string[] = [];
-  for (const [run] of unify(text).matchAll(/[\p{L}\p{N}\p{M}\p{Co}]+/gu)) {
-    for (const part of run.split(
-      /((?:[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー々〆])+)/u,
-    )) {
-      if (part === "") continue;
-      if (!isCjk(part)) terms.push(part);
-      // The last character stands alone only at the end of a run in the text, so it is no condition.
-      else terms.push(...([...part].length > 1 ? cjkTerms(part).slice(0, -1) : [part]));
+function optionalPhrases(text: string): Phrase[] {
+  const runs = [...runsOf(text)];
+  const stopWords = stopWordsOf(runs.map(({ raw }) => raw));
+  const strong = runs.filter(({ raw }) => !stopWords.has(raw));
+  const known = new Set<string>();
+  const found: Phrase[] = [];
+  for (const { words } of strong.length > 0 ? strong : runs) {
+    for (const phrase of phrasesOfRun(words)) {
+      const name = phrase.words.join(" ");
+      if (known.size >= MAX_PHRASES && !known.has(name)) continue;
+      known.add(name);
+      found.push(phrase);
     }
   }
-  return terms;
+  return found;
 }
 
-function asPhrase(terms: readonly string[]): string {
-  return terms.length === 1 ? asTerm(terms[0] ?? "") : `"${terms.join(" ")}"`;
+interface Run {
+  /** Folded, as written. */
+  readonly raw: string;
+  readonly words: string[];
 }
 
-/** A single CJK character also begins a pair. */
-function asTerm(term: string): string {
-  return isCjk(term) && [...term].length === 1 ? `"${term}" *` : `"${term}"`;
+/** Words that have their place in common, or overlap, come from one run. */
+function* runsOf(text: string): Generator<Run> {
+  let run: PlacedWord[] = [];
+  const finish = (): Run => {
+    const [first, last] = [run[0], run.at(-1)];
+    return { raw: fold(text.slice(first?.start, last?.end)), words: run.map(({ word }) => word) };
+  };
+  for (const placed of placeWords(text)) {
+    const last = run.at(-1);
+    if (last && placed.start >= last.end) {
+      yield finish();
+      run = [];
+    }
+    run.push(placed);
+  }
+  if (run.length > 0) yield finish();
+}
+
+/** Of an unspaced script the run as a whole counts most, and each of its pairs; of an identifier the whole and its parts. */
+function phrasesOfRun(words: readonly string[]): Phrase[] {
+  const [first = ""] = words;
+  if (!UNSPACED.test(first)) return words.map((word) => asPhrase([word]));
+  const pairs = phraseWords(words);
+  const whole = pairs.length > 1 ? [asPhrase(pairs)] : [];
+  return [...whole, ...pairs.map((pair) => asPhrase([pair]))];
+}
+
+/** The last character of an unspaced run stands alone only at the end of a run in the text, so it is no condition. */
+function phraseWords(words: readonly string[]): string[] {
+  return words.filter((word, at) => {
+    const before = words[at - 1];
+    return !(isSingle(word) && before !== undefined && UNSPACED.test(before) && before.endsWith(word));
+  });
+}
+
+/** A single character of an unspaced script also begins pairs. */
+function asPhrase(words: readonly string[]): Phrase {
+  return { words, beginning: isSingle(words.at(-1) ?? "") };
+}
+
+function isSingle(word: string): boolean {
+  return UNSPACED.test(word) && [...word.replaceAll(/\p{M}/gu, "")].length === 1;
 }

@@ -1,147 +1,99 @@
-import type { Embedder } from "../../contracts/embedder.ts";
-import type { FileId } from "../../contracts/ids.ts";
-import type { Attributes, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
-import type { Store } from "../sqlite/open-store.ts";
-import { filterCondition } from "./attribute-filter.ts";
-import { type Candidate, fuseScores, type Scored } from "./fuse-scores.ts";
-import { type ParsedQuery, parseQuery } from "./parse-query.ts";
-import type { VisibleDocuments } from "./visible-documents.ts";
+import { BadInputError, RemoteError } from "../../contracts/errors.ts";
+import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import type { Sql } from "../../lib/sql/sql.ts";
+import { isKept, keptGenerations } from "../storage/generations.ts";
+import { activeSpace } from "../storage/spaces.ts";
+import { readState } from "../storage/state.ts";
+import type { Store } from "../storage/store.ts";
+import { answerStrength } from "./answer-strength.ts";
+import { documentCondition } from "./document-condition.ts";
+import { findCandidates } from "./find-candidates.ts";
+import { fuseScores } from "./fuse-scores.ts";
+import { gatherHits } from "./gather-hits.ts";
+import type { CandidateSearch } from "./match-texts.ts";
+import { parseQuery } from "./parse-query.ts";
+import { Passages } from "./passages.ts";
+import { VisibleDocuments } from "./visible-documents.ts";
 
-const TEXT_CANDIDATES = 200;
-const VECTOR_CANDIDATES = 50;
-const LABEL_CANDIDATES = 50;
-/** Below this, two texts have no more in common than any two texts of a language. */
-const MIN_SIMILARITY = 0.25;
-/** With fewer texts than this that have a word of the question, words that only begin like it are let in, at half the score. */
-const FEW = 3;
-const BEGINNING = 0.5;
-/** A name that shares one word with the question says little. */
-const PARTIAL_LABEL = 0.2;
+type Meaning = NonNullable<CandidateSearch["meaning"]>;
+
+/** The space may be replaced while a question is being embedded; not that often. */
+const MAX_TRIES = 3;
+/** A crawl may wait for a busy endpoint, who asks a question does not. */
+const QUESTION_TIMEOUT_MS = 10_000;
+/** What a pasted page is about shows at its beginning, and models refuse what is too long. */
+const MAX_EMBEDDED = 8000;
 
 /** One search sees one moment of the store, however many reads it takes and whoever commits meanwhile. */
-export async function searchStore(store: Store, embedder: Embedder, query: SearchQuery): Promise<SearchHit[]> {
-  const parsed = parseQuery(query.text);
-  const condition = query.filter && filterCondition(query.filter);
-  const [vector = new Float32Array(embedder.dimensions)] = await embedder.embed([query.text]);
-  return store.db.read(() => {
-    store.vectors.refresh();
-    const visible = condition ? store.visible.where(condition.sql, condition.values) : store.visible.all();
-    const candidates = findCandidates(store, visible, parsed, vector);
-    return fuseScores(candidates, query.limit, query.scoreThreshold ?? 0).map((scored) => loadHit(store, scored));
+export async function searchStore(store: Store, query: SearchQuery): Promise<SearchHit[]> {
+  for (let left = MAX_TRIES; ; left--) {
+    // Before the reading begins, which everybody else's reading may have to wait for: an endpoint can be slow.
+    const meaning = query.using === "text" ? undefined : await embedQuestion(store, query);
+    const hits = await store.db.read((sql) => searchIn(sql, store, query, meaning, left > 1));
+    if (hits) return hits;
+  }
+}
+
+/** After a failure words answer alone for so long, instead of letting everybody wait for the same silence. */
+const REST_MS = 30_000;
+const restingUntil = new WeakMap<Store, number>();
+
+/** Without the vector the words still answer, unless somebody asked for vectors alone. */
+async function embedQuestion(store: Store, { text, using }: SearchQuery): Promise<Meaning | undefined> {
+  if (using !== "vectors" && (restingUntil.get(store) ?? 0) > Date.now()) return undefined;
+  // An empty store gets its first space with its first text; a search changes nothing.
+  if (!(await activeSpace(store.db))) return undefined;
+  try {
+    const { id, embedder } = await store.spaces.active(store.db);
+    const [vector] = await embedder.embed([text.slice(0, MAX_EMBEDDED)], AbortSignal.timeout(QUESTION_TIMEOUT_MS));
+    return vector && { space: { id, dimensions: embedder.dimensions }, vector };
+  } catch (error) {
+    if (using === "vectors") {
+      throw new RemoteError("search by vectors: the question could not be embedded", { cause: error });
+    }
+    restingUntil.set(store, Date.now() + REST_MS);
+    return undefined;
+  }
+}
+
+/** undefined: the vector belongs to a space that is not the active one any more, and the caller can make another. */
+async function searchIn(
+  sql: Sql,
+  store: Store,
+  query: SearchQuery,
+  meaning: Meaning | undefined,
+  mayTryAgain: boolean,
+): Promise<SearchHit[] | undefined> {
+  const isCurrent = meaning !== undefined && (await activeSpace(sql))?.id === meaning.space.id;
+  if (meaning && !isCurrent && mayTryAgain) return undefined;
+  const generation = await generationOf(sql, query.generation);
+  const question = parseQuery(query.text);
+  const passages = new Passages(sql);
+  const candidates = await findCandidates({
+    store,
+    sql,
+    visible: new VisibleDocuments(sql, documentCondition(sql, generation, query)),
+    question,
+    passages,
+    bodyOf: new Map(),
+    byWords: query.using !== "vectors",
+    limit: query.limit,
+    ...(isCurrent && { meaning }),
+  });
+  const strength = await answerStrength(passages, question, candidates);
+  const scored = fuseScores(candidates.all, (query.scoreThreshold ?? 0) / strength, candidates.textShare);
+  const weighed = scored.map((one) => ({ ...one, score: one.score * strength }));
+  return gatherHits(sql, passages, weighed, candidates.phrases, {
+    limit: query.limit,
+    generation,
+    unfolded: query.unfolded ?? false,
   });
 }
 
-/** What is in quotes must occur, unless it occurs nowhere: an answer to the rest is better than none. */
-function findCandidates(
-  store: Store,
-  visible: VisibleDocuments,
-  parsed: ParsedQuery,
-  vector: Float32Array,
-): Candidate[] {
-  if (parsed.quoted) {
-    const texts = matchTexts(store, visible, parsed.quoted);
-    const labels = matchLabels(store, visible, parsed.quoted, parsed.all);
-    if (texts.size > 0 || labels.size > 0) return join(store, visible, texts, labels, vector);
-  }
-  const texts = matchTexts(store, visible, parsed.any);
-  if (texts.size < FEW) {
-    for (const [chunkId, text] of matchTexts(store, visible, parsed.beginnings)) {
-      if (!texts.has(chunkId)) texts.set(chunkId, text * BEGINNING);
-    }
-  }
-  for (const near of store.vectors.nearest(vector, visible.bodies, VECTOR_CANDIDATES)) {
-    if (near.similarity >= MIN_SIMILARITY && !texts.has(near.chunkId)) texts.set(near.chunkId, 0);
-  }
-  return join(store, visible, texts, matchLabels(store, visible, parsed.any, parsed.all), vector);
-}
-
-/** Chunks of visible documents by their words, score relative to the best. Skipping what is not allowed before cutting. */
-function matchTexts(store: Store, visible: VisibleDocuments, expression: string): Map<number, number> {
-  const found = new Map<number, number>();
-  if (expression === "") return found;
-  let best = 0;
-  const matches = store.db
-    .statement("SELECT rowid AS id, rank FROM chunks_text WHERE chunks_text MATCH ? ORDER BY rank")
-    .iterate(expression) as unknown as Iterable<Match>;
-  for (const { id, rank } of matches) {
-    if (!visible.bodies[store.vectors.bodyOf(id) ?? 0]) continue;
-    best ||= -rank;
-    found.set(id, best > 0 ? -rank / best : 1);
-    if (found.size >= TEXT_CANDIDATES) break;
-  }
-  return found;
-}
-
-/** Visible documents by name, path and title: 1 with every word of the question, else up to PARTIAL_LABEL. */
-function matchLabels(store: Store, visible: VisibleDocuments, some: string, all: string): Map<number, number> {
-  const found = new Map<number, number>();
-  if (some === "") return found;
-  const statement = store.db.statement(
-    "SELECT rowid AS id, rank FROM labels_text WHERE labels_text MATCH ? ORDER BY rank",
-  );
-  for (const { id } of statement.iterate(all) as unknown as Iterable<Match>) {
-    if (visible.bodyOf.has(id)) found.set(id, 1);
-    if (found.size >= LABEL_CANDIDATES) break;
-  }
-  let best = 0;
-  const limit = found.size + LABEL_CANDIDATES;
-  for (const { id, rank } of statement.iterate(some) as unknown as Iterable<Match>) {
-    if (!visible.bodyOf.has(id) || found.has(id)) continue;
-    best ||= -rank;
-    found.set(id, PARTIAL_LABEL * (best > 0 ? -rank / best : 1));
-    if (found.size >= limit) break;
-  }
-  return found;
-}
-
-function join(
-  store: Store,
-  visible: VisibleDocuments,
-  texts: ReadonlyMap<number, number>,
-  labels: ReadonlyMap<number, number>,
-  vector: Float32Array,
-): Candidate[] {
-  const candidates: Candidate[] = [];
-  const covered = new Set<number>();
-  const add = (documentId: number, chunkId: number, text: number): void => {
-    covered.add(documentId);
-    const similarity = store.vectors.similarity(vector, chunkId);
-    candidates.push({ documentId, chunkId, text, label: labels.get(documentId) ?? 0, similarity });
-  };
-  for (const [chunkId, text] of texts) {
-    const bodyId = store.vectors.bodyOf(chunkId) ?? 0;
-    for (const documentId of visible.documentsOf.get(bodyId) ?? []) add(documentId, chunkId, text);
-  }
-  const firstChunk = store.db.statement("SELECT id FROM chunks WHERE body_id = ? ORDER BY position LIMIT 1");
-  for (const documentId of labels.keys()) {
-    if (covered.has(documentId)) continue;
-    const chunk = firstChunk.get(visible.bodyOf.get(documentId) ?? 0);
-    if (chunk) add(documentId, Number(chunk["id"]), 0);
-  }
-  return candidates;
-}
-
-function loadHit(store: Store, { documentId, chunkId, score }: Scored): SearchHit {
-  const row = store.db
-    .statement(
-      `SELECT d.file_id AS fileId, d.name, d.attributes, c.section_path AS sectionPath, c.text
-       FROM documents d, chunks c WHERE d.id = ? AND c.id = ?`,
-    )
-    .get(documentId, chunkId) as unknown as HitRow;
-  const attributes = JSON.parse(row.attributes) as Attributes;
-  return { fileId: row.fileId, name: row.name, score, attributes, sectionPath: row.sectionPath, text: row.text };
-}
-
-interface Match {
-  readonly id: number;
-  /** BM25, negative: the smaller the better. */
-  readonly rank: number;
-}
-
-interface HitRow {
-  readonly fileId: FileId;
-  readonly name: string;
-  readonly attributes: string;
-  readonly sectionPath: string;
-  readonly text: string;
+async function generationOf(sql: Sql, wanted: number | undefined): Promise<number> {
+  const { active } = await readState(sql);
+  if (wanted === undefined || wanted === active || (await isKept(sql, wanted))) return wanted ?? active;
+  const kept = (await keptGenerations(sql)).map(({ number }) => number);
+  const those = kept.length === 0 ? "there is none yet" : `kept are ${kept.join(", ")}`;
+  throw new BadInputError(`generation ${wanted} is not kept; ${those}`);
 }

@@ -1,63 +1,53 @@
-import type { SQLInputValue } from "node:sqlite";
-import type { Database } from "../sqlite/open-database.ts";
+import type { Sql } from "../../lib/sql/sql.ts";
+import { isListed, listOf } from "../storage/is-listed.ts";
+import type { Selection } from "../storage/store.ts";
+import type { DocumentCondition } from "./document-condition.ts";
 
-/** Which documents a search may return, and by which body each is found. */
-export interface VisibleDocuments {
-  readonly bodyOf: ReadonlyMap<number, number>;
-  readonly documentsOf: ReadonlyMap<number, readonly number[]>;
-  /** Indexed by body id: 1 when some visible document has that body. */
-  readonly bodies: Uint8Array;
-}
+/** A passage that thousands of documents have needs no more of them than can be named. */
+const MAX_PER_BODY = 20;
 
-/** Reads the visible documents once per visible revision, which every process bumps when it changes what can be seen. */
-export class VisibleDocumentsCache {
-  readonly #db: Database;
-  #revision = -1;
-  #visible: VisibleDocuments = gather([]);
+/** Answers which documents a search may return, for the few it has found: the store may have millions. */
+export class VisibleDocuments {
+  readonly #sql: Sql;
+  readonly #condition: DocumentCondition;
+  readonly #ofBody = new Map<number, number[]>();
 
-  constructor(db: Database) {
-    this.#db = db;
+  constructor(sql: Sql, condition: DocumentCondition) {
+    this.#sql = sql;
+    this.#condition = condition;
   }
 
-  /** To be called inside the transaction that searches. */
-  all(): VisibleDocuments {
-    const revision = Number(this.#db.statement("SELECT visible_revision AS n FROM state").get()?.["n"]);
-    if (revision !== this.#revision) {
-      this.#visible = gather(this.#select("", []));
-      this.#revision = revision;
+  /** The documents of each of these bodies, by rising id; none for a body that nothing visible has. */
+  async ofBodies(bodyIds: readonly number[]): Promise<ReadonlyMap<number, readonly number[]>> {
+    const missing = [...new Set(bodyIds)].filter((id) => !this.#ofBody.has(id));
+    if (missing.length > 0) {
+      for (const id of missing) this.#ofBody.set(id, []);
+      for (const { id, bodyId } of await this.#select("d.body_id", missing)) this.#ofBody.get(bodyId)?.push(id);
     }
-    return this.#visible;
+    return this.#ofBody;
   }
 
-  /** Only those that satisfy a condition on columns of `documents`. */
-  where(condition: string, values: readonly SQLInputValue[]): VisibleDocuments {
-    return gather(this.#select(`AND ${condition}`, values));
+  /** Those of these documents that are visible, with their bodies. */
+  async among(documentIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    if (documentIds.length === 0) return new Map();
+    const rows = await this.#select("d.id", documentIds);
+    return new Map(rows.map(({ id, bodyId }) => [id, bodyId]));
   }
 
-  #select(condition: string, values: readonly SQLInputValue[]): IdRow[] {
-    return this.#db
-      .statement(`SELECT id, body_id AS bodyId FROM documents_active WHERE body_id IS NOT NULL ${condition}`)
-      .all(...values) as unknown as IdRow[];
+  /** For indexes that can leave out the others by themselves. */
+  select(column: "id" | "body_id"): Selection {
+    return { sql: `SELECT d.${column} FROM documents d WHERE ${this.#condition.sql}`, values: this.#condition.values };
   }
-}
 
-interface IdRow {
-  readonly id: number;
-  readonly bodyId: number;
-}
-
-function gather(rows: readonly IdRow[]): VisibleDocuments {
-  const bodyOf = new Map<number, number>();
-  const documentsOf = new Map<number, number[]>();
-  let largest = 0;
-  for (const { id, bodyId } of rows) {
-    bodyOf.set(id, bodyId);
-    const documents = documentsOf.get(bodyId);
-    if (documents) documents.push(id);
-    else documentsOf.set(bodyId, [id]);
-    largest = Math.max(largest, bodyId);
+  #select(column: string, ids: readonly number[]): Promise<{ id: number; bodyId: number }[]> {
+    const { sql, values } = this.#condition;
+    const listed = isListed(this.#sql, column, `$${values.length + 1}`, "integer");
+    return this.#sql.all(
+      `SELECT id, "bodyId" FROM (
+         SELECT d.id, d.body_id AS "bodyId", row_number() OVER (PARTITION BY ${column} ORDER BY d.id) AS place
+         FROM documents d WHERE ${listed} AND ${sql}) found
+       WHERE place <= ${MAX_PER_BODY} ORDER BY id`,
+      [...values, listOf(ids)],
+    );
   }
-  const bodies = new Uint8Array(largest + 1);
-  for (const bodyId of documentsOf.keys()) bodies[bodyId] = 1;
-  return { bodyOf, documentsOf, bodies };
 }

@@ -1,0 +1,210 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { FileId, ItemId, VectorStoreId } from "../src/contracts/ids.ts";
+import { chunkSections } from "../src/index/chunk/chunk-sections.ts";
+import { parseSections } from "../src/index/chunk/parse-sections.ts";
+import { DEFAULT_CHUNKING } from "../src/index/draft/chunking.ts";
+import { embedTogether } from "../src/index/draft/embed-bodies.ts";
+import { flattenSections } from "../src/index/draft/flatten-sections.ts";
+import type { PreparedBody } from "../src/index/draft/prepare-body.ts";
+import { createLearntModel } from "../src/index/embed/learnt-model.ts";
+import { parseQuery } from "../src/index/search/parse-query.ts";
+import { searchStore } from "../src/index/search/search-store.ts";
+import { openSqliteHouse } from "../src/index/sqlite/open-sqlite-house.ts";
+import { insertBodies } from "../src/index/storage/bodies.ts";
+import { insertDocuments } from "../src/index/storage/documents.ts";
+import { activateGeneration, insertGeneration } from "../src/index/storage/generations.ts";
+import { writeInTurn } from "../src/index/storage/state.ts";
+import type { Store } from "../src/index/storage/store.ts";
+import { analyze } from "../src/index/text/analyze.ts";
+import { labelWords } from "../src/index/text/label-words.ts";
+import { type VectorRow, VectorTable } from "../src/index/vectors/vector-table.ts";
+import { report } from "./measure.ts";
+import { type ZipfText, zipfText } from "./zipf-text.ts";
+
+const CHUNKS = Number(process.env["BENCH_CHUNKS"] ?? 100_000);
+const QUESTIONS = Number(process.env["BENCH_QUESTIONS"] ?? 300);
+const ROUNDS = 3;
+const SECTIONS = 10;
+const WORDS = Number(process.env["BENCH_WORDS"] ?? 110);
+const BATCH = 20;
+const STORE = "vs_bench" as VectorStoreId;
+const never = new AbortController().signal;
+
+const folder = await mkdtemp(join(tmpdir(), "lockstep-bench-"));
+const house = openSqliteHouse(folder, { model: createLearntModel() });
+try {
+  const store = await house.open(STORE);
+  await report(() => measure(store));
+} finally {
+  await house.close();
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function measure(store: Store): Promise<Record<string, number>> {
+  const text = zipfText(Math.min(300_000, 20_000 + CHUNKS), 7);
+  const fillMs = await timed(() => fill(store, text));
+  const learnMs = await timed(() => store.spaces.refresh(store, () => undefined, never));
+  const rssBefore = process.memoryUsage.rss();
+  const warmMs = await timed(() => searchStore(store, { text: "anything at all", limit: 10 }));
+  // Before the floor takes vectors of its own into memory.
+  const rss = process.memoryUsage.rss();
+  const { floors, ours } = await compare(
+    store,
+    Array.from({ length: QUESTIONS }, () => questionOf(text)),
+  );
+  return {
+    chunks: Number((await store.db.get<{ n: number }>("SELECT count(*) AS n FROM chunks"))?.n),
+    chunksPerSecond: Math.round((CHUNKS / fillMs) * 1000),
+    learnAndEmbedSeconds: Math.round(learnMs / 1000),
+    firstSearchMs: Math.round(warmMs),
+    floorP50: rounded(quantile(floors, 0.5)),
+    floorP95: rounded(quantile(floors, 0.95)),
+    searchP50: rounded(quantile(ours, 0.5)),
+    searchP95: rounded(quantile(ours, 0.95)),
+    vectorsMb: Math.round((rss - rssBefore) / 2 ** 20),
+    rssMb: Math.round(rss / 2 ** 20),
+  };
+}
+
+/** Everything a crawl does with extracted text: cut, analyse, embed, write. */
+async function fill(store: Store, text: ZipfText): Promise<void> {
+  const generation = await writeInTurn(store.db, (sql) =>
+    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, 1),
+  );
+  for (let done = 0; done < CHUNKS; done += SECTIONS * BATCH) {
+    const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(text, done + at));
+    const space = await store.spaces.active(store.db);
+    const embedded = await embedTogether(space, bodies, never);
+    await writeInTurn(store.db, async (sql) => {
+      const stored = await insertBodies(sql, store, embedded, space.id);
+      await insertDocuments(
+        sql,
+        store,
+        stored.map(({ id, title }, at) => documentOf(id, title, bodies[at]?.key.sha256 ?? "", generation)),
+      );
+    });
+  }
+  await writeInTurn(store.db, (sql) => activateGeneration(sql, generation, 2));
+}
+
+function bodyOf(text: ZipfText, seed: number): PreparedBody {
+  const sections = Array.from(
+    { length: SECTIONS },
+    () => `## ${text.words(3).join(" ")}\n\n${text.words(WORDS).join(" ")}.`,
+  );
+  const markdown = `# ${text.words(4).join(" ")}\n\n${sections.join("\n\n")}`;
+  const root = parseSections(markdown);
+  const sha256 = createHash("sha256").update(`${seed} ${markdown}`).digest("hex");
+  return {
+    key: { sha256, fileType: "md", extractor: "bench", chunking: "bench" },
+    title: markdown.slice(2, markdown.indexOf("\n")),
+    language: "",
+    sections: flattenSections(root),
+    chunks: chunkSections(root, DEFAULT_CHUNKING).map(({ position, sectionPath, page, text: passage }) => ({
+      position,
+      sectionPath,
+      page,
+      text: passage,
+      words: { headings: analyze(sectionPath), text: analyze(passage) },
+    })),
+  };
+}
+
+function documentOf(
+  bodyId: number,
+  title: string,
+  sha256: string,
+  born: number,
+): Parameters<typeof insertDocuments>[2][number] {
+  const name = `${title.replaceAll(" ", "-")}.md`;
+  return {
+    domainId: "BENCH",
+    sourceId: "bulk",
+    itemId: sha256.slice(0, 26) as ItemId,
+    fileId: `file-${sha256.slice(0, 24)}` as FileId,
+    name,
+    path: `Shared/Bulk/${name}`,
+    url: `https://t.example/${name}`,
+    fileType: "md",
+    modifiedAt: "2025-01-01T00:00:00Z",
+    attributes: "{}",
+    file: name,
+    sha256,
+    bytes: 1000,
+    chunking: "800/400",
+    bodyId,
+    status: "completed",
+    errorCode: null,
+    errorMessage: null,
+    uploadedAt: 1,
+    embeddedAt: 1,
+    born,
+    words: labelWords({ name, path: `Shared/Bulk/${name}`, title }),
+  };
+}
+
+/** Two to five words as they come, none of the fifty most frequent, which would be stop words. */
+function questionOf(text: ZipfText): string {
+  const frequent = new Set(text.vocabulary.slice(0, 50));
+  const count = 2 + Math.floor(text.random() * 4);
+  const words: string[] = [];
+  while (words.length < count) words.push(...text.words(1).filter((word) => !frequent.has(word)));
+  return words.join(" ");
+}
+
+/** Each question in turn, so that whatever else the machine does meets both. The best of some rounds is what it takes. */
+async function compare(store: Store, questions: readonly string[]): Promise<{ floors: number[]; ours: number[] }> {
+  const floor = await openFloor(store, questions);
+  const floors = questions.map(() => Number.POSITIVE_INFINITY);
+  const ours = questions.map(() => Number.POSITIVE_INFINITY);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [at, text] of questions.entries()) {
+      floors[at] = Math.min(floors[at] ?? 0, await timed(async () => floor.ask(at)));
+      ours[at] = Math.min(ours[at] ?? 0, await timed(() => searchStore(store, { text, limit: 10 })));
+    }
+  }
+  floor.close();
+  return { floors, ours };
+}
+
+/** The same engine asked directly: one full-text query for the same words, one look at all vectors, nothing else. */
+async function openFloor(
+  store: Store,
+  questions: readonly string[],
+): Promise<{ ask(at: number): void; close(): void }> {
+  const db = new DatabaseSync(join(folder, `${STORE}.sqlite`), { readOnly: true });
+  db.exec("PRAGMA cache_size = -16000");
+  const match = db.prepare("SELECT rowid, rank FROM chunks_text WHERE chunks_text MATCH ? ORDER BY rank LIMIT 200");
+  const { id, embedder } = await store.spaces.active(store.db);
+  const rows = db.prepare("SELECT chunk_id AS chunkId, body_id AS bodyId, vector FROM vectors WHERE space_id = ?");
+  const table = new VectorTable(embedder.dimensions);
+  for (const row of rows.iterate(id)) table.add([row as unknown as VectorRow]);
+  const vectors = await embedder.embed(questions);
+  const words = questions.map((question) => parseQuery(question).phrases.flatMap((phrase) => phrase.words));
+  return {
+    ask(at) {
+      match.all(words[at]?.map((word) => `"${word}"`).join(" OR ") ?? "");
+      table.nearest(vectors[at] ?? new Float32Array(embedder.dimensions), 100);
+    },
+    close: () => db.close(),
+  };
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}

@@ -1,0 +1,81 @@
+import type { FileId } from "../../contracts/ids.ts";
+import type { Sql } from "../../lib/sql/sql.ts";
+import { isListed, listOf } from "../storage/is-listed.ts";
+import type { Words } from "../storage/store.ts";
+import { analyze, type PlacedWord, placeWords } from "../text/analyze.ts";
+
+/** What a hit shows of a chunk. */
+export interface Passage {
+  readonly id: number;
+  readonly sectionPath: string;
+  readonly page: number;
+  readonly text: string;
+  readonly language: string;
+  readonly words: PassageWords;
+}
+
+export interface PassageWords {
+  readonly headings: Words;
+  readonly text: Words;
+  /** Those of the text, with their places in it. */
+  readonly placed: readonly PlacedWord[];
+}
+
+/** What a hit shows of a document. */
+export interface HitDocument {
+  readonly id: number;
+  readonly fileId: FileId;
+  readonly name: string;
+  readonly path: string;
+  readonly url: string;
+  readonly modifiedAt: string;
+  /** JSON. */
+  readonly attributes: string;
+}
+
+/** The passages that one search looks into, each read and analysed once. */
+export class Passages {
+  readonly #sql: Sql;
+  readonly #known = new Map<number, Passage>();
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async load(chunkIds: readonly number[]): Promise<ReadonlyMap<number, Passage>> {
+    const missing = [...new Set(chunkIds)].filter((id) => !this.#known.has(id));
+    if (missing.length === 0) return this.#known;
+    const rows = await this.#sql.all<Omit<Passage, "words">>(
+      `SELECT c.id, c.section_path AS "sectionPath", c.page, c.text, b.language
+       FROM chunks c JOIN bodies b ON b.id = c.body_id WHERE ${isListed(this.#sql, "c.id", "$1", "integer")}`,
+      [listOf(missing)],
+    );
+    for (const row of rows) this.#known.set(row.id, withWords(row));
+    return this.#known;
+  }
+}
+
+function withWords(row: Omit<Passage, "words">): Passage {
+  let words: PassageWords | undefined;
+  return {
+    ...row,
+    get words() {
+      words ??= wordsOf(row);
+      return words;
+    },
+  };
+}
+
+function wordsOf({ sectionPath, text }: Omit<Passage, "words">): PassageWords {
+  const placed = placeWords(text);
+  return { headings: analyze(sectionPath), text: placed.map(({ word }) => word), placed };
+}
+
+export async function loadDocuments(sql: Sql, documentIds: readonly number[]): Promise<Map<number, HitDocument>> {
+  const rows = await sql.all<HitDocument>(
+    `SELECT id, file_id AS "fileId", name, path, url, modified_at AS "modifiedAt", attributes
+     FROM documents WHERE ${isListed(sql, "id", "$1", "integer")}`,
+    [listOf([...new Set(documentIds)])],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}

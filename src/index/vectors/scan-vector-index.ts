@@ -1,0 +1,109 @@
+import { setImmediate as nextRound } from "node:timers/promises";
+import { createOneAtATime } from "../../lib/one-at-a-time.ts";
+import type { Sql } from "../../lib/sql/sql.ts";
+import { isListed, listOf } from "../storage/is-listed.ts";
+import type { ChunkVector, Selection, VectorIndex } from "../storage/store.ts";
+import type { DotProducts } from "./dot-products.ts";
+import { packVector } from "./vector-codec.ts";
+import type { VectorRow } from "./vector-table.ts";
+import { VectorTables } from "./vector-tables.ts";
+
+const PAGE = 20_000;
+/** So many deleted ones may stay in memory: they are found and then not visible. */
+const MAX_DROPPED = 1000;
+/** Added to the number of dropped chunks, it makes everybody's memory start anew. */
+const START_ANEW = 1_000_000_000;
+
+/**
+ * Exact search: a question is compared with every vector of the space that is searched, all of which are kept in memory.
+ * Every search first takes in what was added since the last one, by whichever process.
+ */
+export function createScanVectorIndex(createDots?: () => DotProducts): VectorIndex {
+  const inTurn = createOneAtATime();
+  let held: Held | undefined;
+
+  /** Nobody else's search may change the table before `look` has seen it. */
+  const withTable = <T>(sql: Sql, space: SpaceSize, look: (tables: VectorTables) => T): Promise<T> =>
+    inTurn("", async () => {
+      if (held?.spaceId !== space.id) {
+        held = { spaceId: space.id, tables: new VectorTables(space.dimensions, createDots), droppedAtStart: 0 };
+      }
+      await takeInNews(sql, held);
+      return look(held.tables);
+    });
+
+  return {
+    add: addVectors,
+    async remove(sql, chunkIds) {
+      if (chunkIds.length === 0) return;
+      await sql.run(`DELETE FROM vectors WHERE ${isListed(sql, "chunk_id", "$1", "integer")}`, [listOf(chunkIds)]);
+    },
+    async drop(sql, spaceId) {
+      await sql.run("DELETE FROM vectors WHERE space_id = $1", [spaceId]);
+      if (held?.spaceId === spaceId) held = undefined;
+    },
+    async nearest(sql, space, query, limit, among) {
+      const allowed = among && (await bitmapOf(sql, among));
+      return withTable(sql, space, (tables) => tables.nearest(query, limit, allowed));
+    },
+    similarities: (sql, space, query, chunkIds) =>
+      withTable(sql, space, (tables) => tables.similarities(query, chunkIds)),
+  };
+}
+
+type SpaceSize = Parameters<VectorIndex["nearest"]>[1];
+
+interface Held {
+  readonly spaceId: number;
+  readonly tables: VectorTables;
+  droppedAtStart: number;
+}
+
+async function addVectors(sql: Sql, spaceId: number, vectors: readonly ChunkVector[]): Promise<void> {
+  const [first] = vectors;
+  if (!first) return;
+  const last = await sql.get<{ id: number }>(
+    "SELECT chunk_id AS id FROM vectors WHERE space_id = $1 ORDER BY chunk_id DESC LIMIT 1",
+    [spaceId],
+  );
+  await sql.insert(
+    "vectors (space_id, chunk_id, body_id, vector)",
+    vectors.map(({ chunkId, bodyId, vector }) => [spaceId, chunkId, bodyId, packVector(vector)]),
+  );
+  // Memory grows by what lies behind the last chunk, so what comes before it would be missed.
+  if (last && first.chunkId < last.id) {
+    await sql.run("UPDATE state SET dropped_chunks = dropped_chunks + $1 WHERE id = 1", [START_ANEW]);
+  }
+}
+
+async function takeInNews(sql: Sql, held: Held): Promise<void> {
+  const { tables } = held;
+  const state = await sql.get<{ dropped: number }>("SELECT dropped_chunks AS dropped FROM state WHERE id = 1");
+  const dropped = state?.dropped ?? 0;
+  if (tables.count === 0 || dropped - held.droppedAtStart > Math.max(MAX_DROPPED, tables.count / 4)) {
+    tables.clear();
+    held.droppedAtStart = dropped;
+  }
+  for (;;) {
+    const rows = await sql.all<VectorRow>(
+      `SELECT chunk_id AS "chunkId", body_id AS "bodyId", vector FROM vectors
+       WHERE space_id = $1 AND chunk_id > $2 ORDER BY chunk_id LIMIT ${PAGE}`,
+      [held.spaceId, tables.lastChunk],
+    );
+    tables.add(rows);
+    if (rows.length < PAGE) return;
+    // Taking in a large store takes a second or two, in which others want to be served.
+    await nextRound();
+  }
+}
+
+/** Indexed by body id. */
+async function bitmapOf(sql: Sql, { sql: text, values }: Selection): Promise<Uint8Array> {
+  const rows = await sql.all<Record<string, number>>(text, values);
+  const ids = rows.map((row) => Object.values(row)[0] ?? 0);
+  let largest = 0;
+  for (const id of ids) if (id > largest) largest = id;
+  const allowed = new Uint8Array(largest + 1);
+  for (const id of ids) allowed[id] = 1;
+  return allowed;
+}
