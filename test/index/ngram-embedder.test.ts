@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { packVector, scaleOf, stepsOf } from "../../src/index/search/vector-codec.ts";
+import { packVector, scaleOf, stepsOf } from "../../src/index/vectors/vector-codec.ts";
 
 const embedder = createNgramEmbedder();
 const cosine = async (a: string, b: string): Promise<number> => {

@@ -1,6 +1,9 @@
 import type { Embedder } from "../../contracts/embedder.ts";
-import { cjkTerms, isCjk } from "../search/cut-cjk.ts";
-import { fold, STOP_WORDS } from "../search/stop-words.ts";
+import { STOP_WORDS } from "../search/stop-words.ts";
+import { fold } from "../text/fold.ts";
+import { scanRuns } from "../text/scan-runs.ts";
+import { unspacedWords } from "../text/unspaced-words.ts";
+import { normalise } from "./normalise.ts";
 
 const DIMENSIONS = 256;
 const STOP_WORD_WEIGHT = 0.1;
@@ -30,7 +33,7 @@ export function createNgramEmbedder(): Embedder {
   };
   return {
     model: "lockstep-ngram",
-    revision: "1",
+    revision: "2",
     dimensions: DIMENSIONS,
     embed: async (texts) => texts.map((text) => embedText(text, vectorOf)),
   };
@@ -51,9 +54,14 @@ function embedText(text: string, vectorOf: (word: string) => WordVector): Float3
   return normalise(sum);
 }
 
+/** Not stemmed: the endings are n-grams like any other. */
 function wordsOf(text: string): string[] {
-  const runs = fold(text).match(/[\p{L}\p{N}]+/gu) ?? [];
-  return isCjk(text) ? runs.flatMap((run) => (isCjk(run) ? cjkTerms(run) : run)) : runs;
+  const words: string[] = [];
+  scanRuns(text, (start, end, unspaced) => {
+    const run = text.slice(start, end);
+    words.push(...(unspaced ? unspacedWords(run) : (fold(run).match(/[\p{L}\p{N}\p{M}]+/gu) ?? [])));
+  });
+  return words;
 }
 
 /** The whole word counts as much as all its n-grams together, so an exact match stays ahead of a similar word. */
@@ -94,14 +102,4 @@ function mix(value: number): number {
   mixed ^= mixed >>> 13;
   mixed = Math.imul(mixed, 0xc2b2ae35);
   return (mixed ^ (mixed >>> 16)) >>> 0;
-}
-
-function normalise(vector: Float32Array): Float32Array {
-  let squares = 0;
-  for (const value of vector) squares += value * value;
-  if (squares > 0) {
-    const factor = 1 / Math.sqrt(squares);
-    for (let i = 0; i < vector.length; i++) vector[i] = (vector[i] ?? 0) * factor;
-  }
-  return vector;
 }

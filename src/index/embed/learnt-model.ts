@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import type { Sql } from "../../lib/sql/sql.ts";
+import { learntHeadOf, type SpaceRow } from "../storage/spaces.ts";
+import type { Store } from "../storage/store.ts";
+import { ANALYZER_REVISION } from "../text/analyze.ts";
+import { learnInThread } from "./learn-in-thread.ts";
+import { HEADER_BYTES, lastChunkOf, unpackLearnt } from "./learnt-codec.ts";
+import { createLearntEmbedder, LEARNT_MODEL } from "./learnt-embedder.ts";
+import { createNgramEmbedder } from "./ngram-embedder.ts";
+import { passageText } from "./passage-text.ts";
+import type { Report, Successor, VectorModel } from "./vector-model.ts";
+
+/** Fewer passages do not tell which words belong together. */
+const MIN_PASSAGES = 100;
+/** What a model is learnt from, at most: some seconds and some hundred megabytes, however large the store. */
+const MAX_PASSAGES = 20_000;
+const MAX_WORDS = 30_000;
+/** Learnt again when so much of the store is new, or gone. */
+const DRIFT = 0.5;
+const PAGE = 500;
+
+/**
+ * The built-in default: vectors learnt from the store's own passages, learnt again when the store has become another one.
+ * A store too small to learn from compares parts of words.
+ */
+export function createLearntModel(): VectorModel {
+  const small = createNgramEmbedder();
+  const isSmall = ({ model, revision }: SpaceRow): boolean => model === small.model && revision === small.revision;
+  return {
+    first: async () => small,
+    async embedderOf(space, learnt) {
+      if (isSmall(space)) return small;
+      if (!isReadable(space)) return undefined;
+      const packed = await learnt();
+      const vectors = packed ? unpackLearnt(packed) : undefined;
+      return vectors && createLearntEmbedder(vectors, space.revision);
+    },
+    async successor(store, active, unfinished, report, signal) {
+      const passages = await countChunks(store.db);
+      if (passages < MIN_PASSAGES) {
+        return isSmall(active) || isReadable(active) ? undefined : { embedder: small, learnt: null };
+      }
+      if (await fits(store.db, active, passages)) return undefined;
+      if (unfinished && (await fits(store.db, unfinished, passages))) return unfinished;
+      return learn(store, passages, report, signal);
+    },
+  };
+}
+
+/** Words of another analyzer would not be found in its vocabulary. */
+function isReadable({ model, revision }: SpaceRow): boolean {
+  return model === LEARNT_MODEL && revision.startsWith(`${ANALYZER_REVISION}-`);
+}
+
+async function fits(sql: Sql, space: SpaceRow, passages: number): Promise<boolean> {
+  if (!isReadable(space)) return false;
+  const head = await learntHeadOf(sql, space.id, HEADER_BYTES);
+  if (!head) return false;
+  const drift = space.chunks * DRIFT;
+  return space.chunks - passages <= drift && (await countNewer(sql, lastChunkOf(head), drift)) <= drift;
+}
+
+/** Counting takes as long as there are chunks, so it is done only when ids do not already tell that there are few. */
+async function countNewer(sql: Sql, lastChunkId: number, few: number): Promise<number> {
+  const next = await sql.get<{ id: number }>("SELECT next_chunk AS id FROM state");
+  const atMost = Number(next?.id ?? 1) - 1 - lastChunkId;
+  if (atMost <= few) return atMost;
+  return Number(
+    (await sql.get<{ n: number }>("SELECT COUNT(*) AS n FROM chunks WHERE id > $1", [lastChunkId]))?.n ?? 0,
+  );
+}
+
+async function learn(store: Store, passages: number, report: Report, signal: AbortSignal): Promise<Successor> {
+  const learning = Math.min(passages, MAX_PASSAGES);
+  report(`Learning vectors from ${learning} of ${passages} passages`);
+  const last = await store.db.get<{ id: number }>("SELECT MAX(id) AS id FROM chunks");
+  const lastChunkId = Number(last?.id ?? 0);
+  const limits = { maxWords: MAX_WORDS, dimensions: dimensionsFor(learning) };
+  const packed = await learnInThread(samplePassages(store.db, passages, lastChunkId), lastChunkId, limits, signal);
+  const vectors = unpackLearnt(packed);
+  if (!vectors) throw new Error("learn vectors: the thread that learns answered in another format");
+  const hash = createHash("sha256").update(packed).digest("hex").slice(0, 16);
+  return { embedder: createLearntEmbedder(vectors, `${ANALYZER_REVISION}-${hash}`), learnt: packed };
+}
+
+/** A few passages do not fill many directions with meaning; beyond 200 there is little to gain. */
+function dimensionsFor(passages: number): number {
+  return Math.min(200, Math.max(50, Math.round(passages / 8)));
+}
+
+/** Every so many passages one, in pages. Chosen by id, so that the same store gives the same sample. */
+async function* samplePassages(sql: Sql, passages: number, lastChunkId: number): AsyncGenerator<string[]> {
+  const step = Math.max(1, Math.ceil(passages / MAX_PASSAGES));
+  for (let after = 0; after < lastChunkId; ) {
+    const rows = await sql.all<{ id: number; sectionPath: string; text: string }>(
+      `SELECT id, section_path AS "sectionPath", text FROM chunks
+       WHERE id > $1 AND id <= $2 AND id % $3 = 0 ORDER BY id LIMIT ${PAGE}`,
+      [after, lastChunkId, step],
+    );
+    if (rows.length > 0) yield rows.map(passageText);
+    after = rows.length < PAGE ? lastChunkId : (rows.at(-1)?.id ?? lastChunkId);
+  }
+}
+
+async function countChunks(sql: Sql): Promise<number> {
+  return Number((await sql.get<{ n: number }>("SELECT COUNT(*) AS n FROM chunks"))?.n ?? 0);
+}

@@ -1,0 +1,120 @@
+import { Tokenizer } from "@huggingface/tokenizers";
+import type { Embedder } from "../../contracts/embedder.ts";
+import { BadInputError, CancelledError } from "../../contracts/errors.ts";
+import { normalise } from "./normalise.ts";
+import { type OnnxFolder, readOnnxFolder } from "./onnx-folder.ts";
+import { loadOnnxRuntime, type OnnxRuntime, type OnnxSession, type OnnxTensor } from "./onnx-runtime.ts";
+import { addRow } from "./sparse-matrix.ts";
+import { createServiceModel, isOf, onceOpened, type VectorModel } from "./vector-model.ts";
+
+/** Longer batches hardly gain, and they fill up the shorter texts. */
+const BATCH = 16;
+
+/** A model in a folder of this machine, loaded when it is first needed. */
+export function createOnnxModel(folder: string): VectorModel {
+  const open = onceOpened(() => openOnnxEmbedder(folder));
+  return createServiceModel(open, async (space) => {
+    if (!space.model.startsWith("onnx:")) return undefined;
+    const embedder = await open();
+    return isOf(space, embedder) ? embedder : undefined;
+  });
+}
+
+/** Throws BadInputError when the folder is not a model, or the program that runs models is not installed. */
+export async function openOnnxEmbedder(folder: string): Promise<Embedder> {
+  const model = await readOnnxFolder(folder);
+  const runtime = await loadOnnxRuntime();
+  const { session, encode } = await load(runtime, model).catch((error: unknown) => {
+    throw new BadInputError(`load model ${folder}: its weights or its tokenizer cannot be used`, { cause: error });
+  });
+  const embedBatch = async (texts: readonly string[]): Promise<Float32Array[]> => {
+    const rows = texts.map(encode);
+    const inputs = tensorsOf(runtime, session, rows);
+    return poolOutput(await session.run(inputs), session, rows, model.pooling).map(normalise);
+  };
+  const [probe] = await embedBatch(["dimensions"]);
+  return {
+    model: `onnx:${model.name}`,
+    revision: model.revision,
+    dimensions: probe?.length ?? 0,
+    async embed(texts, signal) {
+      const vectors: Float32Array[] = [];
+      for (let at = 0; at < texts.length; at += BATCH) {
+        if (signal?.aborted) throw new CancelledError("embed passages: cancelled", { cause: signal.reason });
+        vectors.push(...(await embedBatch(texts.slice(at, at + BATCH))));
+      }
+      return vectors;
+    },
+  };
+}
+
+async function load(runtime: OnnxRuntime, model: OnnxFolder): Promise<{ session: OnnxSession; encode: Encode }> {
+  return { session: await runtime.InferenceSession.create(model.weights), encode: createEncoder(model) };
+}
+
+type Encode = (text: string) => readonly number[];
+
+/** Token numbers of a text, cut to the model's window; what ends every text ends the cut one, too. */
+function createEncoder({ tokenizer, tokenizerConfig, maxTokens }: OnnxFolder): Encode {
+  const encoder = new Tokenizer(tokenizer, tokenizerConfig);
+  const ending = encoder.encode("").ids.at(-1);
+  return (text) => {
+    const { ids } = encoder.encode(text);
+    if (ids.length <= maxTokens) return ids;
+    const closed = ending !== undefined && ids.at(-1) === ending;
+    return closed ? [...ids.slice(0, maxTokens - 1), ending] : ids.slice(0, maxTokens);
+  };
+}
+
+function tensorsOf(
+  { Tensor }: OnnxRuntime,
+  session: OnnxSession,
+  rows: readonly (readonly number[])[],
+): Record<string, OnnxTensor> {
+  const width = Math.max(1, ...rows.map((row) => row.length));
+  const fill = (value: (row: readonly number[], at: number) => number): OnnxTensor => {
+    const values = new BigInt64Array(rows.length * width);
+    for (const [index, row] of rows.entries()) {
+      for (let at = 0; at < row.length; at++) values[index * width + at] = BigInt(value(row, at));
+    }
+    return new Tensor("int64", values, [rows.length, width]);
+  };
+  const known: Readonly<Record<string, () => OnnxTensor>> = {
+    input_ids: () => fill((row, at) => row[at] ?? 0),
+    attention_mask: () => fill(() => 1),
+    token_type_ids: () => fill(() => 0),
+    position_ids: () => fill((_row, at) => at),
+  };
+  const inputs: Record<string, OnnxTensor> = {};
+  for (const name of session.inputNames) {
+    const make = known[name];
+    if (!make) throw new Error(`run model: it wants '${name}', which is none of ${Object.keys(known).join(", ")}`);
+    inputs[name] = make();
+  }
+  return inputs;
+}
+
+/** One vector per text: as the model gives it, or its tokens' mean, or what stands for the whole in front of them. */
+function poolOutput(
+  outputs: Readonly<Record<string, OnnxTensor>>,
+  session: OnnxSession,
+  rows: readonly (readonly number[])[],
+  pooling: OnnxFolder["pooling"],
+): Float32Array[] {
+  const first = session.outputNames[0] ?? "";
+  const { dims, data } = outputs["sentence_embedding"] ?? outputs["last_hidden_state"] ?? outputs[first] ?? noOutput();
+  const numbers = Float32Array.from(data as ArrayLike<number>);
+  const dimensions = dims.at(-1) ?? 0;
+  if (dims.length === 2) return rows.map((_, at) => numbers.slice(at * dimensions, (at + 1) * dimensions));
+  const width = dims[1] ?? 0;
+  return rows.map((row, index) => {
+    const sum = new Float32Array(dimensions);
+    const tokens = pooling === "cls" ? Math.min(1, row.length) : row.length;
+    for (let at = 0; at < tokens; at++) addRow(sum, 0, numbers, (index * width + at) * dimensions, 1, dimensions);
+    return sum;
+  });
+}
+
+function noOutput(): never {
+  throw new Error("run model: it gives no output");
+}

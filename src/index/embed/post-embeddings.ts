@@ -1,0 +1,187 @@
+import { type Dispatcher, EnvHttpProxyAgent, request } from "undici";
+import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
+import { sleep } from "../../lib/time.ts";
+import { normalise } from "./normalise.ts";
+
+/** A service that speaks OpenAI's embeddings protocol. */
+export interface EmbeddingsService {
+  /** Up to and including `/v1`; of Azure, up to and including the deployment. */
+  readonly baseUrl: string;
+  /** "" for a service that wants none. */
+  readonly apiKey: string;
+  readonly model: string;
+  /** "" but for Azure with dated versions. */
+  readonly apiVersion: string;
+  /** How to wait before asking again; tests let hours pass at once. */
+  readonly wait?: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+export interface EmbeddingsOrder {
+  readonly texts: readonly string[];
+  /** How many numbers a vector must have; 0: however many come. */
+  readonly dimensions: number;
+  /** How many the service is to be asked for; 0: what it gives by itself. */
+  readonly requested: number;
+}
+
+/** The service says that the texts are too many or too long for it. */
+export class TooLongError extends RemoteError {
+  override readonly name: string = "TooLongError";
+}
+
+const MAX_ATTEMPTS = 7;
+const FIRST_PAUSE_MS = 500;
+/** A service that wants to be left alone for longer is not coming back for this run. */
+const MAX_PAUSE_MS = 15 * 60_000;
+const TIMEOUTS = { headersTimeout: 120_000, bodyTimeout: 120_000, connectTimeout: 10_000 };
+const LOOPBACK_NAMES = "localhost,127.0.0.1,::1";
+let shared: Dispatcher | undefined;
+
+/** One vector of length 1 per text, in order. Asks again while the service is busy or broken, then throws RemoteError. */
+export async function postEmbeddings(
+  service: EmbeddingsService,
+  order: EmbeddingsOrder,
+  signal?: AbortSignal,
+): Promise<Float32Array[]> {
+  for (let attempt = 1; ; attempt++) {
+    throwIfAborted(signal);
+    const outcome = await ask(service, order, signal);
+    if ("body" in outcome) return readVectors(service, order, outcome.body);
+    if (!outcome.again || attempt >= MAX_ATTEMPTS) throw failure(service, outcome);
+    const ms = outcome.pauseMs ?? FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random() / 2);
+    if (ms > MAX_PAUSE_MS) throw failure(service, outcome);
+    await (service.wait ?? sleep)(ms, signal);
+  }
+}
+
+interface Refusal {
+  readonly reason: string;
+  /** Worth another try. */
+  readonly again: boolean;
+  readonly pauseMs?: number | undefined;
+  readonly tooLong?: boolean;
+  readonly cause?: unknown;
+}
+
+async function ask(
+  service: EmbeddingsService,
+  { texts, requested }: EmbeddingsOrder,
+  signal?: AbortSignal,
+): Promise<{ body: string } | Refusal> {
+  const content = { model: service.model, input: texts, encoding_format: "float" };
+  try {
+    const response = await request(addressOf(service), {
+      method: "POST",
+      headers: { "content-type": "application/json", ...credentials(service) },
+      body: JSON.stringify(requested > 0 ? { ...content, dimensions: requested } : content),
+      dispatcher: dispatcher(),
+      signal: signal ?? null,
+    });
+    const body = await response.body.text();
+    if (response.statusCode === 200) return { body };
+    const retryAfter = response.headers["retry-after-ms"] ?? response.headers["retry-after"];
+    return refusal(response.statusCode, body, retryAfter, response.headers["retry-after-ms"] !== undefined);
+  } catch (error) {
+    throwIfAborted(signal);
+    return { reason: explain(error), again: true, cause: error };
+  }
+}
+
+/** Honours HTTPS_PROXY, HTTP_PROXY and NO_PROXY, but asks a service on this machine directly. */
+function dispatcher(): Dispatcher {
+  const noProxy = process.env["no_proxy"] ?? process.env["NO_PROXY"];
+  shared ??= new EnvHttpProxyAgent({
+    ...TIMEOUTS,
+    noProxy: noProxy ? `${noProxy},${LOOPBACK_NAMES}` : LOOPBACK_NAMES,
+  });
+  return shared;
+}
+
+function addressOf({ baseUrl, apiVersion }: EmbeddingsService): string {
+  const query = apiVersion === "" ? "" : `?api-version=${encodeURIComponent(apiVersion)}`;
+  return `${baseUrl.replace(/\/+$/, "")}/embeddings${query}`;
+}
+
+/** Azure takes keys in a header of its own. */
+function credentials({ baseUrl, apiKey, apiVersion }: EmbeddingsService): Record<string, string> {
+  if (apiKey === "") return {};
+  const azure = apiVersion !== "" || URL.parse(baseUrl)?.hostname.endsWith(".azure.com");
+  return azure ? { "api-key": apiKey } : { authorization: `Bearer ${apiKey}` };
+}
+
+function refusal(status: number, body: string, retryAfter: string | string[] | undefined, inMs: boolean): Refusal {
+  const said = messageOf(body);
+  const tooLong =
+    status === 413 ||
+    (status === 400 && /too (long|large|many)|maximum|context length|exceed|input length|batch size/i.test(said));
+  // Waiting does not fill an empty account.
+  const spent = /insufficient_quota|exceeded your current quota|billing/i.test(body);
+  const again = (status === 429 && !spent) || status === 408 || status >= 500;
+  const pauseMs = pauseOf(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter, inMs);
+  return { reason: `${status}${said ? `: ${said}` : ""}`, again, pauseMs, tooLong };
+}
+
+function pauseOf(text: string | undefined, inMs: boolean): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\s*\d+(\.\d+)?\s*$/.test(text)) return Number(text) * (inMs ? 1 : 1000);
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+}
+
+function messageOf(body: string): string {
+  let said: unknown = body;
+  try {
+    const { error } = JSON.parse(body) as { error?: { message?: unknown } | string };
+    said = typeof error === "object" ? error.message : error;
+  } catch {
+    // A proxy in between answers in HTML.
+  }
+  return (typeof said === "string" ? said : body).replaceAll(/\s+/g, " ").trim().slice(0, 300);
+}
+
+function failure(service: EmbeddingsService, { reason, tooLong, cause }: Refusal): RemoteError {
+  const text = withoutKey(`embed with ${service.model} at ${addressOf(service)}: ${reason}`, service);
+  return tooLong ? new TooLongError(text, { cause }) : new RemoteError(text, { cause });
+}
+
+/** Some services repeat the key they refuse. */
+function withoutKey(text: string, { apiKey }: EmbeddingsService): string {
+  return apiKey === "" ? text : text.replaceAll(apiKey, "***");
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new CancelledError("embed passages: cancelled", { cause: signal.reason });
+}
+
+function readVectors(service: EmbeddingsService, order: EmbeddingsOrder, body: string): Float32Array[] {
+  const vectors: Float32Array[] = [];
+  for (const [at, item] of itemsOf(body).entries()) {
+    // What JSON makes of NaN is null, which would become 0: a vector that is wrong for ever, and looks right.
+    const numbers = Array.isArray(item.embedding) ? item.embedding.map((one) => (one === null ? Number.NaN : one)) : [];
+    if (numbers.length > 0) vectors[item.index ?? at] = Float32Array.from(numbers);
+  }
+  const dimensions = order.dimensions || (vectors[0]?.length ?? 0);
+  const problem = problemWith(vectors, order.texts.length, dimensions);
+  if (problem) throw failure(service, { reason: problem, again: false });
+  return vectors.map(normalise);
+}
+
+function itemsOf(body: string): { index?: number; embedding?: (number | null)[] }[] {
+  try {
+    const { data } = JSON.parse(body) as { data?: { index?: number; embedding?: (number | null)[] }[] };
+    return Array.isArray(data) ? data : [];
+  } catch {
+    return [];
+  }
+}
+
+function problemWith(vectors: readonly Float32Array[], count: number, dimensions: number): string | undefined {
+  if (vectors.length !== count || Object.keys(vectors).length !== count || dimensions === 0) {
+    return `it answered with ${Object.keys(vectors).length} vectors for ${count} texts`;
+  }
+  const odd = vectors.find((vector) => vector.length !== dimensions);
+  if (odd) return `it answered with ${odd.length} numbers per vector instead of ${dimensions}`;
+  return vectors.some((vector) => vector.some((value) => !Number.isFinite(value)))
+    ? "a vector has no numbers in it"
+    : undefined;
+}

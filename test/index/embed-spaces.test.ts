@@ -1,0 +1,3 @@
+import { spacesSuite } from "./embed-spaces-suite.ts";
+
+spacesSuite("SQLite");
