@@ -12,9 +12,12 @@ export interface JobFacts {
   readonly endedAt: string;
   readonly result: Result | null;
   readonly dryRun: boolean;
-  /** null in files of writers that do not tell. */
+  /** null in files of writers that do not tell, and of jobs that are for whichever worker is there. */
   readonly process: ProcessIdentity | null;
 }
+
+/** The last line of a job that nobody runs yet, or any more. */
+export const WAITING = "Waiting for a worker.";
 
 export function encodeStart(eventId: number, facts: JobFacts): string {
   const json = JSON.stringify({

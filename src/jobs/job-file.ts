@@ -1,8 +1,10 @@
 import { type FileHandle, mkdir, open, rename, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { JobState } from "../contracts/job.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import type { FoundJobFile } from "./find-job-files.ts";
 import { formatJobFileName, type JobFileName } from "./job-file-name.ts";
+import { findCompleteSize, findLastEvent } from "./read-job-file.ts";
 
 const FLUSH_AFTER_MS = 100;
 const FLUSH_AT_CHARACTERS = 64 * 1024;
@@ -18,6 +20,8 @@ export interface JobFile {
   nextEventId(): number;
   /** Takes the bytes of a log event; they are on their way to disk within 100 ms. Trouble goes to `onTrouble`. */
   append(bytes: string): void;
+  /** Everything appended so far is written, or its trouble told. */
+  settle(): Promise<void>;
   setState(state: JobState): Promise<void>;
   /** Tells other processes that this one lives. */
   touch(): Promise<void>;
@@ -27,6 +31,8 @@ export interface JobFile {
   end(bytes: string, state: JobState): Promise<void>;
   /** Closes without an end: the file belongs to somebody else now. */
   abandon(): Promise<void>;
+  /** Writes a last event and closes, for somebody else to go on. */
+  leave(bytes: string): Promise<void>;
 }
 
 export interface NewJobFile {
@@ -47,16 +53,37 @@ export async function createJobFile(options: NewJobFile): Promise<JobFile> {
   try {
     const writer = createWriter(handle, options.onTrouble);
     await writer.now(options.start);
-    return jobFileOver(handle, writer, path, at);
+    return jobFileOver(handle, writer, { path, eventId: 1 }, at);
   } catch (error) {
     await handle.close();
     throw error;
   }
 }
 
-function jobFileOver(handle: FileHandle, writer: Writer, start: string, at: (state: JobState) => string): JobFile {
-  let path = start;
-  let eventId = 1;
+/** Goes on with a file that somebody left, or was killed over. What it had begun to write is cut off: nobody was shown it. */
+export async function reopenJobFile(file: FoundJobFile, onTrouble: (error: unknown) => void): Promise<JobFile> {
+  const handle = await open(file.path, "a+");
+  try {
+    const { size } = await handle.stat();
+    const complete = await findCompleteSize(handle, size);
+    if (complete < size) await handle.truncate(complete);
+    const last = await findLastEvent(handle, complete, () => true, { onlyTheLast: true });
+    const at = (state: JobState): string => join(dirname(file.path), formatJobFileName({ ...file, extension: state }));
+    const start = { path: file.path, eventId: Number(last?.id ?? 0) };
+    return jobFileOver(handle, createWriter(handle, onTrouble), start, at);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+function jobFileOver(
+  handle: FileHandle,
+  writer: Writer,
+  start: { readonly path: string; readonly eventId: number },
+  at: (state: JobState) => string,
+): JobFile {
+  let { path, eventId } = start;
   const moveTo = async (state: JobState): Promise<void> => {
     await rename(path, at(state));
     path = at(state);
@@ -67,6 +94,7 @@ function jobFileOver(handle: FileHandle, writer: Writer, start: string, at: (sta
     },
     nextEventId: () => ++eventId,
     append: writer.later,
+    settle: () => writer.settle(),
     setState: (state) => writer.queue(() => moveTo(state)),
     touch: () => writer.queue(() => handle.utimes(new Date(), new Date())),
     isMine: () =>
@@ -90,6 +118,10 @@ function jobFileOver(handle: FileHandle, writer: Writer, start: string, at: (sta
       }
     },
     abandon: () => writer.drop(),
+    async leave(bytes) {
+      await writer.now(bytes);
+      await writer.close();
+    },
   };
 }
 

@@ -20,7 +20,9 @@ export interface JobRun {
   readonly outcome: Promise<Outcome>;
   /** What a control file asked for. */
   request(action: ControlAction): void;
-  cancel(reason: string): void;
+  /** The process ends, not the wish that the job be done. */
+  stop(reason: string): void;
+  readonly stopped: boolean;
   /** Something other than a person stops the job: its file cannot be written, or somebody else ended it. */
   fail(error: unknown): void;
   /** Stops waiting for work that does not heed the signal. */
@@ -31,7 +33,7 @@ export interface JobRun {
 const BREATHE_EVERY_MS = 50;
 
 export function runJob(
-  identity: { readonly jobId: JobId; readonly dryRun: boolean },
+  { paused = false, ...identity }: { readonly jobId: JobId; readonly dryRun: boolean; readonly paused?: boolean },
   file: JobFile,
   work: (job: JobContext) => Promise<Result>,
 ): JobRun {
@@ -39,6 +41,7 @@ export function runJob(
   const pauseGate = createPauseGate(file, abort.signal, log);
   let givenUp: (outcome: Outcome) => void = () => undefined;
   let over = false;
+  let stopped = false;
   let breathedAt = performance.now();
 
   function log(line: string): void {
@@ -55,6 +58,7 @@ export function runJob(
   function cancel(reason: string): void {
     abort.abort(new CancelledError(reason));
   }
+  if (paused) pauseGate.set(true);
   const hung = new Promise<Outcome>((resolve) => {
     givenUp = resolve;
   });
@@ -67,7 +71,13 @@ export function runJob(
     file,
     outcome,
     request: (action) => (action === "cancel" ? cancel(CANCELLED_BY_USER) : pauseGate.set(action === "pause")),
-    cancel,
+    stop(reason) {
+      stopped = !abort.signal.aborted;
+      cancel(reason);
+    },
+    get stopped() {
+      return stopped;
+    },
     fail: (error) => abort.abort(error),
     giveUp: () => givenUp(stoppedOutcome(abort.signal.reason, {})),
   };

@@ -3,10 +3,12 @@ import { dirname, join } from "node:path";
 import { BadInputError, ConflictError, explain } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { JobContext, JobRecord, Result } from "../contracts/job.ts";
+import type { NewTask } from "../contracts/queue.ts";
 import { thisProcess } from "../lib/process-identity.ts";
 import { nowUtcMicros, sleep, toFileStamp } from "../lib/time.ts";
-import { encodeEnd, encodeStart, type JobFacts } from "./job-events.ts";
-import { createJobFile } from "./job-file.ts";
+import { type Adoption, adoptJobFile } from "./adopt-job.ts";
+import { encodeEnd, encodeLog, encodeStart, type JobFacts, WAITING } from "./job-events.ts";
+import { createJobFile, type JobFile } from "./job-file.ts";
 import { toNamePart } from "./job-file-name.ts";
 import { type JobRun, type Outcome, runJob } from "./job-run.ts";
 import { reserveJobId } from "./reserve-job-id.ts";
@@ -22,6 +24,8 @@ export interface JobStart {
   /** The URL or command line that started it. */
   readonly endpoint: string;
   readonly dryRun: boolean;
+  /** What another process needs to know to do the same work; without it the job runs where it was started. */
+  readonly task?: NewTask;
 }
 
 /** Work that was checked and is ready to become a job. Whoever starts it adds where it was asked for. */
@@ -40,9 +44,14 @@ export interface RunningJob {
 export interface JobRunner {
   /** Resolves when the job file exists with its `start_json`. */
   start(start: JobStart, work: (job: JobContext) => Promise<Result>): Promise<RunningJob>;
+  /** A job whose file exists, and which waits for somebody to adopt it. */
+  reserve(start: JobStart): Promise<JobId>;
+  /** Goes on with a job of another process. undefined: it is over. NotFoundError when there is none. */
+  adopt(jobId: JobId, adoption: Adoption, work: (job: JobContext) => Promise<Result>): Promise<RunningJob | undefined>;
   /**
    * Cancels every running job of this process with the reason as its error, and waits until all have ended. Work that
    * does not heed the signal is left behind after a few seconds; its job ends all the same. Nothing starts afterwards.
+   * A job that was adopted is left for the next one to adopt instead: it waits again.
    */
   stop(reason: string): Promise<void>;
 }
@@ -58,38 +67,45 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   const { jobsFolder } = options;
   const runs = new Map<JobId, JobRun>();
   const ends = new Map<JobId, Promise<JobRecord>>();
-  const starting = new Set<Promise<RunningJob>>();
+  const starting = new Set<Promise<unknown>>();
   const watch = createRequestWatch(runs, {
     pollMs: options.controlPollMs ?? 250,
     heartbeatMs: options.heartbeatMs ?? 30_000,
   });
   let stopReason: string | undefined;
 
-  async function launch(start: JobStart, work: (job: JobContext) => Promise<Result>): Promise<RunningJob> {
-    const { facts, run } = await openJob(jobsFolder, start, work);
+  function launch(opened: OpenedJob): RunningJob {
+    const { facts, run } = opened;
     const { jobId } = facts;
     runs.set(jobId, run);
     watch.start();
-    const done = finishJob(run, facts, start).finally(() => forget(jobId, runs, ends, watch));
+    const done = finishJob(opened).finally(() => forget(jobId, runs, ends, watch));
     ends.set(jobId, done);
     return { jobId, done };
   }
+  async function unlessStopping<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (stopReason !== undefined) throw new ConflictError(`Cannot start job '${what}': ${stopReason}`);
+    const launched = work();
+    starting.add(launched);
+    try {
+      return await launched;
+    } finally {
+      starting.delete(launched);
+    }
+  }
 
   return {
-    async start(start, work) {
-      if (stopReason !== undefined) throw new ConflictError(`Cannot start job '${start.action}': ${stopReason}`);
-      const launched = launch(start, work);
-      starting.add(launched);
-      try {
-        return await launched;
-      } finally {
-        starting.delete(launched);
-      }
-    },
+    start: (start, work) => unlessStopping(start.action, async () => launch(await openJob(jobsFolder, start, work))),
+    reserve: (start) => unlessStopping(start.action, () => reserveJob(jobsFolder, start)),
+    adopt: (jobId, adoption, work) =>
+      unlessStopping(jobId, async () => {
+        const opened = await adoptJob(jobsFolder, jobId, adoption, work);
+        return opened && launch(opened);
+      }),
     async stop(reason) {
       stopReason = reason;
       await Promise.allSettled(starting);
-      for (const run of runs.values()) run.cancel(reason);
+      for (const run of runs.values()) run.stop(reason);
       const allEnded = new AbortController();
       const ended = Promise.all(ends.values()).finally(() => allEnded.abort());
       await sleep(options.stopGraceMs ?? 5_000, allEnded.signal);
@@ -110,11 +126,59 @@ function forget(
   if (runs.size === 0) watch.wake();
 }
 
+/** A job of this process, and what its end has to say of its beginning. */
+interface OpenedJob {
+  readonly facts: JobFacts;
+  readonly run: JobRun;
+  readonly start: Pick<JobStart, "router" | "action" | "object">;
+  /** Of a job that another process reserved. */
+  readonly adoption?: Adoption;
+}
+
 async function openJob(
   jobsFolder: string,
   start: JobStart,
   work: (job: JobContext) => Promise<Result>,
-): Promise<{ readonly facts: JobFacts; readonly run: JobRun }> {
+): Promise<OpenedJob> {
+  let run: JobRun | undefined;
+  const { file, facts } = await createFile(jobsFolder, start, thisProcess(), (error) => run?.fail(error));
+  run = runJob({ jobId: facts.jobId, dryRun: start.dryRun }, file, work);
+  return { facts, run, start };
+}
+
+async function reserveJob(jobsFolder: string, start: JobStart): Promise<JobId> {
+  // Of no process: the one that asks may be gone before the job begins, and that is fine.
+  const { file, facts } = await createFile(jobsFolder, start, null, () => undefined);
+  await file.leave(encodeLog(file.nextEventId(), WAITING));
+  return facts.jobId;
+}
+
+async function adoptJob(
+  jobsFolder: string,
+  jobId: JobId,
+  adoption: Adoption,
+  work: (job: JobContext) => Promise<Result>,
+): Promise<OpenedJob | undefined> {
+  let run: JobRun | undefined;
+  const adopted = await adoptJobFile(jobsFolder, jobId, adoption.line, (error) => run?.fail(error));
+  if (!adopted) return undefined;
+  const { file, job } = adopted;
+  // One that was paused when its process ended stays so: nobody has resumed it.
+  const paused = job.file.extension === "paused";
+  const started = runJob({ jobId, dryRun: job.facts.dryRun, paused }, file, work);
+  run = started;
+  adoption.lost.addEventListener("abort", () => started.fail(new Error("Another process goes on with the job.")), {
+    once: true,
+  });
+  return { facts: job.facts, run: started, start: job.file, adoption };
+}
+
+async function createFile(
+  jobsFolder: string,
+  start: JobStart,
+  process: JobFacts["process"],
+  onTrouble: (error: unknown) => void,
+): Promise<{ readonly file: JobFile; readonly facts: JobFacts }> {
   if (!/^[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/.test(start.router)) {
     throw new BadInputError(`Cannot start job '${start.action}': '${start.router}' is no router name.`);
   }
@@ -128,25 +192,28 @@ async function openJob(
     endedAt: "",
     result: null,
     dryRun: start.dryRun,
-    process: thisProcess(),
+    process,
   };
-  let run: JobRun | undefined;
   const file = await createJobFile({
     folder: join(jobsFolder, start.router),
     name: { stamp: toFileStamp(now), action: start.action, jobId, object: start.object },
     start: encodeStart(1, facts),
-    onTrouble: (error) => run?.fail(new Error(`write job file of '${jobId}'`, { cause: error })),
+    onTrouble: (error) => onTrouble(new Error(`write job file of '${jobId}'`, { cause: error })),
   });
-  run = runJob({ jobId, dryRun: start.dryRun }, file, work);
-  return { facts, run };
+  return { file, facts };
 }
 
 /** Waits for the work and writes the end. Never rejects: what goes wrong while ending becomes part of the result. */
-async function finishJob(run: JobRun, started: JobFacts, start: JobStart): Promise<JobRecord> {
+async function finishJob({ facts: started, run, start, adoption }: OpenedJob): Promise<JobRecord> {
   const { state, result } = toWritable(await run.outcome);
   const facts: JobFacts = { ...started, state, result, endedAt: nowUtcMicros() };
   try {
-    if (await run.file.isMine()) {
+    const mine = (await run.file.isMine()) && (adoption === undefined || (await isStillMine(adoption)));
+    if (mine && adoption && run.stopped && !result.ok) {
+      await run.file.leave(encodeLog(run.file.nextEventId(), WAITING));
+      return toRecord({ ...started, endedAt: "" }, start);
+    }
+    if (mine) {
       await run.file.end(encodeEnd(run.file.nextEventId(), facts), state);
       await dropRequests(run, facts.jobId);
     } else {
@@ -156,6 +223,15 @@ async function finishJob(run: JobRun, started: JobFacts, start: JobStart): Promi
   } catch (error) {
     const failed = `${result.error} The end of the job could not be written: ${explain(error)}`.trim();
     return toRecord({ ...facts, result: { ...result, ok: false, error: failed } }, start);
+  }
+}
+
+async function isStillMine(adoption: Adoption): Promise<boolean> {
+  try {
+    return await adoption.stillMine();
+  } catch {
+    // Two ends would be worse than one that comes later: whoever has the job next writes it.
+    return false;
   }
 }
 
@@ -182,7 +258,7 @@ function toWritable(outcome: Outcome): Outcome {
   }
 }
 
-function toRecord(facts: JobFacts, start: JobStart): JobRecord {
+function toRecord(facts: JobFacts, start: OpenedJob["start"]): JobRecord {
   const { process: _process, ...record } = facts;
   return {
     ...record,

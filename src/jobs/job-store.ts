@@ -17,6 +17,8 @@ export interface JobStore {
   list(filter?: JobFilter): Promise<JobRecord[]>;
   /** NotFoundError when there is none. */
   get(id: JobId): Promise<JobRecord>;
+  /** Those without an end that any worker may take on. */
+  listForWorkers(): Promise<WorkerJob[]>;
   /** Data of the last log event, "" before the first. */
   lastLog(id: JobId): Promise<string>;
   /** Asks the job, wherever it runs; BadInputError when its state does not allow it. `force` ends a stalled job here and now. */
@@ -34,6 +36,12 @@ export interface JobStore {
   remove(id: JobId): Promise<JobRecord>;
   /** Removes jobs that ended longer ago than this; running and paused ones stay. Returns the ids of those removed. */
   removeOldJobs(olderThanDays: number): Promise<JobId[]>;
+}
+
+export interface WorkerJob {
+  readonly record: JobRecord;
+  /** No worker has it. */
+  readonly waiting: boolean;
 }
 
 export function createJobStore(jobsFolder: string): JobStore {
@@ -60,13 +68,23 @@ export function createJobStore(jobsFolder: string): JobStore {
   }
   return {
     list: async (filter = {}) => (await readJobs(jobsFolder, filter)).map((job) => job.record),
+    async listForWorkers() {
+      const active = await readJobs(jobsFolder, { state: "active" });
+      return active.filter(({ facts }) => facts.process === null).map(({ record, waiting }) => ({ record, waiting }));
+    },
     get: async (id) => (await find(id)).record,
     lastLog: (id) => retryRenamed(async () => readLastLog((await find(id)).file), id),
     follow,
     async control(id, action, options) {
       const job = await find(id);
-      if (options?.force) return forceCancel(jobsFolder, job, action, () => find(id), options.reason);
-      return requestControl(job, action, () => find(id));
+      const cancelNow = (): Promise<string> => forceCancel(jobsFolder, job, action, () => find(id), options?.reason);
+      if (options?.force) return cancelNow();
+      if (!job.waiting || action !== "cancel") return requestControl(job, action, () => find(id));
+      // A worker may take it on at this very moment, and then has to be asked.
+      return cancelNow().catch(async (error: unknown) => {
+        if ((await find(id)).waiting) throw error;
+        return requestControl(job, action, () => find(id));
+      });
     },
     async remove(id) {
       const { record, file } = await find(id);

@@ -5,7 +5,7 @@ import { isProcessGone } from "../lib/process-identity.ts";
 import { parseSseEvents, type SseEvent } from "../lib/sse.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import type { FoundJobFile } from "./find-job-files.ts";
-import { decodeFacts, type JobFacts } from "./job-events.ts";
+import { decodeFacts, type JobFacts, WAITING } from "./job-events.ts";
 
 /** A live job touches its file every 30 s, so this is ten signs of life that did not come. */
 export const STALLED_AFTER_MS = 5 * 60_000;
@@ -18,6 +18,8 @@ export interface ReadJob {
   readonly record: JobRecord;
   readonly file: FoundJobFile;
   readonly facts: JobFacts;
+  /** For a worker: nobody runs it, and nobody has to give signs of life. */
+  readonly waiting: boolean;
 }
 
 /** Reads the first and the last event, never the log between them. undefined: the file is not there (any more). */
@@ -29,10 +31,11 @@ export async function readJobFile(file: FoundJobFile): Promise<ReadJob | undefin
     const head = await readRange(handle, 0, Math.min(size, HEAD_BYTES));
     const start = await readStart(handle, head, size);
     const nameSaysOver = isOver(file.extension);
-    const last = await findLastEvent(handle, size, (event) => event.event === "end_json", {
-      onlyTheLast: !nameSaysOver,
-    });
-    return toReadJob(file, start, last ? decodeFacts(last) : undefined, mtimeMs);
+    const isEnd = (event: SseEvent): boolean => event.event === "end_json";
+    const last = await findLastEvent(handle, size, nameSaysOver ? isEnd : () => true, { onlyTheLast: !nameSaysOver });
+    const end = last && isEnd(last) ? decodeFacts(last) : undefined;
+    const waiting = !start?.process && last?.event === "log" && last.data === WAITING;
+    return toReadJob(file, { start, end, waiting }, mtimeMs);
   } finally {
     await handle.close();
   }
@@ -107,13 +110,15 @@ function isOver(extension: string): boolean {
   return extension === "completed" || extension === "cancelled";
 }
 
+/** What the first and the last event say. */
+interface Told {
+  readonly start: Partial<JobFacts> | undefined;
+  readonly end: Partial<JobFacts> | undefined;
+  readonly waiting: boolean;
+}
+
 /** The end event outranks the name: a crash may come between writing the one and changing the other. */
-function toReadJob(
-  file: FoundJobFile,
-  start: Partial<JobFacts> | undefined,
-  end: Partial<JobFacts> | undefined,
-  mtimeMs: number,
-): ReadJob {
+function toReadJob(file: FoundJobFile, { start, end, waiting }: Told, mtimeMs: number): ReadJob {
   const state = end?.state ?? (file.extension as JobState);
   const over = isOver(state);
   const lastModifiedAt = toUtcMicros(new Date(mtimeMs));
@@ -129,10 +134,15 @@ function toReadJob(
     process,
   };
   const silent = Date.now() - mtimeMs > STALLED_AFTER_MS;
-  const stalled = !over && (silent || (process !== null && isProcessGone(process)));
+  const stalled = !over && !waiting && (silent || (process !== null && isProcessGone(process)));
   const { process: _process, ...record } = facts;
   const { router, action, object } = file;
-  return { record: { ...record, stalled, router, action, object, lastModifiedAt }, file, facts };
+  return {
+    record: { ...record, stalled, router, action, object, lastModifiedAt },
+    file,
+    facts,
+    waiting: waiting && !over,
+  };
 }
 
 function stampToUtc(stamp: string): string {

@@ -11,6 +11,9 @@ import { CANCELLED_BY_USER } from "./job-run.ts";
 import { findCompleteSize, findLastEvent, type ReadJob } from "./read-job-file.ts";
 import { takeRequests } from "./watch-requests.ts";
 
+/** Held by whoever writes into a job file that another process wrote into before. */
+export const JOBS_LOCK = join(".lockstep", "force-cancel.lock");
+
 /** Leaves a control file for the job to find, whichever process it runs in. Returns the sentence for the one who asked. */
 export async function requestControl(
   job: ReadJob,
@@ -51,10 +54,10 @@ export async function forceCancel(
 ): Promise<string> {
   const { jobId } = job.record;
   if (action !== "cancel") throw new BadInputError(`'force' goes with action 'cancel' only, not with '${action}'.`);
-  return withFileLock(join(jobsFolder, ".lockstep", "force-cancel.lock"), async () => {
+  return withFileLock(join(jobsFolder, JOBS_LOCK), async () => {
     const current = await readAgain();
     checkAllowed(current.record, action);
-    if (!current.record.stalled) {
+    if (!current.record.stalled && !current.waiting) {
       const seenAt = current.record.lastModifiedAt;
       throw new BadInputError(
         `Cannot cancel job '${jobId}' by force: it is alive (last sign of life ${seenAt}). Cancel it without force.`,
@@ -64,7 +67,7 @@ export async function forceCancel(
     const folder = dirname(current.file.path);
     await rename(current.file.path, join(folder, formatJobFileName({ ...current.file, extension: "cancelled" })));
     await takeRequests(folder, jobId, await readdir(folder));
-    return `Job '${jobId}' was cancelled by force.`;
+    return current.waiting ? `Job '${jobId}' was cancelled while it waited.` : `Job '${jobId}' was cancelled by force.`;
   });
 }
 

@@ -1,0 +1,31 @@
+import { hostname } from "node:os";
+import type { Command } from "./command.ts";
+import { openApp, untilStopped } from "./open-app.ts";
+
+const JOB_CHOICES = ["1", "2", "3", "4", "6", "8"];
+
+export const workerCommand: Command = {
+  name: "worker",
+  arguments: [],
+  summary: "Runs the crawls that servers with RUN_JOBS_IN=workers were asked for, until it is stopped.",
+  options: {
+    jobs: { value: "number", choices: JOB_CHOICES, default: "1", help: "How many crawls at a time." },
+  },
+  examples: ["lockstep worker", "DATABASE_URL=postgres://… lockstep worker --jobs 4"],
+  async run(call) {
+    const app = await openApp();
+    const stopped = untilStopped();
+    const leaving = new AbortController();
+    const log = (line: string): void => void process.stdout.write(`${line}\n`);
+    const name = `${hostname()}:${process.pid}`;
+    const working = app.work({ name, jobsAtOnce: Number(call.text("jobs")), log }, leaving.signal);
+    log(`Worker ${name} waits for crawls (storage: ${app.config.storagePath})`);
+    await stopped;
+    leaving.abort();
+    // What runs is left for another worker, and has to be in the queue again before the database is closed.
+    await app.runner.stop("The worker was stopped.");
+    await working;
+    await app.close();
+    return 0;
+  },
+};

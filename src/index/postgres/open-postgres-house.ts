@@ -1,0 +1,101 @@
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import { openPostgres, type Postgres, quote } from "../../lib/sql/postgres-database.ts";
+import { createSpaceKeeper } from "../embed/space-keeper.ts";
+import type { VectorModel } from "../embed/vector-model.ts";
+import { rebuildWords } from "../storage/rebuild-words.ts";
+import type { SpaceKeeper, Store } from "../storage/store.ts";
+import type { StoreHouse } from "../storage/store-house.ts";
+import { createScanVectorIndex } from "../vectors/scan-vector-index.ts";
+import { createPgvectorIndex, PGVECTOR_SESSION, type PgvectorOptions, preparePgvector } from "./pgvector-index.ts";
+import { createPostgresTextIndex } from "./postgres-text-index.ts";
+import { STORE_TABLES } from "./store-tables.ts";
+
+export interface PostgresHouseOptions extends PgvectorOptions {
+  readonly url: string;
+  readonly model: VectorModel;
+  /** The folder that paths of documents are relative to. */
+  readonly storageFolder: string;
+  readonly maxConnections?: number;
+}
+
+export interface PostgresHouse extends StoreHouse {
+  /** How vectors are searched: by an index of the database, or by comparing with each of them here. */
+  readonly vectorSearch: "pgvector" | "exact";
+}
+
+/** Vector stores in a PostgreSQL database that any number of processes share. RemoteError when it cannot be reached. */
+export async function openPostgresHouse(options: PostgresHouseOptions): Promise<PostgresHouse> {
+  const postgres = openPostgres(options.url, options);
+  try {
+    const vectorSchema = await findPgvector(postgres);
+    return createHouse(postgres, vectorSchema, options);
+  } catch (error) {
+    await postgres.close();
+    throw error;
+  }
+}
+
+function createHouse(
+  postgres: Postgres,
+  vectorSchema: string | undefined,
+  options: PostgresHouseOptions,
+): PostgresHouse {
+  const spaces = createSpaceKeeper(options.model);
+  const stores = new Map<VectorStoreId, Promise<Store>>();
+  return {
+    vectorSearch: vectorSchema === undefined ? "exact" : "pgvector",
+    open(id) {
+      let opening = stores.get(id);
+      if (!opening) {
+        opening = openStore(postgres, schemaName(id), vectorSchema, spaces, options).then(async (store) => {
+          await rebuildWords(store);
+          return store;
+        });
+        stores.set(id, opening);
+        // One that could not be opened is tried again.
+        opening.catch(() => stores.delete(id));
+      }
+      return opening;
+    },
+    async drop(id) {
+      stores.delete(id);
+      await postgres.dropTables(schemaName(id));
+    },
+    openTables: (name, tables) => postgres.openTables(schemaName(name), tables("postgres")),
+    close: () => postgres.close(),
+  };
+}
+
+async function openStore(
+  postgres: Postgres,
+  name: string,
+  vectorSchema: string | undefined,
+  spaces: SpaceKeeper,
+  options: PostgresHouseOptions,
+): Promise<Store> {
+  const { storageFolder } = options;
+  const texts = createPostgresTextIndex();
+  if (vectorSchema === undefined) {
+    const db = await postgres.openTables(name, STORE_TABLES);
+    return { db, texts, vectors: createScanVectorIndex(), spaces, storageFolder };
+  }
+  // The type and its operators may have been put elsewhere than into public.
+  const path = `SET search_path = ${quote(name)}, ${quote(vectorSchema)}, public`;
+  const db = await postgres.openTables(name, STORE_TABLES, `${path}; ${PGVECTOR_SESSION}`);
+  await preparePgvector(db, options);
+  return { db, texts, vectors: createPgvectorIndex(options), spaces, storageFolder };
+}
+
+/** Half-precision vectors came with 0.7, going on behind a filter with 0.8. */
+async function findPgvector(postgres: Postgres): Promise<string | undefined> {
+  const found = await postgres.findExtension("vector");
+  if (!found) return undefined;
+  const [major = 0, minor = 0] = found.version.split(".").map(Number);
+  return major > 0 || minor >= 8 ? found.schema : undefined;
+}
+
+/** Apart from whatever else the database holds. PostgreSQL cuts names at 63 bytes; ids of stores are half as long. */
+function schemaName(name: string): string {
+  if (name.length > 50) throw new Error(`open ${name}: its name is too long for PostgreSQL`);
+  return `lockstep_${name}`;
+}

@@ -1,0 +1,148 @@
+import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { isListed, listOf } from "../storage/is-listed.ts";
+import { listSpaces } from "../storage/spaces.ts";
+import type { ChunkVector, Selection, VectorIndex } from "../storage/store.ts";
+import { packVector, stepsOf } from "../vectors/vector-codec.ts";
+
+/** Below this, comparing with every vector is as fast, exact, and costs nothing to keep. */
+const INDEX_FROM = 10_000;
+/** What an HNSW index takes of half-precision vectors. Longer ones are compared one by one. */
+const MAX_DIMENSIONS = 4000;
+const FILL_AT_ONCE = 1000;
+/** The index that finds what is still to be filled without reading the table; when nothing is, it is empty. */
+const EMPTY = "vectors_near_empty";
+
+/**
+ * What every connection needs to know. A search with a filter goes on looking until it has enough: without this it would
+ * look at so many neighbours and then drop those that are filtered out.
+ */
+export const PGVECTOR_SESSION = "SET hnsw.iterative_scan = 'relaxed_order'; SET hnsw.ef_search = 100";
+
+export interface PgvectorOptions {
+  /** The number of vectors from which a space gets an HNSW index. */
+  readonly indexFrom?: number;
+}
+
+/**
+ * Vectors in the column `near` beside the portable one, found through an HNSW index per space. A space has vectors of one
+ * length only, and an index wants to know it: hence an index over an expression, for the rows of one space.
+ */
+export function createPgvectorIndex({ indexFrom = INDEX_FROM }: PgvectorOptions = {}): VectorIndex {
+  return {
+    async add(sql, spaceId, vectors) {
+      const [first] = vectors;
+      if (!first) return;
+      await sql.insert("vectors (space_id, chunk_id, body_id, vector, near)", toRows(spaceId, vectors));
+      // A process that was started before the server had pgvector goes on writing without it.
+      await fillSome(sql);
+      await makeIndex(sql, spaceId, first.vector.length, indexFrom);
+    },
+    async remove(sql, chunkIds) {
+      if (chunkIds.length === 0) return;
+      await sql.run(`DELETE FROM vectors WHERE ${isListed(sql, "chunk_id", "$1", "integer")}`, [listOf(chunkIds)]);
+    },
+    async drop(sql, spaceId) {
+      await sql.run(`DROP INDEX IF EXISTS ${indexName(spaceId)}`);
+      await sql.run("DELETE FROM vectors WHERE space_id = $1", [spaceId]);
+    },
+    async nearest(sql, { id, dimensions }, query, limit, among) {
+      const within = withinBodies(among);
+      const [vector, count] = [`$${within.values.length + 1}`, `$${within.values.length + 2}`];
+      const distance = `near::halfvec(${dimensions}) <=> ${vector}::halfvec(${dimensions})`;
+      // The index gives them nearly in order; the rest is done here.
+      return sql.all(
+        `SELECT "chunkId", "bodyId", 1 - distance AS similarity FROM
+           (SELECT chunk_id AS "chunkId", body_id AS "bodyId", ${distance} AS distance FROM vectors
+            WHERE space_id = ${Number(id)} ${within.sql} ORDER BY ${distance} LIMIT ${count}) found
+         WHERE distance < 1 ORDER BY distance, "chunkId"`,
+        [...within.values, toText(query), limit],
+      );
+    },
+    async similarities(sql, { id, dimensions }, query, chunkIds) {
+      const rows = await sql.all<{ id: number; similarity: number }>(
+        `SELECT chunk_id AS id, 1 - (near::halfvec(${dimensions}) <=> $3::halfvec(${dimensions})) AS similarity FROM vectors
+         WHERE space_id = $1 AND ${isListed(sql, "chunk_id", "$2", "integer")}`,
+        [id, listOf(chunkIds), toText(query)],
+      );
+      const found = new Map(rows.map((row) => [row.id, row.similarity]));
+      return chunkIds.map((chunkId) => found.get(chunkId) || 0);
+    },
+  };
+}
+
+/**
+ * Adds the column, and fills it wherever it is empty: for vectors that were written while the server had no pgvector, by a
+ * process that does not know of it yet, and for the rest of what another process began to fill and was killed.
+ */
+export async function preparePgvector(
+  db: SqlDatabase,
+  { indexFrom = INDEX_FROM }: PgvectorOptions = {},
+): Promise<void> {
+  const prepared = await db.get<{ yes: number }>(`SELECT to_regclass('${EMPTY}') IS NOT NULL AS yes`);
+  if (prepared?.yes !== 1) await db.write((sql) => addColumn(sql, indexFrom));
+  // Looks before it writes: who only wants to search need not wait for a writer.
+  let filled = 0;
+  while (await db.get("SELECT 1 AS yes FROM vectors WHERE near IS NULL LIMIT 1")) filled += await db.write(fillSome);
+  // The planner takes an index once it knows how many rows there are.
+  if (filled > 0) await db.run("ANALYZE vectors");
+}
+
+/** Large spaces get their index while it is empty: it then grows with what is filled in, and no writer waits for all of it. */
+async function addColumn(sql: Sql, indexFrom: number): Promise<void> {
+  await sql.run("ALTER TABLE vectors ADD COLUMN IF NOT EXISTS near halfvec");
+  await sql.run(`CREATE INDEX IF NOT EXISTS ${EMPTY} ON vectors (space_id, chunk_id) WHERE near IS NULL`);
+  for (const { id, dimensions } of await listSpaces(sql)) await makeIndex(sql, id, dimensions, indexFrom);
+}
+
+/** How many it filled. */
+async function fillSome(sql: Sql): Promise<number> {
+  const rows = await sql.all<{ space_id: number; chunk_id: number; vector: Uint8Array }>(
+    `SELECT space_id, chunk_id, vector FROM vectors WHERE near IS NULL LIMIT ${FILL_AT_ONCE}`,
+  );
+  if (rows.length === 0) return 0;
+  // Cosine does not care for the scale.
+  const texts = rows.map((row) => `[${stepsOf(row.vector).join(",")}]`);
+  await sql.run(
+    `UPDATE vectors v SET near = f.near::halfvec FROM
+       (SELECT (row ->> 0)::bigint AS space_id, (row ->> 1)::bigint AS chunk_id, row ->> 2 AS near
+        FROM jsonb_array_elements($1::jsonb) AS row) f
+     WHERE v.space_id = f.space_id AND v.chunk_id = f.chunk_id`,
+    [JSON.stringify(rows.map((row, at) => [row.space_id, row.chunk_id, texts[at]]))],
+  );
+  return rows.length;
+}
+
+/** Once the space is large enough. Later rows go into it as they come. */
+async function makeIndex(sql: Sql, spaceId: number, dimensions: number, from: number): Promise<void> {
+  if (dimensions > MAX_DIMENSIONS) return;
+  const name = indexName(spaceId);
+  const there = await sql.get<{ yes: number }>("SELECT to_regclass($1) IS NOT NULL AS yes", [name]);
+  if (there?.yes === 1) return;
+  const enough = await sql.get("SELECT 1 AS yes FROM vectors WHERE space_id = $1 OFFSET $2 LIMIT 1", [
+    spaceId,
+    from - 1,
+  ]);
+  if (!enough) return;
+  await sql.run(
+    `CREATE INDEX IF NOT EXISTS ${name} ON vectors USING hnsw ((near::halfvec(${dimensions})) halfvec_cosine_ops)
+     WHERE space_id = ${Number(spaceId)}`,
+  );
+  // The planner takes the index once it knows how many rows there are.
+  await sql.run("ANALYZE vectors");
+}
+
+function indexName(spaceId: number): string {
+  return `vectors_near_${Number(spaceId)}`;
+}
+
+function toRows(spaceId: number, vectors: readonly ChunkVector[]): (string | number | Uint8Array)[][] {
+  return vectors.map(({ chunkId, bodyId, vector }) => [spaceId, chunkId, bodyId, packVector(vector), toText(vector)]);
+}
+
+function toText(vector: Float32Array): string {
+  return `[${vector.join(",")}]`;
+}
+
+function withinBodies(among: Selection | undefined): Selection {
+  return { sql: among ? `AND body_id IN (${among.sql})` : "", values: among?.values ?? [] };
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from "node:crypto";
+import type { ClaimedTask, Task, TaskQueue } from "../contracts/queue.ts";
+import { isProcessGone, type ProcessIdentity, thisProcess } from "../lib/process-identity.ts";
+import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
+
+/** The database is opened by the first call: most commands never ask the queue. */
+export function createTaskQueue(openDatabase: () => Promise<SqlDatabase>): TaskQueue {
+  let opening: Promise<SqlDatabase> | undefined;
+  const open = (): Promise<SqlDatabase> => {
+    opening ??= openDatabase().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+  /** Changes the task if the lease is still the last one. */
+  const change = async (task: ClaimedTask, set: (now: string) => string, values: SqlValue[] = []): Promise<boolean> => {
+    const db = await open();
+    const text = `UPDATE tasks SET ${set(nowOf(db))} WHERE id = $1 AND lease = $2 AND state = 'running'`;
+    return (await db.run(text, [task.id, task.lease, ...values])) > 0;
+  };
+  return {
+    async enqueue({ kind, payload }) {
+      const db = await open();
+      await db.run(
+        `INSERT INTO tasks (kind, payload, state, attempts, created_at, due_at, lease, lease_ends_at, worker, process, error)
+         VALUES ($1, $2, 'waiting', 0, ${nowOf(db)}, ${nowOf(db)}, '', 0, '', '', '')`,
+        [kind, JSON.stringify(payload)],
+      );
+    },
+    async claim(kinds, worker, leaseMs) {
+      const db = await open();
+      await endLeasesOfTheDead(db);
+      return claimNext(db, kinds, worker, leaseMs);
+    },
+    renew: (task, leaseMs) => change(task, (now) => `lease_ends_at = ${now} + $3`, [leaseMs]),
+    async complete({ id, lease }) {
+      const db = await open();
+      return (await db.run("DELETE FROM tasks WHERE id = $1 AND lease = $2 AND state = 'running'", [id, lease])) > 0;
+    },
+    fail: (task, { error, delayMs }) =>
+      change(task, (now) => `state = 'waiting', error = $3, due_at = ${now} + $4`, [error, delayMs]),
+    handBack: (task) => change(task, (now) => `state = 'waiting', attempts = attempts - 1, due_at = ${now}`),
+    async list() {
+      return (await (await open()).all<TaskRow>("SELECT * FROM tasks ORDER BY id")).map(toTask);
+    },
+    async close() {
+      await (await opening)?.close();
+    },
+  };
+}
+
+interface TaskRow {
+  readonly id: number;
+  readonly kind: string;
+  readonly payload: string;
+  readonly attempts: number;
+  readonly lease: string;
+  readonly error: string;
+}
+
+function toTask({ id, kind, payload, attempts, error }: TaskRow): Task {
+  return { id, kind, payload: JSON.parse(payload), attempts, error };
+}
+
+/** Clocks of machines differ; the database has one. */
+function nowOf({ dialect }: Pick<Sql, "dialect">): string {
+  return dialect === "sqlite"
+    ? "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+    : "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)";
+}
+
+/** SQLite changes rows in a transaction of its own only; a statement of PostgreSQL is one. */
+function atOnce<T>(db: SqlDatabase, work: (sql: Sql) => Promise<T>): Promise<T> {
+  return db.dialect === "sqlite" ? db.write(work) : work(db);
+}
+
+async function claimNext(
+  db: SqlDatabase,
+  kinds: readonly string[],
+  worker: string,
+  leaseMs: number,
+): Promise<ClaimedTask | undefined> {
+  const now = nowOf(db);
+  const wanted = kinds.map((_, at) => `$${at + 5}`).join(", ");
+  // Several that look at once take different tasks instead of waiting for each other.
+  const lock = db.dialect === "postgres" ? "FOR UPDATE SKIP LOCKED" : "";
+  const row = await atOnce(db, (sql) =>
+    sql.get<TaskRow>(
+      `UPDATE tasks SET state = 'running', attempts = attempts + 1, lease = $1, lease_ends_at = ${now} + $2, worker = $3, process = $4
+       WHERE id = (
+         SELECT id FROM tasks
+         WHERE kind IN (${wanted}) AND (state = 'waiting' AND due_at <= ${now} OR state = 'running' AND lease_ends_at <= ${now})
+         ORDER BY due_at, id LIMIT 1 ${lock})
+       RETURNING *`,
+      [randomBytes(12).toString("hex"), leaseMs, worker, JSON.stringify(thisProcess()), ...kinds],
+    ),
+  );
+  return row && { ...toTask(row), lease: row.lease };
+}
+
+/** A process of this machine that ended need not be waited for. */
+async function endLeasesOfTheDead(db: SqlDatabase): Promise<void> {
+  const rows = await db.all<{ id: number; lease: string; process: string }>(
+    "SELECT id, lease, process FROM tasks WHERE state = 'running'",
+  );
+  for (const { id, lease, process } of rows) {
+    if (!isProcessGone(JSON.parse(process) as ProcessIdentity)) continue;
+    await db.run("UPDATE tasks SET lease_ends_at = 0 WHERE id = $1 AND lease = $2", [id, lease]);
+  }
+}

@@ -1,0 +1,34 @@
+import { tmpdir } from "node:os";
+import { after, before } from "node:test";
+import type { VectorStoreId } from "../../src/contracts/ids.ts";
+import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { filterSuite } from "../contracts/filter-suite.ts";
+import { indexSuite } from "../contracts/index-suite.ts";
+import { searchSuite } from "../contracts/search-suite.ts";
+import { defaultParts, type StoreUnderTest, storeInHouse } from "../contracts/store-under-test.ts";
+import { startPglite } from "./start-pglite.ts";
+
+// One connection for all stores: PGlite takes no second one. Every space has its HNSW index from the first vector on.
+const parts = defaultParts();
+let pglite: Awaited<ReturnType<typeof startPglite>>;
+let house: PostgresHouse;
+before(async () => {
+  pglite = await startPglite();
+  const model = createFixedModel(parts.embedder);
+  house = await openPostgresHouse({ url: pglite.url, model, storageFolder: tmpdir(), maxConnections: 1, indexFrom: 1 });
+});
+after(async () => {
+  await house.close();
+  await pglite.stop();
+});
+
+let stores = 0;
+async function open(): Promise<StoreUnderTest> {
+  const id = `vs_${++stores}` as VectorStoreId;
+  return storeInHouse(house, id, parts, () => house.drop(id));
+}
+
+indexSuite("PostgreSQL with pgvector", open);
+searchSuite("PostgreSQL with pgvector", open);
+filterSuite("PostgreSQL with pgvector", open);
