@@ -1,18 +1,37 @@
 import type { Backend } from "../../contracts/backend.ts";
 import type { Extractor } from "../../contracts/document.ts";
 import type { Embedder } from "../../contracts/embedder.ts";
-import type { Index } from "../../contracts/search-index.ts";
-import { SqliteIndex } from "../../index/sqlite/sqlite-index.ts";
-import { Catalog } from "./catalog.ts";
+import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import { EmbeddedIndex } from "../../index/draft/embedded-index.ts";
+import { searchStore } from "../../index/search/search-store.ts";
+import type { StoreHouse } from "../../index/storage/store-house.ts";
+import { answersTables } from "./answers/answers-tables.ts";
+import { createExtractiveAnswerer } from "./answers/extractive-answerer.ts";
+import { Attachments } from "./attachments.ts";
+import { catalogTables } from "./catalog/catalog-tables.ts";
+import { FileRemoval } from "./file-removal.ts";
 import { FileShelf } from "./file-shelf.ts";
-import { StoreFolder } from "./store-folder.ts";
+import { createFileWork } from "./file-work.ts";
+import { Processing, type Work } from "./processing.ts";
+import { StoreUsage } from "./store-usage.ts";
+import { Stores } from "./stores.ts";
+import { UploadShelf } from "./upload-shelf.ts";
+import { findLive } from "./wire/store-routes.ts";
 import { createWire } from "./wire/wire.ts";
+import type { WireContext } from "./wire/wire-context.ts";
 
 export interface EmbeddedBackendOptions {
-  /** Holds everything: the catalog, one file per vector store, and uploaded files. */
+  /** Where the vector stores and all tables are. The backend closes it. */
+  readonly house: StoreHouse;
+  /** Holds uploaded files. */
   readonly folder: string;
   readonly extractor: Extractor;
-  readonly embedder: Embedder;
+  /** What new vector stores begin with; `/embeddings` answers with it. */
+  readonly embedder: () => Promise<Embedder>;
+  /** Stands between a file that waits and the work on it: where other services fail or dawdle, tests of their clients do. */
+  readonly aroundWork?: (work: Work) => Work;
+  /** The clock by which files, uploads and stores expire. */
+  readonly nowSeconds?: () => number;
 }
 
 /** Vector stores without a key and without a network: the crawler writes through `openIndex`, everybody else speaks `wire`. */
@@ -21,25 +40,58 @@ export type EmbeddedBackend = Backend & {
   wire(request: Request): Promise<Response>;
 };
 
-export function createEmbeddedBackend({ folder, extractor, embedder }: EmbeddedBackendOptions): EmbeddedBackend {
-  const parts = { extractor, embedder };
-  const catalog = new Catalog(folder);
-  const stores = new StoreFolder(folder, catalog, embedder);
+export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Promise<EmbeddedBackend> {
+  const { house, folder, extractor, aroundWork = (work) => work } = options;
+  const nowSeconds = options.nowSeconds ?? ((): number => Math.floor(Date.now() / 1000));
+  const catalog = await house.openTables("catalog", catalogTables);
+  const stores = new Stores(house, catalog, nowSeconds);
   const shelf = new FileShelf(folder, catalog, stores);
-  const swept = shelf.sweepAbandoned();
-  const wire = createWire({ catalog, stores, shelf, parts });
+  const removal = new FileRemoval(catalog, stores, shelf, nowSeconds);
+  const uploads = new UploadShelf(folder, catalog, shelf, nowSeconds);
+  const processing = new Processing(catalog, aroundWork(createFileWork(stores, extractor)));
+  const attachments = new Attachments(catalog, processing, nowSeconds);
+  const usage = new StoreUsage();
+  const search = async (storeId: string, query: SearchQuery): Promise<SearchHit[]> => {
+    const entry = await findLive(context, storeId);
+    const hits = await searchStore(await stores.open(entry), query);
+    await stores.noteActivity(entry);
+    return hits;
+  };
+  const files = { shelf, removal, uploads, attachments };
+  const context: WireContext = { catalog, stores, ...files, processing, usage, nowSeconds, search };
+  const db = await house.openTables("answers", answersTables);
+  const { embedder } = options;
+  const wire = createWire(context, { db, answerer: createExtractiveAnswerer(), embedder, search });
+  // What was half deleted must not be shown again, and usually there is nothing.
+  await Promise.allSettled([stores.sweepDeleted(), removal.sweepDeleted()]);
+  const swept = sweep(context);
+  let closed: Promise<void> | undefined;
   return {
     acceptedTypes: extractor.types,
-    createVectorStore: async (name) => stores.create({ name, metadata: {} }, Math.floor(Date.now() / 1000)),
-    async openIndex(id, domain): Promise<Index | undefined> {
-      if (!stores.find(id)) return undefined;
-      return new SqliteIndex({ parts, domain, store: () => stores.get(id) });
+    createVectorStore: (name) => stores.create({ name, description: "", metadata: {}, expiresAfterDays: null }),
+    async deleteVectorStore(id) {
+      await stores.delete(id);
+      usage.forget(id);
+    },
+    async openIndex(id, domain) {
+      const entry = await stores.entry(id);
+      if (!entry || stores.isExpired(entry)) return undefined;
+      const store = async (): ReturnType<Stores["get"]> => {
+        await removal.sweepExpired();
+        return stores.getForIndex(id, { crawls: domain !== undefined });
+      };
+      return new EmbeddedIndex({ extractor, domain, store });
     },
     wire,
-    async close() {
-      await swept;
-      stores.close();
-      catalog.close();
+    close() {
+      closed ??= swept.then(() => processing.close()).then(() => house.close());
+      return closed;
     },
   };
+}
+
+/** What earlier processes left behind. Nobody has to wait for it, and what it cannot do now it will do next time. */
+async function sweep({ shelf, removal, uploads, processing }: WireContext): Promise<void> {
+  const chores = [shelf.sweepAbandoned(), removal.sweepExpired(), uploads.sweepExpired(), processing.takeUp()];
+  await Promise.allSettled(chores);
 }

@@ -1,23 +1,16 @@
 import { copyFile, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileId } from "../../contracts/ids.ts";
-import { dropLooseBodies } from "../../index/sqlite/cleanup.ts";
-import {
-  activeDocument,
-  DOCUMENT_COLUMNS,
-  type DocumentRow,
-  deleteDocumentsOfFile,
-} from "../../index/sqlite/documents.ts";
-import { bumpVisibleRevision } from "../../index/sqlite/generations.ts";
-import type { Database } from "../../index/sqlite/open-database.ts";
-import type { Store } from "../../index/sqlite/open-store.ts";
-import { DIRECT_SOURCE } from "../../index/sqlite/store-schema.ts";
-import { actualPath } from "../../index/sqlite/stored-path.ts";
+import { DIRECT_SOURCE } from "../../index/storage/direct-source.ts";
+import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../index/storage/documents.ts";
+import type { Store } from "../../index/storage/store.ts";
+import { actualPath } from "../../index/storage/stored-path.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { hashFile } from "../../lib/hash-file.ts";
-import type { Catalog, UploadedFile } from "./catalog.ts";
-import { type ListKey, type PageRequest, readPage } from "./read-page.ts";
-import type { StoreFolder } from "./store-folder.ts";
+import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import { findFile, findFiles, insertFile, keyOfFile, listFiles, type UploadedFile } from "./catalog/files.ts";
+import { type ListKey, type Page, type PageRequest, readPage } from "./catalog/read-page.ts";
+import type { Stores } from "./stores.ts";
 
 /** A file as the wire shows it: uploaded, or crawled into a store, where its bytes stay in the mirror. */
 export interface WireFile extends UploadedFile {
@@ -30,10 +23,10 @@ const ABANDONED_MS = 24 * 3600 * 1000;
 /** All files of the backend: the catalog has the uploaded ones, each store has its own crawled ones. */
 export class FileShelf {
   readonly #folder: string;
-  readonly #catalog: Catalog;
-  readonly #stores: StoreFolder;
+  readonly #catalog: SqlDatabase;
+  readonly #stores: Stores;
 
-  constructor(folder: string, catalog: Catalog, stores: StoreFolder) {
+  constructor(folder: string, catalog: SqlDatabase, stores: Stores) {
     this.#folder = join(folder, "files");
     this.#catalog = catalog;
     this.#stores = stores;
@@ -42,30 +35,39 @@ export class FileShelf {
   /** Where an upload is received; `keep` makes it a file. */
   async incomingPath(id: FileId): Promise<string> {
     await mkdir(this.#folder, { recursive: true });
-    return `${this.#pathOf(id)}.part`;
+    return `${this.pathOf(id)}.part`;
   }
 
-  async keep(file: UploadedFile): Promise<void> {
-    await rename(await this.incomingPath(file.id), this.#pathOf(file.id));
-    this.#catalog.insertFile(file);
+  /** `record` writes it into the catalog, by default as it is. What it throws leaves no file. */
+  async keep(file: UploadedFile, record = (): Promise<void> => insertFile(this.#catalog, file)): Promise<void> {
+    await rename(await this.incomingPath(file.id), this.pathOf(file.id));
+    try {
+      await record();
+    } catch (error) {
+      await rm(this.pathOf(file.id), { force: true });
+      throw error;
+    }
   }
 
-  /** A crawled file that somebody attaches elsewhere gets a life of its own, independent of what the crawl does next. */
+  /**
+   * A crawled file that somebody attaches elsewhere gets a life of its own, independent of what the crawl does next.
+   * undefined when its bytes are gone. Whoever calls it looks afterwards whether the file was deleted meanwhile.
+   */
   async adopt(file: WireFile): Promise<WireFile | undefined> {
-    if (this.#catalog.file(file.id)) return file;
+    if (await findFile(this.#catalog, file.id)) return file;
     const path = await this.verifiedPath(file);
     if (path === undefined) return undefined;
     await copyFile(path, await this.incomingPath(file.id));
     await this.keep(file);
-    return { ...file, path: this.#pathOf(file.id) };
+    return { ...file, path: this.pathOf(file.id) };
   }
 
-  find(id: string): WireFile | undefined {
-    const uploaded = this.#catalog.file(id);
-    if (uploaded) return { ...uploaded, path: this.#pathOf(id) };
-    for (const { store } of this.#stores.all()) {
-      const row = activeDocument(store.db, id);
-      if (row) return toWireFile(row, store.db);
+  async find(id: string): Promise<WireFile | undefined> {
+    const uploaded = await findFile(this.#catalog, id);
+    if (uploaded) return { ...uploaded, path: this.pathOf(id) };
+    for await (const { store } of this.#stores.crawled()) {
+      const row = await activeDocument(store.db, id);
+      if (row) return toWireFile(row, store);
     }
     return undefined;
   }
@@ -82,45 +84,37 @@ export class FileShelf {
   }
 
   /** One list over catalog and stores; on equal seconds the catalog comes first, then the stores by age. */
-  list(
+  async list(
     request: { readonly limit: number; readonly order: "asc" | "desc"; readonly after: string | undefined },
     purpose: string | undefined,
-  ): { readonly rows: WireFile[]; readonly hasMore: boolean } | undefined {
-    const cursor = request.after === undefined ? undefined : this.#place(request.after);
+  ): Promise<Page<WireFile> | undefined> {
+    const cursor = request.after === undefined ? undefined : await this.#place(request.after);
     if (request.after !== undefined && !cursor) return undefined;
     const { limit, order } = request;
     const pageFor = (origin: number): PageRequest => ({ limit, order, after: cursor && keyWithin(cursor, origin) });
     const found = new Map<string, Placed>();
-    const uploaded = this.#catalog.files(pageFor(0), purpose);
+    const uploaded = await listFiles(this.#catalog, pageFor(0), purpose);
     for (const row of uploaded.rows) {
-      found.set(row.id, { file: { ...row, path: this.#pathOf(row.id) }, key: row, origin: 0 });
+      found.set(row.id, { file: { ...row, path: this.pathOf(row.id) }, key: row, origin: 0 });
     }
     let more = uploaded.hasMore;
     if (purpose === undefined || purpose === CRAWLED_PURPOSE) {
-      for (const { store, entry } of this.#stores.all()) {
-        const page = crawledFiles(store, pageFor(entry.seq));
+      for await (const { store, entry } of this.#stores.crawled()) {
+        const page = await crawledFiles(store, pageFor(entry.seq));
         more ||= page.hasMore;
+        const adopted = await findFiles(
+          this.#catalog,
+          page.rows.map(({ fileId }) => fileId),
+        );
         for (const row of page.rows) {
-          if (this.#catalog.file(row.fileId)) continue;
-          found.set(row.fileId, { file: toWireFile(row, store.db), key: keyOf(row), origin: entry.seq });
+          if (adopted.has(row.fileId)) continue;
+          found.set(row.fileId, { file: toWireFile(row, store), key: keyOf(row), origin: entry.seq });
         }
       }
     }
     const sign = order === "asc" ? 1 : -1;
     const rows = [...found.values()].sort((a, b) => sign * comparePlaces(a, b)).map(({ file }) => file);
     return { rows: rows.slice(0, limit), hasMore: more || rows.length > limit };
-  }
-
-  /** Gone from every store and from search first, so that nothing shows text of a file that is no more. */
-  async delete(id: string): Promise<boolean> {
-    const uploaded = this.#catalog.file(id) !== undefined;
-    let held = false;
-    for (const { store } of this.#stores.all()) held = (await detachFile(store, id)) || held;
-    if (uploaded) {
-      await rm(this.#pathOf(id), { force: true });
-      this.#catalog.deleteFile(id);
-    }
-    return uploaded || held;
   }
 
   /** Uploads that never ended, from processes that are gone. */
@@ -133,30 +127,19 @@ export class FileShelf {
     }
   }
 
-  #place(id: string): Place | undefined {
-    const key = this.#catalog.fileKey(id);
+  pathOf(id: string): string {
+    return join(this.#folder, id);
+  }
+
+  async #place(id: string): Promise<Place | undefined> {
+    const key = await keyOfFile(this.#catalog, id);
     if (key) return { key, origin: 0 };
-    for (const { store, entry } of this.#stores.all()) {
-      const row = activeDocument(store.db, id);
+    for await (const { store, entry } of this.#stores.crawled()) {
+      const row = await activeDocument(store.db, id);
       if (row) return { key: keyOf(row), origin: entry.seq };
     }
     return undefined;
   }
-
-  #pathOf(id: string): string {
-    return join(this.#folder, id);
-  }
-}
-
-/** Final in all generations of the store. false when it did not hold the file. */
-export async function detachFile(store: Store, fileId: string): Promise<boolean> {
-  if (!store.db.statement("SELECT 1 FROM documents WHERE file_id = ? LIMIT 1").get(fileId)) return false;
-  const deleted = store.db.write(() => {
-    bumpVisibleRevision(store.db);
-    return deleteDocumentsOfFile(store.db, fileId);
-  });
-  await dropLooseBodies(store.db, 10);
-  return deleted > 0;
 }
 
 interface Place {
@@ -182,7 +165,7 @@ function keyOf(row: DocumentRow): ListKey {
   return { createdAt: row.uploadedAt, seq: row.id };
 }
 
-function crawledFiles(store: Store, request: PageRequest): { rows: readonly DocumentRow[]; hasMore: boolean } {
+function crawledFiles(store: Store, request: PageRequest): Promise<Page<DocumentRow>> {
   return readPage<DocumentRow>(
     store.db,
     {
@@ -190,14 +173,15 @@ function crawledFiles(store: Store, request: PageRequest): { rows: readonly Docu
       from: "documents_active",
       createdAt: "uploaded_at",
       seq: "id",
-      where: "source_id <> ?",
+      where: "source_id <> $1",
       values: [DIRECT_SOURCE],
     },
     request,
   );
 }
 
-function toWireFile(row: DocumentRow, db: Database): WireFile {
+function toWireFile(row: DocumentRow, store: Store): WireFile {
   const { fileId: id, name: filename, bytes, sha256, uploadedAt: createdAt } = row;
-  return { id, filename, purpose: CRAWLED_PURPOSE, bytes, sha256, createdAt, path: actualPath(db, row.file) };
+  const path = actualPath(store, row.file);
+  return { id, filename, purpose: CRAWLED_PURPOSE, bytes, sha256, createdAt, expiresAt: null, path };
 }

@@ -1,18 +1,15 @@
 import type { SearchHit } from "../../../contracts/search-index.ts";
-import type { SectionRow } from "../../../index/sqlite/bodies.ts";
-import type { DocumentRow } from "../../../index/sqlite/documents.ts";
-import { parseChunkingKey } from "../../../index/sqlite/prepare-body.ts";
-import type { StoreEntry, UploadedFile } from "../catalog.ts";
+import { parseChunkingKey } from "../../../index/draft/chunking.ts";
+import type { DocumentRow } from "../../../index/storage/documents.ts";
+import type { SectionRow } from "../../../index/storage/sections.ts";
+import type { Batch } from "../catalog/batches.ts";
+import type { UploadedFile } from "../catalog/files.ts";
+import type { Upload, UploadPart } from "../catalog/uploads.ts";
+import type { StoreEntry } from "../catalog/vector-stores.ts";
+import type { Usage } from "../store-usage.ts";
+import { expiryOf } from "../stores.ts";
 
 /** Objects as the wire protocol spells them. Unset fields are left out or null exactly as its schemas say. */
-
-export interface FileCounts {
-  readonly in_progress: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly cancelled: number;
-  readonly total: number;
-}
 
 export function toFileObject(file: UploadedFile): object {
   return {
@@ -23,22 +20,69 @@ export function toFileObject(file: UploadedFile): object {
     filename: file.filename,
     purpose: file.purpose,
     status: "processed",
+    ...(file.expiresAt !== null && { expires_at: file.expiresAt }),
   };
 }
 
-export function toStoreObject(entry: StoreEntry, counts: FileCounts, usageBytes: number): object {
+export function toUploadObject(upload: Upload, status: string, file: object | undefined): object {
+  return {
+    id: upload.id,
+    object: "upload",
+    bytes: upload.bytes,
+    created_at: upload.createdAt,
+    filename: upload.filename,
+    purpose: upload.purpose,
+    status,
+    expires_at: upload.expiresAt,
+    ...(file && { file }),
+  };
+}
+
+export function toPartObject(part: UploadPart): object {
+  return { id: part.id, object: "upload.part", created_at: part.createdAt, upload_id: part.uploadId };
+}
+
+export function toStoreObject(entry: StoreEntry, usage: Usage, expired: boolean): object {
   return {
     id: entry.id,
     object: "vector_store",
     created_at: entry.createdAt,
     name: entry.name,
-    usage_bytes: usageBytes,
-    file_counts: counts,
-    status: "completed",
+    usage_bytes: usage.bytes,
+    file_counts: toCounts(usage),
+    status: expired ? "expired" : usage.inProgress > 0 ? "in_progress" : "completed",
     last_active_at: entry.lastActiveAt,
-    expires_at: null,
+    ...(entry.expiresAfterDays !== null && {
+      expires_after: { anchor: "last_active_at", days: entry.expiresAfterDays },
+    }),
+    expires_at: expiryOf(entry),
     metadata: entry.metadata,
   };
+}
+
+/** It is `completed` when everything has ended, also when some of it failed. */
+export function toBatchObject(batch: Batch, usage: Omit<Usage, "bytes">): object {
+  const counts = toCounts(usage);
+  const done = batch.cancelled ? "cancelled" : "completed";
+  return {
+    id: batch.id,
+    object: "vector_store.files_batch",
+    created_at: batch.createdAt,
+    vector_store_id: batch.storeId,
+    status: counts.in_progress > 0 ? "in_progress" : done,
+    file_counts: counts,
+  };
+}
+
+function toCounts({ inProgress, completed, failed, cancelled }: Omit<Usage, "bytes">): {
+  readonly in_progress: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly total: number;
+} {
+  const total = inProgress + completed + failed + cancelled;
+  return { in_progress: inProgress, completed, failed, cancelled, total };
 }
 
 export function toStoreFileObject(row: DocumentRow, storeId: string): object {

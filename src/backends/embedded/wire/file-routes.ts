@@ -1,39 +1,50 @@
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { Hono } from "hono";
+import type { FileId } from "../../../contracts/ids.ts";
+import { randomId } from "../../../index/storage/random-id.ts";
+import type { UploadedFile } from "../catalog/files.ts";
 import type { WireFile } from "../file-shelf.ts";
 import { toDeleted, toFileObject, toList } from "./codec.ts";
+import { readFileExpiry } from "./read-expiry.ts";
+import { asOneOf } from "./read-fields.ts";
 import { readListParams, unknownCursor } from "./read-list-params.ts";
-import { receiveUpload } from "./receive-upload.ts";
-import type { WireContext } from "./wire.ts";
-import { noSuchFile, notFound } from "./wire-error.ts";
+import { receiveForm } from "./receive-form.ts";
+import type { WireContext } from "./wire-context.ts";
+import { badRequest, noSuchFile, notFound } from "./wire-error.ts";
 
+export const PURPOSES = ["assistants", "batch", "fine-tune", "vision", "user_data", "evals"] as const;
 const LIST_LIMITS = { max: 10_000, usual: 10_000 };
+const MAX_FILE_BYTES = 512 * 1024 * 1024;
+const ANCHOR = "expires_after[anchor]";
+const SECONDS = "expires_after[seconds]";
 
 /** Below `/files`. */
-export function fileRoutes({ shelf }: WireContext): Hono {
-  const find = (id: string): WireFile => {
-    const file = shelf.find(id);
+export function fileRoutes(context: WireContext): Hono {
+  const { shelf, removal } = context;
+  const find = async (id: string): Promise<WireFile> => {
+    const file = await shelf.find(id);
     if (!file) throw noSuchFile(id);
     return file;
   };
   const routes = new Hono();
-  routes.post("/", async ({ req, json }) => json(toFileObject(await receiveUpload(req.raw, shelf))));
-  routes.get("/", ({ req, json }) => {
+  routes.post("/", async ({ req, json }) => json(toFileObject(await receiveFile(context, req.raw))));
+  routes.get("/", async ({ req, json }) => {
     const query = new URL(req.url).searchParams;
     const params = readListParams(query, LIST_LIMITS);
-    const page = shelf.list(params, query.get("purpose") || undefined) ?? unknownCursor(params.after ?? "", "after");
+    const page = await shelf.list(params, query.get("purpose") || undefined);
+    if (!page) return unknownCursor(params.after ?? "", "after");
     const ids = page.rows.map((file) => file.id);
     return json(toList(page.rows.map(toFileObject), ids, page.hasMore));
   });
-  routes.get("/:id", ({ req, json }) => json(toFileObject(find(req.param("id")))));
+  routes.get("/:id", async ({ req, json }) => json(toFileObject(await find(req.param("id")))));
   routes.delete("/:id", async ({ req, json }) => {
     const id = req.param("id");
-    if (!(await shelf.delete(id))) throw noSuchFile(id);
+    if (!(await removal.delete(id))) throw noSuchFile(id);
     return json(toDeleted(id, "file"));
   });
   routes.get("/:id/content", async ({ req }) => {
-    const file = find(req.param("id"));
+    const file = await find(req.param("id"));
     const path = await shelf.verifiedPath(file);
     if (path === undefined) {
       throw notFound(
@@ -44,4 +55,31 @@ export function fileRoutes({ shelf }: WireContext): Hono {
     return new Response(Readable.toWeb(createReadStream(path)) as ReadableStream, { headers });
   });
   return routes;
+}
+
+async function receiveFile({ shelf, nowSeconds }: WireContext, request: Request): Promise<UploadedFile> {
+  const id = randomId("file-") as FileId;
+  const rules = {
+    fileField: "file",
+    maxBytes: MAX_FILE_BYTES,
+    fields: ["purpose", ANCHOR, SECONDS],
+    path: await shelf.incomingPath(id),
+  };
+  return receiveForm(request, rules, async ({ fields, file }) => {
+    if (!fields.has("purpose")) throw badRequest("Missing required parameter: 'purpose'.", "purpose");
+    const purpose = asOneOf(fields.get("purpose"), "purpose", PURPOSES);
+    const createdAt = nowSeconds();
+    const lifetime = fileLifetime(fields);
+    const expiresAt = lifetime === null ? null : createdAt + lifetime;
+    const upload: UploadedFile = { id, purpose, createdAt, expiresAt, ...file };
+    await shelf.keep(upload);
+    return upload;
+  });
+}
+
+function fileLifetime(fields: ReadonlyMap<string, string>): number | null {
+  if (!fields.has(ANCHOR) && !fields.has(SECONDS)) return null;
+  const seconds = fields.get(SECONDS);
+  const given = { anchor: fields.get(ANCHOR), seconds: seconds === undefined ? undefined : Number(seconds || "x") };
+  return readFileExpiry(given, (key) => `expires_after[${key}]`);
 }

@@ -1,6 +1,7 @@
-import type { AttributeFilter, Attributes } from "../../../contracts/search-index.ts";
-import type { Chunking } from "../../../index/sqlite/prepare-body.ts";
+import type { Attributes } from "../../../contracts/search-index.ts";
+import type { Chunking } from "../../../index/draft/chunking.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
+import { storableText } from "../../../lib/sql/storable-text.ts";
 import { badRequest, WireError } from "./wire-error.ts";
 
 type Fields = Readonly<JsonObject>;
@@ -9,11 +10,17 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_KEYS = 16;
 const MAX_KEY_LENGTH = 64;
 const MAX_VALUE_LENGTH = 512;
-const COMPARISONS = ["eq", "ne", "gt", "gte", "lt", "lte"];
 
-/** The JSON object of the request. A field that is not in `known` is refused: silently ignoring one hides a typo. */
-export async function readFields(request: Request, known: readonly string[]): Promise<Fields> {
-  const text = await readText(request);
+/**
+ * The JSON object of the request. A field that is not in `known` is refused: silently ignoring one hides a typo. Without
+ * `known` all are taken, for what the protocol's schemas leave open.
+ */
+export async function readFields(
+  request: Request,
+  known?: readonly string[],
+  maxBytes = MAX_BODY_BYTES,
+): Promise<Fields> {
+  const text = await readText(request, maxBytes);
   if (text.trim() === "") return {};
   let value: unknown;
   try {
@@ -22,17 +29,24 @@ export async function readFields(request: Request, known: readonly string[]): Pr
     throw Object.assign(badRequest("We could not parse the JSON body of your request."), { cause });
   }
   const fields = asObject(value, null);
-  const unknown = Object.keys(fields).find((key) => !known.includes(key));
+  const unknown = known && Object.keys(fields).find((key) => !known.includes(key));
   if (unknown !== undefined) throw badRequest(`Unrecognized request argument supplied: ${unknown}`, unknown);
   return fields;
 }
 
-async function readText(request: Request): Promise<string> {
+/** The field, which must be there. */
+export function required(fields: Fields, param: string): unknown {
+  const value = fields[param];
+  if (value === undefined) throw badRequest(`Missing required parameter: '${param}'.`, param);
+  return value;
+}
+
+async function readText(request: Request, maxBytes: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of request.body ?? []) {
     length += part.byteLength;
-    if (length > MAX_BODY_BYTES) throw new WireError(413, `Request body is larger than ${MAX_BODY_BYTES} bytes.`);
+    if (length > maxBytes) throw new WireError(413, `Request body is larger than ${maxBytes} bytes.`);
     parts.push(part);
   }
   return Buffer.concat(parts).toString("utf8");
@@ -46,6 +60,18 @@ export function asObject(value: unknown, param: string | null): Fields {
 export function asString(value: unknown, param: string): string {
   if (typeof value === "string") return value;
   throw badRequest(`Invalid type for '${param}': expected a string.`, param);
+}
+
+/** A string that is kept. */
+export function asText(value: unknown, param: string): string {
+  const text = asString(value, param);
+  if (!isStorable(text)) throw unstorable(param);
+  return text;
+}
+
+export function asBoolean(value: unknown, param: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw badRequest(`Invalid type for '${param}': expected a boolean.`, param);
 }
 
 export function asNumber(value: unknown, param: string, range: { min: number; max: number; integer: boolean }): number {
@@ -69,7 +95,7 @@ export function asAttributes(value: unknown, param = "attributes"): Attributes {
     const at = `${param}.${key}`;
     const scalar = typeof one === "number" || typeof one === "boolean" || typeof one === "string";
     if (!scalar) throw badRequest(`Invalid type for '${at}': expected a string, a number or a boolean.`, at);
-    if (typeof one === "string") checkLength(one, at);
+    if (typeof one === "string") checkLength(asText(one, at), at);
   }
   return attributes as Attributes;
 }
@@ -78,7 +104,7 @@ export function asAttributes(value: unknown, param = "attributes"): Attributes {
 export function asMetadata(value: unknown): Record<string, string> {
   if (value === null || value === undefined) return {};
   const metadata = checkKeys(asObject(value, "metadata"), "metadata");
-  for (const [key, one] of Object.entries(metadata)) checkLength(asString(one, `metadata.${key}`), `metadata.${key}`);
+  for (const [key, one] of Object.entries(metadata)) checkLength(asText(one, `metadata.${key}`), `metadata.${key}`);
   return metadata as Record<string, string>;
 }
 
@@ -88,7 +114,16 @@ function checkKeys(fields: Fields, param: string): Fields {
     throw badRequest(`'${param}' has ${keys.length} keys; at most ${MAX_KEYS} are allowed.`, param);
   const long = keys.find((key) => key.length > MAX_KEY_LENGTH);
   if (long !== undefined) throw badRequest(`Keys of '${param}' have at most ${MAX_KEY_LENGTH} characters.`, param);
+  if (!keys.every(isStorable)) throw unstorable(param);
   return fields;
+}
+
+function isStorable(text: string): boolean {
+  return storableText(text) === text;
+}
+
+function unstorable(param: string): WireError {
+  return badRequest(`'${param}' contains a NUL character or half of a surrogate pair; no text may.`, param);
 }
 
 function checkLength(value: string, param: string): void {
@@ -97,12 +132,12 @@ function checkLength(value: string, param: string): void {
 }
 
 /** undefined for `auto` and for none. */
-export function asChunking(value: unknown): Chunking | undefined {
+export function asChunking(value: unknown, param = "chunking_strategy"): Chunking | undefined {
   if (value === undefined || value === null) return undefined;
-  const strategy = asObject(value, "chunking_strategy");
-  const type = asOneOf(strategy["type"], "chunking_strategy.type", ["auto", "static"]);
+  const strategy = asObject(value, param);
+  const type = asOneOf(strategy["type"], `${param}.type`, ["auto", "static"]);
   if (type === "auto") return undefined;
-  const at = "chunking_strategy.static";
+  const at = `${param}.static`;
   const fields = asObject(strategy["static"], at);
   const limits = { min: 100, max: 4096, integer: true };
   const maxTokens = asNumber(fields["max_chunk_size_tokens"], `${at}.max_chunk_size_tokens`, limits);
@@ -111,41 +146,7 @@ export function asChunking(value: unknown): Chunking | undefined {
   return { maxTokens, overlapTokens };
 }
 
-export function asFilter(value: unknown, param = "filters", depth = 0): AttributeFilter {
-  if (depth > 10) throw badRequest("'filters' is nested deeper than 10 levels.", "filters");
-  const filter = asObject(value, param);
-  const type = asOneOf(filter["type"], `${param}.type`, [
-    "eq",
-    "ne",
-    "gt",
-    "gte",
-    "lt",
-    "lte",
-    "in",
-    "nin",
-    "and",
-    "or",
-  ]);
-  if (type === "and" || type === "or") {
-    const parts = asArray(filter["filters"], `${param}.filters`);
-    return { type, filters: parts.map((part, at) => asFilter(part, `${param}.filters[${at}]`, depth + 1)) };
-  }
-  const key = asString(filter["key"], `${param}.key`);
-  const at = `${param}.value`;
-  if (type === "in" || type === "nin") {
-    return { type, key, value: asArray(filter["value"], at).map((one) => asScalar(one, at, ["string", "number"])) };
-  }
-  const kinds = type === "eq" || type === "ne" ? ["string", "number", "boolean"] : ["string", "number"];
-  if (!COMPARISONS.includes(type)) throw badRequest(`Invalid value for '${param}.type'.`, `${param}.type`);
-  return { type, key, value: asScalar(filter["value"], at, kinds) };
-}
-
 export function asArray(value: unknown, param: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw badRequest(`Invalid type for '${param}': expected an array.`, param);
-}
-
-function asScalar(value: unknown, param: string, kinds: readonly string[]): string | number {
-  if (kinds.includes(typeof value)) return value as string | number;
-  throw badRequest(`Invalid type for '${param}': expected ${kinds.join(" or ")}.`, param);
 }

@@ -1,4 +1,4 @@
-import type { ListKey, PageRequest } from "../read-page.ts";
+import type { ListKey, PageRequest } from "../catalog/read-page.ts";
 import { asOneOf } from "./read-fields.ts";
 import { badRequest } from "./wire-error.ts";
 
@@ -29,16 +29,19 @@ function readLimit(text: string | null, limits: { readonly max: number; readonly
 }
 
 /** Cursors are ids of listed objects; one that is not in the list has no place to go on from. */
-export function toPageRequest(params: ListParams, keyOf: (id: string) => ListKey | undefined): PageRequest {
-  const place = (id: string | undefined, param: "after" | "before"): ListKey | undefined => {
+export async function toPageRequest(
+  params: ListParams,
+  keyOf: (id: string) => Promise<ListKey | undefined>,
+): Promise<PageRequest> {
+  const place = async (id: string | undefined, param: "after" | "before"): Promise<ListKey | undefined> => {
     if (id === undefined) return undefined;
-    return keyOf(id) ?? unknownCursor(id, param);
+    return (await keyOf(id)) ?? unknownCursor(id, param);
   };
   return {
     limit: params.limit,
     order: params.order,
-    after: place(params.after, "after"),
-    before: place(params.before, "before"),
+    after: await place(params.after, "after"),
+    before: await place(params.before, "before"),
   };
 }
 

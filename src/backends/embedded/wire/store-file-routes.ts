@@ -1,110 +1,117 @@
 import { Hono } from "hono";
-import { sectionsOfBody } from "../../../index/sqlite/bodies.ts";
-import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../../index/sqlite/documents.ts";
-import type { Store } from "../../../index/sqlite/open-store.ts";
-import { attachFile, changeAttributes } from "../attach-file.ts";
-import { detachFile, type FileShelf, type WireFile } from "../file-shelf.ts";
-import { readPage } from "../read-page.ts";
+import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../../index/storage/documents.ts";
+import { sectionsOfBody } from "../../../index/storage/sections.ts";
+import { changeAttributes } from "../attach-files.ts";
+import type { OpenStore } from "../attachments.ts";
+import { readPage } from "../catalog/read-page.ts";
+import type { StoreEntry } from "../catalog/vector-stores.ts";
+import type { WireFile } from "../file-shelf.ts";
 import { toContentPage, toDeleted, toList, toStoreFileObject } from "./codec.ts";
-import { asAttributes, asChunking, asOneOf, asString, readFields } from "./read-fields.ts";
+import { filesToAttach } from "./files-to-attach.ts";
+import { asAttributes, asChunking, asOneOf, asString, readFields, required } from "./read-fields.ts";
 import { readListParams, toPageRequest } from "./read-list-params.ts";
-import type { WireContext } from "./wire.ts";
-import { badRequest, noSuchFile, notFound } from "./wire-error.ts";
+import { findEntry, findLive } from "./store-routes.ts";
+import type { WireContext } from "./wire-context.ts";
+import { noSuchFile, notFound } from "./wire-error.ts";
 
-const LIST_LIMITS = { max: 100, usual: 20 };
+export const LIST_LIMITS = { max: 100, usual: 20 };
 const STATUSES = ["in_progress", "completed", "failed", "cancelled"] as const;
 
 /** Below `/vector_stores`: the files of one store. */
 export function storeFileRoutes(context: WireContext): Hono {
-  const { stores, catalog } = context;
+  const { attachments } = context;
   const routes = new Hono();
   routes.post("/:id/files", async ({ req, json }) => {
-    const id = req.param("id");
-    const store = stores.get(id);
-    const row = await attach(context, store, req.raw);
-    catalog.touchStore(id, Math.floor(Date.now() / 1000));
-    return json(toStoreFileObject(row, id));
+    const entry = await findLive(context, req.param("id"));
+    const open = await openStore(context, entry);
+    const fileId = await attach(context, open, req.raw);
+    await context.stores.noteActivity(entry);
+    return json(toStoreFileObject(await heldFile(context, open, fileId), open.id));
   });
-  routes.get("/:id/files", ({ req, json }) => {
-    const id = req.param("id");
-    return json(listFiles(stores.get(id), id, new URL(req.url).searchParams));
+  routes.get("/:id/files", async ({ req, json }) => {
+    const open = await openStore(context, await findEntry(context, req.param("id")));
+    return json(await listFiles(context, open, new URL(req.url).searchParams));
   });
-  routes.get("/:id/files/:file", ({ req, json }) => {
-    const id = req.param("id");
-    return json(toStoreFileObject(heldFile(stores.get(id), id, req.param("file")), id));
+  routes.get("/:id/files/:file", async ({ req, json }) => {
+    const open = await openStore(context, await findEntry(context, req.param("id")));
+    return json(toStoreFileObject(await heldFile(context, open, req.param("file")), open.id));
   });
   routes.post("/:id/files/:file", async ({ req, json }) => {
-    const id = req.param("id");
     const fields = await readFields(req.raw, ["attributes"]);
-    if (fields["attributes"] === undefined) throw badRequest("Missing required parameter: 'attributes'.", "attributes");
-    const store = stores.get(id);
-    const { fileId } = heldFile(store, id, req.param("file"));
-    changeAttributes(store, fileId, asAttributes(fields["attributes"]));
-    return json(toStoreFileObject(heldFile(store, id, fileId), id));
+    const attributes = asAttributes(required(fields, "attributes"));
+    const open = await openStore(context, await findLive(context, req.param("id")));
+    const { fileId } = await heldFile(context, open, req.param("file"));
+    await changeAttributes(open.store, fileId, attributes);
+    return json(toStoreFileObject(await heldFile(context, open, fileId), open.id));
   });
   routes.delete("/:id/files/:file", async ({ req, json }) => {
-    const id = req.param("id");
-    const store = stores.get(id);
-    const { fileId } = heldFile(store, id, req.param("file"));
-    await detachFile(store, fileId);
+    const open = await openStore(context, await findEntry(context, req.param("id")));
+    const { fileId } = await heldFile(context, open, req.param("file"));
+    await attachments.detach(open, fileId);
     return json(toDeleted(fileId, "vector_store.file.deleted"));
   });
-  routes.get("/:id/files/:file/content", ({ req, json }) => {
-    const id = req.param("id");
-    const store = stores.get(id);
-    const { bodyId } = heldFile(store, id, req.param("file"));
-    return json(toContentPage(bodyId === null ? [] : sectionsOfBody(store.db, bodyId)));
+  routes.get("/:id/files/:file/content", async ({ req, json }) => {
+    const open = await openStore(context, await findEntry(context, req.param("id")));
+    const { bodyId } = await heldFile(context, open, req.param("file"));
+    return json(toContentPage(bodyId === null ? [] : await sectionsOfBody(open.store.db, bodyId)));
   });
   return routes;
 }
 
-/** A file on our shelf, ready to be read. */
-export async function fileToAttach(shelf: FileShelf, id: string): Promise<WireFile> {
-  const file = shelf.find(id);
-  if (!file) throw noSuchFile(id);
-  const kept = await shelf.adopt(file);
-  if (!kept) throw notFound(`The bytes of '${id}' (${file.filename}) are not on this disk any more.`);
-  return kept;
+export async function openStore({ stores }: WireContext, entry: StoreEntry): Promise<OpenStore> {
+  return { id: entry.id, store: await stores.open(entry) };
 }
 
-async function attach({ shelf, parts }: WireContext, store: Store, request: Request): Promise<DocumentRow> {
+async function attach(context: WireContext, open: OpenStore, request: Request): Promise<string> {
   const fields = await readFields(request, ["file_id", "attributes", "chunking_strategy"]);
-  if (fields["file_id"] === undefined) throw badRequest("Missing required parameter: 'file_id'.", "file_id");
-  const fileId = asString(fields["file_id"], "file_id");
-  const attributes = fields["attributes"] === undefined ? undefined : asAttributes(fields["attributes"]);
+  const fileId = asString(required(fields, "file_id"), "file_id");
+  const attributes = fields["attributes"] == null ? undefined : asAttributes(fields["attributes"]);
   const chunking = asChunking(fields["chunking_strategy"]);
-  const held = activeDocument(store.db, fileId) && shelf.find(fileId);
-  const file = held ?? (await fileToAttach(shelf, fileId));
-  return attachFile(store, parts, { file, attributes, chunking }, request.signal);
+  const file = await fileToAttach(context, open, fileId);
+  const [gone] = await context.attachments.attach(open, [{ file, attributes, chunking }]);
+  if (gone) throw noSuchFile(gone);
+  return fileId;
 }
 
-function heldFile(store: Store, storeId: string, fileId: string): DocumentRow {
-  const row = activeDocument(store.db, fileId);
-  if (!row) throw notFound(`No file found with id '${fileId}' in vector store '${storeId}'.`);
+/** One that a crawl brought into this very store needs no bytes any more. */
+async function fileToAttach(context: WireContext, { store }: OpenStore, id: string): Promise<WireFile> {
+  const held = (await activeDocument(store.db, id)) && (await context.shelf.find(id));
+  const [file] = held ? [held] : await filesToAttach(context, [id]);
+  if (!file) throw noSuchFile(id);
+  return file;
+}
+
+async function heldFile({ attachments }: WireContext, open: OpenStore, fileId: string): Promise<DocumentRow> {
+  const row = (await attachments.look(open, [fileId])).get(fileId);
+  if (!row) throw notFound(`No file found with id '${fileId}' in vector store '${open.id}'.`);
   return row;
 }
 
-function listFiles(store: Store, storeId: string, query: URLSearchParams): object {
+/** undefined: all. */
+export function readStatus(query: URLSearchParams): (typeof STATUSES)[number] | undefined {
+  return query.get("filter") ? asOneOf(query.get("filter"), "filter", STATUSES) : undefined;
+}
+
+async function listFiles({ attachments }: WireContext, open: OpenStore, query: URLSearchParams): Promise<object> {
+  const { id, store } = open;
   const params = readListParams(query, LIST_LIMITS);
-  const status = query.get("filter") ? asOneOf(query.get("filter"), "filter", STATUSES) : undefined;
-  const request = toPageRequest(params, (id) => {
-    const row = activeDocument(store.db, id);
+  const status = readStatus(query);
+  const request = await toPageRequest(params, async (fileId) => {
+    const row = await activeDocument(store.db, fileId);
     return row && { createdAt: row.uploadedAt, seq: row.id };
   });
-  const page = readPage<DocumentRow>(
-    store.db,
-    {
-      columns: DOCUMENT_COLUMNS,
-      from: "documents_active",
-      createdAt: "uploaded_at",
-      seq: "id",
-      ...(status && { where: "status = ?", values: [status] }),
-    },
-    request,
-  );
+  const list = {
+    columns: DOCUMENT_COLUMNS,
+    from: "documents_active",
+    createdAt: "uploaded_at",
+    seq: "id",
+    ...(status && { where: "status = $1", values: [status] }),
+  };
+  const page = await readPage<DocumentRow>(store.db, list, request);
+  await attachments.noteLook(open, page.rows);
   const ids = page.rows.map(({ fileId }) => fileId);
   return toList(
-    page.rows.map((row) => toStoreFileObject(row, storeId)),
+    page.rows.map((row) => toStoreFileObject(row, id)),
     ids,
     page.hasMore,
   );

@@ -1,4 +1,4 @@
-import { randomId } from "../../../index/sqlite/random-id.ts";
+import { randomId } from "../../../index/storage/random-id.ts";
 
 /** An answer of the wire protocol that is not a success. */
 export class WireError extends Error {
@@ -6,10 +6,13 @@ export class WireError extends Error {
   readonly status: number;
   /** The field that is wrong, as the caller spells it; null when it is none in particular. */
   readonly param: string | null;
-  constructor(status: number, message: string, param: string | null = null) {
+  /** What programs tell errors of one status apart by. */
+  readonly code: string | null;
+  constructor(status: number, message: string, param: string | null = null, code: string | null = null) {
     super(message);
     this.status = status;
     this.param = param;
+    this.code = code ?? (status === 404 ? "not_found" : null);
   }
 }
 
@@ -25,15 +28,24 @@ export function noSuchStore(id: string): WireError {
   return notFound(`No vector store found with id '${id}'.`);
 }
 
+export function storeExpired(id: string): WireError {
+  return badRequest(`Vector store '${id}' is expired.`);
+}
+
 export function noSuchFile(id: string): WireError {
   return notFound(`No such file object: '${id}'.`);
+}
+
+export function noSuchModel(id: string, known: readonly string[]): WireError {
+  const there = known.map((name) => `'${name}'`).join(" and ");
+  return new WireError(404, `The model '${id}' does not exist; there is ${there}.`, "model", "model_not_found");
 }
 
 /** The one shape of every error: message, type, param and code, all always there. */
 export function errorResponse(error: WireError): Response {
   const type = error.status >= 500 ? "server_error" : "invalid_request_error";
-  const code = error.status === 404 ? "not_found" : null;
-  return Response.json({ error: { message: error.message, type, param: error.param, code } }, { status: error.status });
+  const { message, param, code, status } = error;
+  return Response.json({ error: { message, type, param, code } }, { status });
 }
 
 /** What the official clients look for in every answer; the short poll interval is for those that wait for a file. */
@@ -41,6 +53,6 @@ export function withHeaders(response: Response, startedAt: number): Response {
   response.headers.set("x-request-id", randomId("req_"));
   response.headers.set("openai-version", "2020-10-01");
   response.headers.set("openai-processing-ms", String(Math.round(performance.now() - startedAt)));
-  response.headers.set("openai-poll-after-ms", "50");
+  response.headers.set("openai-poll-after-ms", "20");
   return response;
 }

@@ -1,5 +1,4 @@
-import type { SQLInputValue } from "node:sqlite";
-import type { Database } from "../../index/sqlite/open-database.ts";
+import type { Sql, SqlValue, Values } from "../../../lib/sql/sql.ts";
 
 /** Where a row stands in a list: by its second, then by the order in which rows came. */
 export interface ListKey {
@@ -25,29 +24,29 @@ export interface ListQuery {
   readonly from: string;
   readonly createdAt: string;
   readonly seq: string;
+  /** Its placeholders begin at $1. */
   readonly where?: string;
-  readonly values?: readonly SQLInputValue[];
+  readonly values?: Values;
 }
 
 /** One page beyond `after`, or the one that ends just short of `before`, always in the order asked for. */
-export function readPage<T>(db: Database, query: ListQuery, request: PageRequest): Page<T> {
+export async function readPage<T>(sql: Sql, query: ListQuery, request: PageRequest): Promise<Page<T>> {
   const backwards = request.before !== undefined && request.after === undefined;
   const ascending = (request.order === "asc") !== backwards;
-  const conditions = [query.where ?? "1"];
-  const values: SQLInputValue[] = [...(query.values ?? [])];
+  const conditions = [query.where ?? "1 = 1"];
+  const values: SqlValue[] = [...(query.values ?? [])];
+  const place = (value: number): string => `$${values.push(value)}`;
   const bound = (key: ListKey, operator: ">" | "<"): void => {
-    conditions.push(`(${query.createdAt}, ${query.seq}) ${operator} (?, ?)`);
-    values.push(key.createdAt, key.seq);
+    conditions.push(`(${query.createdAt}, ${query.seq}) ${operator} (${place(key.createdAt)}, ${place(key.seq)})`);
   };
   if (request.after) bound(request.after, request.order === "asc" ? ">" : "<");
   if (request.before) bound(request.before, request.order === "asc" ? "<" : ">");
   const direction = ascending ? "ASC" : "DESC";
-  const rows = db
-    .statement(
-      `SELECT ${query.columns} FROM ${query.from} WHERE ${conditions.join(" AND ")}
-       ORDER BY ${query.createdAt} ${direction}, ${query.seq} ${direction} LIMIT ?`,
-    )
-    .all(...values, request.limit + 1) as unknown as T[];
+  const rows = await sql.all<T>(
+    `SELECT ${query.columns} FROM ${query.from} WHERE ${conditions.join(" AND ")}
+     ORDER BY ${query.createdAt} ${direction}, ${query.seq} ${direction} LIMIT ${place(request.limit + 1)}`,
+    values,
+  );
   const hasMore = rows.length > request.limit;
   const page = rows.slice(0, request.limit);
   return { rows: backwards ? page.reverse() : page, hasMore };

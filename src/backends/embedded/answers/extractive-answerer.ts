@@ -1,0 +1,97 @@
+import { STOP_WORDS } from "../../../index/search/stop-words.ts";
+import { analyze } from "../../../index/text/analyze.ts";
+import type { Answerer, AnswerPart } from "./answerer.ts";
+import { type Quote, quotesOf } from "./quotes-of.ts";
+
+/** Named after what it does, so that nobody takes it for a language model. */
+export const EXTRACTIVE_MODEL = "lockstep-extractive";
+
+const MAX_QUOTES = 5;
+/** The best passages have the answer, or none has. */
+const MAX_PASSAGES = 8;
+/** Of what the first quote adds to the answer, each further one must add this much. */
+const ENOUGH = 0.35;
+/** What a word of the question still counts once a quote has it. */
+const AGAIN = 0.25;
+
+const INTRODUCTION = "Quoted from the documents found, not written by a language model:\n\n";
+const CLOSEST = "No passage has the words of the question. The closest one that was found begins:\n\n";
+const NOTHING_FOUND = "Nothing was found about this in the documents that were searched.";
+const NO_SEARCH =
+  "There is no language model here: answers are quoted from documents. " +
+  "Give the tool file_search with the ids of vector stores to search.";
+
+/** As the analysis leaves them. */
+const EMPTY_WORDS: ReadonlySet<string> = new Set([...STOP_WORDS].flatMap(analyze));
+
+/** Answers with the sentences of the passages that have most of the question in them. */
+export function createExtractiveAnswerer(): Answerer {
+  return {
+    model: EXTRACTIVE_MODEL,
+    async answer(question, passages): Promise<AnswerPart[]> {
+      if (!passages) return [{ text: NO_SEARCH }];
+      const candidates = passages.slice(0, MAX_PASSAGES).flatMap(quotesOf).map(withWords);
+      const chosen = chooseQuotes(question, candidates);
+      if (chosen.length > 0) return [{ text: INTRODUCTION }, ...inReadingOrder(chosen).map(toPart)];
+      const [first] = candidates;
+      return first ? [{ text: CLOSEST }, toPart(first)] : [{ text: NOTHING_FOUND }];
+    },
+  };
+}
+
+interface Candidate extends Quote {
+  readonly words: ReadonlySet<string>;
+}
+
+function withWords(quote: Quote): Candidate {
+  return { ...quote, words: new Set(analyze(quote.text)) };
+}
+
+function toPart({ text, passage }: Quote): AnswerPart {
+  return { text: `- ${text}\n`, from: passage };
+}
+
+/** One after the other, each time the sentence that adds most to what the ones before it say. */
+function chooseQuotes(question: string, candidates: readonly Candidate[]): Candidate[] {
+  const weights = weighWords(question, candidates);
+  const chosen: Candidate[] = [];
+  let enough = 0;
+  while (chosen.length < MAX_QUOTES) {
+    const left = candidates.filter(({ text }) => !chosen.some((other) => other.text === text));
+    const gains = left.map((candidate) => gainOf(candidate, weights));
+    const best = gains.reduce((top, gain, at) => (gain > (gains[top] ?? 0) ? at : top), 0);
+    const [quote, gain] = [left[best], gains[best] ?? 0];
+    if (!quote || gain <= enough) break;
+    if (chosen.length === 0) enough = gain * ENOUGH;
+    chosen.push(quote);
+    for (const word of quote.words) weights.set(word, (weights.get(word) ?? 0) * AGAIN);
+  }
+  return chosen;
+}
+
+/** Words of the question that few sentences have say most. */
+function weighWords(question: string, candidates: readonly Candidate[]): Map<string, number> {
+  const asked = [...new Set(analyze(question))];
+  const telling = asked.filter((word) => !EMPTY_WORDS.has(word));
+  const weights = new Map<string, number>();
+  for (const word of telling.length > 0 ? telling : asked) {
+    const having = candidates.filter(({ words }) => words.has(word)).length;
+    if (having > 0) weights.set(word, Math.log(1 + candidates.length / having));
+  }
+  return weights;
+}
+
+/** A short sentence says it more plainly than a long one; below a dozen words that is no merit any more. */
+function gainOf({ words, passage }: Candidate, weights: ReadonlyMap<string, number>): number {
+  let sum = 0;
+  for (const [word, weight] of weights) if (words.has(word)) sum += weight;
+  return (sum * (0.5 + passage.score)) / Math.sqrt(Math.max(12, words.size));
+}
+
+/** Sentences of one passage together and in their order, the passage that was needed first before the others. */
+function inReadingOrder(chosen: readonly Candidate[]): Candidate[] {
+  const passages = [...new Set(chosen.map(({ passage }) => passage))];
+  return passages.flatMap((one) =>
+    chosen.filter(({ passage }) => passage === one).sort((a, b) => a.position - b.position),
+  );
+}

@@ -1,0 +1,152 @@
+import { Hono } from "hono";
+import type { DocumentRow } from "../../../index/storage/documents.ts";
+import { randomId } from "../../../index/storage/random-id.ts";
+import type { JsonObject } from "../../../lib/json-object.ts";
+import type { Attachment } from "../attach-files.ts";
+import type { OpenStore } from "../attachments.ts";
+import { type Batch, cancelBatch, filesOfBatch, findBatch, insertBatch } from "../catalog/batches.ts";
+import { toBatchObject, toList, toStoreFileObject } from "./codec.ts";
+import { filesToAttach } from "./files-to-attach.ts";
+import { asArray, asAttributes, asChunking, asObject, asString, readFields } from "./read-fields.ts";
+import { readListParams, unknownCursor } from "./read-list-params.ts";
+import { LIST_LIMITS, openStore, readStatus } from "./store-file-routes.ts";
+import { findEntry, findLive } from "./store-routes.ts";
+import type { WireContext } from "./wire-context.ts";
+import { badRequest, noSuchFile, notFound } from "./wire-error.ts";
+
+const MAX_FILES = 2000;
+/** Two thousand files with all the attributes each may have. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+/** Below `/vector_stores`: files that are attached together. */
+export function batchRoutes(context: WireContext): Hono {
+  const routes = new Hono();
+  routes.post("/:id/file_batches", async ({ req, json }) => {
+    const entry = await findLive(context, req.param("id"));
+    const open = await openStore(context, entry);
+    const batch = await createBatch(context, open, req.raw);
+    await context.stores.noteActivity(entry);
+    return json(await show(context, open, batch));
+  });
+  routes.get("/:id/file_batches/:batch", async ({ req, json }) => {
+    const { open, batch } = await find(context, req.param("id"), req.param("batch"));
+    return json(await show(context, open, batch));
+  });
+  routes.post("/:id/file_batches/:batch/cancel", async ({ req, json }) => {
+    const { open, batch } = await find(context, req.param("id"), req.param("batch"));
+    const files = await filesOfBatch(context.catalog, batch.id);
+    const rows = await context.attachments.look(open, files);
+    const unfinished = files.filter((fileId) => rows.get(fileId)?.status === "in_progress");
+    if (unfinished.length > 0) {
+      await cancelBatch(context.catalog, batch.id);
+      await context.attachments.cancel(open, unfinished);
+    }
+    return json(await show(context, open, { ...batch, cancelled: batch.cancelled || unfinished.length > 0 }));
+  });
+  routes.get("/:id/file_batches/:batch/files", async ({ req, json }) => {
+    const { open, batch } = await find(context, req.param("id"), req.param("batch"));
+    const rows = await rowsOf(context, open, batch);
+    return json(pageOf(rows, open.id, new URL(req.url).searchParams));
+  });
+  return routes;
+}
+
+async function find(context: WireContext, storeId: string, id: string): Promise<{ open: OpenStore; batch: Batch }> {
+  const open = await openStore(context, await findEntry(context, storeId));
+  const batch = await findBatch(context.catalog, storeId, id);
+  if (!batch) throw notFound(`No file batch found with id '${id}' in vector store '${storeId}'.`);
+  return { open, batch };
+}
+
+async function createBatch(context: WireContext, open: OpenStore, request: Request): Promise<Batch> {
+  const known = ["file_ids", "files", "attributes", "chunking_strategy"];
+  const asked = readBatch(await readFields(request, known, MAX_BODY_BYTES));
+  const files = await filesToAttach(context, [...asked.keys()]);
+  const attachments = files.map((file): Attachment => ({ file, ...(asked.get(file.id) ?? NOTHING_SAID) }));
+  const batch = { id: randomId("vsfb_"), storeId: open.id, createdAt: context.nowSeconds(), cancelled: false };
+  const ids = files.map(({ id }) => id);
+  const gone = await context.attachments.attach(open, attachments, () =>
+    context.catalog.write((sql) => insertBatch(sql, batch, ids)),
+  );
+  if (gone.length === files.length && gone[0]) throw noSuchFile(gone[0]);
+  return batch;
+}
+
+type Wishes = Omit<Attachment, "file">;
+const NOTHING_SAID: Wishes = { attributes: undefined, chunking: undefined };
+
+/** What is asked for each file, by its id. A file that is named twice is attached as named last. */
+function readBatch(fields: Readonly<JsonObject>): Map<string, Wishes> {
+  const { file_ids: ids, files } = fields;
+  if ((ids == null) === (files == null)) {
+    throw badRequest("Exactly one of 'file_ids' and 'files' must be given.", ids == null ? "file_ids" : "files");
+  }
+  if (ids != null) {
+    const wishes = readWishes(fields, "");
+    return new Map(listed(ids, "file_ids").map((id) => [asString(id, "file_ids"), wishes]));
+  }
+  for (const field of ["attributes", "chunking_strategy"]) {
+    if (fields[field] != null)
+      throw badRequest(`'${field}' goes with 'file_ids'; with 'files', each has its own.`, field);
+  }
+  return new Map(
+    listed(files, "files").map((value, at) => {
+      const file = asObject(value, `files[${at}]`);
+      const unknown = Object.keys(file).find((key) => !["file_id", "attributes", "chunking_strategy"].includes(key));
+      if (unknown !== undefined)
+        throw badRequest(`Unknown parameter: 'files[${at}].${unknown}'.`, `files[${at}].${unknown}`);
+      return [asString(file["file_id"], `files[${at}].file_id`), readWishes(file, `files[${at}].`)];
+    }),
+  );
+}
+
+function readWishes(fields: Readonly<JsonObject>, prefix: string): Wishes {
+  const { attributes, chunking_strategy: chunking } = fields;
+  return {
+    attributes: attributes == null ? undefined : asAttributes(attributes, `${prefix}attributes`),
+    chunking: asChunking(chunking, `${prefix}chunking_strategy`),
+  };
+}
+
+function listed(value: unknown, param: string): readonly unknown[] {
+  const list = asArray(value, param);
+  if (list.length >= 1 && list.length <= MAX_FILES) return list;
+  throw badRequest(`'${param}' has ${list.length} entries; 1 to ${MAX_FILES} are allowed.`, param);
+}
+
+/** In the order in which lists are ascending. A file that left the store has left its batches too. */
+async function rowsOf(context: WireContext, open: OpenStore, batch: Batch): Promise<DocumentRow[]> {
+  const rows = await context.attachments.look(open, await filesOfBatch(context.catalog, batch.id));
+  return [...rows.values()].sort((a, b) => a.uploadedAt - b.uploadedAt || a.id - b.id);
+}
+
+async function show(context: WireContext, open: OpenStore, batch: Batch): Promise<object> {
+  const rows = await rowsOf(context, open, batch);
+  const count = (status: DocumentRow["status"]): number => rows.filter((row) => row.status === status).length;
+  return toBatchObject(batch, {
+    inProgress: count("in_progress"),
+    completed: count("completed"),
+    failed: count("failed"),
+    cancelled: count("cancelled"),
+  });
+}
+
+/** A batch is small enough to be paged in memory. */
+function pageOf(rows: readonly DocumentRow[], storeId: string, query: URLSearchParams): object {
+  const { limit, order, after, before } = readListParams(query, LIST_LIMITS);
+  const status = readStatus(query);
+  const all = order === "asc" ? rows : rows.toReversed();
+  const placeOf = (id: string | undefined, param: "after" | "before", otherwise: number): number => {
+    if (id === undefined) return otherwise;
+    const at = all.findIndex(({ fileId }) => fileId === id);
+    return at < 0 ? unknownCursor(id, param) : at;
+  };
+  const from = placeOf(after, "after", -1) + 1;
+  const to = placeOf(before, "before", all.length);
+  const found = all.slice(from, to).filter((row) => status === undefined || row.status === status);
+  const backwards = before !== undefined && after === undefined;
+  const page = backwards ? found.slice(-limit) : found.slice(0, limit);
+  const objects = page.map((row) => toStoreFileObject(row, storeId));
+  const ids = page.map(({ fileId }) => fileId);
+  return toList(objects, ids, found.length > page.length);
+}

@@ -1,0 +1,24 @@
+import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
+import type { SqlDatabase } from "../../../lib/sql/sql.ts";
+import type { Attachments } from "../attachments.ts";
+import type { FileRemoval } from "../file-removal.ts";
+import type { FileShelf } from "../file-shelf.ts";
+import type { Processing } from "../processing.ts";
+import type { StoreUsage } from "../store-usage.ts";
+import type { Stores } from "../stores.ts";
+import type { UploadShelf } from "../upload-shelf.ts";
+
+/** What the routes work on. */
+export interface WireContext {
+  readonly catalog: SqlDatabase;
+  readonly stores: Stores;
+  readonly shelf: FileShelf;
+  readonly removal: FileRemoval;
+  readonly uploads: UploadShelf;
+  readonly attachments: Attachments;
+  readonly processing: Processing;
+  readonly usage: StoreUsage;
+  nowSeconds(): number;
+  /** A WireError when there is no such store, or when it has expired. */
+  search(storeId: string, query: SearchQuery): Promise<SearchHit[]>;
+}

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Passage } from "../../src/backends/embedded/answers/answerer.ts";
+import { createExtractiveAnswerer } from "../../src/backends/embedded/answers/extractive-answerer.ts";
+import type { FileId } from "../../src/contracts/ids.ts";
+
+const never = new AbortController().signal;
+
+function passage(text: string, score = 0.8, filename = "a.md"): Passage {
+  return { fileId: `file-${filename}` as FileId, filename, text, score };
+}
+
+/** The quotes alone. */
+async function quotes(question: string, ...passages: readonly (Passage | string)[]): Promise<string[]> {
+  const given = passages.map((one) => (typeof one === "string" ? passage(one) : one));
+  const parts = await createExtractiveAnswerer().answer(question, given, never);
+  return parts.filter(({ from }) => from).map(({ text }) => text.trim().replace(/^- /, ""));
+}
+
+test("the sentence that has the answer comes without its neighbours", async () => {
+  const text = "We moved in 2019. The office opens at eight. Dogs are welcome on Fridays. Coffee is free.";
+  assert.deepEqual(await quotes("When does the office open?", text), ["The office opens at eight."]);
+  assert.deepEqual(await quotes("Are dogs welcome?", text), ["Dogs are welcome on Fridays."]);
+});
+
+test("a row of a table comes with the names of its columns", async () => {
+  const text = "| City | Limit |\n| :--- | ---: |\n| Oslo | 200 |\n| Rome | **120** |\n\nAll limits are in euros.";
+  assert.deepEqual(await quotes("Rome", text), ["City: Rome; Limit: 120"]);
+});
+
+test("list items, quotes and links lose their marks, headings and fences are left out", async () => {
+  const text =
+    "## Parking\n\n- Visitors park at [gate B](https://x.example/b)\n- Staff parks below\n\n> Parking is free.\n```\nparking = 1\n```";
+  assert.deepEqual(await quotes("Where do visitors park?", text), ["Visitors park at gate B"]);
+  assert.deepEqual(await quotes("parking free", text), ["Parking is free."]);
+});
+
+test("what only repeats the words of a better sentence is left out", async () => {
+  const text = "The garage and the car wash open on Monday. The garage and the car wash are grey.";
+  assert.deepEqual(await quotes("When do garage and car wash open?", text), [
+    "The garage and the car wash open on Monday.",
+  ]);
+});
+
+test("the same sentence in two files is quoted once, from the better one", async () => {
+  const same = "Invoices are paid within 30 days.";
+  const parts = await createExtractiveAnswerer().answer(
+    "When are invoices paid?",
+    [passage(same, 0.9, "new.md"), passage(same, 0.4, "old.md")],
+    never,
+  );
+  assert.deepEqual(
+    parts.flatMap(({ from }) => from?.filename ?? []),
+    ["new.md"],
+  );
+});
+
+test("what several passages say together is quoted together, at most five sentences", async () => {
+  const budget = passage("The budget of project Falcon is 90,000 euros.", 0.8, "budget.md");
+  const people = passage("Project Falcon is run by Ada.", 0.7, "people.md");
+  const found = await quotes("Who runs project Falcon and what is its budget?", budget, people);
+  assert.deepEqual(found.sort(), ["Project Falcon is run by Ada.", "The budget of project Falcon is 90,000 euros."]);
+  const many = Array.from({ length: 20 }, (_, n) => passage(`Rule ${n} of colour${n} applies.`, 0.5, `${n}.md`));
+  const all = await quotes(Array.from({ length: 20 }, (_, n) => `colour${n}`).join(" "), ...many);
+  assert.equal(all.length, 5);
+});
+
+test("questions in other languages work the same", async () => {
+  const german = "Der Urlaub beträgt 30 Tage im Jahr. Das Büro öffnet um acht Uhr.";
+  assert.deepEqual(await quotes("Wie viele Tage Urlaub gibt es?", german), ["Der Urlaub beträgt 30 Tage im Jahr."]);
+  assert.deepEqual(await quotes("酒店的费用上限是多少？", "酒店费用上限为每晚一百四十五欧元。火车优先于飞机。"), [
+    "酒店费用上限为每晚一百四十五欧元。",
+  ]);
+});
+
+test("found by meaning only: the beginning of the best passage, and that is said", async () => {
+  const parts = await createExtractiveAnswerer().answer("remuneration", [passage("Salaries rise in May.")], never);
+  assert.match(parts[0]?.text ?? "", /No passage has the words/);
+  assert.deepEqual(await quotes("remuneration", "Salaries rise in May. Bonuses come in June.", "Other text."), [
+    "Salaries rise in May.",
+  ]);
+});
+
+test("what cannot be quoted is not: passages of figures or marks alone", async () => {
+  const parts = await createExtractiveAnswerer().answer("x", [passage("42\n\n---\n\n|")], never);
+  assert.match(parts[0]?.text ?? "", /Nothing was found/);
+});
+
+test("property: every quote stands in its passage, whatever the passages are", async () => {
+  const line = fc.oneof(
+    fc.string({ maxLength: 80 }),
+    fc.lorem({ maxCount: 12 }),
+    fc.constantFrom("| a | b |", "|-|-|", "# x", "- y", "```"),
+  );
+  const text = fc.array(line, { maxLength: 12 }).map((lines) => lines.join("\n"));
+  const words = (one: string): string => one.replaceAll(/[^\p{L}\p{N}]/gu, "");
+  await fc.assert(
+    fc.asyncProperty(fc.string(), fc.array(text, { maxLength: 4 }), async (question, texts) => {
+      const passages = texts.map((one, at) => passage(one, 0.5, `${at}`));
+      for (const part of await createExtractiveAnswerer().answer(question, passages, never)) {
+        if (!part.from) continue;
+        const source = words(passages.find(({ filename }) => filename === part.from?.filename)?.text ?? "");
+        for (const word of part.text.split(/[^\p{L}\p{N}]+/u)) assert.ok(source.includes(word), part.text);
+      }
+    }),
+  );
+});

@@ -1,0 +1,31 @@
+import { dirname } from "node:path";
+import { after, before } from "node:test";
+import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
+import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import type { StoreHouse } from "../../src/index/storage/store-house.ts";
+import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
+import { batchesSuite } from "./embedded-batches-suite.ts";
+import { filesSuite } from "./embedded-files-suite.ts";
+import { storeFilesSuite } from "./embedded-store-files-suite.ts";
+import { uploadsSuite } from "./embedded-uploads-suite.ts";
+import { vectorStoresSuite } from "./embedded-vector-stores-suite.ts";
+
+let server: PostgresServer;
+/** By folder: whoever opens the same one means the same database. */
+const databases = new Map<string, Promise<string>>();
+before(async () => {
+  server = await startPostgres();
+});
+after(() => server.stop());
+
+async function postgresHouse(folder: string): Promise<StoreHouse> {
+  const database = databases.get(folder) ?? server.createDatabase();
+  databases.set(folder, database);
+  const model = createFixedModel(createNgramEmbedder());
+  return openPostgresHouse({ url: await database, model, storageFolder: dirname(folder), maxConnections: 4 });
+}
+
+for (const suite of [filesSuite, uploadsSuite, vectorStoresSuite, storeFilesSuite, batchesSuite]) {
+  suite("PostgreSQL", postgresHouse);
+}

@@ -1,0 +1,4 @@
+import { sqliteHouse } from "./embedded-fixture.ts";
+import { storeFilesSuite } from "./embedded-store-files-suite.ts";
+
+storeFilesSuite("SQLite", sqliteHouse);

@@ -1,0 +1,4 @@
+import { sqliteHouse } from "./embedded-fixture.ts";
+import { uploadsSuite } from "./embedded-uploads-suite.ts";
+
+uploadsSuite("SQLite", sqliteHouse);

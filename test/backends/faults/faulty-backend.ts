@@ -1,0 +1,54 @@
+import { catalogTables } from "../../../src/backends/embedded/catalog/catalog-tables.ts";
+import {
+  createEmbeddedBackend,
+  type EmbeddedBackend,
+  type EmbeddedBackendOptions,
+} from "../../../src/backends/embedded/embedded-backend.ts";
+import type { Failure } from "../../../src/backends/embedded/process-file.ts";
+import type { Work } from "../../../src/backends/embedded/processing.ts";
+import type { Sql } from "../../../src/lib/sql/sql.ts";
+import type { Faults } from "./faults.ts";
+import { withFaults } from "./with-faults.ts";
+
+type AttachTask = Parameters<Work["process"]>[0];
+
+/** An embedded backend that does what other services were seen to do, as long as `faults` says so. */
+export async function createFaultyBackend(
+  options: Omit<EmbeddedBackendOptions, "aroundWork">,
+  faults: Faults,
+): Promise<EmbeddedBackend> {
+  const catalog = await options.house.openTables("catalog", catalogTables);
+  const aroundWork = (work: Work): Work => withWorkFaults(work, catalog, faults);
+  const backend = await createEmbeddedBackend({ ...options, aroundWork });
+  return { ...backend, wire: withFaults(backend.wire, faults) };
+}
+
+function withWorkFaults(work: Work, catalog: Sql, faults: Faults): Work {
+  return {
+    async process(task, failure, signal) {
+      const fault = await meet(faults, catalog, task, signal);
+      await work.process(task, failure ?? fault, signal);
+    },
+    finish: work.finish,
+  };
+}
+
+/** Waits as long as the fault that keeps files in progress strikes. */
+async function meet(faults: Faults, catalog: Sql, task: AttachTask, signal: AbortSignal): Promise<Failure | undefined> {
+  while (faults.strike("stuck-in-progress", task)) {
+    await Promise.race([faults.stopped(), abortOf(signal)]);
+    signal.throwIfAborted();
+  }
+  const inBatch = await catalog.get(
+    `SELECT b.id FROM batches b JOIN batch_files f ON f.batch_id = b.id
+     WHERE b.store_id = $1 AND f.file_id = $2 LIMIT 1`,
+    [task.storeId, task.fileId],
+  );
+  const fault =
+    faults.strike("fail-with", task) ?? (inBatch ? faults.strike("batch-completed-with-failures", task) : undefined);
+  return fault && { code: fault.code ?? "server_error", message: "An internal error occurred." };
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
