@@ -19,7 +19,7 @@ export interface Fault {
     | { readonly kind: "reset" }
     /** The service carries the request out, and the connection breaks before the answer. */
     | { readonly kind: "reset-after" }
-    | { readonly kind: "rewrite"; readonly rewrite: (body: Record<string, unknown>) => unknown };
+    | { readonly kind: "rewrite"; readonly rewrite: (body: Record<string, unknown>) => unknown | Promise<unknown> };
 }
 
 export interface FaultProxy {
@@ -65,7 +65,7 @@ export async function startFaultProxy(upstream?: string): Promise<FaultProxy> {
       incoming.socket.destroy();
       return;
     }
-    const rewritten = act ? JSON.stringify(act.rewrite(JSON.parse(answer.body.toString("utf8")))) : answer.body;
+    const rewritten = act ? JSON.stringify(await act.rewrite(JSON.parse(answer.body.toString("utf8")))) : answer.body;
     const { "content-length": _length, "transfer-encoding": _encoding, ...kept } = answer.headers;
     outgoing.writeHead(answer.status, kept).end(rewritten);
   }

@@ -1,7 +1,9 @@
 import OpenAI, { AzureOpenAI, type ClientOptions } from "openai";
 import { EnvHttpProxyAgent, fetch as undiciFetch } from "undici";
 import { BadInputError } from "../../contracts/errors.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
 import { type Clock, systemClock } from "./clock.ts";
+import { createRateGate, type RateGate } from "./rate-gate.ts";
 import { createServiceCalls, type ServiceCalls } from "./service-calls.ts";
 import { createSlots, type Slots } from "./slots.ts";
 
@@ -11,8 +13,12 @@ export interface OpenAiOptions {
   /** OpenAI: the address up to `/v1`. Azure: the resource's endpoint. */
   readonly baseUrl?: string;
   readonly organization?: string;
-  /** Azure: a dated API version; without one the undated v1 address is used. */
+  /** Azure: a dated API version; without one, or with `v1`, the undated v1 address is used. */
   readonly apiVersion?: string;
+  /** Answers searches through the responses API where the service has no search of its own; "" for none. */
+  readonly model?: string;
+  /** Uploads under way are written down in its folder `upload-journal`, so that a run after a crash finds them again. */
+  readonly journalFolder?: string;
   /** Replaces the network, for a server in the same process. */
   readonly fetch?: Fetch;
   readonly clock?: Clock;
@@ -23,16 +29,40 @@ type Fetch = NonNullable<ClientOptions["fetch"]>;
 /** The way to the service, shared by all indexes of a backend. */
 export interface Connection {
   readonly client: OpenAI;
+  /** Of crawls: they wait as long as the service asks. */
   readonly calls: ServiceCalls;
+  /** Of people who wait for an answer. Apart from the others, so that what an upload is told holds up no search. */
+  readonly questions: ServiceCalls;
   readonly clock: Clock;
-  /** Files on their way in: from the first byte sent until the service is done with them. */
-  readonly additions: Slots;
+  /** Files whose bytes are being sent. */
+  readonly uploads: Slots;
+  readonly limits: Limits;
+  /** What turned out not to be there; asked once, then remembered. */
+  readonly lacks: { search: boolean; batches: boolean };
+  readonly model: string;
+  /** The setting that gives the model, for people. */
+  readonly modelSetting: string;
+  readonly journalFolder: string | undefined;
   close(): Promise<void>;
 }
 
+/** What the service allows per minute. */
+export interface Limits {
+  readonly uploads: RateGate;
+  /** Requests that attach, however many files they carry. */
+  attachCalls(store: VectorStoreId): RateGate;
+  /** Files, over all stores. */
+  readonly attachedFiles: RateGate;
+}
+
 const KEY_NAMES = { openai: "OPENAI_API_KEY", azure_openai: "AZURE_OPENAI_API_KEY" };
-const MAX_ADDITIONS = 4;
+const MODEL_NAMES = { openai: "OPENAI_DEFAULT_MODEL_NAME", azure_openai: "AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME" };
+const MAX_UPLOADS_AT_ONCE = 16;
+/** Nine tenths of what is published: the service's clock is not ours, and others may use the same account. */
+const PER_MINUTE = { uploads: 900, attachCalls: 270, attachedFiles: 1800 };
 const REQUEST_TIMEOUT_MS = 120_000;
+/** Whoever searches rather reads why there is no answer than waits for longer. */
+const QUESTION_PATIENCE_MS = 20_000;
 
 export function connect(options: OpenAiOptions): Connection {
   if (!options.apiKey) throw new BadInputError(`${KEY_NAMES[options.kind]} is missing: the key of the backend.`);
@@ -41,9 +71,28 @@ export function connect(options: OpenAiOptions): Connection {
   return {
     client: createClient(options, network.fetch),
     calls: createServiceCalls({ clock, apiKey: options.apiKey }),
+    questions: createServiceCalls({ clock, apiKey: options.apiKey, patienceMs: QUESTION_PATIENCE_MS }),
     clock,
-    additions: createSlots(MAX_ADDITIONS),
+    uploads: createSlots(MAX_UPLOADS_AT_ONCE),
+    limits: createLimits(clock),
+    lacks: { search: false, batches: false },
+    model: options.model ?? "",
+    modelSetting: MODEL_NAMES[options.kind],
+    journalFolder: options.journalFolder,
     close: network.close,
+  };
+}
+
+function createLimits(clock: Clock): Limits {
+  const perStore = new Map<VectorStoreId, RateGate>();
+  return {
+    uploads: createRateGate(clock, PER_MINUTE.uploads),
+    attachedFiles: createRateGate(clock, PER_MINUTE.attachedFiles),
+    attachCalls(store) {
+      const gate = perStore.get(store) ?? createRateGate(clock, PER_MINUTE.attachCalls);
+      perStore.set(store, gate);
+      return gate;
+    },
   };
 }
 
@@ -73,7 +122,7 @@ function createClient(options: OpenAiOptions, fetch: Fetch): OpenAI {
     return new OpenAI({ ...settings, baseURL: options.baseUrl || "https://api.openai.com/v1" });
   }
   const endpoint = readAzureEndpoint(options.baseUrl);
-  if (options.apiVersion) {
+  if (options.apiVersion && options.apiVersion !== "v1") {
     return new AzureOpenAI({ ...settings, baseURL: `${endpoint}/openai`, apiVersion: options.apiVersion });
   }
   return new OpenAI({

@@ -1,6 +1,7 @@
 import type { Backend } from "../../contracts/backend.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import { connect, type OpenAiOptions } from "./connection.ts";
+import { hasStatus } from "./refusal.ts";
 import { findStore } from "./store-files.ts";
 import { VectorStoreIndex } from "./vector-store-index.ts";
 import { readStore } from "./wire-codec.ts";
@@ -22,6 +23,16 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
         connection.client.vectorStores.create({ name }),
       );
       return readStore(body).id as VectorStoreId;
+    },
+
+    async deleteVectorStore(storeId) {
+      try {
+        await connection.calls.run(`delete vector store ${storeId}`, () =>
+          connection.client.vectorStores.delete(storeId),
+        );
+      } catch (error) {
+        if (!hasStatus(error, 404)) throw error;
+      }
     },
 
     async openIndex(storeId, domainId, signal) {

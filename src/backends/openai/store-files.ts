@@ -1,8 +1,8 @@
-import { RemoteError } from "../../contracts/errors.ts";
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Connection } from "./connection.ts";
-import { hasStatus } from "./refusal.ts";
-import { readFilePage, readStore, type StoreFile } from "./wire-codec.ts";
+import { readPages } from "./read-pages.ts";
+import { hasStatus, Refusal } from "./refusal.ts";
+import { readStore, readStoreFilePage, type StoreFile } from "./wire-codec.ts";
 
 /** One vector store at the service. */
 export interface Store {
@@ -14,16 +14,20 @@ export type WireAttributes = Record<string, string | number | boolean>;
 
 const PAGE_SIZE = 100;
 
-/** undefined: there is no such store, or it has expired. */
+/**
+ * undefined: there is no such store, or it has expired. Asked for by id: lists of stores have been seen empty. Whoever has
+ * a signal can end the waiting, and waits as the service asks; the others have a question.
+ */
 export async function findStore(
   connection: Connection,
   storeId: VectorStoreId,
   signal?: AbortSignal,
 ): Promise<Store | undefined> {
   try {
-    const body = await connection.calls.run(
+    const calls = signal ? connection.calls : connection.questions;
+    const body = await calls.run(
       `open vector store ${storeId}`,
-      () => connection.client.vectorStores.retrieve(storeId, { signal }),
+      (_attempt, until) => connection.client.vectorStores.retrieve(storeId, { signal: until }),
       signal,
     );
     return readStore(body).expired ? undefined : { storeId, connection };
@@ -33,32 +37,33 @@ export async function findStore(
   }
 }
 
-/** Newest first. Ends normally only when the service listed everything: callers take absence for a missing file. */
-export async function* listStoreFiles(store: Store, signal?: AbortSignal): AsyncGenerator<StoreFile, void> {
-  const what = `list files of vector store ${store.storeId}`;
-  const seen = new Set<FileId>();
-  let after: FileId | undefined;
-  for (;;) {
-    const { files, hasMore } = await readPage(store, what, after, signal);
-    const fresh = files.filter((file) => !seen.has(file.fileId));
-    for (const file of fresh) {
-      seen.add(file.fileId);
-      yield file;
-    }
-    if (!hasMore) return;
-    // A server that ignores the cursor sends the same page for ever; to stop quietly would pass for the end of the list.
-    if (fresh.length === 0) throw new RemoteError(`${what}: the service repeats a page instead of going on`);
-    after = files.at(-1)?.fileId;
-  }
+/** A lost store and a file that is not known yet are refused alike; only the second is worth waiting for. */
+export async function assertStoreExists(store: Store, verb: string, cause: unknown, signal?: AbortSignal) {
+  if (await findStore(store.connection, store.storeId, signal)) return;
+  const message = `${verb} vector store ${store.storeId}: the store does not exist any more`;
+  throw new Refusal(message, { status: 404, concernsAll: true, cause });
 }
 
-/** Read as plain JSON: the client's own page turns any body without `data` into an empty list. */
-function readPage(store: Store, what: string, after: FileId | undefined, signal: AbortSignal | undefined) {
+/** Everything in the store, or in one batch of it. */
+export function listStoreFiles(store: Store, batchId?: string, signal?: AbortSignal): Promise<StoreFile[]> {
   const { client, calls } = store.connection;
-  const path = `/vector_stores/${encodeURIComponent(store.storeId)}/files`;
-  const query = { limit: PAGE_SIZE, order: "desc", ...(after ? { after } : {}) };
+  const what = `list files of vector store ${store.storeId}`;
+  const folder = `/vector_stores/${encodeURIComponent(store.storeId)}`;
+  const path = batchId ? `${folder}/file_batches/${encodeURIComponent(batchId)}/files` : `${folder}/files`;
   const headers = { "OpenAI-Beta": "assistants=v2" };
-  return calls.run(what, async () => readFilePage(await client.get<unknown>(path, { query, headers, signal })), signal);
+  return readPages({
+    what,
+    idOf: (file: StoreFile) => file.fileId,
+    read(after) {
+      const query = { limit: PAGE_SIZE, order: "desc", ...(after ? { after } : {}) };
+      // Read as plain JSON: the client's own page turns any body without `data` into an empty list.
+      return calls.run(
+        what,
+        async () => readStoreFilePage(await client.get<unknown>(path, { query, headers, signal })),
+        signal,
+      );
+    },
+  });
 }
 
 /** Takes the file out of the store; the upload stays. Detaching what is already gone is a success. */

@@ -1,6 +1,7 @@
-import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
+import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
+import { findGhosts } from "./find-ghosts.ts";
 import { listStoreFiles, type Store } from "./store-files.ts";
-import { readItemId, type StoreFile } from "./wire-codec.ts";
+import { isOfDomain, readItemId, type StoreFile } from "./wire-codec.ts";
 
 /** What a store holds of one item. */
 export interface Held {
@@ -8,19 +9,43 @@ export interface Held {
   current: StoreFile | undefined;
   /** Older, failed or unfinished ones that a crash left between adding and detaching. */
   readonly strays: StoreFile[];
+  /** Rows whose upload is gone. A search may still find them, so they go when something else comes. */
+  readonly ghosts: StoreFile[];
 }
 
-/** Looks at the whole store and keeps what carries the marks of this domain and source. Throws rather than miss a page. */
-export async function surveySource(store: Store, domainId: DomainId, sourceId: SourceId): Promise<Map<ItemId, Held>> {
-  const items = new Map<ItemId, Held>();
-  // Newest first, so the first completed file of an item is its newest; created_at has only whole seconds.
-  for await (const file of listStoreFiles(store)) {
+/** A snapshot of a whole store, with what carries the marks of one source sorted out. */
+export interface Survey {
+  readonly items: ReadonlyMap<ItemId, Held>;
+  readonly files: ReadonlyMap<FileId, StoreFile>;
+  /** Files of other sources of the same domain that a search can find. */
+  readonly elsewhere: number;
+}
+
+/** Throws rather than miss a page. */
+export async function surveySource(store: Store, domainId: DomainId, sourceId: SourceId): Promise<Survey> {
+  const files = await listStoreFiles(store);
+  const ours = files.flatMap((file) => {
     const itemId = readItemId(file, domainId, sourceId);
-    if (itemId === undefined) continue;
-    const held: Held = items.get(itemId) ?? { current: undefined, strays: [] };
-    if (!held.current && file.status === "completed") held.current = file;
-    else held.strays.push(file);
+    return itemId === undefined ? [] : [{ itemId, file }];
+  });
+  const ghosts = await findGhosts(
+    store.connection,
+    ours.map(({ file }) => file.fileId),
+  );
+  const items = new Map<ItemId, Held>();
+  // The order of the list decides only between files that were attached within the same second.
+  for (const { itemId, file } of ours.toSorted((a, b) => compare(b.file.attachedAt, a.file.attachedAt))) {
+    const held: Held = items.get(itemId) ?? { current: undefined, strays: [], ghosts: [] };
     items.set(itemId, held);
+    if (ghosts.has(file.fileId)) held.ghosts.push(file);
+    else if (!held.current && file.status === "completed") held.current = file;
+    else held.strays.push(file);
   }
-  return items;
+  const ofDomain = files.filter((file) => file.status === "completed" && isOfDomain(file, domainId)).length;
+  const ofSource = ours.filter(({ file }) => file.status === "completed").length;
+  return { items, files: new Map(files.map((file) => [file.fileId, file])), elsewhere: ofDomain - ofSource };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

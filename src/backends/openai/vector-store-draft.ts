@@ -1,56 +1,63 @@
-import { CancelledError, ConflictError, explain, RemoteError } from "../../contracts/errors.ts";
-import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
+import { ConflictError, RemoteError } from "../../contracts/errors.ts";
+import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../../contracts/search-index.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { type Addition, type AdditionScope, dropAddition, startAddition } from "./addition.ts";
+import { type ArrivalOutcome, type ArrivalScope, arrive, dropUpload } from "./arrival.ts";
 import { throwIfCancelled } from "./clock.ts";
-import { detachFile, type Store, updateAttributes } from "./store-files.ts";
-import type { Held } from "./survey.ts";
-import { readContentHash, toWireAttributes } from "./wire-codec.ts";
+import { type ArrivedPut, DraftCommit, type DraftParts } from "./draft-commit.ts";
+import { collectLeftovers } from "./leftovers.ts";
+import { detachFile } from "./store-files.ts";
+import { readItemId } from "./wire-codec.ts";
+
+interface Put {
+  readonly file: DocumentFile;
+  readonly label: Label;
+  /** Rejects only with what also rejected the put. */
+  readonly outcome: Promise<ArrivalOutcome>;
+}
 
 type Intent =
-  | { readonly kind: "put"; readonly addition: Addition; readonly newLabel: Label | undefined }
+  | { readonly kind: "put"; readonly put: Put }
   | { readonly kind: "relabel"; readonly label: Label }
   | { readonly kind: "remove" };
 
-const MAX_AT_ONCE = 4;
+const AT_ONCE = 4;
 
 /**
- * Adds while it is open and detaches only in commit, so a reader may meet an item twice but never not at all. A crash
- * leaves files with our marks beside the ones they were to replace; the next draft of the source sees both and keeps
- * the newest.
+ * Uploads while it is open, which no reader sees, and attaches and detaches only in commit. A crash leaves uploads that
+ * the journal knows, or files with our marks beside the ones they were to replace; the next draft of the source takes
+ * over the first and keeps the newest of the second.
  */
 export class VectorStoreDraft implements IndexDraft {
-  readonly #domainId: DomainId;
-  readonly #sourceId: SourceId;
-  readonly #held: ReadonlyMap<ItemId, Held>;
-  readonly #scope: AdditionScope;
+  readonly #parts: DraftParts;
+  readonly #scope: ArrivalScope;
   readonly #intents = new Map<ItemId, Intent>();
   /** Put and then put again or taken back within this draft. */
-  readonly #superseded = new Map<ItemId, Addition[]>();
+  readonly #superseded: Put[] = [];
+  readonly #claimed = new Map<FileId, ItemId>();
   readonly #stop = new AbortController();
+  #commit: DraftCommit | undefined;
   #ended = false;
 
-  constructor(parts: { store: Store; domainId: DomainId; sourceId: SourceId; held: ReadonlyMap<ItemId, Held> }) {
-    this.#domainId = parts.domainId;
-    this.#sourceId = parts.sourceId;
-    this.#held = parts.held;
-    this.#scope = { store: parts.store, unsettled: new Set(), trouble: undefined };
+  constructor(parts: DraftParts) {
+    this.#parts = parts;
+    const { store, journal } = parts;
+    const claim = (fileId: FileId, itemId: ItemId) => this.#claim(fileId, itemId);
+    this.#scope = { store, journal, leftovers: collectLeftovers(journal), claim, unanswered: 0, trouble: undefined };
   }
 
-  /** Returns when the bytes are on their way; the service works on them while the next file is put. */
+  /** Returns when the bytes are there. Rejects for what would meet every other file, too: a used-up quota, a refused key. */
   async put(file: DocumentFile, signal: AbortSignal): Promise<void> {
     this.#assertOpen();
-    const attributes = () => this.#attributes(file.itemId, file.sha256, file.label);
-    const addition = startAddition(this.#scope, file, attributes, AbortSignal.any([signal, this.#stop.signal]));
-    this.#intend(file.itemId, { kind: "put", addition, newLabel: undefined });
-    await addition.sent;
+    const outcome = arrive(this.#scope, file, AbortSignal.any([signal, this.#stop.signal]));
+    this.#intend(file.itemId, { kind: "put", put: { file, label: file.label, outcome } });
+    await outcome;
   }
 
   async relabel(itemId: ItemId, label: Label): Promise<void> {
     this.#assertOpen();
     const intent = this.#intents.get(itemId);
-    if (intent?.kind === "put") this.#intents.set(itemId, { ...intent, newLabel: label });
+    if (intent?.kind === "put") this.#intents.set(itemId, { kind: "put", put: { ...intent.put, label } });
     else this.#intents.set(itemId, { kind: "relabel", label });
   }
 
@@ -59,111 +66,88 @@ export class VectorStoreDraft implements IndexDraft {
     this.#intend(itemId, { kind: "remove" });
   }
 
-  /** Cancelled half-way it can still be discarded: what was already replaced stays replaced. */
-  async commit(signal: AbortSignal): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+  /**
+   * Cancelled half-way it can still be discarded: what was already replaced stays replaced. The same when the service
+   * stops working for us (a used-up quota): that is thrown, once, and the next draft goes on from there.
+   */
+  async commit(
+    signal: AbortSignal,
+    options?: { readonly allowEmpty: boolean },
+  ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
     this.#assertOpen();
-    await this.#additionsEnded(signal);
-    const ready: IndexedRef[] = [];
-    const failed: FailedRef[] = [];
-    await forEachConcurrent(new Set([...this.#intents.keys(), ...this.#held.keys()]), MAX_AT_ONCE, async (itemId) => {
-      try {
-        const ref = await this.#settle(itemId, failed, signal);
-        if (ref) ready.push(ref);
-      } catch (error) {
-        if (error instanceof CancelledError) throw error;
-        failed.push({ itemId, reason: explain(error), permanent: false });
-      }
-    });
+    const puts = await this.#arrivals(signal);
+    const relabels = new Map<ItemId, Label>();
+    const removals = new Set<ItemId>();
+    for (const [itemId, intent] of this.#intents) {
+      if (intent.kind === "relabel") relabels.set(itemId, intent.label);
+      if (intent.kind === "remove") removals.add(itemId);
+    }
+    const changes = { relabels, removals, allowEmpty: options?.allowEmpty ?? false };
+    this.#commit = new DraftCommit(this.#parts, puts, changes);
+    const result = await this.#commit.run(signal);
     this.#ended = true;
-    return { ready, failed };
+    return result;
   }
 
+  /**
+   * Takes out what a commit had attached and not come to give up the old for. Uploads wait in the journal for the next
+   * draft of the source; without one that is kept they are deleted. Never fails for what the service does not do now.
+   */
   async discard(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
     this.#stop.abort();
-    await Promise.all(this.#additions().map((addition) => addition.outcome));
-    await forEachConcurrent([...this.#scope.unsettled], MAX_AT_ONCE, (fileId) => dropAddition(this.#scope, fileId));
-  }
-
-  /** Brings what the store holds of one item to what was intended; the ref of a new document, if there is one. */
-  async #settle(itemId: ItemId, failed: FailedRef[], signal: AbortSignal): Promise<IndexedRef | undefined> {
-    const intent = this.#intents.get(itemId);
-    const held = this.#held.get(itemId);
-    if (intent?.kind === "put") return this.#settlePut(itemId, intent, failed, signal);
-    if (intent?.kind === "relabel") await this.#applyLabel(itemId, intent.label, signal);
-    if (intent?.kind === "remove" && held?.current) await detachFile(this.#scope.store, held.current.fileId, signal);
-    await this.#dropLeftovers(itemId, signal);
-    return undefined;
-  }
-
-  async #settlePut(
-    itemId: ItemId,
-    intent: Intent & { kind: "put" },
-    failed: FailedRef[],
-    signal: AbortSignal,
-  ): Promise<IndexedRef | undefined> {
-    const outcome = await intent.addition.outcome;
-    if (outcome.status === "failed") failed.push(outcome.failure);
-    const ref = outcome.status === "ready" ? outcome.ref : undefined;
-    // From here on the old version may be gone, so not even a discard may delete the new one.
-    if (ref) this.#scope.unsettled.delete(ref.fileId);
-    if (ref && intent.newLabel) {
-      await this.#update(ref.fileId, itemId, ref.sha256, intent.newLabel, signal);
+    await Promise.allSettled(this.#puts().map(({ outcome }) => outcome));
+    const { store, journal } = this.#parts;
+    const uploads = journal.isKept
+      ? []
+      : journal.unsettled().flatMap(({ key, fileId }) => (fileId ? [{ key, fileId }] : []));
+    try {
+      await forEachConcurrent(this.#commit?.inFlight ?? [], AT_ONCE, (fileId) => detachFile(store, fileId));
+      await forEachConcurrent(uploads, AT_ONCE, (upload) => dropUpload(this.#scope, upload));
+    } catch (error) {
+      // What is left carries our marks, and the next draft of the source detaches it.
+      if (!(error instanceof RemoteError)) throw error;
     }
-    // A version that can never be embedded still ends the old one: nothing outdated is served.
-    const replaced = ref !== undefined || (outcome.status === "failed" && outcome.failure.permanent);
-    const old = this.#held.get(itemId)?.current;
-    if (replaced && old) await detachFile(this.#scope.store, old.fileId, signal);
-    await this.#dropLeftovers(itemId, signal);
-    return ref;
   }
 
-  async #applyLabel(itemId: ItemId, label: Label, signal: AbortSignal): Promise<void> {
-    const current = this.#held.get(itemId)?.current;
-    if (!current) throw new RemoteError(`relabel '${label.name}': the vector store holds no document of it`);
-    await this.#update(current.fileId, itemId, readContentHash(current), label, signal);
-  }
-
-  #update(fileId: FileId, itemId: ItemId, sha256: string, label: Label, signal: AbortSignal): Promise<void> {
-    return updateAttributes(this.#scope.store, fileId, this.#attributes(itemId, sha256, label), signal);
-  }
-
-  #attributes(itemId: ItemId, sha256: string, label: Label) {
-    return toWireAttributes({ domainId: this.#domainId, sourceId: this.#sourceId, itemId, sha256 }, label);
-  }
-
-  async #dropLeftovers(itemId: ItemId, signal: AbortSignal): Promise<void> {
-    for (const stray of this.#held.get(itemId)?.strays ?? []) {
-      await detachFile(this.#scope.store, stray.fileId, signal);
+  async #arrivals(signal: AbortSignal): Promise<Map<ItemId, ArrivedPut>> {
+    const stop = (): void => this.#stop.abort(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    await Promise.allSettled(this.#puts().map(({ outcome }) => outcome));
+    signal.removeEventListener("abort", stop);
+    throwIfCancelled("commit draft", signal);
+    if (this.#scope.trouble) throw this.#scope.trouble;
+    const puts = new Map<ItemId, ArrivedPut>();
+    for (const [itemId, intent] of this.#intents) {
+      if (intent.kind !== "put") continue;
+      const { file, label, outcome } = intent.put;
+      puts.set(itemId, { file, label, outcome: await outcome });
     }
-    for (const addition of this.#superseded.get(itemId) ?? []) {
-      const outcome = await addition.outcome;
-      if (outcome.status === "ready") await dropAddition(this.#scope, outcome.ref.fileId, signal);
-    }
+    return puts;
+  }
+
+  /** A file can be the document of one item only: its marks name it. */
+  #claim(fileId: FileId, itemId: ItemId): boolean {
+    const { survey, domainId, sourceId } = this.#parts;
+    const attached = survey.files.get(fileId);
+    const isFree = !attached || readItemId(attached, domainId, sourceId) === itemId;
+    if (!isFree || (this.#claimed.get(fileId) ?? itemId) !== itemId) return false;
+    this.#claimed.set(fileId, itemId);
+    return true;
   }
 
   /** The last word about an item counts. */
   #intend(itemId: ItemId, intent: Intent): void {
     const before = this.#intents.get(itemId);
-    if (before?.kind === "put") {
-      this.#superseded.set(itemId, [...(this.#superseded.get(itemId) ?? []), before.addition]);
-    }
+    if (before?.kind === "put") this.#superseded.push(before.put);
     this.#intents.set(itemId, intent);
   }
 
-  #additions(): Addition[] {
-    const current = [...this.#intents.values()].flatMap((intent) => (intent.kind === "put" ? [intent.addition] : []));
-    return [...current, ...[...this.#superseded.values()].flat()];
-  }
-
-  async #additionsEnded(signal: AbortSignal): Promise<void> {
-    const stop = (): void => this.#stop.abort(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    await Promise.all(this.#additions().map((addition) => addition.outcome));
-    signal.removeEventListener("abort", stop);
-    throwIfCancelled("commit draft", signal);
+  #puts(): Put[] {
+    const current = [...this.#intents.values()].flatMap((intent) => (intent.kind === "put" ? [intent.put] : []));
+    return [...current, ...this.#superseded];
   }
 
   #assertOpen(): void {

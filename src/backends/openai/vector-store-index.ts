@@ -1,10 +1,13 @@
-import type { DomainId, SourceId } from "../../contracts/ids.ts";
+import { join } from "node:path";
+import type { DomainId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Index, IndexDraft, IndexedRef, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
-import { hasStatus, Refusal } from "./refusal.ts";
-import type { Store } from "./store-files.ts";
-import { surveySource } from "./survey.ts";
+import { carryOthers } from "./carry-others.ts";
+import { searchStore } from "./search-store.ts";
+import { findStore, type Store } from "./store-files.ts";
+import { type Survey, surveySource } from "./survey.ts";
+import { openUploadJournal, type UploadJournal } from "./upload-journal.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
-import { readContentHash, readFileType, readHits, toWireSearch } from "./wire-codec.ts";
+import { readContentHash, readFileType } from "./wire-codec.ts";
 
 /** One vector store at OpenAI or Azure OpenAI. It may also hold files of others; those are searched, and left alone. */
 export class VectorStoreIndex implements Index {
@@ -25,8 +28,10 @@ export class VectorStoreIndex implements Index {
   async draft(sourceId: SourceId): Promise<IndexDraft> {
     const domainId = this.#requireDomain();
     await this.#drafts.get(sourceId)?.discard();
-    const held = await surveySource(this.#store, domainId, sourceId);
-    const draft = new VectorStoreDraft({ store: this.#store, domainId, sourceId, held });
+    const store = this.#store;
+    const survey = await surveySource(store, domainId, sourceId);
+    const journal = await this.#openJournal(domainId, sourceId, survey);
+    const draft = new VectorStoreDraft({ store, domainId, sourceId, survey, journal });
     this.#drafts.set(sourceId, draft);
     return draft;
   }
@@ -34,7 +39,8 @@ export class VectorStoreIndex implements Index {
   /** Yields nothing before the whole store was listed. The service tells one time only, so both times are that one. */
   async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[], void> {
     const refs: IndexedRef[] = [];
-    for (const [itemId, { current }] of await surveySource(this.#store, this.#requireDomain(), sourceId)) {
+    const { items } = await surveySource(this.#store, this.#requireDomain(), sourceId);
+    for (const [itemId, { current }] of items) {
       if (!current) continue;
       const [at, fileType] = [current.attachedAt, readFileType(current)];
       const known = {
@@ -49,22 +55,26 @@ export class VectorStoreIndex implements Index {
     yield refs;
   }
 
-  async search(query: SearchQuery): Promise<SearchHit[]> {
+  search(query: SearchQuery): Promise<SearchHit[]> {
+    return searchStore(this.#store, query);
+  }
+
+  async carryOthers(into: VectorStoreId, signal: AbortSignal): Promise<readonly string[]> {
+    const other = await findStore(this.#store.connection, into, signal);
+    if (!other) return [`vector store '${into}' does not exist any more`];
+    return carryOthers(this.#store, other, this.#requireDomain(), signal);
+  }
+
+  /** What the store has is known by its marks; what else the journal has waits to be taken over or deleted. */
+  async #openJournal(domainId: DomainId, sourceId: SourceId, survey: Survey): Promise<UploadJournal> {
     const { storeId, connection } = this.#store;
-    const path = `/vector_stores/${encodeURIComponent(storeId)}/search`;
-    const headers = { "OpenAI-Beta": "assistants=v2" };
-    try {
-      return await connection.calls.run(`search vector store ${storeId}`, async () =>
-        // Read as plain JSON: the client's own page turns any body without `data` into "nothing found".
-        readHits(await connection.client.post<unknown>(path, { body: toWireSearch(query), headers })),
-      );
-    } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
-      throw new Refusal(
-        `search vector store ${storeId}: the service answered 404; the store is gone, or this endpoint offers no search`,
-        { status: 404, cause: error },
-      );
+    const folder = connection.journalFolder;
+    const name = [domainId, sourceId, storeId].map(encodeURIComponent).join(".");
+    const journal = await openUploadJournal(folder && join(folder, "upload-journal", `${name}.jsonl`));
+    for (const { key, fileId } of journal.unsettled()) {
+      if (fileId && survey.files.get(fileId)?.status === "completed") await journal.settle(key);
     }
+    return journal;
   }
 
   #requireDomain(): DomainId {

@@ -1,7 +1,6 @@
-import type { VectorStoreSearchParams } from "openai/resources/vector-stores/vector-stores";
 import { RemoteError } from "../../contracts/errors.ts";
-import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
-import type { Attributes, Label, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
+import type { Attributes, Label } from "../../contracts/search-index.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 
@@ -40,11 +39,10 @@ export function toWireAttributes(marks: Marks, label: Label): Record<string, str
     ["item_id", marks.itemId],
     ["content_hash", marks.sha256],
     ["file_type", label.fileType],
+    ["last_modified", label.modifiedAt || String(label.attributes["last_modified"] ?? "")],
   ];
   const taken = new Set(own.map(([key]) => key));
   const others = Object.entries(label.attributes).filter(([key]) => !taken.has(key) && key.length <= MAX_KEY_CHARS);
-  // last_modified must not be the one that falls off the end.
-  others.sort(([a], [b]) => Number(b === "last_modified") - Number(a === "last_modified"));
   return Object.fromEntries([...own, ...others].slice(0, MAX_KEYS).map(([key, value]) => [key, fit(value)]));
 }
 
@@ -54,9 +52,15 @@ function fit(value: string | number | boolean): string | number | boolean {
 
 /** undefined for a file that is not of this source, or does not say which item it is. */
 export function readItemId(file: StoreFile, domainId: DomainId, sourceId: SourceId): ItemId | undefined {
-  const { domain_id, source_id, item_id } = file.attributes;
-  const ours = domain_id === domainId && source_id === sourceId;
-  return ours && typeof item_id === "string" && item_id !== "" ? (item_id as ItemId) : undefined;
+  return isOfDomain(file, domainId) && file.attributes["source_id"] === sourceId ? readAnyItemId(file) : undefined;
+}
+
+export function isOfDomain(file: StoreFile, domainId: DomainId): boolean {
+  return file.attributes["domain_id"] === domainId && readAnyItemId(file) !== undefined;
+}
+
+function readAnyItemId({ attributes: { item_id } }: StoreFile): ItemId | undefined {
+  return typeof item_id === "string" && item_id !== "" ? (item_id as ItemId) : undefined;
 }
 
 export function readContentHash(file: StoreFile): string {
@@ -84,10 +88,37 @@ export function readStoreFile(body: unknown): StoreFile {
 }
 
 /** Strict on purpose: a gateway's HTML or a body without `data` must not pass for a store that holds nothing. */
-export function readFilePage(body: unknown): { files: StoreFile[]; hasMore: boolean } {
+export function readStoreFilePage(body: unknown): { entries: StoreFile[]; hasMore: boolean } {
   const { data, has_more } = asObject(body, "a list of files");
   if (!Array.isArray(data) || typeof has_more !== "boolean") throw unexpected("a list of files");
-  return { files: data.map(readStoreFile), hasMore: has_more };
+  return { entries: data.map(readStoreFile), hasMore: has_more };
+}
+
+/** A file among all uploads of the account. */
+export interface UploadedFile {
+  readonly fileId: FileId;
+  readonly name: string;
+  readonly bytes: number;
+  readonly createdAtMs: number;
+}
+
+/** Older services send all files at once and do not say that there are no more. */
+export function readUploadPage(body: unknown): { entries: UploadedFile[]; hasMore: boolean } {
+  const { data, has_more } = asObject(body, "a list of uploads");
+  if (!Array.isArray(data)) throw unexpected("a list of uploads");
+  const entries = data.map((entry: unknown) => {
+    const { id, filename, bytes, created_at } = asObject(entry, "an uploaded file");
+    if (typeof id !== "string" || id === "") throw unexpected("an uploaded file");
+    const createdAtMs = Number(created_at ?? 0) * 1000;
+    return { fileId: id as FileId, name: String(filename ?? ""), bytes: Number(bytes ?? -1), createdAtMs };
+  });
+  return { entries, hasMore: has_more === true };
+}
+
+export function readBatchId(body: unknown): string {
+  const { id } = asObject(body, "a batch of files");
+  if (typeof id !== "string" || id === "") throw unexpected("a batch of files");
+  return id;
 }
 
 export function readUpload(body: unknown): { fileId: FileId; uploadedAt: string } {
@@ -102,41 +133,21 @@ export function readStore(body: unknown): { id: string; expired: boolean } {
   return { id, expired: status === "expired" };
 }
 
-export function toWireSearch(query: SearchQuery): VectorStoreSearchParams {
-  return {
-    query: query.text,
-    max_num_results: query.limit,
-    ...(query.filter ? { filters: query.filter as NonNullable<VectorStoreSearchParams["filters"]> } : {}),
-    ...(query.scoreThreshold === undefined ? {} : { ranking_options: { score_threshold: query.scoreThreshold } }),
-  };
-}
-
-export function readHits(body: unknown): SearchHit[] {
-  const { data } = asObject(body, "search results");
-  if (!Array.isArray(data)) throw unexpected("search results");
-  return data.map((entry: unknown) => {
-    const { file_id, filename, score, attributes, content } = asObject(entry, "a search result");
-    if (typeof file_id !== "string" || !Array.isArray(content)) throw unexpected("a search result");
-    return {
-      fileId: file_id as FileId,
-      name: String(filename ?? ""),
-      score: Number(score ?? 0),
-      attributes: isJsonObject(attributes) ? (attributes as Attributes) : {},
-      sectionPath: "",
-      text: content.map((part: unknown) => (isJsonObject(part) ? String(part["text"] ?? "") : "")).join("\n\n"),
-    };
-  });
+export function readStorePage(body: unknown): { entries: VectorStoreId[]; hasMore: boolean } {
+  const { data, has_more } = asObject(body, "a list of vector stores");
+  if (!Array.isArray(data) || typeof has_more !== "boolean") throw unexpected("a list of vector stores");
+  return { entries: data.map((entry) => readStore(entry).id as VectorStoreId), hasMore: has_more };
 }
 
 function fromUnixSeconds(value: unknown): string {
   return typeof value === "number" ? toUtcMicros(new Date(value * 1000)) : "";
 }
 
-function asObject(body: unknown, expected: string): JsonObject {
+export function asObject(body: unknown, expected: string): JsonObject {
   if (isJsonObject(body)) return body;
   throw unexpected(expected);
 }
 
-function unexpected(expected: string): RemoteError {
+export function unexpected(expected: string): RemoteError {
   return new RemoteError(`read the service's answer: it is not ${expected}; is the address right?`);
 }

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { ItemId } from "../../src/contracts/ids.ts";
+import {
+  attachedIds,
+  found,
+  holdings,
+  never,
+  putAndCommit,
+  SOURCE,
+  tidyADayLater,
+  uploadedIds,
+  useVectorStore,
+} from "./openai-bench.ts";
+import type { ChildWork } from "./openai-kill-child.ts";
+
+const CHILD = join(import.meta.dirname, "openai-kill-child.ts");
+/** More than are worked on at once, so that a kill finds some done and some not. */
+const REPLACED = ["a", "b", "c", "d", "e", "f"];
+
+/** The request after which the process dies: the service has carried it out, and nobody hears of it. */
+const MOMENTS: readonly { readonly after: string; readonly nth: number }[] = [
+  { after: "POST /files", nth: 1 },
+  { after: "POST /files", nth: 3 },
+  { after: "POST /vector_stores/:store/file_batches", nth: 1 },
+  { after: "DELETE /vector_stores/:store/files/:file", nth: 1 },
+];
+
+describe("a process that is killed while it brings a store in step", () => {
+  const at = useVectorStore({ journal: true });
+
+  for (const { after, nth } of MOMENTS) {
+    test(`after ${after} number ${nth}: nothing is missing then, and the next run converges`, async () => {
+      const name = (item: string) => `${item}-${after.split(" ")[0]}-${after.length}-${nth}`;
+      const olds = [...REPLACED, "gone"].map((item) => at.makeFile(name(item), `Old ${item}, ${after} ${nth}.`));
+      await putAndCommit(at, ...(await Promise.all(olds)));
+      const uploadsBefore = await uploadedIds(at);
+      const news = [...REPLACED, "new"].map((item) => at.makeFile(name(item), `New ${item}, ${after} ${nth}.`));
+      const put = await Promise.all(news);
+      const remove = [name("gone") as ItemId];
+      const { journalFolder, storeId } = at;
+      await killAfter({ baseUrl: `${at.proxy.url}/v1`, journalFolder, storeId, put, remove }, after, nth);
+
+      const items = new Set((await holdings(at)).map(({ itemId }) => itemId as string));
+      for (const item of REPLACED) assert.ok(items.has(name(item)), `${item} is missing`);
+
+      const index = await at.restart();
+      const held = new Map((await holdings({ index })).map((ref) => [ref.itemId, ref.sha256]));
+      const draft = await index.draft(SOURCE);
+      for (const itemId of remove) await draft.remove(itemId);
+      for (const file of put) if (held.get(file.itemId) !== file.sha256) await draft.put(file, never);
+      assert.deepEqual((await draft.commit(never)).failed, []);
+
+      const refs = await holdings({ index });
+      const told = refs.map(({ itemId, sha256 }) => `${itemId} ${sha256}`).toSorted();
+      assert.deepEqual(told, put.map(({ itemId, sha256 }) => `${itemId} ${sha256}`).toSorted());
+      const attached = (await attachedIds(at)).toSorted();
+      assert.deepEqual(attached, refs.map(({ fileId }) => fileId as string).toSorted());
+      await tidyADayLater(at);
+      const orphans = (await uploadedIds(at)).filter((id) => !uploadsBefore.includes(id) && !attached.includes(id));
+      assert.deepEqual(orphans, []);
+      assert.deepEqual(await found({ index }, "Old"), []);
+    });
+  }
+
+  async function killAfter(work: ChildWork, on: string, nth: number): Promise<void> {
+    const child = spawn(process.execPath, [CHILD, JSON.stringify(work)], { stdio: "inherit" });
+    const ended = once(child, "exit");
+    const pass = (body: unknown) => body;
+    const kill = async (body: unknown) => {
+      child.kill("SIGKILL");
+      await ended;
+      return body;
+    };
+    if (nth > 1) at.proxy.inject({ on, times: nth - 1, act: { kind: "rewrite", rewrite: pass } });
+    at.proxy.inject({ on, times: 1, act: { kind: "rewrite", rewrite: kill } });
+    const [, signal] = (await ended) as [number | null, string | null];
+    assert.equal(signal, "SIGKILL");
+    at.proxy.calm();
+  }
+});
