@@ -1,8 +1,14 @@
+import { analyse } from "chardet";
 import { ExtractError } from "../contracts/document.ts";
+
+/** Enough to tell; more takes time and changes nothing. */
+const SAMPLE_BYTES = 16 * 1024;
+/** A guess is taken at this confidence. Windows-1252 and its like are guessed at with less. */
+const MIN_CONFIDENCE = 30;
 
 /**
  * Text from bytes of unknown encoding, line ends as `\n`. A byte order mark decides; then what the file declares
- * about itself; then UTF-8 if the bytes are valid; then windows-1252, which accepts anything.
+ * about itself; then UTF-8 if the bytes are valid; then what their statistics say; then windows-1252, which accepts anything.
  */
 export function decodeText(bytes: Uint8Array, declared = ""): string {
   const text = decode(bytes, declared);
@@ -11,14 +17,14 @@ export function decodeText(bytes: Uint8Array, declared = ""): string {
 }
 
 function decode(bytes: Uint8Array, declared: string): string {
-  const marked = byteOrderMark(bytes);
+  const marked = byteOrderMark(bytes) || unmarkedUtf16(bytes);
   if (marked) return new TextDecoder(marked).decode(bytes);
   const label = decoderFor(declared);
   if (label && label !== "utf-8") return new TextDecoder(label).decode(bytes);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
+    return new TextDecoder(guessEncoding(bytes)).decode(bytes);
   }
 }
 
@@ -28,6 +34,32 @@ function byteOrderMark(bytes: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return "utf-16le";
   if (first === 0xfe && second === 0xff) return "utf-16be";
   return "";
+}
+
+/**
+ * Text of any language has blanks or line feeds; in UTF-16 each has a NUL beside it, always on the same side, and what
+ * comes out has no control characters.
+ */
+function unmarkedUtf16(bytes: Uint8Array): string {
+  const sample = bytes.subarray(0, SAMPLE_BYTES);
+  if (bytes.length % 2 === 1 || !sample.includes(0)) return "";
+  let [little, big] = [0, 0];
+  for (let at = 0; at + 1 < sample.length; at += 2) {
+    if (sample[at + 1] === 0) little += 1;
+    else if (sample[at] === 0) big += 1;
+  }
+  if (little * big > 0) return "";
+  const encoding = little > 0 ? "utf-16le" : "utf-16be";
+  const isText = !/[[\p{Cc}\ufffd\ufffe\uffff]--[\t\n\f\r]]/v.test(new TextDecoder(encoding).decode(sample));
+  return isText ? encoding : "";
+}
+
+function guessEncoding(bytes: Uint8Array): string {
+  const [best] = analyse(bytes.subarray(0, SAMPLE_BYTES));
+  if (!best || best.confidence < MIN_CONFIDENCE || /^utf|^iso-8859-1$|^windows-1252$/i.test(best.name)) {
+    return "windows-1252";
+  }
+  return decoderFor(best.name) || "windows-1252";
 }
 
 /** The name a decoder exists under, "" for none. A page that could be read up to its declaration is not UTF-16. */

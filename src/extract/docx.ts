@@ -1,83 +1,66 @@
-import { zipSync } from "fflate";
-import mammoth from "mammoth";
-import { ExtractError, type ExtractedDocument } from "../contracts/document.ts";
-import { decodeEntities } from "../lib/html/entities.ts";
-import { parseHtml } from "../lib/html/parse-html.ts";
-import type { Deadline } from "./deadline.ts";
-import { guardElements } from "./guard-elements.ts";
-import { htmlToMarkdown } from "./html/html-to-markdown.ts";
+import { ExtractError } from "../contracts/document.ts";
+import type { ByteSource } from "./byte-source.ts";
+import type { ReadText } from "./formats.ts";
+import type { ExtractLimits } from "./limits.ts";
 import { firstHeading } from "./markdown.ts";
-import { guardZipSize, readZipDirectory, readZipEntry } from "./zip.ts";
+import { coreTitle } from "./office/core-title.ts";
+import { type OfficePackage, readPackage } from "./office/read-package.ts";
+import { readLinks, readRelationships } from "./office/relationships.ts";
+import { attribute, scanXml } from "./office/scan-xml.ts";
+import { readWordNumbering } from "./word/word-numbering.ts";
+import { type WordContext, WordReader } from "./word/word-reader.ts";
+import { readWordStyles } from "./word/word-styles.ts";
 
-/** The old binary Office container; with a .docx name it holds an encrypted document, or a .doc renamed. */
-const COMPOUND_FILE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
-
-const PARTS = /\.(?:xml|rels)$/i;
-const TEXTLESS_PARTS = /^\/*(?:customXml|word\/(?:charts|diagrams|embeddings|glossary|theme))\//i;
-
-const STYLE_MAP = [
-  "p[style-name='Title'] => h1:fresh",
-  "p[style-name='Subtitle'] => p:fresh",
-  "p[style-name='Quote'] => blockquote > p:fresh",
-  "p[style-name='Intense Quote'] => blockquote > p:fresh",
-  "b => ",
-  "i => ",
-  "u => ",
-  "strike => ",
-];
-
-export async function extractDocx(
-  bytes: Buffer,
-  limits: { readonly maxUnpackedBytes: number; readonly maxElements: number },
-  deadline: Deadline,
-): Promise<ExtractedDocument> {
-  if (bytes.subarray(0, 8).equals(COMPOUND_FILE)) {
-    throw new ExtractError("invalid_file", "The document is protected by a password, or not a .docx file.");
-  }
-  const parts = await readParts(bytes, limits.maxUnpackedBytes, deadline);
-  if (!("word/document.xml" in parts) && !("_rels/.rels" in parts)) {
-    throw new ExtractError("invalid_file", "The file is not a Word document.");
-  }
-  guardElements(Object.values(parts).map(toLatin1).join(""), limits.maxElements);
-  // Packed anew from exactly the parts that were checked: two readers of one archive may see different entries.
-  const checked = zipSync(parts, { level: 0 });
-  const html = await deadline.race(toHtml(Buffer.from(checked.buffer, checked.byteOffset, checked.length)));
-  await deadline.breathe();
-  const markdown = htmlToMarkdown(parseHtml(html, deadline.check).root, deadline.check);
-  return { title: firstHeading(markdown) || coreTitle(parts["docProps/core.xml"]), markdown };
+/** Headings by style, lists, tables, links, and the notes behind the text. Headers, footers, comments and what was deleted are left out. */
+export function extractDocx(source: ByteSource, { maxUnpackedBytes }: ExtractLimits): ReadText {
+  const kind = {
+    name: "a Word document",
+    folders:
+      /^word\/(?:_rels\/|document\d*\.xml$|styles\d*\.xml$|numbering\d*\.xml$|footnotes\d*\.xml$|endnotes\d*\.xml$)/i,
+    maxBytes: maxUnpackedBytes,
+  };
+  const file = readPackage(source, kind);
+  const notes: string[] = [];
+  const context: WordContext = {
+    styles: readWordStyles(partOf(file, "styles")),
+    numbering: readWordNumbering(partOf(file, "numbering")),
+    links: readLinks(file.parts, file.main),
+    note: (type, id) => notes.push(`${type} ${id}`),
+  };
+  const text = readText(file.parts.get(file.main), context);
+  const noteTexts = new Map([...readNotes(file, "footnote", context), ...readNotes(file, "endnote", context)]);
+  const list = notes.map((note, at) => `${at + 1}. ${noteTexts.get(note) ?? ""}`).join("\n");
+  const markdown = list ? `${text}\n\n${list}` : text;
+  return { title: firstHeading(markdown) || coreTitle(file.parts.get("docProps/core.xml")), markdown };
 }
 
-/** Only what text comes from. Pictures, charts, embedded files and what add-ins store are never unpacked. */
-async function readParts(bytes: Buffer, maxBytes: number, deadline: Deadline): Promise<Record<string, Uint8Array>> {
-  const entries = readZipDirectory(bytes).filter(({ name }) => PARTS.test(name) && !TEXTLESS_PARTS.test(name));
-  if (entries.some((entry) => entry.encrypted)) {
-    throw new ExtractError("invalid_file", "The document is protected by a password.");
-  }
-  guardZipSize(entries, maxBytes);
-  const parts: Record<string, Uint8Array> = {};
-  for (const entry of entries) {
-    deadline.check();
-    parts[entry.name.replace(/^\/+/, "")] = await readZipEntry(bytes, entry);
-  }
-  return parts;
+function partOf({ parts, main }: OfficePackage, type: string): Buffer | undefined {
+  const found = [...readRelationships(parts, main).values()].find((each) => each.type === type);
+  return found && parts.get(found.target);
 }
 
-async function toHtml(docx: Buffer): Promise<string> {
-  try {
-    const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
-    const { value } = await mammoth.convertToHtml({ buffer: docx }, { styleMap: STYLE_MAP, convertImage });
-    return value;
-  } catch (cause) {
-    throw new ExtractError("invalid_file", "The Word document is damaged and cannot be read.", { cause });
-  }
+function readText(part: Buffer | undefined, context: WordContext): string {
+  const reader = new WordReader(context);
+  scanXml(part?.toString("utf8") ?? "", reader);
+  if (reader.depth !== 0) throw new ExtractError("invalid_file", "The Word document is damaged and cannot be read.");
+  return reader.take().markdown;
 }
 
-/** Markup is ASCII, and this is the cheapest way to look at it. */
-function toLatin1(part: Uint8Array): string {
-  return Buffer.from(part.buffer, part.byteOffset, part.length).toString("latin1");
-}
-
-function coreTitle(core: Uint8Array | undefined): string {
-  const xml = Buffer.from(core ?? new Uint8Array()).toString("utf8", 0, 65_536);
-  return decodeEntities(/<dc:title[^>]{0,200}>([^<]{0,500})<\/dc:title>/.exec(xml)?.[1] ?? "").trim();
+/** Texts of notes by kind and id. A note in a note is not followed. */
+function readNotes(file: OfficePackage, kind: "footnote" | "endnote", context: WordContext): Map<string, string> {
+  const notes = new Map<string, string>();
+  const reader = new WordReader({ ...context, note: () => 0 });
+  let id = "";
+  scanXml(partOf(file, `${kind}s`)?.toString("utf8") ?? "", {
+    open(name, attributes) {
+      if (name === kind) id = attribute(attributes, "w:id");
+      reader.open(name, attributes);
+    },
+    close(name) {
+      reader.close(name);
+      if (name === kind) notes.set(`${kind} ${id}`, reader.take().markdown.replaceAll(/\s*\n\s*/g, " "));
+    },
+    text: (text) => reader.text(text),
+  });
+  return notes;
 }

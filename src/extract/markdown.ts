@@ -1,10 +1,10 @@
-import type { ExtractedDocument } from "../contracts/document.ts";
 import { decodeText } from "./decode-text.ts";
+import type { ReadText } from "./formats.ts";
 
 const MAX_FRONT_MATTER_LENGTH = 64 * 1024;
 
 /** Markdown as it is, without its front matter. A title there wins over the first heading. */
-export function extractMarkdown(bytes: Uint8Array): ExtractedDocument {
+export function extractMarkdown(bytes: Uint8Array): ReadText {
   const text = decodeText(bytes);
   const { matter, body } = splitFrontMatter(text);
   return { title: titleIn(matter) || firstHeading(body), markdown: body.trimEnd() };

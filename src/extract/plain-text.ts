@@ -1,44 +1,82 @@
-import type { ExtractedDocument } from "../contracts/document.ts";
+import { breakJson } from "./break-json.ts";
+import { declaredEncoding } from "./declared-encoding.ts";
 import { decodeText } from "./decode-text.ts";
+import type { ReadText } from "./formats.ts";
 
 /** Prose of some kind: passed on as it is, so that its paragraphs stay paragraphs. */
-export const PROSE_TYPES: readonly string[] = ["txt", "tex"];
+export const PROSE_TYPES: readonly string[] = [
+  "txt",
+  "text",
+  "tex",
+  "log",
+  "rst",
+  "adoc",
+  "asciidoc",
+  "org",
+  "srt",
+  "vtt",
+];
 
-/** File type to the language named on the fence. */
-export const CODE_LANGUAGES: Readonly<Record<string, string>> = {
-  c: "c",
-  cpp: "cpp",
-  cs: "csharp",
-  css: "css",
+/** Languages named on the fence, with the file types they have. */
+const LANGUAGES: Readonly<Record<string, string>> = {
+  bash: "bash",
+  bat: "bat cmd",
+  c: "c h",
+  clojure: "clj",
+  cpp: "cpp cc cxx hpp hh",
+  csharp: "cs",
+  css: "css scss less",
+  dart: "dart",
+  elixir: "ex exs",
+  erlang: "erl",
+  fsharp: "fs",
   go: "go",
-  h: "c",
-  hpp: "cpp",
+  graphql: "graphql gql",
+  groovy: "groovy gradle",
+  haskell: "hs",
+  hcl: "tf hcl",
+  ini: "ini cfg conf properties",
   java: "java",
-  js: "js",
-  json: "json",
-  kt: "kotlin",
+  js: "js mjs cjs jsx",
+  json: "json jsonl ndjson",
+  julia: "jl",
+  kotlin: "kt kts",
+  lua: "lua",
+  perl: "pl pm",
   php: "php",
-  ps1: "powershell",
-  py: "python",
-  rb: "ruby",
-  rs: "rust",
-  sh: "sh",
+  powershell: "ps1 psm1",
+  protobuf: "proto",
+  python: "py",
+  r: "r",
+  ruby: "rb",
+  rust: "rs",
+  scala: "scala",
+  sh: "sh zsh",
   sql: "sql",
   swift: "swift",
   toml: "toml",
-  ts: "ts",
-  yaml: "yaml",
-  yml: "yaml",
+  ts: "ts mts cts tsx",
+  vb: "vb bas vbs",
+  xml: "xml xsd xsl xslt wsdl",
+  yaml: "yaml yml",
 };
 
-export function extractPlainText(bytes: Uint8Array): ExtractedDocument {
+/** File type to the language named on the fence. */
+export const CODE_LANGUAGES: ReadonlyMap<string, string> = new Map(
+  Object.entries(LANGUAGES).flatMap(([language, types]) =>
+    types.split(" ").map((type): [string, string] => [type, language]),
+  ),
+);
+
+export function extractPlainText(bytes: Uint8Array): ReadText {
   return { title: "", markdown: decodeText(bytes).trimEnd() };
 }
 
 /** Fenced, so that comments beginning with `#` are not taken for headings. */
-export function extractCode(bytes: Uint8Array, language: string): ExtractedDocument {
-  const text = decodeText(bytes).trimEnd();
-  return { title: "", markdown: text.trim() ? fenceCode(text, language) : "" };
+export function extractCode(bytes: Uint8Array, language: string): ReadText {
+  const text = decodeText(bytes, language === "xml" ? declaredEncoding(bytes) : "").trimEnd();
+  const readable = language === "json" ? breakJson(text) : text;
+  return { title: "", markdown: text.trim() ? fenceCode(readable, language) : "" };
 }
 
 /** The fence is longer than any run of backticks inside. */

@@ -47,6 +47,19 @@ export function makePdf({ pages, title, encrypted }: PdfRecipe): Buffer {
   return assemble(objects, `/Root ${root} 0 R /Info ${info} 0 R${encrypt}`);
 }
 
+/** One page whose content is the given bytes. */
+export function makePdfWithContent(content: Buffer, filter: string): Buffer {
+  return assemble(
+    [
+      "<< /Type /Catalog /Pages 2 0 R >>",
+      "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+      "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << >> >>",
+      `<< /Length ${content.length} ${filter} >>\nstream\n${content.toString("latin1")}\nendstream`,
+    ],
+    "/Root 1 0 R",
+  );
+}
+
 function draw({ text, x = 72, y, size = 11 }: PlacedText, wide: readonly string[]): string {
   if (!WIDE.test(text)) return `BT /F1 ${size} Tf ${x} ${y} Td (${escapeText(text)}) Tj ET`;
   const codes = [...text].map((character) => hex(wide.indexOf(character) + 1)).join("");

@@ -26,6 +26,7 @@ test("pdf: headings by size, paragraphs by distance, words healed", async () => 
   ];
   assert.deepEqual(await extractFile("pdf", makePdf({ pages, title: "Microsoft Word - x.docx" })), {
     title: "Reiserichtlinie",
+    language: "de",
     markdown: [
       "<!-- page 1 -->",
       "# Reiserichtlinie",
@@ -68,6 +69,32 @@ test("pdf: columns keep their order, pages drawn upside down are sorted", async 
   assert.match(sorted.markdown, /This is the first line and the second line and the last\./);
 });
 
+test("pdf: two columns drawn row by row are read one after the other, a table is not", async () => {
+  const words = (side: string, at: number): string => `${side} column in its line ${"abcdefghij"[at]} of ten`;
+  const drawn = (left: (at: number) => string, right: (at: number) => string): PlacedText[] =>
+    Array.from({ length: 10 }, (_, at) => [
+      { text: left(at), x: 72, y: 700 - 14 * at },
+      { text: right(at), x: 320, y: 700 - 14 * at },
+    ]).flat();
+  const heading = {
+    text: "One heading above both of the columns, from the left to the right of the page",
+    y: 740,
+    x: 72,
+  };
+  const columns = drawn(
+    (at) => words("left", at),
+    (at) => words("right", at),
+  );
+  const { markdown } = await extractFile("pdf", makePdf({ pages: [[heading, ...columns]] }));
+  const sides = [...markdown.matchAll(/\b(left|right) column/g)].map(([, side]) => side);
+  assert.deepEqual(sides, [...Array(10).fill("left"), ...Array(10).fill("right")]);
+  const cells = drawn(
+    (at) => `Item ${at}`,
+    (at) => (at % 2 ? "1" : "a longer remark on the item"),
+  );
+  assert.match((await extractFile("pdf", makePdf({ pages: [cells] }))).markdown, /Item 1 1 Item 2 a longer/);
+});
+
 test("pdf: list items stand alone", async () => {
   const pages = [lines(700, "Bring:", "• passport", "• ticket", "1. first", "2. second")];
   const recipe = makePdf({
@@ -105,6 +132,15 @@ test("pdf: running heads and page numbers are told once", async () => {
   assert.equal(markdown.match(/Text of page/g)?.length, 5);
 });
 
+test("pdf: heads that change with the chapter are told once, too", async () => {
+  const pages = Array.from({ length: 12 }, (_, page) => [
+    { text: `Chapter ${page < 6 ? "One" : "Two"} - ${page + 1}`, y: 810 },
+    ...lines(700, `Text of page ${"abcdefghijkl"[page]}.`, "More."),
+  ]);
+  const { markdown } = await extractFile("pdf", makePdf({ pages }));
+  assert.equal(markdown.match(/Chapter (?:One|Two)/g)?.length, 2);
+});
+
 test("pdf: text that looks like marks is no structure", async () => {
   const { markdown } = await extractFile(
     "pdf",
@@ -136,6 +172,7 @@ const refused: readonly [title: string, bytes: Buffer, message: RegExp][] = [
   ["no text", makePdf({ pages: [[], []] }), /no text/],
   ["damaged", Buffer.from("%PDF-1.7\nnothing that could be read"), /damaged/],
   ["another format", Buffer.from("hello"), /damaged/],
+  ["a picture", Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), /not a PDF document: it seems to be a PNG picture/],
 ];
 
 for (const [title, bytes, message] of refused) {

@@ -1,5 +1,6 @@
 import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../lib/html/html-tree.ts";
 import { isNoise } from "../../lib/html/is-noise.ts";
+import { escapeLine } from "../escape-line.ts";
 import { fenceCode } from "../plain-text.ts";
 import { inlineMarkdown } from "./inline-markdown.ts";
 import { tableMarkdown } from "./table-markdown.ts";
@@ -11,17 +12,15 @@ const MAX_INDENTS = 8;
 interface Place {
   /** Lists and quotes around it. Headings there are text: a section cannot begin inside a list. */
   readonly indents: number;
-  readonly check: () => void;
 }
 
 /** Recursion is safe: the tree is of bounded depth. */
-export function htmlToMarkdown(root: HtmlElement, check: () => void): string {
-  return blocksIn(root.children, { indents: 0, check }).join("\n\n");
+export function htmlToMarkdown(root: HtmlElement): string {
+  return blocksIn(root.children, { indents: 0 }).join("\n\n");
 }
 
 /** Blocks of Markdown, without blank lines around them. Runs of inline nodes become paragraphs. */
 function blocksIn(nodes: readonly HtmlNode[], place: Place): string[] {
-  place.check();
   const blocks: string[] = [];
   let run: HtmlNode[] = [];
   const endRun = (): void => {
@@ -82,7 +81,7 @@ function textOf(node: HtmlNode): string {
 
 function quote(element: HtmlElement, place: Place): string[] {
   if (place.indents >= MAX_INDENTS) return blocksIn(element.children, place);
-  const text = blocksIn(element.children, { ...place, indents: place.indents + 1 }).join("\n\n");
+  const text = blocksIn(element.children, { indents: place.indents + 1 }).join("\n\n");
   return text ? [`> ${text.replaceAll("\n", "\n> ")}`] : [];
 }
 
@@ -94,7 +93,6 @@ function list(element: HtmlElement, place: Place): string[] {
   const items: string[] = [];
   for (const child of element.children) {
     const inner = blocksIn(typeof child !== "string" && child.tag === "li" ? child.children : [child], {
-      ...place,
       indents: place.indents + 1,
     });
     if (inner.length === 0) continue;
@@ -113,11 +111,4 @@ function joinItem(blocks: readonly string[]): string {
     text += block;
   }
   return text;
-}
-
-/** Text that would begin a heading, list, quote, rule, fence or underline loses that power; words stay as they are. */
-function escapeLine(line: string): string {
-  const number = /^(\d{1,9})([.)])(?=\s|$)/.exec(line);
-  if (number) return `${number[1]}\\${line.slice(number[1]?.length)}`;
-  return /^(?:#{1,6}(?:\s|$)|[-+*](?:\s|$)|>|`{3}|~{3}|=+\s*$|-+\s*$|<!-- page )/.test(line) ? `\\${line}` : line;
 }

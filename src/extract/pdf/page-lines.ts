@@ -1,4 +1,5 @@
 import type { PdfRun } from "./read-pdf.ts";
+import { splitColumns } from "./split-columns.ts";
 
 /** Runs on one baseline, left to right. */
 export interface PdfLine {
@@ -14,7 +15,7 @@ export interface PdfLine {
  * a running head comes last; a page that keeps jumping back up within a column is sorted from top to bottom.
  */
 export function pageLines(runs: readonly PdfRun[]): PdfLine[] {
-  const lines = groupByBaseline(runs)
+  const lines = splitColumns(groupByBaseline(runs))
     .map(joinRuns)
     .filter((line) => line.text !== "");
   return isDrawnInOrder(lines) ? lines : lines.toSorted((a, b) => b.y - a.y || a.x - b.x);

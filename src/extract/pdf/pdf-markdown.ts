@@ -4,6 +4,7 @@ import type { PdfLine } from "./page-lines.ts";
 
 const MIN_PAGES_FOR_REPEATS = 4;
 const REPEATED_SHARE = 0.6;
+const MIN_REPEATS_OF_NUMBER = 3;
 const LIST_ITEM = /^(?:[•●▪◦‣–—*-]|\d{1,3}[.)]|[a-z]\))\s+\S/;
 
 interface Paragraph {
@@ -99,19 +100,27 @@ function usualSpacing(pages: readonly (readonly PdfLine[])[]): number {
   return drops[Math.floor(drops.length / 2)] ?? 1.3;
 }
 
-/** Running heads and page numbers: the same first or last line on most pages, numbers aside. The first one stays. */
+/**
+ * Running heads and page numbers: the same first or last line on most pages, numbers aside, or one with a number at the same
+ * height on a few. The first one stays.
+ */
 function withoutRepeats(pages: readonly (readonly PdfLine[])[]): PdfLine[][] {
   if (pages.length < MIN_PAGES_FOR_REPEATS) return pages.map((lines) => [...lines]);
   const counts = new Map<string, number>();
   for (const lines of pages) {
-    for (const key of new Set(edges(lines).map(withoutNumbers))) counts.set(key, (counts.get(key) ?? 0) + 1);
+    for (const key of new Set(edges(lines).flatMap(repeatKeys))) counts.set(key, (counts.get(key) ?? 0) + 1);
   }
+  const isRepeated = (line: PdfLine): boolean => {
+    const [text = "", placed = ""] = repeatKeys(line);
+    if ((counts.get(text) ?? 0) >= pages.length * REPEATED_SHARE) return true;
+    return text.includes("#") && (counts.get(placed) ?? 0) >= MIN_REPEATS_OF_NUMBER;
+  };
   const met = new Set<string>();
   return pages.map((lines) => {
     const onEdge = new Set(edges(lines));
     return lines.filter((line) => {
-      const key = withoutNumbers(line);
-      if (!onEdge.has(line) || (counts.get(key) ?? 0) < pages.length * REPEATED_SHARE) return true;
+      if (!onEdge.has(line) || !isRepeated(line)) return true;
+      const [key = ""] = repeatKeys(line);
       const isFirst = !met.has(key);
       met.add(key);
       return isFirst;
@@ -119,12 +128,16 @@ function withoutRepeats(pages: readonly (readonly PdfLine[])[]): PdfLine[][] {
   });
 }
 
+/** What stands above and below the text; a page of one or two lines has nothing between them. */
 function edges(lines: readonly PdfLine[]): PdfLine[] {
+  if (lines.length < 3) return [];
   const byHeight = lines.toSorted((a, b) => b.y - a.y);
   const [top, bottom] = [byHeight[0], byHeight.at(-1)];
   return [top, bottom].filter((line) => line !== undefined);
 }
 
-function withoutNumbers(line: PdfLine): string {
-  return line.text.replaceAll(/\d+/g, "#").toLowerCase();
+/** A line without its numbers, and the same with its place on the page. */
+function repeatKeys({ text, y }: PdfLine): [text: string, placed: string] {
+  const key = text.replaceAll(/\d+/g, "#").toLowerCase();
+  return [key, `${key}@${Math.round(y)}`];
 }

@@ -1,6 +1,5 @@
 import { getDocumentProxy } from "unpdf";
 import { ExtractError } from "../../contracts/document.ts";
-import type { Deadline } from "../deadline.ts";
 
 /** One run of text as the page draws it. `y` grows upwards. */
 export interface PdfRun {
@@ -15,36 +14,37 @@ export interface PdfText {
   readonly title: string;
   /** Runs by page, in drawing order. */
   readonly pages: readonly (readonly PdfRun[])[];
+  /** Pages behind those that were left out. */
+  readonly leftOut: number;
 }
 
 /** Warnings of the library would go to the console; nobody reads them there. */
 const ERRORS_ONLY = 0;
 
-export async function readPdf(bytes: Uint8Array, deadline: Deadline): Promise<PdfText> {
-  // The library detaches the buffer it is given, and a pooled Buffer would take unrelated bytes along.
-  const opening = getDocumentProxy(new Uint8Array(bytes), {
-    verbosity: ERRORS_ONLY,
-    useSystemFonts: false,
-    disableFontFace: true,
-  });
-  // Not waited for: a library that hangs on a page would hang on closing, too.
-  const close = (): void => void opening.then((pdf) => pdf.loadingTask.destroy()).catch(() => undefined);
-  const pdf = await deadline.race(opening).catch((error: unknown) => {
-    close();
-    throw explainFailure(error);
-  });
+export async function readPdf(bytes: Buffer, maxPages: number): Promise<PdfText> {
   try {
-    const pages: PdfRun[][] = [];
-    for (let number = 1; number <= pdf.numPages; number += 1) {
-      pages.push(await deadline.race(readPage(pdf, number)));
-      await deadline.breathe();
+    const pdf = await getDocumentProxy(ownBytes(bytes), {
+      verbosity: ERRORS_ONLY,
+      useSystemFonts: false,
+      disableFontFace: true,
+    });
+    try {
+      const pages: PdfRun[][] = [];
+      const count = Math.min(pdf.numPages, maxPages);
+      for (let number = 1; number <= count; number += 1) pages.push(await readPage(pdf, number));
+      return { title: await readTitle(pdf), pages, leftOut: pdf.numPages - count };
+    } finally {
+      await pdf.loadingTask.destroy();
     }
-    return { title: await deadline.race(readTitle(pdf)), pages };
   } catch (error) {
     throw explainFailure(error);
-  } finally {
-    close();
   }
+}
+
+/** The library detaches the buffer it is given; shared memory would take unrelated bytes along. */
+function ownBytes(bytes: Buffer): Uint8Array {
+  const isWhole = bytes.byteOffset === 0 && bytes.length === bytes.buffer.byteLength;
+  return isWhole ? new Uint8Array(bytes.buffer) : new Uint8Array(bytes);
 }
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
@@ -69,7 +69,7 @@ async function readTitle(pdf: Pdf): Promise<string> {
 }
 
 function explainFailure(error: unknown): unknown {
-  if (error instanceof ExtractError || !(error instanceof Error) || error.name === "AbortError") return error;
+  if (error instanceof ExtractError || !(error instanceof Error)) return error;
   if (error.name === "PasswordException") {
     return new ExtractError("invalid_file", "The PDF is protected by a password.", { cause: error });
   }

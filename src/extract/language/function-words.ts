@@ -1,0 +1,30 @@
+/**
+ * The small words a language cannot do without. A few dozen tell languages apart as soon as there are some sentences,
+ * and unlike tables of letter groups they cost no start-up time and no memory.
+ */
+export const FUNCTION_WORDS: Readonly<Record<string, string>> = {
+  en: "the of and to in is that for it was on are as with his they be at this have from or had by not but what all were we when your can said there each which she do how their if will up other about out many then them these so some her would has more who may been its than must should any only",
+  de: "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an werden aus er hat dass sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber vor zur bis mehr durch man sein wurde wenn können kann muss wir ihr ihre diese dieser",
+  fr: "le la les de des et en un une du est que dans qui pour pas sur au par plus avec se ce ne son sont aux été être ou il elle nous vous ils cette ces leur comme mais fait tout même ont si sans peut deux aussi après entre doit très où à tous toutes soit peuvent leurs qu d l afin lors",
+  es: "de la que el en y los del se las por un para con no una su al lo como más pero sus le ya o este sí porque esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante todos uno les ni contra otros ese eso ante ellos fue ser son está puede",
+  it: "di e il la che in un per è una sono con non del si da al le dei nel come alla più anche della gli lo ha ma delle questo suo i se o sua essere loro quando dal tra nella degli questa stato ci cui dopo alle sul può deve ogni l d dell all nell dalla possono",
+  pt: "de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele das tem à seu sua ou ser quando muito há nos já está eu também só pelo pela até isso ela entre era depois sem mesmo aos ter seus são você pode",
+  nl: "de en van ik te dat die in een hij het niet zijn is was op aan met als voor had er maar om hem dan zou of wat mijn men dit zo door over ze zich bij ook tot je mij uit der daar haar naar heb hoe heeft hebben deze u want nog zal me zij nu ge geen omdat iets worden wordt kunnen moet",
+  sv: "och i att det som en på är av för med till den har de inte om ett han men var jag sig från vi så kan när år under också efter eller nu sin där vid mot ska skulle kommer ut får finns vara hade alla andra mycket än här då bara blir",
+  da: "og i at det er en til af på de for den som med der et ikke har han var men om vi sig fra eller kan hun jeg skal så efter blev også ved deres være mod over når nu havde blive ud hvor op man end andre alle denne hvis mellem meget hvad noget nogle",
+  no: "og i det er på til som en av for at den med de har ikke et om var jeg fra han men ble vi så kan seg eller når skal hun også etter være ved hadde nå ut der over opp alle bare blir hvor mer må noe denne dette noen hvis opptil mellom selv mye hva",
+  fi: "ja on ei se että oli hän mutta ovat kun niin myös tai joka sen hänen kuin mitä vain jos olla sitten nyt voi mukaan ole jo ennen kanssa vuonna sekä minä he tämä jotka siitä kaikki enemmän jälkeen eivät pitää",
+  pl: "w i na z do nie się to że jest o jak po za od przez co dla ale czy tylko są jego było być może tym który która które ich tego oraz lub przy został roku już ma pod bardzo kiedy gdy jej także można należy",
+  cs: "a v se na je že to s z do o i ve k za by jako od pro po tak jsou ale byl která který které jeho nebo podle při být bylo není jen až může už při také jejich této musí však",
+  sk: "a v sa na je že to s z do o aj vo k za by ako od pre po tak sú ale bol ktorá ktorý ktoré jeho alebo podľa pri byť bolo nie len až môže už tiež ich tejto musí však sme",
+  hu: "a az és hogy nem is egy ez volt de csak meg már el vagy mint ha még kell lehet van ki azt minden után szerint között pedig majd ezt nagyon akkor több során amely",
+  ro: "și de în la a cu pe că nu o din este un pentru mai se care au fost prin sau ce dar sunt după al ale lui ca fi acest această ei unei unui fie către poate trebuie",
+  tr: "ve bir bu da de için ile çok olarak daha olan gibi en ne kadar sonra değil var ama ki ya veya her o mi göre olduğu tarafından ise ancak hem diye yok şey bunu",
+  id: "yang dan di dengan untuk dari ini pada itu dalam tidak akan ke juga adalah oleh sebagai ada dapat atau mereka telah kami karena lebih saat harus bisa tersebut",
+  vi: "và của là có được trong cho không với các những một này đã khi người để từ đến như cũng về theo phải hay sẽ trên ra vào nhưng",
+  ca: "de la i el que a en un per és una amb els les del no al es com més se per són ha va o dels també seva aquest aquesta perquè quan molt fins tots ser pot l d als pels",
+  ru: "и в не на что с он как по это но они из к у за от так о же для его все она бы было был до или мы при только если уже когда ее их может быть также после между является были",
+  uk: "і в не на що з він як по це але вони із до у за від так про же для його всі вона б було був або ми при тільки якщо вже коли її їх може бути також після між є та є були",
+  bg: "и в не на че се от да за с по като това са които но е към до или беше при след само ще може още има всички този тази както което между бъде",
+  sr: "и у не на да се од за са као је то су које али до или би при после само ће може све што који која између бити није овај",
+};

@@ -1,0 +1,43 @@
+import type { ExtractedDocument } from "../../contracts/document.ts";
+import type { ExtractLimits } from "../limits.ts";
+
+/** What a reader is asked: one file at a time. */
+export interface ReadRequest {
+  readonly path: string;
+  readonly fileType: string;
+  readonly limits: ExtractLimits;
+}
+
+/** The first thing a reader says, once. */
+export const READY = "ready";
+
+/** What it answers. `memoryBytes` says how large the reader has become. */
+export interface ReadAnswer {
+  readonly outcome: ReadOutcome;
+  readonly memoryBytes: number;
+}
+
+export type ReadOutcome =
+  | { readonly status: "read"; readonly document: ExtractedDocument }
+  /** A verdict on the file. */
+  | { readonly status: "refused"; readonly code: "unsupported_file" | "invalid_file"; readonly message: string }
+  /** Trouble with the machine: the file could not be opened, the disk failed. */
+  | { readonly status: "failed"; readonly code: string; readonly message: string };
+
+/** The signals a reader ends itself with when a file needs more memory or processor time than it may have. */
+export const TOO_MUCH_MEMORY = "SIGUSR2";
+export const TOO_MUCH_TIME = "SIGXCPU";
+
+/**
+ * Where reader and watchdog meet, 32-bit words: how many kilobytes the reader may grow to (0 while it is idle), how many
+ * milliseconds the processor may have worked for it by then, and a word to sleep on.
+ */
+export const ALLOWED_KILOBYTES = 0;
+export const ALLOWED_CPU_MS = 1;
+export const NEVER_WOKEN = 2;
+export const SHARED_BYTES = 12;
+
+export function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

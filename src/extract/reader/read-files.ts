@@ -1,0 +1,68 @@
+import { constants, setPriority } from "node:os";
+import { Worker } from "node:worker_threads";
+import { ExtractError } from "../../contracts/document.ts";
+import { withFile } from "../byte-source.ts";
+import type { ExtractLimits } from "../limits.ts";
+import { readDocument } from "../read-document.ts";
+import {
+  ALLOWED_CPU_MS,
+  ALLOWED_KILOBYTES,
+  cpuMs,
+  READY,
+  type ReadAnswer,
+  type ReadOutcome,
+  type ReadRequest,
+  SHARED_BYTES,
+} from "./messages.ts";
+
+/** The program of a reader: a process of its own that reads one file after the other and may be killed at any time. */
+function readFiles(): void {
+  const shared = new SharedArrayBuffer(SHARED_BYTES);
+  const allowed = new Int32Array(shared);
+  const watchdog = new Worker(new URL("./watchdog.ts", import.meta.url), {
+    workerData: { shared, parent: process.ppid },
+    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },
+  });
+  // Without it nothing would be safe.
+  watchdog.on("error", () => process.exit(1));
+  watchdog.unref();
+  yieldToServer();
+  process.on("disconnect", () => process.exit());
+  process.on("message", async (request: ReadRequest) => {
+    allow(allowed, request.limits);
+    const outcome = await read(request);
+    Atomics.store(allowed, ALLOWED_KILOBYTES, 0);
+    const answer: ReadAnswer = { outcome, memoryBytes: process.memoryUsage.rss() };
+    process.send?.(answer);
+  });
+  watchdog.once("online", () => process.send?.(READY));
+}
+
+/** Measured from what earlier files left behind: the verdict must not depend on them. */
+function allow(allowed: Int32Array<SharedArrayBuffer>, { maxMemoryBytes, timeoutMs }: ExtractLimits): void {
+  Atomics.store(allowed, ALLOWED_CPU_MS, Math.ceil(cpuMs() + timeoutMs));
+  Atomics.store(allowed, ALLOWED_KILOBYTES, Math.ceil((process.memoryUsage.rss() + maxMemoryBytes) / 1024));
+  Atomics.notify(allowed, ALLOWED_KILOBYTES);
+}
+
+async function read({ path, fileType, limits }: ReadRequest): Promise<ReadOutcome> {
+  try {
+    const document = await withFile(path, (source) => readDocument(source, fileType, limits));
+    return { status: "read", document };
+  } catch (error) {
+    if (error instanceof ExtractError) return { status: "refused", code: error.code, message: error.message };
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    return { status: "failed", code, message };
+  }
+}
+
+/** Searches come first where processors are few. Some systems do not allow it, and then all are equal. */
+function yieldToServer(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // Nothing depends on it.
+  }
+}
+
+readFiles();

@@ -1,0 +1,138 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { ExtractError } from "../../contracts/document.ts";
+import { inMegabytes } from "../limits.ts";
+import { type ReadAnswer, type ReadRequest, TOO_MUCH_MEMORY, TOO_MUCH_TIME } from "./messages.ts";
+
+const PROGRAM = fileURLToPath(new URL("./read-files.ts", import.meta.url));
+
+/** Reading is all a reader may do: a document that takes it over can write nothing and start nothing. */
+const FLAGS = [
+  "--permission",
+  "--allow-fs-read=*",
+  "--allow-worker",
+  "--disallow-code-generation-from-strings",
+  "--max-old-space-size=640",
+  "--max-semi-space-size=16",
+  "--no-warnings",
+];
+
+/** What a process needs to start. Secrets stay outside. */
+const PASSED_ON = new Set(["path", "systemroot", "temp", "tmp", "tmpdir", "lang", "tz"]);
+
+/**
+ * The limit of time is one of work: a busy machine must not condemn a file. A reader that neither works nor answers is given
+ * up after so much more, and that is no verdict on the file.
+ */
+const PATIENCE_MS = 120_000;
+
+/** A process that reads files, one at a time. It never keeps ours alive, and ends with ours. */
+export class ReaderProcess {
+  readonly #child: ChildProcess;
+  /** Settles when the process has started, or could not. */
+  readonly #started: Promise<void>;
+  #isEnded = false;
+  #filesRead = 0;
+  #memoryBytes = 0;
+
+  constructor() {
+    this.#child = fork(PROGRAM, {
+      execArgv: FLAGS,
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED_ON.has(name.toLowerCase()))),
+      serialization: "advanced",
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
+    this.#started = new Promise((resolve, reject) => {
+      this.#child.once("message", () => resolve());
+      this.#child.once("error", reject);
+      this.#child.once("exit", (code, by) => reject(new Error(`start reader: it ended at once (${by ?? code})`)));
+    });
+    // Whoever wants to read hears of both; without listeners this process would end here.
+    this.#started.catch(() => undefined);
+    this.#child.on("error", () => undefined);
+    this.#rest();
+  }
+
+  get isAlive(): boolean {
+    return !this.#isEnded && this.#child.connected && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get filesRead(): number {
+    return this.#filesRead;
+  }
+
+  get memoryBytes(): number {
+    return this.#memoryBytes;
+  }
+
+  /** Kills the reader when the signal aborts or there is no answer. The clock starts when the reader has. */
+  async read(request: ReadRequest, signal: AbortSignal): Promise<ReadAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<ReadAnswer>();
+    const onExit = (code: number | null, by: string | null): void => reject(explainEnd(code, by, request));
+    const onAbort = (): void => this.#giveUp(reject, signal.reason);
+    let timer: NodeJS.Timeout | undefined;
+    const send = (): void => {
+      if (this.#isEnded) return;
+      this.#child.once("message", resolve as (answer: unknown) => void).once("exit", onExit);
+      timer = setTimeout(() => this.#giveUp(reject, noAnswer(request)), request.limits.timeoutMs + PATIENCE_MS);
+      this.#child.send(request, (error) => error && reject(error));
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    this.#child.ref();
+    this.#started.then(send).catch(reject);
+    try {
+      const answer = await promise;
+      this.#memoryBytes = answer.memoryBytes;
+      return answer;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      this.#child.off("message", resolve).off("exit", onExit);
+      this.#filesRead += 1;
+      this.#rest();
+    }
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#child.kill("SIGKILL");
+  }
+
+  #giveUp(reject: (reason: unknown) => void, reason: unknown): void {
+    reject(reason);
+    this.end();
+  }
+
+  #rest(): void {
+    this.#child.unref();
+    this.#child.channel?.unref();
+  }
+}
+
+function noAnswer({ limits }: ReadRequest): Error {
+  return new Error(`read file: no answer within ${inSeconds(limits.timeoutMs + PATIENCE_MS)} s`);
+}
+
+function explainEnd(code: number | null, by: string | null, { limits }: ReadRequest): Error {
+  if (by === TOO_MUCH_TIME) {
+    return invalid(`The file takes too long to read: the limit is ${inSeconds(limits.timeoutMs)} s.`);
+  }
+  // 134 and SIGABRT are how the engine ends when the heap is full.
+  if (by === TOO_MUCH_MEMORY || by === "SIGABRT" || code === 134) {
+    return invalid(`The file needs too much memory to be read: the limit is ${inMegabytes(limits.maxMemoryBytes)} MB.`);
+  }
+  // Where there are no signals, an end says no more than this.
+  if (code !== null || by === "SIGSEGV" || by === "SIGBUS" || by === "SIGILL" || by === "SIGTRAP") {
+    return invalid("The file is damaged or made to hurt: reading it took too much or ended in a crash.");
+  }
+  return new Error(`read file: the reader was ended from outside (${by})`);
+}
+
+function invalid(message: string): ExtractError {
+  return new ExtractError("invalid_file", message);
+}
+
+function inSeconds(ms: number): number {
+  return Math.round(ms / 1000);
+}
