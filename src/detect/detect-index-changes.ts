@@ -23,6 +23,9 @@ export interface IndexView {
   readonly failed: boolean;
   /** It is an original that waits for the process step: what is held of it stays until its document is there. */
   readonly waiting: boolean;
+  /** What a label made now would say; "" where that is not known. */
+  readonly path: string;
+  readonly url: string;
   /** The source was seen to have it no more. Without that, a row missing from a map file is no reason to remove anything. */
   readonly mayRemove: boolean;
 }
@@ -44,7 +47,13 @@ export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView):
     return { kind: "put", reason: indexed?.embeddingError ? "the last embedding failed" : "new" };
   }
   if (isNewContent(mirrored, mine)) return { kind: "put", reason: "changed" };
-  return isNewLabel(mirrored, mine) ? { kind: "relabel", indexed: mine } : NONE;
+  return isNewLabel(mirrored, mine) || isOutdated(held, view) ? { kind: "relabel", indexed: mine } : NONE;
+}
+
+/** Our rows know of the move, but the index went back to before it (a rollback). */
+function isOutdated({ path, url }: IndexedRef, view: IndexView): boolean {
+  const differs = (held: string | undefined, now: string): boolean => held !== undefined && now !== "" && held !== now;
+  return differs(path, view.path) || differs(url, view.url);
 }
 
 /** The same bytes, read as the same type: another one would give another text. */

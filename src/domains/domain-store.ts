@@ -17,6 +17,7 @@ import {
 } from "./domain-files.ts";
 import { type DomainFolders, finishRemoval, moveToTrash, unfinishedRemovals } from "./domain-trash.ts";
 import { refuseSharedStore } from "./shared-store.ts";
+import { type OtherStore, otherStores } from "./store-succession.ts";
 
 /** `domains/<id>/domain.json`, one folder a domain. */
 export interface DomainStore {
@@ -40,6 +41,8 @@ export interface DomainStore {
     id: DomainId,
     create: () => Promise<VectorStoreId>,
   ): Promise<{ readonly id: VectorStoreId; readonly created: boolean }>;
+  /** Vector stores that are being built for the domain, or were its own and are kept for a while. */
+  otherStores(id: DomainId): Promise<readonly OtherStore[]>;
   /** Removes the domain's folders (`domains/<id>`, `crawler/<id>`); the vector store stays. */
   remove(id: DomainId): Promise<Domain>;
 }
@@ -64,6 +67,7 @@ export function createDomainStore(folders: DomainFolders): DomainStore {
         const sources = mergeSources(domain.sources, before.sources, found.sources);
         return writeUnshared(domainsFolder, { ...found, ...differences(domain, before), sources }, json);
       }),
+    otherStores: (id) => otherStores(domainsFolder, id),
     ensureVectorStore: (id, create) => locked(id, () => ensureStore(domainsFolder, id, create)),
     remove: (id) =>
       locked(id, async () => {

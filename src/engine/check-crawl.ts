@@ -1,7 +1,7 @@
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import { refuseSharedStore } from "../domains/shared-store.ts";
 import { selectSources } from "./crawl.ts";
-import type { CrawlRequest } from "./crawl-request.ts";
+import { type CrawlRequest, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 /**
@@ -15,6 +15,7 @@ export async function checkCrawl(
 ): Promise<void> {
   const domain = await parts.domains.get(request.domainId);
   selectSources(domain, request);
+  if (request.swap) checkSwap(request);
   const embedsOnly = request.steps.every((step) => step === "embed");
   if (request.vectorStoreId !== undefined && !embedsOnly) {
     throw new BadInputError("'vector_store_id' is accepted where nothing but the embedding is asked for.");
@@ -27,5 +28,14 @@ export async function checkCrawl(
     request.vectorStoreId === undefined
       ? `The vector store '${store}' of domain '${domain.domainId}' does not exist any more. Clear vector_store_id in the domain to have a new one created.`
       : `The vector store '${store}' does not exist. Name one that does, or none to embed into the domain's own.`,
+  );
+}
+
+/** A store with only some of the documents must not take the place of one with all of them. */
+function checkSwap({ mode, scope, sourceId, steps, vectorStoreId }: CrawlRequest): void {
+  const everything = mode === "full" && scope === "all" && STEPS.every((step) => steps.includes(step));
+  if (everything && sourceId === undefined && vectorStoreId === undefined) return;
+  throw new BadInputError(
+    "'swap' needs a whole crawl with mode=full and scope=all, without source_id and vector_store_id.",
   );
 }

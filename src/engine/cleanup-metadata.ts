@@ -101,7 +101,7 @@ async function gatherRules(
 ): Promise<PruneRules> {
   const { domainId, vectorStoreId } = domain;
   if (vectorStoreId === "") throw new BadInputError(`domain '${domainId}' has no vector store yet; crawl it first`);
-  const index = await parts.backend.openIndex(vectorStoreId, domainId);
+  const index = await parts.backend.openIndex(vectorStoreId, domainId, job.signal);
   if (!index) throw new NotFoundError(`the vector store '${vectorStoreId}' does not exist any more`);
   const [inStore, wanted, alive] = [new Set<string>(), new Set<string>(), new Set<string>()];
   for (const run of runs) {

@@ -19,6 +19,8 @@ export interface CrawlRequest {
   readonly sourceId: SourceId | undefined;
   /** Embed into this store instead of the domain's own, with a map file of its own. */
   readonly vectorStoreId: VectorStoreId | undefined;
+  /** Build a fresh vector store and change the domain over to it at the end. Only for a full crawl of everything. */
+  readonly swap: boolean;
   /** Removals beyond the limits are carried out instead of held. */
   readonly confirmDeletes: boolean;
   /** How often an item is tried in one run, in batches: all items first, then again those that failed. */
@@ -38,6 +40,7 @@ export function crawlRequest(domainId: DomainId, wishes: Partial<CrawlRequest> =
     scope: "all",
     sourceId: undefined,
     vectorStoreId: undefined,
+    swap: false,
     confirmDeletes: false,
     retryBatches: DEFAULT_RETRY_BATCHES,
     retryFailed: false,

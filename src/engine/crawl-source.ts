@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { CancelledError, explain } from "../contracts/errors.ts";
+import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
 import { sourceFolder } from "../mirror/layout.ts";
@@ -7,11 +8,12 @@ import { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, SourceResult, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download, type SourceLook } from "./download.ts";
-import { embed } from "./embed.ts";
+import { embed, type Uploads } from "./embed.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { writeLastLook } from "./last-look.ts";
 import { processOriginals } from "./process.ts";
+import { findShortfalls } from "./swap-shortfalls.ts";
 import { noCounts } from "./tally.ts";
 import { withLedger } from "./with-ledger.ts";
 
@@ -61,6 +63,7 @@ export async function crawlSource(
   } catch (error) {
     if (error instanceof CancelledError) throw error;
     stopWhenFull(error);
+    target?.swap?.shortfalls.push(`source '${source_id}': ${explain(error)}`);
     job.log(`ERROR: source '${source_id}' could not be finished: ${explain(error)}`);
     problems.push(explain(error));
   }
@@ -95,6 +98,33 @@ async function takeEmbed(course: Course, look: SourceLook | undefined, target: I
   return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async (setting) => {
     const tools = { ...target, ledger: setting.ledger, maps: setting.maps, mirror, metadataPath };
     const typeByName = parts.openConverter(run.config) === undefined;
-    return await embed({ run, request, look, tools, wanted: { ...parts, typeByName }, job: setting.job });
+    const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
+    const embedded = await embed({
+      run,
+      request,
+      look,
+      tools,
+      uploaded,
+      wanted: { ...parts, typeByName },
+      job: setting.job,
+    });
+    if (target.swap && !job.dryRun) {
+      const ledger = await setting.ledger();
+      target.swap.shortfalls.push(
+        ...(await findShortfalls(run, request, { ...embedded, look, ledger, mirror }, target)),
+      );
+    }
+    return embedded;
   });
+}
+
+/** What the store that is to be replaced has of this source: the same bytes need not be uploaded again. */
+async function openUploads({ run, parts }: Course, store: VectorStoreId): Promise<Uploads> {
+  const folder = join(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+  const { ledger } = await parts.openLedger(folder, run.config, { step: "embed", readOnly: true });
+  return async ({ itemId, sha256 }) => {
+    const indexed = (await ledger.get(itemId))?.indexed;
+    const same = indexed?.vectorStoreId === store && sha256 !== "" && indexed.sha256 === sha256;
+    return same && indexed.fileId ? indexed.fileId : undefined;
+  };
 }

@@ -6,10 +6,11 @@ import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
+import { concludeTarget, openTarget } from "./crawl-index.ts";
 import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
 import { crawlSource } from "./crawl-source.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { type IndexTarget, openIndexTarget } from "./index-target.ts";
+import type { IndexTarget } from "./index-target.ts";
 import { findRetired, retiredSource } from "./retired-sources.ts";
 
 /**
@@ -24,14 +25,31 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const startedAt = nowUtcMicros();
   const domain = await parts.domains.get(request.domainId);
   const problems: string[] = [];
-  const target = request.steps.includes("embed")
-    ? await openIndexTarget(domain, request.vectorStoreId, parts, job, problems)
-    : undefined;
+  const target = await openTarget(domain, request, parts, job, problems);
   const sources: SourceResult[] = [];
-  const add = (result: SourceResult): void => {
-    if (result.error) problems.push(`Source '${result.source_id}': ${result.error.replace(/\.$/, "")}.`);
-    sources.push(result);
-  };
+  try {
+    for await (const result of crawlSources(domain, request, target, parts, job)) {
+      if (result.error) problems.push(`Source '${result.source_id}': ${result.error.replace(/\.$/, "")}.`);
+      sources.push(result);
+    }
+    if (target) await concludeTarget(domain, request, target, parts, job, problems);
+  } finally {
+    await target?.swap?.lease.release();
+  }
+  const { domainId: domain_id, mode, scope, steps } = request;
+  const vector_store_id = target?.store ?? "";
+  const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems };
+  return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
+}
+
+/** Those of the request, then, if it names none, those that are not in the domain any more. */
+async function* crawlSources(
+  domain: Domain,
+  request: CrawlRequest,
+  target: IndexTarget | undefined,
+  parts: EngineParts,
+  job: JobContext,
+): AsyncGenerator<SourceResult> {
   const retired = (await findRetired(domain, parts.crawlerFolder)).filter((one) => isInScope(one, request));
   const run = (config: SourceConfig, others: readonly SourceConfig[]): SourceRun => {
     const sharesId = others.some(({ sourceId }) => sourceId === config.sourceId);
@@ -41,18 +59,12 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
     await job.checkpoint();
     job.log(`Source '${config.sourceId}': ${describePlace(config)}`);
     const open = (): Source => parts.openSource(config, (line) => job.log(line));
-    add(await crawlSource(run(config, retired), open, request, target, parts, job));
+    yield await crawlSource(run(config, retired), open, request, target, parts, job);
   }
-  if (request.sourceId === undefined) {
-    for (const config of retired) {
-      await job.checkpoint();
-      add(await retireSource(run(config, domain.sources), request, target, parts, job));
-    }
+  for (const config of request.sourceId === undefined ? retired : []) {
+    await job.checkpoint();
+    yield await retireSource(run(config, domain.sources), request, target, parts, job);
   }
-  const { domainId: domain_id, mode, scope, steps } = request;
-  const vector_store_id = target?.store ?? "";
-  const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems };
-  return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
 }
 
 /** The sources a request means. NotFoundError for one that the domain does not have. */

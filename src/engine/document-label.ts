@@ -31,6 +31,7 @@ export function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Lab
     path: mirror.relativePath(mirrored?.file ?? ""),
     url: seen?.url ?? "",
     fileType,
+    modifiedAt: mirrored?.fingerprint.modifiedAt ?? "",
     attributes: {
       domain_id: run.domainId,
       source_id: run.config.sourceId,

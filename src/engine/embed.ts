@@ -1,8 +1,8 @@
 import { CancelledError, explain } from "../contracts/errors.ts";
-import type { ItemId, VectorStoreId } from "../contracts/ids.ts";
+import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
-import type { FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
+import type { DocumentFile, FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
@@ -14,7 +14,10 @@ import { type IndexPlan, planIndex } from "./plan-index.ts";
 import { recordCommit } from "./record-commit.ts";
 import { Progress, sumUp } from "./tally.ts";
 
-const PUTS_AT_ONCE = 4;
+/** Our own index works on this machine; a remote one is mostly waited for. */
+const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
+/** As in a listing: one or two that vanish are believable. */
+const SUSPICIOUSLY_MANY = 3;
 
 /** The embed step of one source: what it is about, what the download saw before it, what it works with. */
 export interface EmbedWork {
@@ -23,9 +26,14 @@ export interface EmbedWork {
   /** undefined: this run did not look at the source. */
   readonly look: SourceLook | undefined;
   readonly tools: EmbedTools;
+  /** What the backend has from before, when a fresh store is filled. */
+  readonly uploaded?: Uploads | undefined;
   readonly wanted: Wanted;
   readonly job: JobContext;
 }
+
+/** The id under which the backend has the very same bytes of this item. */
+export type Uploads = (file: Pick<DocumentFile, "itemId" | "sha256">) => Promise<FileId | undefined>;
 
 /** What the index takes. */
 export interface Wanted {
@@ -51,6 +59,7 @@ export interface EmbedTools {
 export interface Embedded {
   readonly counts: StepCounts;
   readonly problems: readonly string[];
+  readonly failed: readonly FailedRef[];
 }
 
 /** mirror ▶ extract ▶ draft ▶ commit ▶ index, for one source. */
@@ -59,13 +68,13 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
   const { plan, counts, problems } = await planIndex(work);
   job.log(`Index: ${sumUp(counts)}.`);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  if (job.dryRun) return { counts, problems };
+  if (job.dryRun) return { counts, problems, failed: [] };
   const failed = await commitInBatches(plan, work);
   countFailures(failed, plan, counts);
   if (failed.length > 0) {
     problems.push(`${failed.length} files could not be embedded; the job's log and vectorstore_map.csv name them`);
   }
-  return { counts, problems };
+  return { counts, problems, failed };
 }
 
 /** What failed was planned as something else. */
@@ -145,11 +154,12 @@ async function commitPlan(plan: IndexPlan, work: EmbedWork): Promise<readonly Fa
 }
 
 /** Nothing is visible before the commit; a draft that is not committed leaves readers where they were. */
-async function commitDraft(plan: IndexPlan, { run, tools, job }: EmbedWork): ReturnType<IndexDraft["commit"]> {
+async function commitDraft(plan: IndexPlan, work: EmbedWork): ReturnType<IndexDraft["commit"]> {
+  const { run, tools, request, job } = work;
   const draft = await tools.index.draft(run.config.sourceId);
   try {
-    await fillDraft(run, plan, draft, tools, job);
-    return await draft.commit(job.signal);
+    await fillDraft(plan, draft, work);
+    return await draft.commit(job.signal, { allowEmpty: request.confirmDeletes || mayEmpty(plan) });
   } catch (error) {
     await draft.discard();
     if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
@@ -157,13 +167,12 @@ async function commitDraft(plan: IndexPlan, { run, tools, job }: EmbedWork): Ret
   }
 }
 
-async function fillDraft(
-  run: SourceRun,
-  plan: IndexPlan,
-  draft: IndexDraft,
-  tools: EmbedTools,
-  job: JobContext,
-): Promise<void> {
+/** Removals have passed the guard. Where several files were put and yet nothing is left, none of them could be read. */
+function mayEmpty({ put }: IndexPlan): boolean {
+  return put.length < SUSPICIOUSLY_MANY;
+}
+
+async function fillDraft(plan: IndexPlan, draft: IndexDraft, { run, tools, uploaded, job }: EmbedWork): Promise<void> {
   for (const itemId of plan.remove) {
     await job.checkpoint();
     await draft.remove(itemId);
@@ -173,9 +182,11 @@ async function fillDraft(
     await draft.relabel(entry.itemId, labelOf(run, entry, tools.mirror));
   }
   const progress = new Progress(job, plan.put.length);
-  await forEachConcurrent(plan.put, PUTS_AT_ONCE, async (entry) => {
+  await forEachConcurrent(plan.put, PUTS_AT_ONCE[tools.index.commits], async (entry) => {
     await job.checkpoint();
-    await draft.put(documentOf(run, entry, tools.mirror), job.signal);
+    const file = documentOf(run, entry, tools.mirror);
+    const knownFileId = await uploaded?.(file);
+    await draft.put(knownFileId ? { ...file, knownFileId } : file, job.signal);
     progress.step(`Indexing '${tools.mirror.relativePath(entry.mirrored?.file ?? "")}'.`);
   });
 }

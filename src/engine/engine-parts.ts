@@ -32,6 +32,12 @@ export interface EngineParts {
   ledgerVersion(folder: string): Promise<string>;
   /** For kinds with a process step. */
   openConverter(config: SourceConfig): Converter | undefined;
+  /** Forgets what was written down about a store that is not the domain's own. */
+  dropStoreMap(folder: string, store: VectorStoreId): Promise<void>;
+  /** The store that queries without one go to, "" for none: it is never deleted. */
+  readonly defaultVectorStoreId: string;
+  /** How long the store that was swapped for a fresh one is kept. */
+  readonly keepSupersededMs: number;
   /** Keeps the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
 }

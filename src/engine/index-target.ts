@@ -2,14 +2,17 @@ import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Index } from "../contracts/search-index.ts";
+import type { GenerationState, Index } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import type { Swap } from "./swap-store.ts";
 
 export interface IndexTarget {
   readonly store: VectorStoreId;
   /** false: another store than the one in `domain.json`, asked for in this run. */
   readonly isOwn: boolean;
   readonly index: Index;
+  /** It is being built to take the place of the domain's own. */
+  readonly swap?: Swap;
 }
 
 /** Where the domain's documents go. undefined: nothing can be embedded now, the reason is in `problems`; downloads go on. */
@@ -25,9 +28,10 @@ export async function openIndexTarget(
     if (!existing && job.dryRun) return foreseeTarget(domain, job);
     const store = existing || (await createStore(domain, parts, job));
     await refuseShared(domain, store, parts);
-    const index = await parts.backend.openIndex(store, domain.domainId);
-    if (index) return { store, index, isOwn: store === domain.vectorStoreId || !other };
-    problems.push(sayMissing(domain, store, other));
+    const index = await parts.backend.openIndex(store, domain.domainId, job.signal);
+    const state = await index?.generations?.state();
+    if (index && !state?.pinned) return { store, index, isOwn: store === domain.vectorStoreId || !other };
+    problems.push(state ? sayPinned(domain, state) : sayMissing(domain, store, other));
   } catch (error) {
     problems.push(`The vector store could not be opened, so nothing was embedded: ${explain(error)}`);
   }
@@ -42,6 +46,11 @@ export function sayMissing(domain: Domain, store: VectorStoreId, other: VectorSt
     : `The vector store '${store}' of domain '${domain.domainId}' does not exist any more, so nothing was embedded. Clear vector_store_id in the domain to have a new one created.`;
 }
 
+/** Somebody decided what readers see; until they release it, crawls prepare everything and show nothing. */
+function sayPinned({ domainId }: Domain, { active }: GenerationState): string {
+  return `Domain '${domainId}' is rolled back to generation ${active}, so nothing was embedded. Release it (lockstep generations ${domainId} --release) to bring it in step again.`;
+}
+
 /** Two domains in one store would each take the other's documents for leftovers. */
 async function refuseShared(domain: Domain, store: VectorStoreId, { domains }: EngineParts): Promise<void> {
   const other = (await domains.list()).domains.find(
@@ -51,7 +60,7 @@ async function refuseShared(domain: Domain, store: VectorStoreId, { domains }: E
 }
 
 /** A dry run plans against the store as it would be created: without anything in it. */
-function foreseeTarget(domain: Domain, job: JobContext): IndexTarget {
+export function foreseeTarget(domain: Domain, job: JobContext): IndexTarget {
   job.log(`The vector store '${domain.vectorStoreName || domain.domainId}' would be created.`);
   const index: Index = {
     commits: "atomic",

@@ -88,6 +88,8 @@ function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Embe
     held,
     failed: isToBeLeft(entry, work),
     waiting: tools.mirror.isOriginal(entry.mirrored?.file ?? ""),
+    path: entry.mirrored?.file ? tools.mirror.relativePath(entry.mirrored.file) : "",
+    url: entry.seen?.url ?? "",
     mayRemove: mayRemove(entry, work),
   });
   // A site under another address: nothing of the file changed, but where results lead did.

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
-import type { Attributes, SearchHit } from "../contracts/search-index.ts";
+import type { AttributeFilter, Attributes, HitDetails, SearchHit, SearchScope } from "../contracts/search-index.ts";
 import type { FilesMetadataReader } from "../domains/files-metadata-reader.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
@@ -14,6 +14,11 @@ export interface QueryRequest {
   readonly domainId: DomainId | undefined;
   /** 1 to 50. */
   readonly limit: number;
+  readonly filter?: AttributeFilter;
+  readonly scope?: SearchScope;
+  /** As of this generation; only where the backend keeps them. */
+  readonly generation?: number;
+  readonly using?: "text" | "vectors";
 }
 
 export interface QuerySource {
@@ -28,6 +33,8 @@ export interface QuerySource {
   readonly attributes: Attributes;
   /** The entry of `files_metadata.json`, as it is on disk; null when there is none. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** What only our own index tells; null from other backends. */
+  readonly details: HitDetails | null;
 }
 
 export interface QueryAnswer {
@@ -36,10 +43,9 @@ export interface QueryAnswer {
   readonly sources: readonly QuerySource[];
 }
 
-export interface QueryParts extends Pick<EngineParts, "domains" | "backend" | "domainsFolder"> {
+export interface QueryParts
+  extends Pick<EngineParts, "domains" | "backend" | "domainsFolder" | "defaultVectorStoreId"> {
   readonly metadata: FilesMetadataReader;
-  /** SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID, "" for none. */
-  readonly defaultVectorStoreId: string;
 }
 
 /** Passages from one vector store, each with the address of the document it comes from. */
@@ -47,7 +53,11 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
   const { store, domain } = await findStore(request, parts);
   const index = await parts.backend.openIndex(store, domain?.domainId);
   if (!index) throw new NotFoundError(`Vector store '${store}' does not exist.`);
-  const hits = request.text.trim() ? await index.search({ text: request.text, limit: request.limit }) : [];
+  if (request.generation !== undefined && !index.generations) {
+    throw new BadInputError("This backend keeps no generations to search as of; only the embedded index does.");
+  }
+  const { vectorStoreId: _store, domainId: _domain, ...search } = request;
+  const hits = request.text.trim() ? await index.search(search) : [];
   const metadataPath = domain ? join(parts.domainsFolder, domain.domainId, "files_metadata.json") : undefined;
   const sources: QuerySource[] = [];
   for (const hit of hits) {
@@ -74,22 +84,27 @@ async function findStore(
   const [only, ...others] = all.filter(({ vectorStoreId }) => vectorStoreId !== "");
   if (only?.vectorStoreId && others.length === 0) return { store: only.vectorStoreId, domain: only };
   throw new BadInputError(
-    "Missing 'vsid': say which vector store to search, or set SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID for a default.",
+    "Missing 'vsid' (in /v2/search 'domain_id' or 'vector_store_id'): say which vector store to search, or set SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID for a default.",
   );
 }
 
-/** Name and address come from our own records: a backend keeps the name a file had when it was uploaded. */
+/**
+ * Our own index knows what a document was called in the generation that was searched. Of any other backend, name and
+ * address come from our own records: it keeps the name a file had when it was uploaded.
+ */
 function sourceOf(hit: SearchHit, metadata: Readonly<Record<string, unknown>> | null): QuerySource {
+  const { details } = hit;
   const text = (key: string): string => (typeof metadata?.[key] === "string" ? metadata[key] : "");
   return {
     text: hit.text,
     sectionPath: hit.sectionPath,
     score: hit.score,
     fileId: hit.fileId,
-    name: text("filename") || hit.name,
-    url: text("url"),
-    modifiedAt: text("last_modified_utc"),
+    name: details ? hit.name : text("filename") || hit.name,
+    url: details?.url || text("url"),
+    modifiedAt: details?.modifiedAt || text("last_modified_utc"),
     attributes: hit.attributes,
     metadata,
+    details: details ?? null,
   };
 }

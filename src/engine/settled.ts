@@ -18,7 +18,9 @@ export async function digestHoldings(pages: AsyncIterable<readonly IndexedRef[]>
   const hash = createHash("sha256");
   for await (const refs of pages) {
     let text = "";
-    for (const { itemId, fileId, sha256 } of refs) text += `${itemId} ${fileId} ${sha256}\n`;
+    for (const { itemId, fileId, sha256, path = "", url = "" } of refs) {
+      text += `${itemId} ${fileId} ${sha256} ${path} ${url}\n`;
+    }
     hash.update(text);
   }
   return hash.digest("base64");

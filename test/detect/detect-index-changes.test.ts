@@ -47,6 +47,8 @@ const view: IndexView = {
   held,
   failed: false,
   waiting: false,
+  path: "a.txt",
+  url: "",
   mayRemove: true,
 };
 
@@ -67,6 +69,9 @@ const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexVie
     {},
     "put",
   ],
+  ["rolled back to before a rename", {}, { held: { ...held, path: "old.txt" } }, "relabel"],
+  ["the index shows another address", {}, { held: { ...held, url: "https://old" }, url: "https://new" }, "relabel"],
+  ["an address that is not known now says nothing", {}, { held: { ...held, url: "https://old" } }, "none"],
   ["removed from the mirror", { mirrored: null }, {}, "remove"],
   ["not in the mirror, but the look was incomplete", { mirrored: null }, { mayRemove: false }, "none"],
   ["C1 not in the store any more", {}, { held: undefined }, "put"],

@@ -42,7 +42,7 @@ async function picture(world: World): Promise<Picture> {
         return JSON.stringify(Object.fromEntries(timeless));
       })
       .sort();
-  const searches = await Promise.all(Array.from({ length: FILES }, (_, i) => world.found(`gnu${i}`)));
+  const searches = await Promise.all(Array.from({ length: FILES }, (_, i) => answering(world, `gnu${i}`)));
   return {
     seen: await rows("sharepoint_map"),
     files: await rows("files_map"),
@@ -50,11 +50,17 @@ async function picture(world: World): Promise<Picture> {
     disk: await world.disk(),
     failed: await world.disk("03_failed"),
     documents: (await world.storeFileIds()).length,
-    searches: searches.map((names) => names[0]),
+    searches,
     leftovers: (await readdir(world.folder(".lockstep"), { recursive: true })).filter((name) =>
       /journal|(staging|moving)\/./.test(name),
     ),
   };
+}
+
+/** Documents that have the very word, not only one like it. */
+async function answering(world: World, word: string): Promise<string[]> {
+  const hits = await world.search(word);
+  return hits.filter(({ text }) => new RegExp(`\\b${word}\\b`).test(text)).map(({ name }) => name);
 }
 
 const moments: [title: string, line: RegExp][] = [

@@ -30,6 +30,7 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^jobs\/crawler\/[\d_-]+_\[crawl\]_\[jb_\d+\]_\[\w+\]\.completed$/, "job-files.md", "jobs/<router>/"],
   [/^jobs\/\.lockstep\/job-ids\/#$/, "job-files.md", "jobs/.lockstep/job-ids/<number>"],
   [/^index\/catalog\.sqlite(-wal|-shm)?$/, "backend-sqlite.md", "index/catalog.sqlite"],
+  [/^index\/answers\.sqlite(-wal|-shm)?$/, "answers.md", "answers.sqlite"],
   [/^index\/files\/file-\w+$/, "backend-sqlite.md", "files/<file id>"],
   [/^index\/vs_\w+\.sqlite(-wal|-shm)?$/, "index-sqlite.md", "index/<vector_store_id>.sqlite"],
 ];

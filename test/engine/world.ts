@@ -186,7 +186,9 @@ export class World {
 
   /** Names of the documents that answer, best first, each once. */
   async found(text: string): Promise<string[]> {
-    return [...new Set((await this.search(text)).map(({ name }) => name))];
+    const hits = await this.search(text);
+    const others = ({ details }: QuerySource): string[] => details?.alsoIn.map(({ name }) => name) ?? [];
+    return [...new Set(hits.flatMap((hit) => [hit.name, ...others(hit)]))];
   }
 
   folder(...path: string[]): string {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { QuerySource } from "../../src/engine/query.ts";
 import { distinctPath, localPath } from "../../src/mirror/local-path.ts";
 import { pathOf as serverPathOf } from "../../src/sandbox/tenant/tenant-item.ts";
 import { DOMAIN, LIBRARY, type World } from "../engine/world.ts";
@@ -199,8 +200,10 @@ async function assertSearch(world: World, root: string, files: readonly TenantFi
     if (!isText || text.trim() === "") continue;
     const ours = `${origin}${encodePath(root)}/`;
     const hits = (await world.search(tellingWords(text))).filter((hit) => hit.url.startsWith(ours));
+    const name = file.path.slice(file.path.lastIndexOf("/") + 1);
+    const isIn = (hit: QuerySource): boolean => hit.details?.alsoIn.some((other) => other.name === name) ?? false;
     assert.ok(
-      hits.some((hit) => hit.url === url),
+      hits.some((hit) => hit.url === url || isIn(hit)),
       `search for '${tellingWords(text)}' finds '${file.path}'`,
     );
     for (const hit of hits) assertTrue(hit, byUrl);

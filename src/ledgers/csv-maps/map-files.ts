@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
@@ -34,6 +35,13 @@ export function mapFiles(
     tables: { ...FILES, indexed: `vectorstore_map_${name}.csv` },
     journal: `.lockstep/journal-${step}-${name}.jsonl`,
   };
+}
+
+/** What was written down about a store that is not the domain's own (any more, or not yet). */
+export async function dropStoreMap(folder: string, store: VectorStoreId): Promise<void> {
+  const { tables, journal } = mapFiles("embed", store);
+  await rm(join(folder, journal), { force: true });
+  await rm(join(folder, tables.indexed), { force: true });
 }
 
 /** What `version()` of a ledger would say, told from the files alone; "" when a journal waits to be applied. */

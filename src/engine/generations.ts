@@ -1,0 +1,65 @@
+import { BadInputError, NotFoundError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import type { Generation, GenerationChange, GenerationState, Generations } from "../contracts/search-index.ts";
+import type { EngineParts } from "./engine-parts.ts";
+
+type Parts = Pick<EngineParts, "domains" | "backend">;
+
+export interface GenerationsView extends GenerationState {
+  readonly kept: readonly Generation[];
+}
+
+/** What readers of a domain see, and what they could see instead. */
+export async function viewGenerations(domainId: DomainId, parts: Parts): Promise<GenerationsView> {
+  const generations = await openGenerations(domainId, parts);
+  return { ...(await generations.state()), kept: await generations.kept() };
+}
+
+/** Readers see that generation from now on; crawls change nothing for them until it is released. */
+export async function rollback(
+  domainId: DomainId,
+  number: number,
+  parts: Parts,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<GenerationsView> {
+  const before = await viewGenerations(domainId, parts);
+  const wanted = before.kept.find((one) => one.number === number);
+  if (!wanted) {
+    const kept = before.kept.map((one) => one.number).join(", ") || "none";
+    throw new BadInputError(`Generation ${number} of domain '${domainId}' is not kept. These are: ${kept}.`);
+  }
+  if (dryRun) return { ...before, active: number, pinned: true };
+  await (await openGenerations(domainId, parts)).rollback(number);
+  return await viewGenerations(domainId, parts);
+}
+
+/** The next crawl brings the domain in step again. */
+export async function release(domainId: DomainId, parts: Parts): Promise<GenerationsView> {
+  const generations = await openGenerations(domainId, parts);
+  if (!(await generations.state()).pinned) {
+    throw new BadInputError(`Domain '${domainId}' is not rolled back, so there is nothing to release.`);
+  }
+  await generations.release();
+  return await viewGenerations(domainId, parts);
+}
+
+/** What changed for readers between two generations. */
+export async function* difference(
+  domainId: DomainId,
+  between: { readonly from: number; readonly to: number },
+  parts: Parts,
+): AsyncGenerator<readonly GenerationChange[]> {
+  const generations = await openGenerations(domainId, parts);
+  yield* generations.difference(between.from, between.to);
+}
+
+async function openGenerations(domainId: DomainId, { domains, backend }: Parts): Promise<Generations> {
+  const domain = await domains.get(domainId);
+  if (!domain.vectorStoreId) throw new NotFoundError(`Domain '${domainId}' has no vector store yet. Crawl it first.`);
+  const index = await backend.openIndex(domain.vectorStoreId, domainId);
+  if (!index) throw new NotFoundError(`The vector store '${domain.vectorStoreId}' of domain '${domainId}' is gone.`);
+  if (index.generations) return index.generations;
+  throw new BadInputError(
+    `The vector store of domain '${domainId}' keeps no generations; only the embedded index does. For OpenAI and Azure there is swap=true.`,
+  );
+}

@@ -1,0 +1,152 @@
+import { join } from "node:path";
+import type { Domain } from "../contracts/domain.ts";
+import { explain } from "../contracts/errors.ts";
+import type { VectorStoreId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Index } from "../contracts/search-index.ts";
+import { changeOtherStores, otherStores } from "../domains/store-succession.ts";
+import { acquireLease, type Lease } from "../lib/file-lease.ts";
+import { nowUtcMicros } from "../lib/time.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { foreseeTarget, type IndexTarget, openIndexTarget } from "./index-target.ts";
+import { waitForLease } from "./with-ledger.ts";
+
+/** The successor of a domain's vector store, on its way. */
+export interface Swap {
+  readonly before: VectorStoreId;
+  /** The store that is to be replaced. */
+  readonly index: Index;
+  /** Why the successor does not have everything; while this is empty it may take over. */
+  readonly shortfalls: string[];
+  readonly lease: Lease;
+}
+
+/**
+ * A fresh store that takes the place of the domain's own when everything is in it, so that readers of a gradual index,
+ * too, never see half a crawl. Where commits are atomic, or there is nothing to replace, the domain's own store.
+ */
+export async function openSwapTarget(
+  domain: Domain,
+  parts: EngineParts,
+  job: JobContext,
+  problems: string[],
+): Promise<IndexTarget | undefined> {
+  const own = await openIndexTarget(domain, undefined, parts, job, problems);
+  if (!own || !domain.vectorStoreId) return own;
+  if (own.index.commits === "atomic") {
+    job.log("This backend shows a crawl in one moment anyway, so no second vector store is needed for swap.");
+    return own;
+  }
+  if (job.dryRun) {
+    job.log(`A fresh vector store would take the place of '${domain.vectorStoreId}'.`);
+    return foreseeTarget(domain, job);
+  }
+  const lease = await waitForLease(leasePath(domain, parts), job);
+  try {
+    await dropUnfinished(domain, parts, job);
+    const store = await parts.backend.createVectorStore(domain.vectorStoreName || domain.domainId);
+    await changeOtherStores(parts.domainsFolder, domain.domainId, (stores) => [
+      ...stores,
+      { vectorStoreId: store, state: "building", since: nowUtcMicros() },
+    ]);
+    const index = await parts.backend.openIndex(store, domain.domainId, job.signal);
+    if (!index) throw new Error(`open vector store '${store}': it vanished as soon as it was made`);
+    job.log(`Building vector store '${store}', which will take the place of '${domain.vectorStoreId}'.`);
+    return {
+      store,
+      index,
+      isOwn: false,
+      swap: { before: domain.vectorStoreId, index: own.index, shortfalls: [], lease },
+    };
+  } catch (error) {
+    await lease.release();
+    problems.push(`A fresh vector store could not be made, so nothing was embedded: ${explain(error)}`);
+    job.log(`ERROR: ${problems.at(-1)}`);
+    return undefined;
+  }
+}
+
+/** Changes the domain over to the new store if everything is in it. false: readers still have the old one, and `problems` says why. */
+export async function finishSwap(
+  domain: Domain,
+  { store, swap }: IndexTarget,
+  parts: EngineParts,
+  job: JobContext,
+  problems: string[],
+): Promise<boolean> {
+  if (!swap) return false;
+  const { domainId } = domain;
+  if (swap.shortfalls.length === 0) {
+    swap.shortfalls.push(...((await swap.index.carryOthers?.(store, job.signal)) ?? []));
+  }
+  if (swap.shortfalls.length > 0) {
+    const why = swap.shortfalls.join("; ").replace(/\.$/, "");
+    problems.push(`The vector store was not swapped, readers still have '${swap.before}': ${why}.`);
+    job.log(`WARNING: ${problems.at(-1)}`);
+    await dropUnfinished(domain, parts, job);
+    return false;
+  }
+  // Noted before the domain names the new one: a run killed in between leaves a note too many, never a store forgotten.
+  await changeOtherStores(parts.domainsFolder, domainId, (stores) => [
+    ...stores.filter(({ vectorStoreId }) => vectorStoreId !== swap.before),
+    { vectorStoreId: swap.before, state: "superseded", since: nowUtcMicros() },
+  ]);
+  await parts.domains.update({ ...domain, vectorStoreId: store }, domain);
+  await changeOtherStores(parts.domainsFolder, domainId, (stores) =>
+    stores.filter(({ vectorStoreId }) => vectorStoreId !== store),
+  );
+  const days = Math.round(parts.keepSupersededMs / DAY_MS);
+  job.log(`Vector store '${swap.before}' was superseded by '${store}'; it is kept for ${days} more days.`);
+  return true;
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Deletes predecessors that were kept long enough, and successors that a killed run left unfinished. */
+export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: JobContext): Promise<void> {
+  const stores = await otherStores(parts.domainsFolder, domain.domainId);
+  if (stores.length === 0) return;
+  const oldest = Date.now() - parts.keepSupersededMs;
+  for (const { vectorStoreId, state, since } of stores) {
+    if (state !== "superseded" || Date.parse(since) > oldest) continue;
+    await dropStore(domain, vectorStoreId, parts, job);
+  }
+  if (stores.every(({ state }) => state !== "building")) return;
+  const lease = await acquireLease(leasePath(domain, parts), {
+    owner: `job ${job.jobId}`,
+    signal: AbortSignal.timeout(50),
+  }).catch(() => undefined);
+  if (!lease) return;
+  try {
+    await dropUnfinished(domain, parts, job);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Only for whoever holds the lease: nobody else is building. */
+async function dropUnfinished(domain: Domain, parts: EngineParts, job: JobContext): Promise<void> {
+  for (const { vectorStoreId, state } of await otherStores(parts.domainsFolder, domain.domainId)) {
+    if (state === "building") await dropStore(domain, vectorStoreId, parts, job);
+  }
+}
+
+async function dropStore(domain: Domain, id: VectorStoreId, parts: EngineParts, job: JobContext): Promise<void> {
+  try {
+    const { domains } = await parts.domains.list();
+    const isUsed = id === parts.defaultVectorStoreId || domains.some(({ vectorStoreId }) => vectorStoreId === id);
+    if (!isUsed) {
+      await parts.backend.deleteVectorStore(id);
+      job.log(`Deleted vector store '${id}', which is not needed any more.`);
+    }
+    await changeOtherStores(parts.domainsFolder, domain.domainId, (stores) =>
+      stores.filter(({ vectorStoreId }) => vectorStoreId !== id),
+    );
+  } catch (error) {
+    job.log(`WARNING: vector store '${id}' could not be deleted and will be tried again: ${explain(error)}`);
+  }
+}
+
+function leasePath(domain: Domain, { domainsFolder }: EngineParts): string {
+  return join(domainsFolder, ".lockstep", `swap-${domain.domainId}`);
+}

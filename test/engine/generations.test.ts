@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { DOMAIN, World } from "./world.ts";
+
+describe("a domain that is rolled back", () => {
+  let world: World;
+  before(async () => {
+    world = await World.open();
+  });
+  after(() => world.close());
+  const names = async (text: string, generation?: number): Promise<string[]> => {
+    const request = { text, limit: 10, domainId: DOMAIN, vectorStoreId: undefined, using: "text" as const };
+    const { sources } = await world.app.query(generation === undefined ? request : { ...request, generation });
+    return [...new Set(sources.map(({ name }) => name))].sort();
+  };
+
+  test("shows what readers saw, keeps crawls from changing it, and is put in step again after its release", async () => {
+    await world.change("add", { path: "a.txt", text: "The zebra rule is one." });
+    await world.change("add", { path: "b.txt", text: "The quagga rule is one." });
+    await world.change("add", { path: "c.txt", text: "The okapi rule is one." });
+    assert.equal((await world.crawl()).job.result?.error, "");
+    await world.change("update", { path: "a.txt", text: "The giraffe rule is two." });
+    await world.change("rename", { path: "b.txt", name: "renamed.txt" });
+    await world.change("delete", { path: "c.txt" });
+    await world.change("add", { path: "d.txt", text: "The dugong rule is new." });
+    assert.equal((await world.crawl()).job.result?.error, "");
+    const { active, pinned, kept } = await world.app.generations(DOMAIN);
+    assert.deepEqual([active, pinned, kept.map(({ number }) => number)], [2, false, [2, 1]]);
+    assert.deepEqual([kept[0]?.sourceId, kept[0]?.domainId], ["docs", DOMAIN]);
+
+    assert.deepEqual(await names("zebra", 1), ["a.txt"]);
+    assert.deepEqual(await names("zebra"), []);
+    const changes: string[] = [];
+    for await (const page of world.app.difference(DOMAIN, { from: 1, to: 2 })) {
+      changes.push(...page.map(({ kind, path }) => `${kind} ${path}`));
+    }
+    assert.deepEqual(changes.sort(), ["added d.txt", "changed a.txt", "changed renamed.txt", "removed c.txt"]);
+
+    assert.deepEqual(await world.app.rollback(DOMAIN, 1, { dryRun: true }).then((view) => view.active), 1);
+    assert.deepEqual(await names("giraffe"), ["a.txt"], "a dry run changes nothing");
+    assert.equal((await world.app.rollback(DOMAIN, 1, { dryRun: false })).pinned, true);
+    assert.deepEqual(
+      [
+        await names("zebra"),
+        await names("quagga"),
+        await names("okapi"),
+        await names("giraffe"),
+        await names("dugong"),
+      ],
+      [["a.txt"], ["b.txt"], ["c.txt"], [], []],
+    );
+
+    await world.change("add", { path: "e.txt", text: "The eland rule is newest." });
+    const { job } = await world.crawl();
+    assert.match(job.result?.error ?? "", /rolled back to generation 1.*--release/);
+    assert.ok((await world.disk()).includes("e.txt"), "it is downloaded all the same");
+    assert.deepEqual([await names("zebra"), await names("eland")], [["a.txt"], []]);
+
+    assert.equal((await world.app.release(DOMAIN)).pinned, false);
+    assert.deepEqual(await names("zebra"), ["a.txt"], "releasing alone changes nothing for readers");
+    assert.equal((await world.crawl()).job.result?.error, "");
+    assert.deepEqual(
+      [
+        await names("zebra"),
+        await names("quagga"),
+        await names("okapi"),
+        await names("giraffe"),
+        await names("dugong"),
+      ],
+      [[], ["renamed.txt"], [], ["a.txt"], ["d.txt"]],
+    );
+    assert.deepEqual(await names("eland"), ["e.txt"]);
+    assert.deepEqual(await world.contradictions(), []);
+  });
+
+  test("says what is kept when asked for something else", async () => {
+    await assert.rejects(world.app.rollback(DOMAIN, 99, { dryRun: false }), /Generation 99 .* is not kept/);
+    await assert.rejects(world.app.release(DOMAIN), /not rolled back/);
+    await assert.rejects(names("zebra", 99), /[Gg]eneration 99/);
+  });
+});
+
+test("a crawl after which no document could be read is not shown", async () => {
+  const world = await World.open();
+  try {
+    for (const name of ["a", "b", "c"])
+      await world.change("add", { path: `${name}.html`, text: `<p>The zebra ${name}</p>` });
+    assert.equal((await world.crawl()).job.result?.error, "");
+    for (const name of ["a", "b", "c"]) await world.change("update", { path: `${name}.html`, text: " \n" });
+    const { job } = await world.crawl();
+    assert.notEqual(job.result?.error, "");
+    assert.equal((await world.found("zebra")).length > 0, true, "readers keep what they had");
+    const confirmed = await world.crawl({ confirmDeletes: true });
+    assert.match(confirmed.job.result?.error ?? "", /could not be embedded/);
+    assert.deepEqual(await world.found("zebra"), []);
+  } finally {
+    await world.close();
+  }
+});
