@@ -1,10 +1,18 @@
+import { extractBench } from "./extract.ts";
 import { firstCrawlBench } from "./first-crawl.ts";
+import { generationsBench } from "./generations.ts";
 import { noChangeBench } from "./no-change.ts";
+import { postgresBench } from "./postgres.ts";
+import { searchBench } from "./search.ts";
 
 /** Every figure is a ratio measured side by side in this very run: absolute times say little on a shared machine. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   "no-change": noChangeBench,
   "first-crawl": firstCrawlBench,
+  extract: extractBench,
+  generations: generationsBench,
+  search: searchBench,
+  postgres: postgresBench,
 };
 
 const wanted = process.argv.slice(2);

@@ -1,6 +1,13 @@
 import { resolve } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
+import {
+  type DatabaseSettings,
+  type EmbeddingSettings,
+  type JobPlace,
+  readDatabase,
+  readEmbeddings,
+} from "./index-settings.ts";
 import { Secret } from "./secret.ts";
 import { createSettingReader, type Environment, type SettingReader } from "./setting-reader.ts";
 import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
@@ -17,6 +24,11 @@ export interface Config {
   readonly sharepoint: SharePointSettings | null;
   readonly backend: BackendSettings;
   readonly search: SearchSettings;
+  readonly database: DatabaseSettings;
+  readonly embeddings: EmbeddingSettings;
+  readonly runJobsIn: JobPlace;
+  /** How long a vector store is kept after a fresh one took its place. */
+  readonly keepSupersededDays: number;
   /** Extensions without dot; null: what the backend accepts by default. */
   readonly acceptedTypes: ReadonlySet<string> | null;
   /** One sentence each, to be shown at the start. */
@@ -31,12 +43,16 @@ export type BackendSettings =
       /** "" for OpenAI itself. */
       readonly baseUrl: string;
       readonly organization: string;
+      /** Writes answers where search needs one; "" for none. */
+      readonly model: string;
     }
   | {
       readonly kind: "azure_openai";
       readonly apiKey: Secret;
       readonly endpoint: string;
       readonly apiVersion: string;
+      /** The deployment that writes answers where search needs one; "" for none. */
+      readonly model: string;
     };
 
 export interface SearchSettings {
@@ -71,6 +87,10 @@ export function readConfig(env: Environment): Config {
       defaultVectorStoreId: reader.text("SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID"),
       maxNumResults: reader.number("SEARCH_DEFAULT_MAX_NUM_RESULTS", 20, { min: 1, max: 50 }),
     },
+    database: readDatabase(reader),
+    embeddings: readEmbeddings(reader),
+    runJobsIn: reader.choice("RUN_JOBS_IN", ["server", "workers"]),
+    keepSupersededDays: reader.number("SWAP_KEEP_DAYS", 7, { min: 0, max: 365 }),
     acceptedTypes: readAcceptedTypes(reader),
   };
   if (reader.problems.length > 0) throw new ConfigError(reader.problems);
@@ -105,15 +125,17 @@ function readBackend(reader: SettingReader): BackendSettings {
   const azureKey = reader.text("AZURE_OPENAI_API_KEY");
   const endpoint = reader.url("AZURE_OPENAI_ENDPOINT", "refuse");
   const apiVersion = reader.text("AZURE_OPENAI_API_VERSION", "2025-04-01-preview");
+  const openAiModel = reader.text("OPENAI_DEFAULT_MODEL_NAME");
+  const azureModel = reader.text("AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME");
   if (kind === "openai") {
     if (!openAiKey) reader.problems.push("OPENAI_API_KEY is needed, because OPENAI_SERVICE_TYPE is openai.");
-    return { kind, apiKey: new Secret(openAiKey), baseUrl, organization };
+    return { kind, apiKey: new Secret(openAiKey), baseUrl, organization, model: openAiModel };
   }
   if (kind === "azure_openai") {
     const reason = "is needed, because OPENAI_SERVICE_TYPE is azure_openai.";
     if (!azureKey) reader.problems.push(`AZURE_OPENAI_API_KEY ${reason}`);
     if (!endpoint) reader.problems.push(`AZURE_OPENAI_ENDPOINT ${reason}`);
-    return { kind, apiKey: new Secret(azureKey), endpoint, apiVersion };
+    return { kind, apiKey: new Secret(azureKey), endpoint, apiVersion, model: azureModel };
   }
   if (openAiKey || azureKey) {
     const name = openAiKey ? "OPENAI_API_KEY" : "AZURE_OPENAI_API_KEY";

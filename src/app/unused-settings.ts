@@ -22,13 +22,11 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
 const NOT_YET: Readonly<Record<string, string>> = {
   LOG_QUERIES_AND_RESPONSES: "queries and answers are not logged",
   SEARCH_DEFAULT_SHAREPOINT_ROOT_URL: "no endpoint tells where the content comes from",
-  OPENAI_DEFAULT_MODEL_NAME: "no model writes answers",
-  AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME: "no model writes answers",
   SEARCH_DEFAULT_TEMPERATURE: "no model writes answers",
   SEARCH_DEFAULT_INSTRUCTIONS: "no model writes answers",
 };
 
-const OUR_PREFIXES = /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH)_/;
+const OUR_PREFIXES = /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP)_/;
 /** Two slips of the finger; three would match names that mean something else. */
 const NEAR = 2;
 

@@ -38,6 +38,7 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   },
   "retry-failed": { help: "Tries files in 03_failed again although they did not change." },
   "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
+  swap: { help: "Fills a fresh vector store and changes over to it at the end (OpenAI, Azure; with --mode full)." },
   "check-hashes": { help: "Reads every file on disk to see whether it was changed there." },
 };
 
@@ -104,6 +105,7 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
     scope: call.text("scope") as CrawlScope,
     sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
     vectorStoreId: store === undefined ? undefined : parseVectorStoreId(store),
+    swap: call.flag("swap"),
     confirmDeletes: call.flag("confirm-deletes"),
     retryBatches: Number(call.text("retry-batches")),
     retryFailed: call.flag("retry-failed"),

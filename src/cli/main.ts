@@ -5,12 +5,14 @@ import { type Command, helpText, readCall } from "./command.ts";
 /** Loaded when called: `query` need not wait for the pages, nor `serve` for the sandbox. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve.ts")).serveCommand,
+  worker: async () => (await import("./worker.ts")).workerCommand,
   crawl: async () => (await import("./crawl.ts")).crawlCommand,
   download: async () => (await import("./crawl.ts")).downloadCommand,
   process: async () => (await import("./crawl.ts")).processCommand,
   embed: async () => (await import("./crawl.ts")).embedCommand,
   "cleanup-metadata": async () => (await import("./cleanup-metadata.ts")).cleanupMetadataCommand,
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
+  generations: async () => (await import("./generations.ts")).generationsCommand,
   query: async () => (await import("./query.ts")).queryCommand,
   sandbox: async () => (await import("./sandbox.ts")).sandboxCommand,
   demo: async () => (await import("./demo.ts")).demoCommand,

@@ -1,4 +1,3 @@
-import type { App } from "../app/app.ts";
 import { serveHttp } from "../http/serve-http.ts";
 import type { Command } from "./command.ts";
 import { openApp, untilStopped } from "./open-app.ts";
@@ -19,7 +18,7 @@ export const serveCommand: Command = {
     const host = call.text("host");
     const app = await openApp({ ...(port && { PORT: port }), ...(host && { HOST: host }) });
     const stopped = untilStopped();
-    await endDeadJobs(app);
+    await app.endDeadJobs((line) => process.stderr.write(`Warning: ${line}\n`));
     await app.jobs.removeOldJobs(JOBS_KEPT_DAYS);
     const server = await serveHttp(app, { host: app.config.host, port: app.config.port });
     process.stdout.write(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})\n`);
@@ -30,10 +29,3 @@ export const serveCommand: Command = {
     return 0;
   },
 };
-
-/** Jobs whose process is gone would be shown as running for ever. */
-async function endDeadJobs({ jobs }: App): Promise<void> {
-  for (const { jobId, stalled } of await jobs.list({ state: "active" })) {
-    if (stalled) await jobs.control(jobId, "cancel", { force: true, reason: "Its process ended before it did." });
-  }
-}

@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { plainText } from "./plain-text.ts";
 import { cutToWidth, textWidth } from "./text-width.ts";
 
 export interface ShownPassage {
@@ -15,22 +16,16 @@ const MAX_PASSAGE = 400;
 export function showAnswer(passages: readonly ShownPassage[], out: NodeJS.WriteStream = process.stdout): void {
   if (passages.length === 0) out.write("Nothing found.\n");
   for (const [i, passage] of passages.entries()) {
-    const where = passage.sectionPath ? ` › ${plain(passage.sectionPath)}` : "";
-    const head = styleText("bold", `${i + 1}. ${plain(passage.name)}`, { stream: out });
+    const where = passage.sectionPath ? ` › ${plainText(passage.sectionPath)}` : "";
+    const head = styleText("bold", `${i + 1}. ${plainText(passage.name)}`, { stream: out });
     out.write(`${head}${where} ${styleText("dim", `(${passage.score.toFixed(2)})`, { stream: out })}\n`);
     for (const line of wrap(shorten(passage.text), (out.columns || 100) - 4)) out.write(`   ${line}\n`);
-    out.write(`   ${styleText("cyan", plain(passage.url || passage.name), { stream: out })}\n\n`);
+    out.write(`   ${styleText("cyan", plainText(passage.url || passage.name), { stream: out })}\n\n`);
   }
 }
 
-/** Documents are not to write to the terminal: escape sequences and other control characters become blanks. */
-function plain(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
-}
-
 function shorten(text: string): string {
-  const clean = plain(text);
+  const clean = plainText(text);
   return clean.length > MAX_PASSAGE ? `${clean.slice(0, MAX_PASSAGE).replace(/\s+\S*$/, "")} …` : clean;
 }
 

@@ -4,9 +4,11 @@ import { explain } from "../contracts/errors.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
 import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
+import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
 import { jobEndpoints } from "./endpoints/job-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
+import { searchEndpoints } from "./endpoints/search-endpoints.ts";
 import { mountWire } from "./endpoints/wire-mount.ts";
 import { KEEP_ALIVE_MS } from "./grammar/event-stream.ts";
 import { toFailure } from "./grammar/failure.ts";
@@ -44,6 +46,8 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono {
       ...jobEndpoints(app),
       ...reportEndpoints(app),
       ...queryEndpoints(app),
+      ...searchEndpoints(app),
+      ...generationEndpoints(app),
     ],
     {
       runner: app.runner,

@@ -32,6 +32,10 @@ describe("configuration", () => {
       sharepoint: null,
       backend: { kind: "embedded" },
       search: { defaultVectorStoreId: "", maxNumResults: 20 },
+      database: { kind: "sqlite" },
+      embeddings: { kind: "built-in" },
+      runJobsIn: "server",
+      keepSupersededDays: 7,
       acceptedTypes: null,
       warnings: [],
     } satisfies Config);

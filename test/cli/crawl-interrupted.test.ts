@@ -58,13 +58,14 @@ test("nobody reading the errors does not change how it ends", async () => {
   assert.deepEqual(await once(child, "exit"), [2, null]);
 });
 
-const presses: [title: string, signals: NodeJS.Signals[], code: number][] = [
-  ["Ctrl+C", ["SIGINT"], 130],
-  // npm passes on what the terminal has sent already. Two of a kind may melt into one on their way, these do not.
-  ["Ctrl+C that arrives twice", ["SIGINT", "SIGTERM"], 130],
-  ["SIGTERM", ["SIGTERM"], 143],
+const presses: [title: string, signals: NodeJS.Signals[], codes: number[]][] = [
+  ["Ctrl+C", ["SIGINT"], [130]],
+  // npm passes on what the terminal has sent already. Two of a kind may melt into one on their way, these do not,
+  // but the one sent last may be heard first.
+  ["Ctrl+C that arrives twice", ["SIGINT", "SIGTERM"], [130, 143]],
+  ["SIGTERM", ["SIGTERM"], [143]],
 ];
-for (const [title, signals, code] of presses) {
+for (const [title, signals, codes] of presses) {
   test(`${title} cancels the job, and the next crawl completes`, async () => {
     const child = start(CRAWL);
     await untilDownloading(child);
@@ -74,7 +75,8 @@ for (const [title, signals, code] of presses) {
     });
     const ended = once(child, "close");
     for (const signal of signals) child.kill(signal);
-    assert.deepEqual(await ended, [code, null]);
+    const [code, signal] = await ended;
+    assert.ok(codes.includes(code) && signal === null, `ended with ${code}, ${signal}`);
     const { jobId, state, result, stalled } = await newestJob();
     assert.deepEqual([state, stalled, result?.error], ["cancelled", false, "Stopped by a signal."]);
     assert.match(rest, new RegExp(`^Job ${jobId} cancelled\\.$`, "m"));

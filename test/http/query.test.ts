@@ -16,6 +16,7 @@ const HOTEL: QuerySource = {
   modifiedAt: "2026-03-04T10:30:00.000000Z",
   attributes: { domain_id: "DEMO", file_type: "docx" },
   metadata: { url: "https://example.sharepoint.com/sites/demo/Travel.docx", filename: "Travel.docx", author: "Ada" },
+  details: null,
 };
 const HOSTILE: QuerySource = {
   ...HOTEL,

@@ -33,6 +33,8 @@ export interface Served {
   close(): Promise<void>;
 }
 
+const NO_GENERATIONS = { active: 0, pinned: false, kept: [] };
+
 export async function serveScripted(
   options: { readonly backend?: "embedded" | "remote"; readonly keepAliveMs?: number } = {},
 ): Promise<Served> {
@@ -65,7 +67,13 @@ export async function serveScripted(
       problem: "",
     }),
     query: (request) => script.query(request),
+    generations: async () => NO_GENERATIONS,
+    rollback: async () => NO_GENERATIONS,
+    release: async () => NO_GENERATIONS,
+    async *difference() {},
     async *examine() {},
+    endDeadJobs: async () => undefined,
+    work: async () => undefined,
     wire: options.backend === "remote" ? null : (request) => script.wire(request),
     close: () => runner.stop("Server stopped."),
   };

@@ -1,6 +1,7 @@
 import type { App } from "../../app/app.ts";
 import { cleanupMetadataJob } from "../../app/cleanup-metadata-job.ts";
 import { crawlJob } from "../../app/crawl-job.ts";
+import { crawlTask } from "../../app/crawl-task.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import {
   CRAWL_MODES,
@@ -36,6 +37,11 @@ const query = {
     trueOrFalse,
     false,
     "true carries out removals that are held because there are too many.",
+  ),
+  swap: withDefault(
+    trueOrFalse,
+    false,
+    "true fills a fresh vector store and changes over to it at the end (OpenAI and Azure; needs mode=full, scope=all).",
   ),
   check_hashes: withDefault(trueOrFalse, false, "true reads every file on disk to see whether it was changed there."),
 };
@@ -137,11 +143,13 @@ async function startable(
     scope: args.scope,
     sourceId: args.source_id,
     vectorStoreId: store,
+    swap: args.swap,
     confirmDeletes: args.confirm_deletes,
     retryBatches: args.retry_batches,
     retryFailed: args.retry_failed,
     checkHashes: args.check_hashes,
   });
   await app.checkCrawl(request);
-  return crawlJob(app, request, { dryRun: args.dry_run });
+  const { start, work } = crawlJob(app, request, { dryRun: args.dry_run });
+  return { start: { ...start, task: crawlTask(request) }, work };
 }

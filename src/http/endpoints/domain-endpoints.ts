@@ -5,6 +5,7 @@ import type { DomainId } from "../../contracts/ids.ts";
 import { formatDomain } from "../../domains/domain-codec.ts";
 import { parseDomainInput } from "../../domains/domain-input.ts";
 import { refuseSharedStore } from "../../domains/shared-store.ts";
+import { formatOtherStore } from "../../domains/store-succession.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
@@ -67,7 +68,11 @@ function get({ domains }: App): Endpoint {
     changes: null,
     query: { domain_id: required(domainId, "The domain.") },
     examples: ["?domain_id=DEMO", "?domain_id=DEMO&format=html"],
-    run: async ({ domain_id }) => ok(formatDomain(await domains.get(domain_id))),
+    async run({ domain_id }) {
+      const domain = formatDomain(await domains.get(domain_id));
+      const others = await domains.otherStores(domain_id);
+      return ok(others.length === 0 ? domain : { ...domain, other_vector_stores: others.map(formatOtherStore) });
+    },
   });
 }
 

@@ -33,6 +33,9 @@ export function mountEndpoints(
 async function handle(one: Endpoint, below: readonly Endpoint[], c: Context, parts: GrammarParts): Promise<Response> {
   const url = new URL(c.req.url);
   const gone = new AbortController();
+  // The client may leave before there is a stream that could be cancelled.
+  c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
+  if (c.req.raw.signal.aborted) gone.abort();
   try {
     if (c.req.method === "GET" && url.search === "") return c.text(describeEndpoint(one, below, url.origin));
     refuseMethod(one, c.req.method);

@@ -23,9 +23,17 @@ ${source.sectionPath ? html`<p class="section-path"><bdi>${source.sectionPath.re
 ${cut ? html`<details><summary>Whole passage</summary><p class="passage">${markWords(passage, query)}</p></details>` : ""}
 <dl class="facts">
 <div><dt>Score</dt><dd>${source.score.toFixed(2)}</dd></div>
+${source.details?.page ? html`<div><dt>Page</dt><dd>${source.details.page}</dd></div>` : ""}
 ${source.modifiedAt ? html`<div><dt>Modified</dt><dd>${shownTime(source.modifiedAt)}</dd></div>` : ""}
 </dl>
+${alsoIn(source)}
 </li>`;
+}
+
+/** Other documents with the same passage, which are not results of their own. */
+function alsoIn({ details }: QuerySource): Html | "" {
+  const names = details?.alsoIn.map(({ name }) => name) ?? [];
+  return names.length === 0 ? "" : html`<p class="quiet">Also in <bdi>${names.join(", ")}</bdi></p>`;
 }
 
 /** Passages are Markdown; the signs of headings and emphasis only disturb when read as plain text. */

@@ -1,0 +1,89 @@
+import { styleText } from "node:util";
+import type { App } from "../app/app.ts";
+import { BadInputError } from "../contracts/errors.ts";
+import { type DomainId, parseDomainId } from "../contracts/ids.ts";
+import type { GenerationsView } from "../engine/generations.ts";
+import type { Call, Command } from "./command.ts";
+import { openApp } from "./open-app.ts";
+import { plainText } from "./plain-text.ts";
+
+export const generationsCommand: Command = {
+  name: "generations",
+  arguments: ["DOMAIN"],
+  summary: "Shows what readers saw after earlier crawls, and goes back to it.",
+  options: {
+    rollback: {
+      value: "number",
+      help: "Shows readers this generation; crawls change nothing for them until --release.",
+    },
+    release: { help: "Ends a rollback; the next crawl brings the domain in step again." },
+    difference: { value: "from..to", help: "Lists the documents that readers see differently in two generations." },
+    json: { help: "Prints the answer as JSON." },
+  },
+  examples: [
+    "lockstep generations DEMO",
+    "lockstep generations DEMO --difference 3..4",
+    "lockstep generations DEMO --rollback 3",
+    "lockstep generations DEMO --release",
+  ],
+  async run(call) {
+    const domain = parseDomainId(call.positionals[0] ?? "");
+    const wishes = ["rollback", "release", "difference"].filter((name) => call.flag(name) || call.text(name));
+    if (wishes.length > 1) {
+      throw new BadInputError(`Use one of ${wishes.map((name) => `--${name}`).join(" and ")} at a time.`);
+    }
+    const app = await openApp();
+    try {
+      const between = call.text("difference");
+      if (between !== undefined) return await showDifference(app, domain, between, call.flag("json"));
+      show(await viewAfter(app, domain, call), call.flag("json"));
+      return 0;
+    } finally {
+      await app.close();
+    }
+  },
+};
+
+function viewAfter(app: App, domain: DomainId, call: Call): Promise<GenerationsView> {
+  const back = call.text("rollback");
+  if (back !== undefined) return app.rollback(domain, readNumber(back, "rollback"), { dryRun: false });
+  return call.flag("release") ? app.release(domain) : app.generations(domain);
+}
+
+async function showDifference(app: App, domain: DomainId, between: string, json: boolean): Promise<number> {
+  const parts = between.split("..");
+  if (parts.length !== 2) throw new BadInputError(`Invalid value '${between}' for --difference. Accepted: 3..4.`);
+  const [from, to] = parts.map((part) => readNumber(part, "difference")) as [number, number];
+  let count = 0;
+  for await (const page of app.difference(domain, { from, to })) {
+    for (const change of page) {
+      count += 1;
+      const line = json ? JSON.stringify(change) : `${change.kind.padEnd(8)} ${plainText(change.path || change.name)}`;
+      process.stdout.write(`${line}\n`);
+    }
+  }
+  if (count === 0 && !json) process.stdout.write(`Generations ${from} and ${to} show the same.\n`);
+  return 0;
+}
+
+function show(view: GenerationsView, json: boolean): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify(view, null, 2)}\n`);
+    return;
+  }
+  if (view.kept.length === 0) process.stdout.write("Nothing was committed yet.\n");
+  for (const one of view.kept) {
+    const mark = one.number === view.active ? "▶" : " ";
+    const state = one.visible ? "" : "  rolled back";
+    const line = `${mark} ${String(one.number).padStart(4)}  ${one.committedAt.slice(0, 19).replace("T", " ")}  ${one.sourceId.padEnd(20)} +${one.added} -${one.removed}${state}`;
+    process.stdout.write(`${one.number === view.active ? styleText("bold", line) : line}\n`);
+  }
+  if (view.pinned) {
+    process.stdout.write(`\nReaders are held at generation ${view.active}. --release lets crawls change it again.\n`);
+  }
+}
+
+function readNumber(text: string, option: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new BadInputError(`Invalid value '${text}' for --${option}. Accepted: the number of a generation.`);
+}

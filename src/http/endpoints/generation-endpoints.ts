@@ -1,0 +1,112 @@
+import type { App } from "../../app/app.ts";
+import type { Generation, GenerationChange } from "../../contracts/search-index.ts";
+import type { GenerationsView } from "../../engine/generations.ts";
+import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { required, withDefault } from "../grammar/parameters.ts";
+import { domainId, trueOrFalse, wholeNumber } from "../grammar/values.ts";
+
+const NUMBER = wholeNumber({ from: 0, to: 999_999_999 });
+const PATH = "/v2/domains/generations";
+/** More are left out, and the answer says so. */
+const MAX_CHANGES = 10_000;
+
+/** What readers of a domain see, and how to go back to what they saw before. */
+export function generationEndpoints(app: App): Endpoint[] {
+  return [list(app), rollback(app), release(app), difference(app)];
+}
+
+function list(app: App): Endpoint {
+  return endpoint({
+    path: PATH,
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description:
+      "Lists the generations of a domain that are kept, newest first: each is what readers saw after a commit.",
+    changes: null,
+    query: { domain_id: required(domainId, "The domain.") },
+    examples: ["?domain_id=DEMO"],
+    run: async ({ domain_id }) => ok(toJson(await app.generations(domain_id))),
+  });
+}
+
+function rollback(app: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/rollback`,
+    methods: ["POST", "GET"],
+    formats: ["json", "html"],
+    description:
+      "Shows readers an earlier generation, at once. Crawls go on downloading and processing, but change nothing for readers until it is released.",
+    changes: "Which generation of the domain's vector store is active.",
+    query: {
+      domain_id: required(domainId, "The domain."),
+      generation: required(NUMBER, "The number of the generation to go back to."),
+      dry_run: withDefault(trueOrFalse, false, "true only tells whether it could be done."),
+    },
+    examples: [
+      "?domain_id=DEMO&generation=3&dry_run=true",
+      `curl -X POST '{origin}${PATH}/rollback?domain_id=DEMO&generation=3'`,
+    ],
+    run: async ({ domain_id, generation, dry_run }) =>
+      ok(toJson(await app.rollback(domain_id, generation, { dryRun: dry_run }))),
+  });
+}
+
+function release(app: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/release`,
+    methods: ["POST", "GET"],
+    formats: ["json", "html"],
+    description: "Ends a rollback: the next crawl brings the domain in step with its sources again.",
+    changes: "Whether commits to the domain's vector store are let in.",
+    query: { domain_id: required(domainId, "The domain.") },
+    examples: [`curl -X POST '{origin}${PATH}/release?domain_id=DEMO'`],
+    run: async ({ domain_id }) => ok(toJson(await app.release(domain_id))),
+  });
+}
+
+function difference(app: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/difference`,
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description: "Lists the documents that readers see differently in two generations of a domain.",
+    changes: null,
+    query: {
+      domain_id: required(domainId, "The domain."),
+      from: required(NUMBER, "The earlier generation."),
+      to: required(NUMBER, "The later one."),
+    },
+    examples: ["?domain_id=DEMO&from=3&to=4"],
+    async run({ domain_id, from, to }) {
+      const changes: object[] = [];
+      let more = false;
+      for await (const page of app.difference(domain_id, { from, to })) {
+        changes.push(...page.slice(0, MAX_CHANGES - changes.length).map(toChangeJson));
+        more = changes.length >= MAX_CHANGES;
+        if (more) break;
+      }
+      return ok({ from, to, changes, more });
+    },
+  });
+}
+
+function toJson({ active, pinned, kept }: GenerationsView): object {
+  return { active, pinned, generations: kept.map((one) => toGenerationJson(one, active)) };
+}
+
+function toGenerationJson(one: Generation, active: number): object {
+  return {
+    generation: one.number,
+    active: one.number === active,
+    committed_utc: one.committedAt,
+    domain_id: one.domainId,
+    source_id: one.sourceId,
+    added: one.added,
+    removed: one.removed,
+    visible: one.visible,
+  };
+}
+
+function toChangeJson({ kind, sourceId, itemId, name, path }: GenerationChange): object {
+  return { change: kind, source_id: sourceId, item_id: itemId, name, path };
+}

@@ -1,0 +1,129 @@
+import type { App } from "../../app/app.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
+import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
+import { parseAttributeFilter } from "../../lib/attribute-filter.ts";
+import { type Endpoint, endpoint } from "../grammar/endpoint.ts";
+import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
+import { domainId, json, oneOf, sourceId, type Value, vectorStoreId, wholeNumber, words } from "../grammar/values.ts";
+import { queryPage } from "../pages/query-page.ts";
+
+/** Commas, not repetition: one address says it all. */
+const list: Value<readonly string[]> = {
+  accepts: "words separated by commas",
+  read(raw) {
+    if (typeof raw !== "string") return undefined;
+    const parts = raw.split(",").map((part) => part.trim().toLowerCase());
+    return parts.every((part) => part !== "") ? parts : undefined;
+  },
+};
+
+const instant: Value<string> = {
+  accepts: "a date or a time, as 2026-01-31 or 2026-01-31T12:00:00Z",
+  read(raw) {
+    const known = typeof raw === "string" && /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/.test(raw);
+    return known && !Number.isNaN(Date.parse(raw)) ? raw : undefined;
+  },
+};
+
+const query = {
+  query: required(words, "What to search for; words in quotes must occur, unless they occur nowhere."),
+  domain_id: optional(domainId, "Search the vector store of this domain."),
+  vector_store_id: optional(vectorStoreId, "Search this store; without either, the configured or the only one."),
+  results: withDefault(wholeNumber({ from: 1, to: 50 }), 10, "At most this many results."),
+  source_id: optional(sourceId, "Only documents of this source."),
+  path: optional(words, "Only documents whose path below the source's root begins so."),
+  file_type: optional(list, "Only these extensions: pdf,docx."),
+  modified_from: optional(instant, "Only documents modified at this time or later."),
+  modified_before: optional(instant, "Only documents modified before this time."),
+  language: optional(list, "Only documents in these languages: de,fr."),
+  filters: optional(json, 'Attribute filters as the OpenAI protocol has them: {"type":"eq","key":"…","value":"…"}.'),
+  generation: optional(wholeNumber({ from: 0, to: 999_999_999 }), "As of this generation of the domain."),
+  using: withDefault(oneOf(["both", "text", "vectors"]), "both", "What to go by."),
+};
+
+export function searchEndpoints(app: App): Endpoint[] {
+  return [
+    endpoint({
+      path: "/v2/search",
+      methods: ["GET"],
+      formats: ["json", "html"],
+      description:
+        "Searches a domain: passages with their section, score and its parts, highlights, address, time and generation.",
+      changes: null,
+      query,
+      examples: [
+        "?query=travel+expenses&domain_id=DEMO",
+        "?query=%22hotel+costs%22&domain_id=DEMO&file_type=pdf,docx&modified_from=2026-01-01",
+        "?query=travel&domain_id=DEMO&generation=3",
+      ],
+      async run(args) {
+        const answer = await app.query(requestOf(args));
+        return { ok: true, error: "", data: answer };
+      },
+      envelope: {
+        answer: (result) => ({ ok: true, error: "", data: toJson(result.data as QueryAnswer) }),
+        failure: (message) => ({ ok: false, error: message, data: {} }),
+      },
+      html: ({ data }) => queryPage(data),
+    }),
+  ];
+}
+
+function requestOf(args: Arguments<typeof query>): Parameters<App["query"]>[0] {
+  if (args.domain_id !== undefined && args.vector_store_id !== undefined) {
+    throw new BadInputError("Give 'domain_id' or 'vector_store_id', not both.");
+  }
+  const filter: AttributeFilter | undefined =
+    args.filters === undefined ? undefined : parseAttributeFilter(args.filters, "filters");
+  return {
+    text: args.query,
+    domainId: args.domain_id,
+    vectorStoreId: args.vector_store_id,
+    limit: args.results,
+    ...(filter ? { filter } : {}),
+    scope: scopeOf(args),
+    ...(args.generation === undefined ? {} : { generation: args.generation }),
+    ...(args.using === "both" ? {} : { using: args.using }),
+  };
+}
+
+function scopeOf(args: Arguments<typeof query>): SearchScope {
+  return {
+    ...(args.source_id === undefined ? {} : { sourceId: args.source_id }),
+    ...(args.path === undefined ? {} : { pathPrefix: args.path }),
+    ...(args.file_type === undefined ? {} : { fileTypes: args.file_type }),
+    ...(args.modified_from === undefined ? {} : { modifiedFrom: args.modified_from }),
+    ...(args.modified_before === undefined ? {} : { modifiedBefore: args.modified_before }),
+    ...(args.language === undefined ? {} : { languages: args.language }),
+  };
+}
+
+function toJson({ query: text, vectorStoreId: store, sources }: QueryAnswer): object {
+  return { query: text, vector_store_id: store, results: sources.map(toResultJson) };
+}
+
+function toResultJson(source: QuerySource): object {
+  const { details } = source;
+  return {
+    file_id: source.fileId,
+    name: source.name,
+    url: source.url,
+    last_modified_utc: source.modifiedAt,
+    section_path: source.sectionPath,
+    text: source.text,
+    score: source.score,
+    attributes: source.attributes,
+    ...(details
+      ? {
+          score_parts: details.parts,
+          highlights: details.highlights,
+          path: details.path,
+          page: details.page,
+          language: details.language,
+          generation: details.generation,
+          also_in: details.alsoIn.map(({ fileId, name }) => ({ file_id: fileId, name })),
+        }
+      : {}),
+  };
+}

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { serveHttp } from "../../src/http/serve-http.ts";
+import { DOMAIN, World } from "../engine/world.ts";
+import { ask } from "./ask.ts";
+
+interface Found {
+  readonly name: string;
+  readonly generation: number;
+  readonly text: string;
+  readonly highlights: readonly { start: number; end: number }[];
+  readonly score_parts: Record<string, number>;
+  readonly url: string;
+  readonly last_modified_utc: string;
+  readonly page: number;
+}
+
+describe("/v2/search and /v2/domains/generations", () => {
+  let world: World;
+  let url = "";
+  let stop: () => Promise<void>;
+  before(async () => {
+    world = await World.open();
+    const server = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => {} });
+    url = server.url;
+    stop = () => server.close();
+    await world.change("add", { path: "Travel/policy.txt", text: "A hotel night is approved by the zebra desk." });
+    await world.change("add", { path: "notes.md", text: "# Notes\n\nThe zebra desk moved to the second floor." });
+    await world.crawl();
+    await world.change("update", { path: "notes.md", text: "# Notes\n\nThe giraffe desk moved to the second floor." });
+    await world.crawl();
+  });
+  after(async () => {
+    await stop();
+    await world.close();
+  });
+
+  const search = async (query: string): Promise<Found[]> => {
+    const { status, json } = await ask(url, `GET /v2/search?domain_id=${DOMAIN}&using=text&${query}`);
+    assert.equal(status, 200, JSON.stringify(json));
+    return (json as unknown as { data: { results: Found[] } }).data.results;
+  };
+  const names = async (query: string): Promise<string[]> => (await search(query)).map(({ name }) => name).sort();
+
+  it("tells passages with everything one needs to judge them", async () => {
+    const [hit] = await search("query=zebra");
+    assert.ok(hit);
+    assert.equal(hit.name, "policy.txt");
+    assert.deepEqual(
+      hit.highlights.map(({ start, end }) => hit.text.slice(start, end)),
+      ["zebra"],
+    );
+    assert.ok((hit.score_parts["text"] ?? 0) > 0);
+    assert.equal(hit.generation, 2);
+    assert.match(hit.url, /Travel\/policy\.txt$/);
+    assert.match(hit.last_modified_utc, /^\d{4}-/);
+  });
+
+  it("narrows by source, path, type, date and attributes, and goes back in time", async () => {
+    assert.deepEqual(await names("query=desk"), ["notes.md", "policy.txt"]);
+    assert.deepEqual(await names("query=desk&path=Travel/"), ["policy.txt"]);
+    assert.deepEqual(await names("query=desk&file_type=md"), ["notes.md"]);
+    assert.deepEqual(await names("query=desk&modified_before=2000-01-01"), []);
+    assert.deepEqual(await names("query=desk&modified_from=2000-01-01"), ["notes.md", "policy.txt"]);
+    assert.deepEqual(await names("query=desk&source_id=other"), []);
+    const filter = encodeURIComponent(JSON.stringify({ type: "eq", key: "file_type", value: "txt" }));
+    assert.deepEqual(await names(`query=desk&filters=${filter}`), ["policy.txt"]);
+    assert.deepEqual(await names("query=zebra&generation=1"), ["notes.md", "policy.txt"]);
+  });
+
+  it("refuses what it does not understand, with a sentence", async () => {
+    for (const [query, sentence] of [
+      ["query=", /Missing 'query'/],
+      ["query=x&modified_from=yesterday", /'modified_from' must be a date/],
+      ["query=x&filters=%7B%22type%22%3A%22like%22%7D", /filters\.type/],
+      ["query=x&generation=99", /[Gg]eneration 99/],
+      ["query=x&generation=-1", /'generation' must be/],
+      ["query=x&vector_store_id=vs_1", /not both/],
+      ["query=x&kind=y", /kind/],
+    ] as const) {
+      const { status, json } = await ask(url, `GET /v2/search?domain_id=${DOMAIN}&${query}`);
+      assert.equal(status, 400, query);
+      assert.match(String(json["error"]), sentence);
+    }
+  });
+
+  it("shows generations, rolls back and releases", async () => {
+    const at = "/v2/domains/generations";
+    const list = await ask(url, `GET ${at}?domain_id=${DOMAIN}`);
+    const { active, pinned, generations } = list.json["data"] as unknown as {
+      active: number;
+      pinned: boolean;
+      generations: { generation: number; active: boolean }[];
+    };
+    assert.deepEqual([active, pinned, generations.map((one) => one.generation)], [2, false, [2, 1]]);
+    const difference = await ask(url, `GET ${at}/difference?domain_id=${DOMAIN}&from=1&to=2`);
+    assert.deepEqual(
+      (difference.json["data"] as unknown as { changes: { change: string; path: string }[] }).changes.map(
+        ({ change, path }) => `${change} ${path}`,
+      ),
+      ["changed notes.md"],
+    );
+    assert.equal((await ask(url, `GET ${at}/rollback?domain_id=${DOMAIN}&generation=7`)).status, 400);
+    assert.equal((await ask(url, `POST ${at}/rollback?domain_id=${DOMAIN}&generation=1`)).status, 200);
+    assert.deepEqual(await names("query=giraffe"), []);
+    assert.equal((await ask(url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 200);
+    await world.crawl();
+    assert.deepEqual(await names("query=giraffe"), ["notes.md"]);
+    assert.equal((await ask(url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 400);
+  });
+});
