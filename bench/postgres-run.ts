@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
-import type { FileId, ItemId, VectorStoreId } from "../src/contracts/ids.ts";
+import type { VectorStoreId } from "../src/contracts/ids.ts";
 import { embedTogether } from "../src/index/draft/embed-bodies.ts";
 import type { PreparedBody } from "../src/index/draft/prepare-body.ts";
 import { createLearntModel } from "../src/index/embed/learnt-model.ts";
@@ -12,10 +12,10 @@ import { activateGeneration, insertGeneration } from "../src/index/storage/gener
 import { writeInTurn } from "../src/index/storage/state.ts";
 import type { Store } from "../src/index/storage/store.ts";
 import { analyze } from "../src/index/text/analyze.ts";
-import { labelWords } from "../src/index/text/label-words.ts";
 import { startPostgres } from "../test/postgres/start-postgres.ts";
+import { bulkDocument } from "./bulk-document.ts";
 import { report } from "./measure.ts";
-import { type ZipfText, zipfText } from "./zipf-text.ts";
+import { questionOf, type ZipfText, zipfText } from "./zipf-text.ts";
 
 const CHUNKS = Number(process.env["BENCH_CHUNKS"] ?? 20_000);
 const QUESTIONS = 200;
@@ -82,7 +82,7 @@ async function fill(store: Store, text: ZipfText): Promise<void> {
       await insertDocuments(
         sql,
         store,
-        stored.map(({ id, title }, at) => documentOf(id, title, bodies[at]?.key.sha256 ?? "", generation)),
+        stored.map(({ id, title }, at) => bulkDocument(id, title, bodies[at]?.key.sha256 ?? "", generation)),
       );
     });
   }
@@ -100,48 +100,6 @@ function bodyOf(text: ZipfText, seed: number): PreparedBody {
   const sha256 = createHash("sha256").update(`${seed} ${title}`).digest("hex");
   const key = { sha256, fileType: "md", extractor: "bench", chunking: "bench" };
   return { key, title, language: "", sections: [], chunks };
-}
-
-function documentOf(
-  bodyId: number,
-  title: string,
-  sha256: string,
-  born: number,
-): Parameters<typeof insertDocuments>[2][number] {
-  const name = `${title.replaceAll(" ", "-")}.md`;
-  return {
-    domainId: "BENCH",
-    sourceId: "bulk",
-    itemId: sha256.slice(0, 26) as ItemId,
-    fileId: `file-${sha256.slice(0, 24)}` as FileId,
-    name,
-    path: `Shared/Bulk/${name}`,
-    url: `https://t.example/${name}`,
-    fileType: "md",
-    modifiedAt: "2025-01-01T00:00:00Z",
-    attributes: "{}",
-    file: name,
-    sha256,
-    bytes: 1000,
-    chunking: "800/400",
-    bodyId,
-    status: "completed",
-    errorCode: null,
-    errorMessage: null,
-    uploadedAt: 1,
-    embeddedAt: 1,
-    born,
-    words: labelWords({ name, path: `Shared/Bulk/${name}`, title }),
-  };
-}
-
-/** Two to five words as they come, none of the fifty most frequent, which would be stop words. */
-function questionOf(text: ZipfText): string {
-  const frequent = new Set(text.vocabulary.slice(0, 50));
-  const count = 2 + Math.floor(text.random() * 4);
-  const words: string[] = [];
-  while (words.length < count) words.push(...text.words(1).filter((word) => !frequent.has(word)));
-  return words.join(" ");
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

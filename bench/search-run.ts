@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { FileId, ItemId, VectorStoreId } from "../src/contracts/ids.ts";
+import type { VectorStoreId } from "../src/contracts/ids.ts";
 import { chunkSections } from "../src/index/chunk/chunk-sections.ts";
 import { parseSections } from "../src/index/chunk/parse-sections.ts";
 import { DEFAULT_CHUNKING } from "../src/index/draft/chunking.ts";
@@ -20,10 +20,10 @@ import { activateGeneration, insertGeneration } from "../src/index/storage/gener
 import { writeInTurn } from "../src/index/storage/state.ts";
 import type { Store } from "../src/index/storage/store.ts";
 import { analyze } from "../src/index/text/analyze.ts";
-import { labelWords } from "../src/index/text/label-words.ts";
 import { type VectorRow, VectorTable } from "../src/index/vectors/vector-table.ts";
+import { bulkDocument } from "./bulk-document.ts";
 import { report } from "./measure.ts";
-import { type ZipfText, zipfText } from "./zipf-text.ts";
+import { questionOf, type ZipfText, zipfText } from "./zipf-text.ts";
 
 const CHUNKS = Number(process.env["BENCH_CHUNKS"] ?? 100_000);
 const QUESTIONS = Number(process.env["BENCH_QUESTIONS"] ?? 300);
@@ -84,7 +84,7 @@ async function fill(store: Store, text: ZipfText): Promise<void> {
       await insertDocuments(
         sql,
         store,
-        stored.map(({ id, title }, at) => documentOf(id, title, bodies[at]?.key.sha256 ?? "", generation)),
+        stored.map(({ id, title }, at) => bulkDocument(id, title, bodies[at]?.key.sha256 ?? "", generation)),
       );
     });
   }
@@ -112,48 +112,6 @@ function bodyOf(text: ZipfText, seed: number): PreparedBody {
       words: { headings: analyze(sectionPath), text: analyze(passage) },
     })),
   };
-}
-
-function documentOf(
-  bodyId: number,
-  title: string,
-  sha256: string,
-  born: number,
-): Parameters<typeof insertDocuments>[2][number] {
-  const name = `${title.replaceAll(" ", "-")}.md`;
-  return {
-    domainId: "BENCH",
-    sourceId: "bulk",
-    itemId: sha256.slice(0, 26) as ItemId,
-    fileId: `file-${sha256.slice(0, 24)}` as FileId,
-    name,
-    path: `Shared/Bulk/${name}`,
-    url: `https://t.example/${name}`,
-    fileType: "md",
-    modifiedAt: "2025-01-01T00:00:00Z",
-    attributes: "{}",
-    file: name,
-    sha256,
-    bytes: 1000,
-    chunking: "800/400",
-    bodyId,
-    status: "completed",
-    errorCode: null,
-    errorMessage: null,
-    uploadedAt: 1,
-    embeddedAt: 1,
-    born,
-    words: labelWords({ name, path: `Shared/Bulk/${name}`, title }),
-  };
-}
-
-/** Two to five words as they come, none of the fifty most frequent, which would be stop words. */
-function questionOf(text: ZipfText): string {
-  const frequent = new Set(text.vocabulary.slice(0, 50));
-  const count = 2 + Math.floor(text.random() * 4);
-  const words: string[] = [];
-  while (words.length < count) words.push(...text.words(1).filter((word) => !frequent.has(word)));
-  return words.join(" ");
 }
 
 /** Each question in turn, so that whatever else the machine does meets both. The best of some rounds is what it takes. */

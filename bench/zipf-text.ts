@@ -44,3 +44,12 @@ function wordOf(rank: number): string {
   }
   return word;
 }
+
+/** Two to five words as they come, none of the fifty most frequent, which would be stop words. */
+export function questionOf(text: ZipfText): string {
+  const frequent = new Set(text.vocabulary.slice(0, 50));
+  const count = 2 + Math.floor(text.random() * 4);
+  const words: string[] = [];
+  while (words.length < count) words.push(...text.words(1).filter((word) => !frequent.has(word)));
+  return words.join(" ");
+}

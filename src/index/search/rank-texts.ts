@@ -1,6 +1,7 @@
 import type { Sql } from "../../lib/sql/sql.ts";
 import type { Match, Phrase, TextIndex, Words } from "../storage/store.ts";
 import type { Passage, Passages, PassageWords } from "./passages.ts";
+import { countChunks, rarityOf } from "./word-rarity.ts";
 
 /**
  * BM25 as it ranked best on several collections: a word that half of all texts have still says a little, and a word that
@@ -41,15 +42,12 @@ export async function rankTexts<M extends Match>(
 
 /** How much each phrase says: the fewer texts have its rarest word, the more. */
 async function weightsOf(sql: Sql, texts: TextIndex, phrases: readonly Phrase[]): Promise<number[]> {
-  const all = await sql.get<{ n: number }>("SELECT coalesce(max(id), 0) AS n FROM chunks");
+  const all = await countChunks(sql);
   const counts = await texts.countWords(
     sql,
     phrases.flatMap(({ words }) => words),
   );
-  return phrases.map(({ words }) => {
-    const having = Math.min(...words.map((word) => counts.get(word) ?? 0));
-    return Math.log(1 + (Math.max(0, (all?.n ?? 0) - having) + 0.5) / (having + 0.5));
-  });
+  return phrases.map(({ words }) => rarityOf(Math.min(...words.map((word) => counts.get(word) ?? 0)), all));
 }
 
 function bm25(counts: readonly number[], weights: readonly number[], length: number): number {

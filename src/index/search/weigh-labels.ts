@@ -2,6 +2,7 @@ import { isListed, listOf } from "../storage/is-listed.ts";
 import type { Match } from "../storage/store.ts";
 import { labelWords } from "../text/label-words.ts";
 import type { CandidateSearch } from "./match-texts.ts";
+import { countChunks, rarityOf } from "./word-rarity.ts";
 
 export interface WeighedLabels {
   /** By document: 1 when its name, path and title have everything the question says, little when they share a common word. */
@@ -20,7 +21,7 @@ export async function weighLabels(
 ): Promise<WeighedLabels> {
   const words = [...new Set(question.phrases.flatMap((phrase) => (phrase.words.length === 1 ? phrase.words : [])))];
   const inTexts = await store.texts.countWords(sql, words);
-  const all = await sql.get<{ n: number }>("SELECT coalesce(max(id), 0) AS n FROM chunks");
+  const all = await countChunks(sql);
   const rows = await sql.all<{ id: number; name: string; path: string; title: string | null }>(
     `SELECT d.id, d.name, d.path, b.title FROM documents d LEFT JOIN bodies b ON b.id = d.body_id
      WHERE ${isListed(sql, "d.id", "$1", "integer")}`,
@@ -32,9 +33,11 @@ export async function weighLabels(
   });
   const inLabels = new Map<string, number>();
   for (const { words: found } of labelled) for (const word of found) inLabels.set(word, (inLabels.get(word) ?? 0) + 1);
-  const weights = new Map(
-    words.map((word) => [word, rarity(inTexts.get(word) ?? inLabels.get(word) ?? 0, Number(all?.n ?? 0))]),
-  );
+  const weightOf = (word: string): number => {
+    const having = inTexts.get(word) ?? inLabels.get(word) ?? 0;
+    return having === 0 ? 0 : rarityOf(having, all);
+  };
+  const weights = new Map(words.map((word) => [word, weightOf(word)]));
   const sum = (of: readonly string[]): number => of.reduce((total, word) => total + (weights.get(word) ?? 0), 0);
   const total = sum(words);
   if (total === 0) return { labels: new Map(), textShare: 1 };
@@ -42,8 +45,4 @@ export async function weighLabels(
     labels: new Map(labelled.map(({ id, words: found }) => [id, (sum(found) / total) ** 2])),
     textShare: sum(words.filter((word) => inTexts.has(word))) / total,
   };
-}
-
-function rarity(having: number, all: number): number {
-  return having === 0 ? 0 : Math.log(1 + (Math.max(0, all - having) + 0.5) / (having + 0.5));
 }
