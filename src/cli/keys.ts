@@ -1,0 +1,78 @@
+import type { App } from "../app/app.ts";
+import { ROLES, type Role } from "../contracts/access.ts";
+import { BadInputError } from "../contracts/errors.ts";
+import type { KeyFacts } from "../security/access.ts";
+import { readExpiry } from "../security/read-expiry.ts";
+import { audited } from "./audited.ts";
+import type { Call, Command } from "./command.ts";
+import { openApp } from "./open-app.ts";
+
+export const keysCommand: Command = {
+  name: "keys",
+  arguments: ["[list|add|remove]", "[NAME]"],
+  summary: "Lists, makes and removes API keys. From the first one on, everybody has to bring one.",
+  options: {
+    role: { value: "role", choices: ROLES, help: "With add: what whoever brings the key may do." },
+    expires: { value: "day", help: "With add: the day from which it is not accepted any more, e.g. 2027-01-01." },
+  },
+  examples: [
+    "lockstep keys",
+    "lockstep keys add ada --role admin",
+    "lockstep keys add reporting --role read --expires 2027-01-01",
+    "lockstep keys remove reporting",
+  ],
+  async run(call) {
+    const [action = "list", name] = call.positionals;
+    const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
+    if (!act) throw new BadInputError(`There is no 'keys ${action}'. Accepted: list, add, remove.`);
+    if ((action === "list") !== (name === undefined)) {
+      throw new BadInputError(
+        action === "list" ? "'keys list' takes no name." : `Say which key: lockstep keys ${action} NAME`,
+      );
+    }
+    const app = await openApp();
+    try {
+      await act(app, name ?? "", call);
+      return 0;
+    } finally {
+      await app.close();
+    }
+  },
+};
+
+const ACTIONS: Readonly<Record<string, (app: App, name: string, call: Call) => Promise<void>>> = {
+  async list({ access }) {
+    const keys = await access.keys.list();
+    if (keys.length === 0) say(`There are no keys. ${await whatThatMeans(access)}`);
+    for (const key of keys) say(describe(key));
+  },
+  async add({ access, audit }, name, call) {
+    const role = call.text("role");
+    if (role === undefined) throw new BadInputError(`Say what the key is for: --role ${ROLES.join(" | ")}.`);
+    const expiresAt = readExpiry(call.text("expires") ?? "");
+    const { key } = await audited(audit, () => access.keys.create({ name, role: role as Role, expiresAt }));
+    process.stderr.write("This is the key. It is not kept and cannot be shown again.\n");
+    say(key);
+  },
+  async remove({ access, audit }, name) {
+    await audited(audit, () => access.keys.remove(name));
+    say(`Removed '${name}'. It is not accepted any more, by any server on this storage.`);
+    if ((await access.keys.list()).length === 0) say(await whatThatMeans(access));
+  },
+};
+
+function describe({ id, name, role, expiresAt }: KeyFacts): string {
+  const ends =
+    expiresAt === "" ? "" : Date.parse(expiresAt) <= Date.now() ? "expired" : `until ${expiresAt.slice(0, 10)}`;
+  return `${name.padEnd(24)} ${role.padEnd(8)} ${id}  ${ends}`.trimEnd();
+}
+
+async function whatThatMeans(access: App["access"]): Promise<string> {
+  return (await access.isRequired())
+    ? "Nobody comes in without one; 'lockstep keys add' makes one."
+    : "Nobody has to bring one: whoever reaches the server may do everything.";
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

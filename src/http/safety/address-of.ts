@@ -1,0 +1,53 @@
+import { isIP } from "node:net";
+import { getConnInfo } from "@hono/node-server/conninfo";
+import type { Context, MiddlewareHandler } from "hono";
+import type { HttpEnv } from "../http-env.ts";
+
+/**
+ * Finds out where a request comes from. What a header says of it anybody can write, so it counts only where every request comes
+ * through a proxy of ours; of a chain of proxies, the last one is ours.
+ */
+export function noteClient({ behindProxy }: { readonly behindProxy: boolean }): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const named = (header: string): string => (c.req.header(header) ?? "").split(",").at(-1)?.trim() ?? "";
+    const forwarded = behindProxy ? plainAddress(named("x-forwarded-for")) : "";
+    c.set("client", {
+      address: forwarded || peerOf(c),
+      https: behindProxy && named("x-forwarded-proto").toLowerCase() === "https",
+    });
+    await next();
+  };
+}
+
+export function addressOf(c: Context<HttpEnv>): string {
+  return c.get("client").address;
+}
+
+/** Whoever has one address of version 6 has all of its network, so those count as one. */
+export function networkOf(c: Context<HttpEnv>): string {
+  const address = addressOf(c);
+  if (isIP(address) !== 6) return address;
+  const [head = "", tail] = address.replace(/%.*$/, "").split("::");
+  const before = head === "" ? [] : head.split(":");
+  const left = tail === undefined ? 0 : 8 - before.length - tail.split(":").length;
+  const groups = [...before, ...Array.from({ length: Math.max(0, left) }, () => "0"), ...(tail ?? "").split(":")];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group || "0", 16).toString(16))
+    .join(":")}::/64`;
+}
+
+/** As Azure writes it, with a port behind it, too. "" when it is no address. */
+function plainAddress(text: string): string {
+  const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
+  const address = bare.replace(/^::ffff:(?=[\d.]+$)/i, "");
+  return isIP(address) ? address : "";
+}
+
+function peerOf(c: Context): string {
+  try {
+    return plainAddress(getConnInfo(c).remote.address ?? "");
+  } catch {
+    return "";
+  }
+}

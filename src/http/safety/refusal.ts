@@ -1,0 +1,29 @@
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+
+const OPENAI_CODES: { readonly [status: number]: string } = {
+  401: "invalid_api_key",
+  403: "insufficient_permissions",
+  429: "rate_limit_exceeded",
+};
+
+/** A refusal in the words that clients of the address understand: OpenAI's below `/openai`, the older ones' at `/query` and `/describe`. */
+export function refusalBody(path: string, status: number, message: string): object {
+  if (/^\/openai(\/|$)/.test(path)) {
+    const type = status === 429 ? "requests" : status >= 500 ? "server_error" : "invalid_request_error";
+    return { error: { message, type, param: null, code: OPENAI_CODES[status] ?? null } };
+  }
+  if (/^\/(query|describe)2?\/?$/.test(path)) return { error: message };
+  return { ok: false, error: message, data: {} };
+}
+
+export function refuse(c: Context, status: ContentfulStatusCode, message: string): Response {
+  return c.json(refusalBody(c.req.path, status, message), status);
+}
+
+/** With what the standard asks of a 429: after how many seconds it is worth trying again. */
+export function refuseForNow(c: Context, waitMs: number, message: string): Response {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  c.header("retry-after", String(seconds));
+  return refuse(c, 429, `${message} Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`);
+}

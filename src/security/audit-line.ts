@@ -1,0 +1,89 @@
+import { ROLES } from "../contracts/access.ts";
+import type { AuditEntry, AuditRow } from "../contracts/audit.ts";
+import { isJsonObject } from "../lib/json-object.ts";
+
+const PHASES = ["asked", "done", "once"] as const;
+const MAX_TEXT = 500;
+const MAX_MEMBERS = 100;
+const MAX_DEPTH = 5;
+const MAX_WHAT = 16_000;
+const SECRET_NAME = /(^|[_-])(api_?key|key|secret|token|password|passphrase|cookie|authorization|session)$/i;
+/** In addresses, and wherever somebody pasted one of ours. */
+const SECRET_TEXT =
+  /([?&](?:sig|code|key|token|access_token|secret)=)[^&\s"']+|\blk_[0-9a-f]{12}_[\w-]{8,}|\bBearer\s+\S+/gi;
+
+/** A line of the file: `asked` before a change and `done` when it is over, with the same id; `once` for what is over at once. */
+export interface AuditLine extends AuditEntry {
+  readonly id: string;
+  readonly phase: (typeof PHASES)[number];
+}
+
+export function formatAuditLine({ id, phase, at, who, from, action, what, ok, error }: AuditLine): string {
+  const { kind, id: whoId, name, role } = who;
+  const told = tame(what, 0);
+  const line = {
+    id,
+    phase,
+    utc: at,
+    who: { kind, id: cut(whoId), name: cut(name), role },
+    from: cut(from),
+    action: cut(action),
+    what: JSON.stringify(told).length > MAX_WHAT ? { left_out: "too long" } : told,
+    ...(phase !== "asked" && { ok, error: cut(error) }),
+  };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** undefined: it was torn by a crash, or is none of ours. */
+export function parseAuditLine(text: string): AuditLine | undefined {
+  let line: unknown;
+  try {
+    line = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(line) || !isJsonObject(line["who"])) return undefined;
+  const { id, utc, who, from, action, what, ok, error } = line;
+  const phase = PHASES.find((one) => one === line["phase"]);
+  const role = ROLES.find((one) => one === who["role"]);
+  if (typeof id !== "string" || phase === undefined || role === undefined) return undefined;
+  return {
+    id,
+    phase,
+    at: String(utc),
+    who: {
+      kind: String(who["kind"]) as AuditEntry["who"]["kind"],
+      id: String(who["id"]),
+      name: String(who["name"]),
+      role,
+    },
+    from: String(from),
+    action: String(action),
+    what: isJsonObject(what) ? what : {},
+    ok: ok === true,
+    error: typeof error === "string" ? error : "",
+  };
+}
+
+export function toRow({ id: _id, phase, ...entry }: AuditLine): AuditRow {
+  return { ...entry, unfinished: phase === "asked" };
+}
+
+/** Secrets out, long values cut, deep ones flattened: a line stays a line whatever somebody sent. */
+function tame(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return cut(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_DEPTH) return "…";
+  if (Array.isArray(value)) return value.slice(0, MAX_MEMBERS).map((member) => tame(member, depth + 1));
+  const members = Object.entries(value).slice(0, MAX_MEMBERS);
+  return Object.fromEntries(
+    members.map(([name, member]) => [cut(name), SECRET_NAME.test(name) ? "(left out)" : tame(member, depth + 1)]),
+  );
+}
+
+function cut(text: string): string {
+  const clean = text
+    .slice(0, MAX_TEXT * 4)
+    .replaceAll(SECRET_TEXT, (_, before?: string) => `${before ?? ""}(left out)`);
+  return clean.length > MAX_TEXT ? `${clean.slice(0, MAX_TEXT)}…` : clean;
+}

@@ -1,0 +1,81 @@
+import type { Principal } from "../contracts/access.ts";
+import type { Access, Credentials, Identity, KeyFacts } from "./access.ts";
+import { createEntraTokens, type EntraOptions } from "./entra-tokens.ts";
+import { createKeyStore } from "./key-store.ts";
+import { hasHash, hashSecret } from "./secret-hash.ts";
+import { createSessions } from "./sessions.ts";
+
+export interface AccessOptions {
+  /** Holds the hashes of the keys. */
+  readonly folder: string;
+  /** A key with every right that is not kept in the folder; "" for none. */
+  readonly adminKey: string;
+  /** null: tokens of Entra ID are not accepted. */
+  readonly entra: EntraOptions | null;
+  /** Whoever comes in while there is no way to prove anything: everybody, or nobody. */
+  readonly withoutKeys: "everybody" | "nobody";
+}
+
+export const LOCAL: Principal = { kind: "local", id: "local", name: "local", role: "admin" };
+const ADMIN: Principal = { kind: "key", id: "ADMIN_API_KEY", name: "ADMIN_API_KEY", role: "admin" };
+
+/** Reads nothing yet: keys are looked up, and Entra ID is asked, when somebody wants to come in. */
+export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptions): Access {
+  const keys = createKeyStore(folder);
+  const sessions = createSessions();
+  const tokens = entra && createEntraTokens(entra);
+  const adminHash = adminKey === "" ? undefined : hashSecret(adminKey);
+
+  const hasWayIn = async (): Promise<boolean> => adminHash !== undefined || tokens !== null || (await keys.exists());
+  const isRequired = async (): Promise<boolean> => withoutKeys === "nobody" || (await hasWayIn());
+
+  async function byKey(key: string): Promise<Principal | undefined> {
+    if (adminHash !== undefined && hasHash(key, adminHash)) return ADMIN;
+    return toPrincipal(await keys.verify(key));
+  }
+
+  async function bySession(session: string): Promise<Principal | undefined> {
+    const id = sessions.find(session);
+    if (id === ADMIN.id) return adminHash === undefined ? undefined : ADMIN;
+    return id === undefined ? undefined : toPrincipal(await keys.current(id));
+  }
+
+  async function bySecret(secret: string): Promise<Identity> {
+    const principal = await byKey(secret);
+    if (principal) return { status: "known", principal };
+    return tokens && isTokenShaped(secret) ? tokens.verify(secret) : { status: "unproved" };
+  }
+
+  return {
+    isRequired,
+    hasWayIn,
+    keys,
+    async authenticate(credentials) {
+      if (!(await isRequired())) return { status: "known", principal: LOCAL };
+      const secret = bearer(credentials) ?? credentials.apiKey;
+      if (secret !== undefined) return bySecret(secret.trim());
+      if (credentials.session === undefined) return { status: "anonymous" };
+      const principal = await bySession(credentials.session);
+      return principal ? { status: "known", principal } : { status: "anonymous" };
+    },
+    async signIn(key) {
+      const principal = await byKey(key.trim());
+      return principal && { principal, ...sessions.open(principal.id) };
+    },
+    signOut: (session) => sessions.end(session),
+    close: async () => tokens?.close(),
+  };
+}
+
+/** Other schemes are for whatever stands in front of the server. */
+function bearer({ authorization }: Credentials): string | undefined {
+  return /^bearer +(.+)$/i.exec(authorization ?? "")?.[1];
+}
+
+function isTokenShaped(secret: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(secret);
+}
+
+function toPrincipal(key: KeyFacts | undefined): Principal | undefined {
+  return key && { kind: "key", id: key.id, name: key.name, role: key.role };
+}

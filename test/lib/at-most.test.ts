@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createAtMost } from "../../src/lib/at-most.ts";
+
+test("no more than agreed run at once, all run in their order, and failures hold nobody up", async () => {
+  const atMost = createAtMost(2);
+  const started: number[] = [];
+  let [running, most] = [0, 0];
+  const work = (i: number) => async (): Promise<number> => {
+    started.push(i);
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running -= 1;
+    if (i % 3 === 0) throw new Error(`${i} fails`);
+    return i;
+  };
+  const numbers = [0, 1, 2, 3, 4, 5, 6, 7];
+  const outcomes = await Promise.allSettled(numbers.map((i) => atMost(work(i))));
+  assert.equal(most, 2);
+  assert.deepEqual(started, numbers);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    numbers.map((i) => (i % 3 === 0 ? "rejected" : "fulfilled")),
+  );
+  assert.equal(await atMost(work(8)), 8);
+});
