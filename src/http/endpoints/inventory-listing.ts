@@ -1,0 +1,76 @@
+import type { Pages } from "../../inventory/inventory.ts";
+import type { PageWish } from "../../inventory/read-pages.ts";
+import type { Answer } from "../grammar/endpoint.ts";
+import { type Listing, takePart } from "../grammar/listing.ts";
+
+export interface ListOptions {
+  /** What is listed, in the plural: `files`. */
+  readonly noun: string;
+  /** The most that the backend sends at once. */
+  readonly largestPage: number;
+}
+
+/** So many rows are looked through for a filter, or put in an order that the backend does not have. */
+export const MOST_LOOKED_AT = 20_000;
+
+/**
+ * A part of a list of the backend, read as far as it takes and no further. The backend sorts by creation only, newest first; any other order,
+ * and a filter, look through MOST_LOOKED_AT rows at most, and say so when there were more. Without a limit it is the whole list.
+ */
+export async function listPart<T extends object>(
+  pages: (wish: PageWish) => Pages<T>,
+  listing: Listing,
+  { noun, largestPage }: ListOptions,
+): Promise<Answer<readonly T[]>> {
+  const { limit, offset, sort, filter } = listing;
+  const order = sort === "created_at" ? "asc" : "desc";
+  const sorted = sort === undefined || sort === "created_at" || sort === "-created_at";
+  const whole = limit === undefined && offset === 0;
+  const size = limit ?? Number.POSITIVE_INFINITY;
+  // One more than asked for tells whether there is more.
+  const enough = sorted ? offset + size + 1 : Number.POSITIVE_INFINITY;
+  const bound = limit === undefined || (sorted && filter === "") ? Number.POSITIVE_INFINITY : MOST_LOOKED_AT;
+  const pageSize = filter === "" ? Math.min(largestPage, enough) : largestPage;
+  const skip = sorted ? offset : 0;
+  const { rows, found, end } = await gather(pages({ order, pageSize }), filter, { enough, bound, skip });
+  const error = end === "bound" ? tellBound(noun, sort, filter) : "";
+  const answer = { ok: error === "", error };
+  const inOrder = sorted ? rows : takePart(rows, { limit: undefined, offset: 0, sort, filter: "" }).rows;
+  if (whole) return { ...answer, data: inOrder };
+  const data = inOrder.slice(offset - skip, offset - skip + size);
+  const total = end === "all" ? found : undefined;
+  return { ...answer, data, page: { offset, limit: limit ?? data.length, total, more: found > offset + data.length } };
+}
+
+interface Gathered<T> {
+  readonly rows: readonly T[];
+  /** With those that were skipped. */
+  readonly found: number;
+  /** Why it ended: there is no more, there is enough, or it would take too long. */
+  readonly end: "all" | "enough" | "bound";
+}
+
+async function gather<T extends object>(
+  pages: Pages<T>,
+  filter: string,
+  { enough, bound, skip }: { readonly enough: number; readonly bound: number; readonly skip: number },
+): Promise<Gathered<T>> {
+  const rows: T[] = [];
+  let [looked, found] = [0, 0];
+  for await (const page of pages) {
+    if (looked >= bound) return { rows, found, end: "bound" };
+    looked += page.length;
+    for (const row of takePart(page, { limit: undefined, offset: 0, sort: undefined, filter }).rows) {
+      found++;
+      if (found > skip) rows.push(row);
+    }
+    if (found >= enough) return { rows, found, end: "enough" };
+  }
+  return { rows, found, end: "all" };
+}
+
+function tellBound(noun: string, sort: string | undefined, filter: string): string {
+  const which = sort === "created_at" ? "oldest" : "newest";
+  const what = filter === "" ? "were sorted" : "were looked through";
+  return `There are too many ${noun} to look at each: only the ${MOST_LOOKED_AT} ${which} ${what}.`;
+}

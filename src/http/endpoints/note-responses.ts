@@ -1,0 +1,86 @@
+import type { App } from "../../app/app.ts";
+import type { NotedResponse } from "../../inventory/response-notes.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
+import { parseSseEvents } from "../../lib/sse.ts";
+
+const PATH = /^(?:\/openai)?(?:\/v1)?\/responses(?:\/([^/]+))?\/?$/;
+/** More of an answer than this is not kept to look into; it passes all the same. */
+const MOST_KEPT = 4 * 1024 * 1024;
+
+/**
+ * Writes down the id of a model response that passes by, so that the inventory can list what was created here. The bytes go on as they
+ * come: only a copy of their beginning is looked into. That an id could not be written down is no reason to fail an answer.
+ */
+export function noteResponses(inventory: App["inventory"], request: Request, response: Response): Response {
+  const path = PATH.exec(new URL(request.url).pathname);
+  if (!path || !response.ok) return response;
+  const [, id] = path;
+  if (request.method === "DELETE" && id !== undefined) inventory.responses.forget(decode(id)).catch(() => undefined);
+  if (request.method !== "POST" || id !== undefined || response.body === null) return response;
+  const streamed = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+  const found = (noted: NotedResponse): void => void inventory.responses.note(noted).catch(() => undefined);
+  return new Response(response.body.pipeThrough(watch(streamed ? findInEvents : findInJson, found)), response);
+}
+
+/** `over`: nothing more comes. undefined: not known yet; null: there is nothing to note. */
+type Find = (text: string, over: boolean) => NotedResponse | null | undefined;
+
+function watch(find: Find, found: (noted: NotedResponse) => void): TransformStream<Uint8Array, Uint8Array> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let looking = true;
+  const look = (over: boolean): void => {
+    const noted = find(text, over);
+    if (noted) found(noted);
+    if (noted === undefined && !over && text.length <= MOST_KEPT) return;
+    looking = false;
+    text = "";
+  };
+  return new TransformStream({
+    transform(chunk, controller) {
+      controller.enqueue(chunk);
+      if (!looking) return;
+      text += decoder.decode(chunk, { stream: true });
+      look(false);
+    },
+    flush() {
+      if (looking) look(true);
+    },
+  });
+}
+
+/** The first event carries the response, with all that is needed of it. */
+function findInEvents(text: string): NotedResponse | null | undefined {
+  const [first] = parseSseEvents(text);
+  if (!first) return undefined;
+  const event = parse(first.data);
+  return isJsonObject(event) ? toNoted(event["response"]) : null;
+}
+
+function findInJson(text: string, over: boolean): NotedResponse | null | undefined {
+  return over ? toNoted(parse(text)) : undefined;
+}
+
+/** null for what is no response, and for one that the backend does not keep. */
+function toNoted(value: unknown): NotedResponse | null {
+  if (!isJsonObject(value) || value["object"] !== "response" || value["store"] === false) return null;
+  const { id, created_at, model } = value;
+  if (typeof id !== "string" || id === "") return null;
+  return { id, created_at: Number(created_at ?? 0), model: String(model ?? "") };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function decode(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
+}

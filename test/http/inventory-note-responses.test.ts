@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import OpenAI from "openai";
+import { noteResponses } from "../../src/http/endpoints/note-responses.ts";
+import { createInventory } from "../../src/inventory/create-inventory.ts";
+import type { Inventory } from "../../src/inventory/inventory.ts";
+
+const RESPONSE = { id: "resp_1", object: "response", created_at: 5, model: "gpt", store: true };
+const NOTED = { id: "resp_1", created_at: 5, model: "gpt" };
+
+const post = (path = "/responses"): Request => new Request(`http://x${path}`, { method: "POST", body: "{}" });
+const events = (chunks: readonly string[]): Response =>
+  new Response(ReadableStream.from(chunks.map((text) => new TextEncoder().encode(text))), {
+    headers: { "content-type": "text/event-stream; charset=utf-8" },
+  });
+
+describe("what is noted of passing responses", () => {
+  let folder = "";
+  let opened = 0;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "lockstep-notes-"));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  /** One with a list of its own; nobody asks its backend. */
+  const open = (below = `inventory-${opened++}`): Inventory =>
+    createInventory({ client: new OpenAI({ apiKey: "none" }), folder: join(folder, below) });
+
+  it("notes a whole answer and leaves it as it is", async () => {
+    for (const path of ["/responses", "/v1/responses", "/openai/v1/responses", "/openai/responses/"]) {
+      const inventory = open();
+      const answer = Response.json(RESPONSE, { status: 200, headers: { "x-request-id": "req_1" } });
+      const passed = noteResponses(inventory, post(path), answer);
+      assert.equal(passed.headers.get("x-request-id"), "req_1");
+      assert.deepEqual(await passed.json(), RESPONSE);
+      assert.deepEqual(await inventory.responses.list(), [NOTED], path);
+    }
+  });
+
+  it("passes every piece of a stream on before the next one comes", async () => {
+    const inventory = open();
+    const first = `event: response.created\ndata: ${JSON.stringify({ type: "response.created", response: RESPONSE })}\n\n`;
+    const halves = [first.slice(0, 40), first.slice(40)];
+    let taken = 0;
+    const source = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          const text = [...halves, "event: response.output_text.delta\ndata: {}\n\n"][taken++];
+          if (text === undefined) controller.close();
+          else controller.enqueue(new TextEncoder().encode(text));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const answer = new Response(source, { headers: { "content-type": "text/event-stream" } });
+    const reader = noteResponses(inventory, post(), answer).body?.getReader();
+    assert.equal(new TextDecoder().decode((await reader?.read())?.value), halves[0]);
+    assert.deepEqual(await inventory.responses.list(), []);
+    assert.equal(new TextDecoder().decode((await reader?.read())?.value), halves[1]);
+    assert.deepEqual(await inventory.responses.list(), [NOTED]);
+    await reader?.cancel();
+  });
+
+  it("notes nothing that is no kept response", async () => {
+    const inventory = open();
+    const kinds: [Request, Response][] = [
+      [post(), Response.json({ ...RESPONSE, store: false })],
+      [post(), Response.json({ error: {} }, { status: 400 })],
+      [post(), new Response("no JSON")],
+      [post(), events(["data: [DONE]\n\n", "data: {}\n\n"])],
+      [post("/responses/input_tokens"), Response.json(RESPONSE)],
+      [post("/chat/completions"), Response.json(RESPONSE)],
+      [new Request("http://x/responses/resp_1"), Response.json(RESPONSE)],
+    ];
+    for (const [request, response] of kinds) await noteResponses(inventory, request, response).text();
+    assert.deepEqual(await inventory.responses.list(), []);
+  });
+
+  it("forgets what was deleted, and only that", async () => {
+    const inventory = open();
+    for (const id of ["resp_1", "resp_2"]) await inventory.responses.note({ ...NOTED, id });
+    const remove = (path: string): Request => new Request(`http://x${path}`, { method: "DELETE" });
+    noteResponses(inventory, remove("/responses/resp_1"), Response.json({ deleted: true }));
+    noteResponses(inventory, remove("/responses/resp_2"), Response.json({}, { status: 404 }));
+    noteResponses(inventory, remove("/files/resp_2"), Response.json({ deleted: true }));
+    assert.deepEqual(await inventory.responses.list(), [{ ...NOTED, id: "resp_2" }]);
+  });
+
+  it("is on disk when the inventory is closed", async () => {
+    const inventory = open("closed");
+    await noteResponses(inventory, post(), Response.json(RESPONSE)).text();
+    noteResponses(inventory, new Request("http://x/responses/resp_0", { method: "DELETE" }), Response.json({}));
+    await inventory.close();
+    const lines = (await readFile(join(folder, "closed", "responses.jsonl"), "utf8")).split("\n").filter(Boolean);
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line)),
+      [NOTED, { id: "resp_0", deleted: true }],
+    );
+  });
+
+  it("lets an answer pass whose id cannot be written down", async () => {
+    await writeFile(join(folder, "no-folder"), "");
+    const passed = noteResponses(open("no-folder"), post(), Response.json(RESPONSE));
+    assert.deepEqual(await passed.json(), RESPONSE);
+  });
+});
