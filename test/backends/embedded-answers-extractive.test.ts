@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Passage } from "../../src/backends/embedded/answers/answerer.ts";
-import { createExtractiveAnswerer } from "../../src/backends/embedded/answers/extractive-answerer.ts";
+import { quote } from "../../src/backends/embedded/answers/extractive-answerer.ts";
 import type { FileId } from "../../src/contracts/ids.ts";
-
-const never = new AbortController().signal;
 
 function passage(text: string, score = 0.8, filename = "a.md"): Passage {
   return { fileId: `file-${filename}` as FileId, filename, text, score };
@@ -14,7 +12,7 @@ function passage(text: string, score = 0.8, filename = "a.md"): Passage {
 /** The quotes alone. */
 async function quotes(question: string, ...passages: readonly (Passage | string)[]): Promise<string[]> {
   const given = passages.map((one) => (typeof one === "string" ? passage(one) : one));
-  const parts = await createExtractiveAnswerer().answer(question, given, never);
+  const parts = quote(question, given);
   return parts.filter(({ from }) => from).map(({ text }) => text.trim().replace(/^- /, ""));
 }
 
@@ -45,11 +43,7 @@ test("what only repeats the words of a better sentence is left out", async () =>
 
 test("the same sentence in two files is quoted once, from the better one", async () => {
   const same = "Invoices are paid within 30 days.";
-  const parts = await createExtractiveAnswerer().answer(
-    "When are invoices paid?",
-    [passage(same, 0.9, "new.md"), passage(same, 0.4, "old.md")],
-    never,
-  );
+  const parts = quote("When are invoices paid?", [passage(same, 0.9, "new.md"), passage(same, 0.4, "old.md")]);
   assert.deepEqual(
     parts.flatMap(({ from }) => from?.filename ?? []),
     ["new.md"],
@@ -75,7 +69,7 @@ test("questions in other languages work the same", async () => {
 });
 
 test("found by meaning only: the beginning of the best passage, and that is said", async () => {
-  const parts = await createExtractiveAnswerer().answer("remuneration", [passage("Salaries rise in May.")], never);
+  const parts = quote("remuneration", [passage("Salaries rise in May.")]);
   assert.match(parts[0]?.text ?? "", /No passage has the words/);
   assert.deepEqual(await quotes("remuneration", "Salaries rise in May. Bonuses come in June.", "Other text."), [
     "Salaries rise in May.",
@@ -83,7 +77,7 @@ test("found by meaning only: the beginning of the best passage, and that is said
 });
 
 test("what cannot be quoted is not: passages of figures or marks alone", async () => {
-  const parts = await createExtractiveAnswerer().answer("x", [passage("42\n\n---\n\n|")], never);
+  const parts = quote("x", [passage("42\n\n---\n\n|")]);
   assert.match(parts[0]?.text ?? "", /Nothing was found/);
 });
 
@@ -98,7 +92,7 @@ test("property: every quote stands in its passage, whatever the passages are", a
   await fc.assert(
     fc.asyncProperty(fc.string(), fc.array(text, { maxLength: 4 }), async (question, texts) => {
       const passages = texts.map((one, at) => passage(one, 0.5, `${at}`));
-      for (const part of await createExtractiveAnswerer().answer(question, passages, never)) {
+      for (const part of quote(question, passages)) {
         if (!part.from) continue;
         const source = words(passages.find(({ filename }) => filename === part.from?.filename)?.text ?? "");
         for (const word of part.text.split(/[^\p{L}\p{N}]+/u)) assert.ok(source.includes(word), part.text);

@@ -28,6 +28,12 @@ export function uploadsSuite(name: string, open: OpenHouse): void {
     const partsOnDisk = (): Promise<string[]> => readdir(join(at.folder, "index", "uploads")).catch(() => []);
     const md5 = (text: string): string => createHash("md5").update(text).digest("hex");
 
+    test("folders in a file name are left out", async () => {
+      for (const path of ["a/b/plan.md", "C:\\docs\\plan.md", "../../plan.md"]) {
+        assert.equal((await begin("x", path)).filename, "plan.md", path);
+      }
+    });
+
     test("parts sent side by side become one file in the order given at the end", async () => {
       const text = "The zyzzomat hums. The quibblet sings.";
       const upload = await begin(text);

@@ -127,6 +127,21 @@ const deletion = (kind: string): Check => object({ id: text, object: oneOf(kind)
 
 const model = object({ id: text, object: oneOf("model"), created: count, owned_by: text });
 
+const chatMessage = object({
+  role: oneOf("assistant"),
+  content: text,
+  refusal: oneOf(null),
+  annotations: listOf(anything),
+});
+const chatCompletion = object({
+  id: text,
+  object: oneOf("chat.completion"),
+  created: instant,
+  model: text,
+  choices: listOf(object({ index: count, message: chatMessage, logprobs: oneOf(null), finish_reason: oneOf("stop") })),
+  usage: object({ prompt_tokens: count, completion_tokens: count, total_tokens: count }),
+});
+
 /** By the value of `object`, or of `type`: responses, conversations, assistants, models. */
 export const ANSWER_OBJECTS: Readonly<Record<string, Check>> = {
   ...ITEMS,
@@ -155,6 +170,7 @@ export const ANSWER_OBJECTS: Readonly<Record<string, Check>> = {
   }),
   "assistant.deleted": deletion("assistant.deleted"),
   model,
+  "chat.completion": chatCompletion,
 };
 
 /** By the kind of what they list: these come whole, without pages. */

@@ -4,11 +4,15 @@ import type { Embedder } from "../../contracts/embedder.ts";
 import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { EmbeddedIndex } from "../../index/draft/embedded-index.ts";
 import { searchStore } from "../../index/search/search-store.ts";
+import { changeOwner } from "../../index/storage/change-owner.ts";
 import type { StoreHouse } from "../../index/storage/store-house.ts";
+import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import { createAnswerers } from "./answers/answerers.ts";
 import { answersTables } from "./answers/answers-tables.ts";
-import { createExtractiveAnswerer } from "./answers/extractive-answerer.ts";
+import type { ChatModel } from "./answers/chat-model.ts";
 import { Attachments } from "./attachments.ts";
 import { catalogTables } from "./catalog/catalog-tables.ts";
+import { listStores } from "./catalog/vector-stores.ts";
 import { FileRemoval } from "./file-removal.ts";
 import { FileShelf } from "./file-shelf.ts";
 import { createFileWork } from "./file-work.ts";
@@ -28,6 +32,10 @@ export interface EmbeddedBackendOptions {
   readonly extractor: Extractor;
   /** What new vector stores begin with; `/embeddings` answers with it. */
   readonly embedder: () => Promise<Embedder>;
+  /** Writes answers; without one they are quoted. */
+  readonly model?: ChatModel | undefined;
+  /** Where chats search; "" or none: in the only store, if there is just one. */
+  readonly defaultStoreId?: string;
   /** Stands between a file that waits and the work on it: where other services fail or dawdle, tests of their clients do. */
   readonly aroundWork?: (work: Work) => Work;
   /** The clock by which files, uploads and stores expire. */
@@ -36,8 +44,8 @@ export interface EmbeddedBackendOptions {
 
 /** Vector stores without a key and without a network: the crawler writes through `openIndex`, everybody else speaks `wire`. */
 export type EmbeddedBackend = Backend & {
-  /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: trouble becomes an error response. */
-  wire(request: Request): Promise<Response>;
+  /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: trouble becomes an error response, and `tell` hears the reason. */
+  wire(request: Request, tell?: (failure: unknown) => void): Promise<Response>;
 };
 
 export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Promise<EmbeddedBackend> {
@@ -60,14 +68,17 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
   const files = { shelf, removal, uploads, attachments };
   const context: WireContext = { catalog, stores, ...files, processing, usage, nowSeconds, search };
   const db = await house.openTables("answers", answersTables);
-  const { embedder } = options;
-  const wire = createWire(context, { db, answerer: createExtractiveAnswerer(), embedder, search });
+  const { embedder, model } = options;
+  const defaultStore = async (): Promise<string | undefined> => options.defaultStoreId || (await onlyStore(catalog));
+  const answers = { db, answerers: createAnswerers(model), model, embedder, search, defaultStore };
+  const wire = createWire(context, answers);
   // What was half deleted must not be shown again, and usually there is nothing.
   await Promise.allSettled([stores.sweepDeleted(), removal.sweepDeleted()]);
   const swept = sweep(context);
   let closed: Promise<void> | undefined;
   return {
     acceptedTypes: extractor.types,
+    commits: "atomic",
     createVectorStore: (name) => stores.create({ name, description: "", metadata: {}, expiresAfterDays: null }),
     async deleteVectorStore(id) {
       await stores.delete(id);
@@ -82,12 +93,21 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
       };
       return new EmbeddedIndex({ extractor, domain, store });
     },
+    async changeOwner(id, change, { signal }) {
+      const store = await stores.find(id);
+      if (store) await changeOwner(store, change, signal);
+    },
     wire,
     close() {
       closed ??= swept.then(() => processing.close()).then(() => house.close());
       return closed;
     },
   };
+}
+
+async function onlyStore(catalog: SqlDatabase): Promise<string | undefined> {
+  const { rows, hasMore } = await listStores(catalog, { limit: 1, order: "asc" });
+  return hasMore ? undefined : rows[0]?.id;
 }
 
 /** What earlier processes left behind. Nobody has to wait for it, and what it cannot do now it will do next time. */

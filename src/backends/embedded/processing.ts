@@ -2,6 +2,7 @@ import type { VectorStoreId } from "../../contracts/ids.ts";
 import { randomId } from "../../index/storage/random-id.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "../../lib/process-identity.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import { nowSeconds } from "../../lib/time.ts";
 import {
   type AttachTask,
   claimTasksOf,
@@ -150,6 +151,3 @@ function isGone(owner: string): boolean {
 }
 
 /** Claims are between processes, so they go by the real clock, whatever clock the backend was given. */
-function nowSeconds(): number {
-  return Math.floor(Date.now() / 1000);
-}

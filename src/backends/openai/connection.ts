@@ -133,7 +133,7 @@ function createClient(options: OpenAiOptions, fetch: Fetch): OpenAI {
 }
 
 /** People copy the endpoint with and without the path that follows it. */
-function readAzureEndpoint(text: string | undefined): string {
+export function readAzureEndpoint(text: string | undefined): string {
   if (!text) throw new BadInputError("AZURE_OPENAI_ENDPOINT is missing: the address of the Azure OpenAI resource.");
   return text.replace(/\/+$/, "").replace(/\/openai(\/v1)?$/, "");
 }

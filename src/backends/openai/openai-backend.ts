@@ -1,5 +1,6 @@
 import type { Backend } from "../../contracts/backend.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
+import { changeOwner } from "./change-owner.ts";
 import { connect, type OpenAiOptions } from "./connection.ts";
 import { hasStatus } from "./refusal.ts";
 import { findStore } from "./store-files.ts";
@@ -16,6 +17,7 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
   const connection = connect(options);
   return {
     acceptedTypes: ACCEPTED_TYPES,
+    commits: "gradual",
 
     /** A lost answer is asked for again and may leave an empty store of the same name; only the id counts. */
     async createVectorStore(name) {
@@ -38,6 +40,11 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
     async openIndex(storeId, domainId, signal) {
       const store = await findStore(connection, storeId, signal);
       return store && new VectorStoreIndex(store, domainId);
+    },
+
+    async changeOwner(storeId, change, watch) {
+      const store = await findStore(connection, storeId, watch.signal);
+      if (store) await changeOwner(store, change, watch);
     },
 
     close: () => connection.close(),

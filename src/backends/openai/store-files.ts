@@ -23,6 +23,20 @@ export async function findStore(
   storeId: VectorStoreId,
   signal?: AbortSignal,
 ): Promise<Store | undefined> {
+  const found = await askForStore(connection, storeId, signal);
+  return found && { storeId, connection };
+}
+
+/** How many files can be searched, whoever attached them. */
+export async function countStoreFiles({ connection, storeId }: Store): Promise<number> {
+  return (await askForStore(connection, storeId))?.completedFiles ?? 0;
+}
+
+async function askForStore(
+  connection: Connection,
+  storeId: VectorStoreId,
+  signal?: AbortSignal,
+): Promise<ReturnType<typeof readStore> | undefined> {
   try {
     const calls = signal ? connection.calls : connection.questions;
     const body = await calls.run(
@@ -30,7 +44,8 @@ export async function findStore(
       (_attempt, until) => connection.client.vectorStores.retrieve(storeId, { signal: until }),
       signal,
     );
-    return readStore(body).expired ? undefined : { storeId, connection };
+    const store = readStore(body);
+    return store.expired ? undefined : store;
   } catch (error) {
     if (hasStatus(error, 404)) return undefined;
     throw error;

@@ -1,9 +1,16 @@
 import { join } from "node:path";
 import type { DomainId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
-import type { Index, IndexDraft, IndexedRef, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import type {
+  DocumentCount,
+  Index,
+  IndexDraft,
+  IndexedRef,
+  SearchHit,
+  SearchQuery,
+} from "../../contracts/search-index.ts";
 import { carryOthers } from "./carry-others.ts";
 import { searchStore } from "./search-store.ts";
-import { findStore, type Store } from "./store-files.ts";
+import { countStoreFiles, findStore, type Store } from "./store-files.ts";
 import { type Survey, surveySource } from "./survey.ts";
 import { openUploadJournal, type UploadJournal } from "./upload-journal.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
@@ -53,6 +60,11 @@ export class VectorStoreIndex implements Index {
       refs.push(fileType === undefined ? known : { ...known, fileType });
     }
     yield refs;
+  }
+
+  /** The service counts files, not whose they are. */
+  async count(): Promise<DocumentCount> {
+    return { documents: await countStoreFiles(this.#store) };
   }
 
   search(query: SearchQuery): Promise<SearchHit[]> {

@@ -127,10 +127,11 @@ export function readUpload(body: unknown): { fileId: FileId; uploadedAt: string 
   return { fileId: id as FileId, uploadedAt: fromUnixSeconds(created_at) };
 }
 
-export function readStore(body: unknown): { id: string; expired: boolean } {
-  const { id, status } = asObject(body, "a vector store");
+export function readStore(body: unknown): { id: string; expired: boolean; completedFiles: number } {
+  const { id, status, file_counts } = asObject(body, "a vector store");
   if (typeof id !== "string" || id === "") throw unexpected("a vector store");
-  return { id, expired: status === "expired" };
+  const completed = isJsonObject(file_counts) ? file_counts["completed"] : undefined;
+  return { id, expired: status === "expired", completedFiles: typeof completed === "number" ? completed : 0 };
 }
 
 export function readStorePage(body: unknown): { entries: VectorStoreId[]; hasMore: boolean } {

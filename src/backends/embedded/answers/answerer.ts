@@ -1,4 +1,5 @@
 import type { FileId } from "../../../contracts/ids.ts";
+import type { Item } from "./items.ts";
 
 /** Something that file_search found. */
 export interface Passage {
@@ -15,10 +16,32 @@ export interface AnswerPart {
   readonly from?: Pick<Passage, "fileId" | "filename">;
 }
 
+export interface Question {
+  /** The last thing the user said. */
+  readonly text: string;
+  /** Everything that was said, that included, oldest first. */
+  readonly context: readonly Item[];
+  /** Best first; undefined when no search was asked for. */
+  readonly passages: readonly Passage[] | undefined;
+  /** The name it was asked by. */
+  readonly model: string;
+  readonly instructions: string | null;
+  /** null: as many as it takes. */
+  readonly maxTokens: number | null;
+  /** Only what somebody set. */
+  readonly sampling: { readonly temperature?: number; readonly topP?: number };
+}
+
+export interface Ending {
+  /** There was more to say than tokens to say it in. */
+  readonly cutShort: boolean;
+}
+
+/** The parts as they come into being. Fails where they break off. */
+export type Answer = AsyncGenerator<AnswerPart, Ending>;
+
 /** Turns a question and what was found about it into an answer. */
 export interface Answerer {
-  /** The name clients ask for. */
-  readonly model: string;
-  /** Passages come best first; undefined when no search was asked for. At least one part comes back. */
-  answer(question: string, passages: readonly Passage[] | undefined, signal: AbortSignal): Promise<AnswerPart[]>;
+  /** Rejects with a WireError when the answer cannot begin; nobody was told anything then. */
+  answer(question: Question, signal: AbortSignal): Promise<Answer>;
 }

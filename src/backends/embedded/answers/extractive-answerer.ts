@@ -1,6 +1,7 @@
+import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
 import { STOP_WORDS } from "../../../index/search/stop-words.ts";
 import { analyze } from "../../../index/text/analyze.ts";
-import type { Answerer, AnswerPart } from "./answerer.ts";
+import type { Answer, Answerer, AnswerPart, Passage } from "./answerer.ts";
 import { type Quote, quotesOf } from "./quotes-of.ts";
 
 /** Named after what it does, so that nobody takes it for a language model. */
@@ -26,17 +27,28 @@ const EMPTY_WORDS: ReadonlySet<string> = new Set([...STOP_WORDS].flatMap(analyze
 
 /** Answers with the sentences of the passages that have most of the question in them. */
 export function createExtractiveAnswerer(): Answerer {
-  return {
-    model: EXTRACTIVE_MODEL,
-    async answer(question, passages): Promise<AnswerPart[]> {
-      if (!passages) return [{ text: NO_SEARCH }];
-      const candidates = passages.slice(0, MAX_PASSAGES).flatMap(quotesOf).map(withWords);
-      const chosen = chooseQuotes(question, candidates);
-      if (chosen.length > 0) return [{ text: INTRODUCTION }, ...inReadingOrder(chosen).map(toPart)];
-      const [first] = candidates;
-      return first ? [{ text: CLOSEST }, toPart(first)] : [{ text: NOTHING_FOUND }];
-    },
-  };
+  return { answer: async ({ text, passages, maxTokens }) => fit(quote(text, passages), maxTokens) };
+}
+
+/** At least one part. */
+export function quote(question: string, passages: readonly Passage[] | undefined): AnswerPart[] {
+  if (!passages) return [{ text: NO_SEARCH }];
+  const candidates = passages.slice(0, MAX_PASSAGES).flatMap(quotesOf).map(withWords);
+  const chosen = chooseQuotes(question, candidates);
+  if (chosen.length > 0) return [{ text: INTRODUCTION }, ...inReadingOrder(chosen).map(toPart)];
+  const [first] = candidates;
+  return first ? [{ text: CLOSEST }, toPart(first)] : [{ text: NOTHING_FOUND }];
+}
+
+/** Parts are never cut: a sentence without its end may say the opposite. */
+async function* fit(parts: readonly AnswerPart[], maxTokens: number | null): Answer {
+  let left = maxTokens ?? Number.POSITIVE_INFINITY;
+  for (const part of parts) {
+    left -= estimateTokens(part.text);
+    if (left < 0) return { cutShort: true };
+    yield part;
+  }
+  return { cutShort: false };
 }
 
 interface Candidate extends Quote {

@@ -2,48 +2,78 @@ import type { SearchHit } from "../../../contracts/search-index.ts";
 import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
 import { randomId } from "../../../index/storage/random-id.ts";
 import type { Sql } from "../../../lib/sql/sql.ts";
+import { nowSeconds } from "../../../lib/time.ts";
 import { badRequest, notFound } from "../wire/wire-error.ts";
 import type { AnswerParts } from "./answer-parts.ts";
-import type { AnswerPart, Passage } from "./answerer.ts";
+import type { Answer, Passage } from "./answerer.ts";
 import { appendItems, findConversation, itemsOf } from "./conversations.ts";
-import { type Item, lastQuestion, textOfItem } from "./items.ts";
-
+import { type Item, lastQuestion, showItem, textOfItem } from "./items.ts";
 import type { ResponseRequest } from "./read-response-request.ts";
-import { toMessage, toResponse, toSearchCall } from "./response-codec.ts";
+import { showResponse, toResponse, toSearchCall } from "./response-codec.ts";
+import { closingStep, messageSteps, openingSteps, type Step, searchSteps } from "./response-events.ts";
 import { chainOf, findResponse, insertResponse, type StoredResponse } from "./responses.ts";
 import { searchPassages } from "./search-passages.ts";
 
-/** Searches, answers, and keeps the outcome where the request says: as a response, in a conversation, or nowhere. */
-export async function makeResponse(
+type Stored = StoredResponse["response"];
+
+/**
+ * Searches, and has the answer begun: whatever keeps it from that rejects, and nobody was told anything yet. Then the events
+ * come as the answer does. At its end the outcome is kept where the request says (as a response, in a conversation, or
+ * nowhere) and returned; one that broke off is `failed`.
+ */
+export async function beginResponse(
   parts: AnswerParts,
   request: ResponseRequest,
   signal: AbortSignal,
-): Promise<StoredResponse["response"]> {
+): Promise<AsyncGenerator<Step, Stored>> {
   const createdAt = nowSeconds();
   const context = [...(await historyOf(parts.db, request)), ...request.input];
-  const question = lastQuestion(context);
-  if (question === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
+  const text = lastQuestion(context);
+  if (text === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
+  const answerer = parts.answerers.of(request.model);
   const found: SearchHit[][] = [];
-  for (const search of request.searches) found.push(await searchPassages(parts, search, question));
+  for (const search of request.searches) found.push(await searchPassages(parts, search, text));
   const passages = request.searches.length > 0 ? toPassages(found.flat()) : undefined;
-  const answer = await parts.answerer.answer(question, passages, signal);
-  const { kept, cutShort } = fit(answer, request.maxOutputTokens);
-  const response = toResponse(request, {
-    id: randomId("resp_"),
+  const { model, instructions, maxOutputTokens: maxTokens, sampling } = request;
+  const question = { text, context, passages, model, instructions, maxTokens, sampling };
+  const answer = await answerer.answer(question, signal);
+  const inputTokens = countInput(context, instructions) + tokensOf((passages ?? []).map((one) => one.text));
+  return respond(parts, request, {
     createdAt,
-    completedAt: nowSeconds(),
-    output: [
-      ...found.map((hits) => toSearchCall(question, hits)),
-      toMessage(kept, cutShort ? "incomplete" : "completed"),
-    ],
-    usage: {
-      inputTokens: countInput(context, request.instructions) + tokensOf((passages ?? []).map(({ text }) => text)),
-      outputTokens: tokensOf(kept.map(({ text }) => text)),
-    },
-    cutShort,
+    calls: found.map((hits) => toSearchCall(text, hits)),
+    answer,
+    inputTokens,
   });
-  await keep(parts, request, { response, createdAt });
-  return response;
+}
+
+interface Begun {
+  readonly createdAt: number;
+  readonly calls: readonly Item[];
+  readonly answer: Answer;
+  readonly inputTokens: number;
+}
+
+async function* respond(parts: AnswerParts, request: ResponseRequest, begun: Begun): AsyncGenerator<Step, Stored> {
+  const { createdAt, calls, answer, inputTokens } = begun;
+  const id = randomId("resp_");
+  const blank = { id, createdAt, completedAt: null, output: [], usage: null, failure: "" };
+  yield* openingSteps(toResponse(request, { ...blank, status: "in_progress" }));
+  for (const [at, call] of calls.entries()) yield* searchSteps(showItem(call, request.include), at);
+  const { item, ending } = yield* messageSteps(randomId("msg_"), calls.length, answer);
+  const failure = "failure" in ending ? ending.failure : "";
+  const response = toResponse(request, {
+    ...blank,
+    status: "failure" in ending ? "failed" : ending.cutShort ? "incomplete" : "completed",
+    completedAt: failure === "" ? nowSeconds() : null,
+    output: [...calls, item],
+    usage: { inputTokens, outputTokens: tokensOf([textOfItem(item)]) },
+    failure,
+  });
+  // Who does not stream learns of the failure instead of an id.
+  if (failure === "" || request.stream) await keep(parts, request, { response, createdAt });
+  const shown = showResponse(response, request.include);
+  yield closingStep(shown);
+  return shown;
 }
 
 /** What was said before: in the conversation, or up to the previous response. */
@@ -80,18 +110,6 @@ function toPassages(hits: readonly SearchHit[]): Passage[] {
     .sort((a, b) => b.score - a.score);
 }
 
-/** Parts are never cut: a sentence without its end may say the opposite. */
-function fit(answer: readonly AnswerPart[], maxTokens: number | null): { kept: AnswerPart[]; cutShort: boolean } {
-  const kept: AnswerPart[] = [];
-  let left = maxTokens ?? Number.POSITIVE_INFINITY;
-  for (const part of answer) {
-    left -= estimateTokens(part.text);
-    if (left < 0) return { kept, cutShort: true };
-    kept.push(part);
-  }
-  return { kept, cutShort: false };
-}
-
 async function keep(
   { db }: AnswerParts,
   request: ResponseRequest,
@@ -101,12 +119,8 @@ async function keep(
   if (!store && conversationId === null) return;
   await db.write(async (sql) => {
     if (store) await insertResponse(sql, { id: String(response["id"]), createdAt, previousId, response, input });
-    if (conversationId === null) return;
+    if (conversationId === null || response["status"] === "failed") return;
     const items = [...input, ...response.output];
     if (!(await appendItems(sql, conversationId, items))) throw noSuchConversation(conversationId);
   });
-}
-
-function nowSeconds(): number {
-  return Math.floor(Date.now() / 1000);
 }

@@ -17,6 +17,8 @@ export interface ResponseRequest {
   readonly maxOutputTokens: number | null;
   readonly store: boolean;
   readonly stream: boolean;
+  /** What the request sets of it. */
+  readonly sampling: { readonly temperature?: number; readonly topP?: number };
   /** What the response tells back as it was asked for, spelt as on the wire. */
   readonly settings: JsonObject;
 }
@@ -33,8 +35,13 @@ const INCLUDES = [
 ] as const;
 const ANY_INTEGER = { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true };
 
-/** `model` is what answers when the request names none. */
-export function readResponseRequest(fields: Readonly<JsonObject>, model: string): ResponseRequest {
+/** What holds for requests that do not say otherwise. */
+export interface RequestDefaults {
+  readonly model: string;
+  readonly temperature: number | undefined;
+}
+
+export function readResponseRequest(fields: Readonly<JsonObject>, defaults: RequestDefaults): ResponseRequest {
   const given = <T>(name: string, read: (value: unknown, param: string) => T): T | undefined => {
     const value = fields[name];
     return value === undefined || value === null ? undefined : read(value, name);
@@ -50,7 +57,7 @@ export function readResponseRequest(fields: Readonly<JsonObject>, model: string)
   if (given("prompt", asObject)) throw badRequest("Stored prompts are not served: send 'instructions'.", "prompt");
   const tools = readTools(fields["tools"] ?? [], fields["tool_choice"] ?? undefined);
   return {
-    model: given("model", asString) ?? model,
+    model: given("model", asString) ?? defaults.model,
     input: given("input", (value, param) => readItems(value, param, "text")) ?? [],
     instructions: given("instructions", asString) ?? null,
     searches: tools.searches,
@@ -61,7 +68,8 @@ export function readResponseRequest(fields: Readonly<JsonObject>, model: string)
       given("max_output_tokens", (value, param) => asNumber(value, param, { ...ANY_INTEGER, min: 16 })) ?? null,
     store: given("store", asBoolean) ?? true,
     stream: given("stream", asBoolean) ?? false,
-    settings: { ...readSettings(fields, given), tools: tools.tools, tool_choice: tools.toolChoice },
+    sampling: readSampling(given),
+    settings: { ...readSettings(fields, given, defaults), tools: tools.tools, tool_choice: tools.toolChoice },
   };
 }
 
@@ -71,11 +79,18 @@ export function readInclude(values: readonly unknown[]): Include {
 
 type Given = <T>(name: string, read: (value: unknown, param: string) => T) => T | undefined;
 
+function between(min: number, max: number, integer = false) {
+  return (value: unknown, param: string): number => asNumber(value, param, { min, max, integer });
+}
+
+function readSampling(given: Given): ResponseRequest["sampling"] {
+  const temperature = given("temperature", between(0, 2));
+  const topP = given("top_p", between(0, 1));
+  return { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { topP }) };
+}
+
 /** Checked and told back. Sampling makes no difference to an answer that is quoted. */
-function readSettings(fields: Readonly<JsonObject>, given: Given): JsonObject {
-  const between = (min: number, max: number, integer = false) => {
-    return (value: unknown, param: string): number => asNumber(value, param, { min, max, integer });
-  };
+function readSettings(fields: Readonly<JsonObject>, given: Given, defaults: RequestDefaults): JsonObject {
   const user = given("user", asString);
   return {
     background: given("background", asBoolean) ?? false,
@@ -84,7 +99,7 @@ function readSettings(fields: Readonly<JsonObject>, given: Given): JsonObject {
     parallel_tool_calls: given("parallel_tool_calls", asBoolean) ?? true,
     prompt_cache_key: given("prompt_cache_key", asString) ?? null,
     safety_identifier: given("safety_identifier", asString) ?? null,
-    temperature: given("temperature", between(0, 2)) ?? 1,
+    temperature: given("temperature", between(0, 2)) ?? defaults.temperature ?? 1,
     text: readTextFormat(given("text", asObject) ?? {}),
     top_logprobs: given("top_logprobs", between(0, 20, true)) ?? 0,
     top_p: given("top_p", between(0, 1)) ?? 1,

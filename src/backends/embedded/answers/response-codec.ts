@@ -1,3 +1,4 @@
+import type { FileId } from "../../../contracts/ids.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import { randomId } from "../../../index/storage/random-id.ts";
 import type { AnswerPart } from "./answerer.ts";
@@ -13,26 +14,29 @@ export interface Usage {
   readonly outputTokens: number;
 }
 
-export function toResponse(
-  request: ResponseRequest,
-  made: {
-    readonly id: string;
-    readonly createdAt: number;
-    readonly completedAt: number;
-    readonly output: readonly Item[];
-    readonly usage: Usage;
-    readonly cutShort: boolean;
-  },
-): StoredResponse["response"] {
+/** What became of a request so far. */
+export interface Made {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
+  /** null: not yet, or never. */
+  readonly completedAt: number | null;
+  readonly output: readonly Item[];
+  readonly usage: Usage | null;
+  /** Why it failed, for people; "" when it did not. */
+  readonly failure: string;
+}
+
+export function toResponse(request: ResponseRequest, made: Made): StoredResponse["response"] {
   const { conversationId } = request;
   return {
     id: made.id,
     object: "response",
     created_at: made.createdAt,
     completed_at: made.completedAt,
-    status: made.cutShort ? "incomplete" : "completed",
-    error: null,
-    incomplete_details: made.cutShort ? { reason: "max_output_tokens" } : null,
+    status: made.status,
+    error: made.failure === "" ? null : { code: "server_error", message: made.failure },
+    incomplete_details: made.status === "incomplete" ? { reason: "max_output_tokens" } : null,
     instructions: request.instructions,
     model: request.model,
     output: made.output,
@@ -45,7 +49,7 @@ export function toResponse(
     reasoning: { effort: null, summary: null },
     service_tier: "default",
     store: request.store,
-    usage: toUsage(made.usage),
+    usage: made.usage && toUsage(made.usage),
     ...request.settings,
   };
 }
@@ -71,18 +75,59 @@ export function toSearchCall(question: string, hits: readonly SearchHit[]): Item
   };
 }
 
-/** The parts one after the other; a citation stands where its part ends. */
-export function toMessage(parts: readonly AnswerPart[], status: "completed" | "incomplete"): Item {
+export interface OutputText {
+  readonly type: "output_text";
+  readonly text: string;
+  readonly annotations: readonly FileCitation[];
+  readonly logprobs: readonly never[];
+}
+
+export interface FileCitation {
+  readonly type: "file_citation";
+  readonly index: number;
+  readonly file_id: FileId;
+  readonly filename: string;
+}
+
+export interface OutputTextWriter {
+  /** What the part adds to the text, and to the citations. */
+  add(part: AnswerPart): { readonly delta: string; readonly annotation: FileCitation | undefined };
+  content(): OutputText;
+}
+
+/**
+ * The parts one after the other; a citation stands where its part ends. Blanks at the end wait for what follows them,
+ * because a finished text has none.
+ */
+export function createOutputText(): OutputTextWriter {
   let text = "";
-  const annotations: object[] = [];
-  for (const part of parts) {
-    text += part.text;
-    if (!part.from) continue;
-    const { fileId, filename } = part.from;
-    annotations.push({ type: "file_citation", index: text.trimEnd().length, file_id: fileId, filename });
-  }
-  const content = [{ type: "output_text", text: text.trimEnd(), annotations, logprobs: [] }];
-  return { id: randomId("msg_"), type: "message", status, role: "assistant", content };
+  let blanks = "";
+  const annotations: FileCitation[] = [];
+  return {
+    add({ text: more, from }) {
+      const all = blanks + more;
+      const delta = all.trimEnd();
+      blanks = all.slice(delta.length);
+      text += delta;
+      const annotation: FileCitation | undefined = from && {
+        type: "file_citation",
+        index: text.length,
+        file_id: from.fileId,
+        filename: from.filename,
+      };
+      if (annotation) annotations.push(annotation);
+      return { delta, annotation };
+    },
+    content: () => ({ type: "output_text", text, annotations: [...annotations], logprobs: [] }),
+  };
+}
+
+export function toMessage(
+  id: string,
+  content: readonly OutputText[],
+  status: "in_progress" | "completed" | "incomplete",
+): Item {
+  return { id, type: "message", status, role: "assistant", content };
 }
 
 function toUsage({ inputTokens, outputTokens }: Usage): object {

@@ -1,77 +1,102 @@
+import { RemoteError } from "../../../contracts/errors.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
+import type { Answer, AnswerPart, Ending } from "./answerer.ts";
 import type { Item } from "./items.ts";
+import { createOutputText, type OutputText, toMessage } from "./response-codec.ts";
 import type { StoredResponse } from "./responses.ts";
 
-/** One event of a streamed response, as the wire protocol spells it. */
-export interface ResponseEvent extends JsonObject {
-  readonly type: string;
-  readonly sequence_number: number;
-}
+/** One event of a streamed response, as the wire protocol spells it; its number comes when it is sent. */
+export type Step = JsonObject & { readonly type: string };
 
-type Step = JsonObject & { readonly type: string };
-interface OutputText {
-  readonly text: string;
-  readonly annotations: readonly { readonly index: number }[];
-}
+type Shown = StoredResponse["response"];
 
 /** The events that lead to a finished response: whoever adds them up has the very same one. */
-export function* eventsOf(response: StoredResponse["response"]): Generator<ResponseEvent> {
-  let sequence = 0;
-  for (const step of stepsOf(response)) yield { ...step, sequence_number: sequence++ };
+export async function* eventsOf(response: Shown): AsyncGenerator<Step, void> {
+  yield* openingSteps(response);
+  for (const [at, item] of response.output.entries()) {
+    if (item.type === "message") yield* messageSteps(item.id, at, partsOf(item));
+    else yield* searchSteps(item, at);
+  }
+  yield closingStep(response);
 }
 
-function* stepsOf(response: StoredResponse["response"]): Generator<Step> {
-  const begun = {
-    ...response,
-    status: "in_progress",
-    completed_at: null,
-    incomplete_details: null,
-    output: [],
-    usage: null,
-  };
+export function* openingSteps(response: Shown): Generator<Step, void> {
+  const nothingYet = { completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
+  const begun = { ...response, status: "in_progress", ...nothingYet };
   yield { type: "response.created", response: begun };
   yield { type: "response.in_progress", response: begun };
-  for (const [at, item] of response.output.entries()) {
-    const place = { item_id: item.id, output_index: at };
-    yield { type: "response.output_item.added", output_index: at, item: unfinished(item) };
-    yield* item.type === "message" ? messageSteps(item, place) : searchSteps(place);
-    yield { type: "response.output_item.done", output_index: at, item };
-  }
-  yield { type: response["status"] === "incomplete" ? "response.incomplete" : "response.completed", response };
 }
 
-function unfinished(item: Item): Item {
-  if (item.type === "message") return { ...item, status: "in_progress", content: [] };
-  return { ...item, status: "in_progress", results: null };
+export function closingStep(response: Shown): Step {
+  return { type: `response.${response["status"]}`, response };
 }
 
-function* searchSteps(place: JsonObject): Generator<Step> {
+export function* searchSteps(item: Item, at: number): Generator<Step, void> {
+  const begun = { ...item, status: "in_progress", results: null };
+  yield { type: "response.output_item.added", output_index: at, item: begun };
   for (const state of ["in_progress", "searching", "completed"]) {
-    yield { type: `response.file_search_call.${state}`, ...place };
+    yield { type: `response.file_search_call.${state}`, item_id: item.id, output_index: at };
   }
+  yield { type: "response.output_item.done", output_index: at, item };
 }
 
-function* messageSteps(item: Item, place: JsonObject): Generator<Step> {
-  const parts = item["content"] as readonly OutputText[];
-  for (const [at, part] of parts.entries()) {
-    const here = { ...place, content_index: at };
-    yield { type: "response.content_part.added", ...here, part: { ...part, text: "", annotations: [] } };
-    yield* textSteps(part, here);
-    yield { type: "response.output_text.done", ...here, text: part.text, logprobs: [] };
-    yield { type: "response.content_part.done", ...here, part };
-  }
+/** The message as far as it got, and how it ended: `failure` is why it broke off, for people. */
+export interface Said {
+  readonly item: Item;
+  readonly ending: Ending | { readonly failure: string };
 }
 
-/** Line by line, each citation as soon as the text it belongs to is there. */
-function* textSteps({ text, annotations }: OutputText, here: JsonObject): Generator<Step> {
-  let written = 0;
+/** Each part as soon as it is there. */
+export async function* messageSteps(id: string, at: number, answer: Answer): AsyncGenerator<Step, Said> {
+  const here = { item_id: id, output_index: at, content_index: 0 };
+  const writer = createOutputText();
   let cited = 0;
-  for (const delta of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
-    written += delta.length;
-    yield { type: "response.output_text.delta", ...here, delta, logprobs: [] };
-    for (; (annotations[cited]?.index ?? Number.POSITIVE_INFINITY) <= written; cited += 1) {
-      const annotation = annotations[cited];
-      yield { type: "response.output_text.annotation.added", ...here, annotation_index: cited, annotation };
+  const stepsOf = function* (part: AnswerPart): Generator<Step, void> {
+    const { delta, annotation } = writer.add(part);
+    if (delta !== "") yield { type: "response.output_text.delta", ...here, delta, logprobs: [] };
+    if (!annotation) return;
+    yield { type: "response.output_text.annotation.added", ...here, annotation_index: cited++, annotation };
+  };
+  yield { type: "response.output_item.added", output_index: at, item: toMessage(id, [], "in_progress") };
+  yield { type: "response.content_part.added", ...here, part: writer.content() };
+  const ending = yield* partSteps(answer, stepsOf);
+  const part = writer.content();
+  const isWhole = !("failure" in ending) && !ending.cutShort;
+  const item = toMessage(id, [part], isWhole ? "completed" : "incomplete");
+  if ("failure" in ending) return { item, ending };
+  yield { type: "response.output_text.done", ...here, text: part.text, logprobs: [] };
+  yield { type: "response.content_part.done", ...here, part };
+  yield { type: "response.output_item.done", output_index: at, item };
+  return { item, ending };
+}
+
+/** An answer that nobody waits for any more is given up. */
+async function* partSteps(
+  answer: Answer,
+  stepsOf: (part: AnswerPart) => Generator<Step, void>,
+): AsyncGenerator<Step, Said["ending"]> {
+  try {
+    for (;;) {
+      const next = await answer.next();
+      if (next.done) return next.value;
+      yield* stepsOf(next.value);
     }
+  } catch (error) {
+    if (error instanceof RemoteError) return { failure: error.message };
+    throw error;
+  } finally {
+    await answer.return({ cutShort: true });
   }
+}
+
+/** What a stored message was made of. */
+async function* partsOf(item: Item): Answer {
+  const [{ text, annotations }] = item["content"] as readonly [OutputText];
+  let at = 0;
+  for (const { index, file_id: fileId, filename } of annotations) {
+    yield { text: text.slice(at, index), from: { fileId, filename } };
+    at = index;
+  }
+  yield { text: text.slice(at) };
+  return { cutShort: item["status"] === "incomplete" };
 }

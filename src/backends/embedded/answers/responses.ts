@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../lib/json-object.ts";
 import type { Sql } from "../../../lib/sql/sql.ts";
+import { type ListKey, type Page, type PageRequest, readPage } from "../catalog/read-page.ts";
 import type { Item } from "./items.ts";
 
 /** A response as it was sent, with everything somebody may later ask to have included, and the input it answers. */
@@ -38,6 +39,16 @@ export async function insertResponse(sql: Sql, stored: StoredResponse): Promise<
 export async function findResponse(sql: Sql, id: string): Promise<StoredResponse | undefined> {
   const row = await sql.get<ResponseRow>(`SELECT ${COLUMNS} FROM responses WHERE id = $1`, [id]);
   return row && toStored(row);
+}
+
+export async function listResponses(sql: Sql, request: PageRequest): Promise<Page<StoredResponse>> {
+  const list = { columns: COLUMNS, from: "responses", createdAt: "created_at", seq: "seq" };
+  const { rows, hasMore } = await readPage<ResponseRow>(sql, list, request);
+  return { rows: rows.map(toStored), hasMore };
+}
+
+export async function keyOfResponse(sql: Sql, id: string): Promise<ListKey | undefined> {
+  return sql.get<ListKey>('SELECT created_at AS "createdAt", seq FROM responses WHERE id = $1', [id]);
 }
 
 /** false: there was none. */

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { randomId } from "../../../index/storage/random-id.ts";
+import { nowSeconds } from "../../../lib/time.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
 import {
   appendItems,
@@ -106,8 +107,4 @@ function toConversation({ id, createdAt, metadata }: Conversation): object {
 
 function noSuchItem(id: string, itemId: string): Error {
   return notFound(`Item with id '${itemId}' not found in conversation '${id}'.`);
-}
-
-function nowSeconds(): number {
-  return Math.floor(Date.now() / 1000);
 }

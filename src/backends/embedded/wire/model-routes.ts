@@ -3,8 +3,8 @@ import type { AnswerParts } from "../answers/answer-parts.ts";
 import { noSuchModel, notFound } from "./wire-error.ts";
 
 /** Below `/models`: what answers, and what turns text into vectors. */
-export function modelRoutes(parts: Pick<AnswerParts, "answerer" | "embedder">): Hono {
-  const models = async (): Promise<string[]> => [parts.answerer.model, (await parts.embedder()).model];
+export function modelRoutes(parts: Pick<AnswerParts, "answerers" | "embedder">): Hono {
+  const models = async (): Promise<string[]> => [...parts.answerers.models, (await parts.embedder()).model];
   const routes = new Hono();
   routes.get("/", async ({ json }) => json({ object: "list", data: (await models()).map(toModel) }));
   // Names of models may have slashes in them.

@@ -47,6 +47,11 @@ export async function receiveForm<T>(request: Request, rules: FormRules, use: (f
   }
 }
 
+/** A name without the folders that some clients send along. */
+export function lastPart(filename: string): string {
+  return basename(filename.replaceAll("\\", "/")) || "upload";
+}
+
 type Received = ReceivedFile & { readonly tooLarge: boolean };
 
 async function readForm(
@@ -60,7 +65,7 @@ async function readForm(
   form.on("file", (name, stream, { filename }) => {
     if (name !== rules.fileField) fields.set(name, filename);
     if (name !== rules.fileField || file) stream.resume();
-    else file = receive(stream, rules.path, basename((filename ?? "").replaceAll("\\", "/")) || "upload");
+    else file = receive(stream, rules.path, lastPart(filename ?? ""));
     file?.catch((error: Error) => form.destroy(error));
   });
   if (!request.body) throw badRequest("Missing request body.");

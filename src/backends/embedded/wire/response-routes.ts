@@ -1,33 +1,44 @@
 import { Hono } from "hono";
-import type { JsonObject } from "../../../lib/json-object.ts";
+import { isJsonObject } from "../../../lib/json-object.ts";
 import { encodeSseEvent } from "../../../lib/sse.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
-import { countInput, historyOf, makeResponse } from "../answers/make-response.ts";
+import { beginResponse, countInput, historyOf } from "../answers/make-response.ts";
 import { pageOfItems } from "../answers/page-of-items.ts";
-import { readInclude, readResponseRequest } from "../answers/read-response-request.ts";
+import { type ResponseRequest, readInclude, readResponseRequest } from "../answers/read-response-request.ts";
 import { showResponse } from "../answers/response-codec.ts";
-import { eventsOf } from "../answers/response-events.ts";
-import { deleteResponse, findResponse, type StoredResponse } from "../answers/responses.ts";
+import { eventsOf, type Step } from "../answers/response-events.ts";
+import {
+  deleteResponse,
+  findResponse,
+  keyOfResponse,
+  listResponses,
+  type StoredResponse,
+} from "../answers/responses.ts";
+import { toList } from "./codec.ts";
+import { eventStream } from "./event-stream.ts";
 import { readFields } from "./read-fields.ts";
-import { badRequest, noSuchModel, notFound } from "./wire-error.ts";
+import { readListParams, toPageRequest } from "./read-list-params.ts";
+import { badRequest, notFound, WireError } from "./wire-error.ts";
 
-type Shown = StoredResponse["response"];
+const LIST_LIMITS = { max: 100, usual: 20 };
 
 /** Below `/responses`. */
 export function responseRoutes(parts: AnswerParts): Hono {
-  const { db, answerer } = parts;
+  const { db, answerers, model } = parts;
+  const defaults = { model: answerers.models[0], temperature: model?.temperature };
   const find = async (id: string): Promise<StoredResponse> => (await findResponse(db, id)) ?? noSuchResponse(id);
-  const read = async (request: Request) => {
-    const asked = readResponseRequest(await readFields(request), answerer.model);
-    if (asked.model !== answerer.model) throw noSuchModel(asked.model, [answerer.model]);
+  const read = async (request: Request): Promise<ResponseRequest> => {
+    const asked = readResponseRequest(await readFields(request), defaults);
+    answerers.of(asked.model);
     return asked;
   };
   const routes = new Hono();
   routes.post("/", async ({ req, json }) => {
     const asked = await read(req.raw);
-    const response = showResponse(await makeResponse(parts, asked, req.raw.signal), asked.include);
-    return asked.stream ? streamed(response) : json(response);
+    const steps = await beginResponse(parts, asked, req.raw.signal);
+    return asked.stream ? streamed(steps) : json(await outcomeOf(steps));
   });
+  routes.get("/", async ({ req, json }) => json(await listPage(parts, new URL(req.url).searchParams)));
   routes.post("/input_tokens", async ({ req, json }) => {
     const asked = await read(req.raw);
     const context = [...(await historyOf(db, asked)), ...asked.input];
@@ -41,7 +52,7 @@ export function responseRoutes(parts: AnswerParts): Hono {
     const { response } = await find(req.param("id"));
     const shown = showResponse(response, includeOf(query));
     if (query.get("stream") !== "true") return json(shown);
-    return streamed(shown, readStart(query.get("starting_after")));
+    return streamed(eventsOf(shown), readStart(query.get("starting_after")));
   });
   routes.delete("/:id", async ({ req, json }) => {
     const id = req.param("id");
@@ -79,20 +90,33 @@ function readStart(text: string | null): number {
   throw badRequest("Invalid value for 'starting_after': expected the sequence number of an event.", "starting_after");
 }
 
+/** OpenAI has no such list; who asks for one gets it here. */
+async function listPage({ db }: AnswerParts, query: URLSearchParams): Promise<object> {
+  const request = await toPageRequest(readListParams(query, LIST_LIMITS), (id) => keyOfResponse(db, id));
+  const { rows, hasMore } = await listResponses(db, request);
+  const shown = rows.map(({ response }) => showResponse(response, new Set()));
+  const ids = rows.map(({ id }) => id);
+  return toList(shown, ids, hasMore);
+}
+
+/** Of somebody who does not stream. */
+async function outcomeOf(steps: AsyncGenerator<Step, StoredResponse["response"]>): Promise<object> {
+  let next = await steps.next();
+  while (!next.done) next = await steps.next();
+  const { error } = next.value;
+  if (isJsonObject(error)) throw new WireError(502, String(error["message"]));
+  return next.value;
+}
+
 /** Only the events after the one numbered `start`. */
-function streamed(response: Shown, start = -1): Response {
-  const events = eventsOf(response);
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const next = events.next();
-      if (next.done) return controller.close();
-      const event: JsonObject & { readonly type: string; readonly sequence_number: number } = next.value;
-      const text = encodeSseEvent({ id: "", event: event.type, data: JSON.stringify(event) });
-      controller.enqueue(encoder.encode(event.sequence_number > start ? text : ""));
-    },
-  });
-  return new Response(body, {
-    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
-  });
+function streamed(steps: AsyncGenerator<Step, unknown>, start = -1): Response {
+  let sequence = 0;
+  const texts = async function* (): AsyncGenerator<string> {
+    for await (const step of steps) {
+      const event = { ...step, sequence_number: sequence++ };
+      if (event.sequence_number <= start) continue;
+      yield encodeSseEvent({ id: "", event: step.type, data: JSON.stringify(event) });
+    }
+  };
+  return eventStream(texts());
 }

@@ -1,7 +1,7 @@
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import { parseAttributeFilter } from "../../../lib/attribute-filter.ts";
 import { toSearchPage } from "./codec.ts";
-import { asArray, asBoolean, asNumber, asObject, asOneOf, asString, readFields, required } from "./read-fields.ts";
+import { asBoolean, asNumber, asObject, asOneOf, readFields, required } from "./read-fields.ts";
 import { badRequest } from "./wire-error.ts";
 
 const RANKERS = ["none", "auto", "default-2024-11-15"] as const;
@@ -37,7 +37,10 @@ function readScoreThreshold(value: unknown): number {
 }
 
 function readQueries(value: unknown): string[] {
-  const queries = typeof value === "string" ? [value] : asArray(value, "query").map((one) => asString(one, "query"));
+  const queries: unknown[] = [value].flat();
+  if (!queries.every((query) => typeof query === "string")) {
+    throw badRequest("Invalid type for 'query': expected a string or an array of strings.", "query");
+  }
   if (queries.length === 0 || queries.every((query) => query.trim() === "")) {
     throw badRequest("'query' must not be empty.", "query");
   }

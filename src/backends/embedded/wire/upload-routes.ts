@@ -7,7 +7,7 @@ import { toFileObject, toPartObject, toUploadObject } from "./codec.ts";
 import { PURPOSES } from "./file-routes.ts";
 import { readFileExpiry } from "./read-expiry.ts";
 import { asArray, asNumber, asOneOf, asString, asText, readFields, required } from "./read-fields.ts";
-import { receiveForm } from "./receive-form.ts";
+import { lastPart, receiveForm } from "./receive-form.ts";
 import type { WireContext } from "./wire-context.ts";
 import { badRequest, notFound } from "./wire-error.ts";
 
@@ -57,7 +57,7 @@ export function uploadRoutes(context: WireContext): Hono {
 async function createUpload({ uploads }: WireContext, request: Request): Promise<Upload> {
   const fields = await readFields(request, ["filename", "purpose", "bytes", "mime_type", "expires_after"]);
   return uploads.create({
-    filename: asText(required(fields, "filename"), "filename"),
+    filename: lastPart(asText(required(fields, "filename"), "filename")),
     purpose: asOneOf(required(fields, "purpose"), "purpose", PURPOSES),
     bytes: asNumber(required(fields, "bytes"), "bytes", { min: 1, max: MAX_BYTES, integer: true }),
     mimeType: asString(required(fields, "mime_type"), "mime_type"),

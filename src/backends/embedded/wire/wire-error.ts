@@ -50,9 +50,15 @@ export function errorResponse(error: WireError): Response {
 
 /** What the official clients look for in every answer; the short poll interval is for those that wait for a file. */
 export function withHeaders(response: Response, startedAt: number): Response {
-  response.headers.set("x-request-id", randomId("req_"));
-  response.headers.set("openai-version", "2020-10-01");
-  response.headers.set("openai-processing-ms", String(Math.round(performance.now() - startedAt)));
-  response.headers.set("openai-poll-after-ms", "20");
+  const ours = {
+    "x-request-id": randomId("req_"),
+    "openai-version": "2020-10-01",
+    "openai-processing-ms": String(Math.round(performance.now() - startedAt)),
+    "openai-poll-after-ms": "20",
+  };
+  for (const [name, value] of Object.entries(ours)) {
+    // What a language model behind us answered has its own.
+    if (!response.headers.has(name)) response.headers.set(name, value);
+  }
   return response;
 }

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { BadInputError, explain, NotFoundError } from "../../../contracts/errors.ts";
+import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../../contracts/errors.ts";
 import { FilterError } from "../../../lib/attribute-filter.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
 import { mountAnswers } from "../answers/mount-answers.ts";
@@ -12,8 +12,11 @@ import { uploadRoutes } from "./upload-routes.ts";
 import type { WireContext } from "./wire-context.ts";
 import { errorResponse, WireError, withHeaders } from "./wire-error.ts";
 
-/** A request in, a response out, whoever carries them. */
-export type Wire = (request: Request) => Promise<Response>;
+/** A request in, a response out, whoever carries them. `tell` hears what really failed when the response is a 5xx. */
+export type Wire = (request: Request, tell?: Tell) => Promise<Response>;
+type Tell = (failure: unknown) => void;
+
+const UNEXPECTED = "Something went wrong on the server. The reason is in its log.";
 
 /** The wire protocol over the embedded index. */
 export function createWire(context: WireContext, answers: AnswerParts): Wire {
@@ -28,25 +31,34 @@ export function createWire(context: WireContext, answers: AnswerParts): Wire {
   api.route("/vector_stores", storeFileRoutes(context));
   api.route("/vector_stores", batchRoutes(context));
   mountAnswers(api, answers);
-  const app = new Hono({ strict: false });
+  const app = new Hono<{ Bindings: { tell: Tell | undefined } }>({ strict: false });
   app.route("/", api);
   app.route("/v1", api);
+  // As clients of Azure ask: the body has the model, too.
+  app.route("/deployments/:deployment", api);
   app.notFound(({ req }) =>
     errorResponse(new WireError(404, `${req.method} ${req.path} is not served by the embedded backend.`)),
   );
-  app.onError((error) => errorResponse(toWireError(error)));
-  return async (request) => {
+  app.onError((error, { env }) => {
+    const wireError = toWireError(error);
+    if (wireError.status >= 500) env.tell?.(error);
+    return errorResponse(wireError);
+  });
+  return async (request, tell) => {
     const startedAt = performance.now();
-    const response = await app.fetch(request);
+    const response = await app.fetch(request, { tell });
     if (!response.ok) await drainBody(request);
     return withHeaders(response, startedAt);
   };
 }
 
+/** Only what was meant for people reaches them. */
 function toWireError(error: unknown): WireError {
   if (error instanceof WireError) return error;
   if (error instanceof FilterError) return new WireError(400, error.message, error.param);
   if (error instanceof NotFoundError) return new WireError(404, error.message);
   if (error instanceof BadInputError) return new WireError(400, error.message);
-  return new WireError(500, `The embedded backend failed: ${explain(error)}`);
+  if (error instanceof ConflictError) return new WireError(409, explain(error));
+  if (error instanceof RemoteError) return new WireError(502, explain(error));
+  return new WireError(500, UNEXPECTED);
 }

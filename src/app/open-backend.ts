@@ -1,0 +1,150 @@
+import OpenAI from "openai";
+import type { ChatModel } from "../backends/embedded/answers/chat-model.ts";
+import { createEmbeddedBackend } from "../backends/embedded/embedded-backend.ts";
+import { WireError } from "../backends/embedded/wire/wire-error.ts";
+import { createOpenAiBackend } from "../backends/openai/openai-backend.ts";
+import { createProxy } from "../backends/openai/proxy/proxy.ts";
+import type { Backend } from "../contracts/backend.ts";
+import type { Embedder } from "../contracts/embedder.ts";
+import { createExtractor } from "../extract/extractor.ts";
+import { openVectorModel, type VectorModelSettings } from "../index/embed/open-vector-model.ts";
+import type { VectorModel } from "../index/embed/vector-model.ts";
+import { openPostgresHouse } from "../index/postgres/open-postgres-house.ts";
+import { openSqliteHouse } from "../index/sqlite/open-sqlite-house.ts";
+import type { StoreHouse } from "../index/storage/store-house.ts";
+import { createSearchThreads } from "../index/threads/search-threads.ts";
+import { describePostgres } from "../lib/sql/postgres-trouble.ts";
+import type { AnswerSettings } from "./answer-settings.ts";
+import type { App } from "./app.ts";
+import type { Config } from "./config.ts";
+import type { IndexFacts } from "./examine-index.ts";
+import type { EmbeddingSettings } from "./index-settings.ts";
+
+/** The backend, and the ways to it that do not go through the engine. */
+export interface OpenedBackend {
+  readonly backend: Backend;
+  /** The wire protocol, served here or passed on. */
+  readonly wire: App["wire"];
+  /** Speaks that protocol. */
+  readonly client: OpenAI;
+  readonly facts: IndexFacts;
+  close(): Promise<void>;
+}
+
+export function openBackend(config: Config, indexFolder: string): Promise<OpenedBackend> {
+  const { backend } = config;
+  return backend.kind === "embedded" ? openEmbedded(config, indexFolder) : openRemote(backend, indexFolder);
+}
+
+async function openEmbedded(config: Config, indexFolder: string): Promise<OpenedBackend> {
+  const { database, embeddings, storagePath, search } = config;
+  const settings = revealed(embeddings);
+  const vectorModel = await openVectorModel(settings);
+  const { house, place, vectors } = await openHouse(database, vectorModel, { indexFolder, storagePath, settings });
+  const embedder = (): Promise<Embedder> => vectorModel.first();
+  const chat = openChatModel(config.answers);
+  const backend = await createEmbeddedBackend({
+    house,
+    folder: indexFolder,
+    extractor: createExtractor(),
+    embedder,
+    model: chat?.model,
+    defaultStoreId: search.defaultVectorStoreId,
+  });
+  const setting = embeddings.kind === "onnx" ? "EMBEDDINGS_ONNX_FOLDER" : "EMBEDDINGS_BASE_URL";
+  const facts = { place, vectors, embedder: embeddings.kind === "built-in" ? undefined : embedder, setting };
+  const wire: App["wire"] = (request, tell) => backend.wire(request, tell);
+  const close = async (): Promise<void> => {
+    await chat?.close();
+    await backend.close();
+  };
+  return { backend, wire, client: clientOf(rejecting(wire)), facts, close };
+}
+
+/** Between parts of one process a failure is handed over as it is, so that whoever asked can tell people and the log what happened. */
+function rejecting(wire: App["wire"]): App["wire"] {
+  return async (request) => {
+    const failures: unknown[] = [];
+    const response = await wire(request, (failure) => failures.push(failure));
+    const failure = failures.find((one) => !(one instanceof WireError));
+    if (failure !== undefined) throw failure;
+    return response;
+  };
+}
+
+/** The language model that writes answers, if there is one. */
+function openChatModel({ model, instructions, temperature }: AnswerSettings) {
+  if (!model) return undefined;
+  const { kind, baseUrl, organization, apiVersion, name } = model;
+  const proxy = createProxy({ kind, apiKey: model.apiKey.reveal(), baseUrl, organization, apiVersion, model: name });
+  const chat: ChatModel = {
+    name,
+    instructions,
+    temperature: temperature ?? undefined,
+    // Servers of one's own may know only the older name, the newest models of OpenAI only the newer one.
+    limitField: kind === "openai" && baseUrl !== "" ? "max_tokens" : "max_completion_tokens",
+    complete: (request) => proxy.forward(request),
+  };
+  return { model: chat, close: () => proxy.close() };
+}
+
+async function openRemote(
+  settings: Exclude<Config["backend"], { kind: "embedded" }>,
+  indexFolder: string,
+): Promise<OpenedBackend> {
+  const apiKey = settings.apiKey.reveal();
+  const shared = { apiKey, model: settings.model, journalFolder: indexFolder };
+  const options =
+    settings.kind === "openai"
+      ? { ...shared, kind: settings.kind, baseUrl: settings.baseUrl, organization: settings.organization }
+      : { ...shared, kind: settings.kind, baseUrl: settings.endpoint, apiVersion: settings.apiVersion };
+  const place = settings.kind === "openai" ? "Vector stores at OpenAI" : "Vector stores at Azure OpenAI";
+  const facts = { place, vectors: "", embedder: undefined, setting: "" };
+  const backend = createOpenAiBackend(options);
+  const proxy = createProxy(options);
+  const wire: App["wire"] = (request, tell) => proxy.forward(request, tell);
+  const close = async (): Promise<void> => {
+    await backend.close();
+    await proxy.close();
+  };
+  return { backend, wire, client: clientOf(wire), facts, close };
+}
+
+/** The official client, without a network between it and the wire. The address only has to be one. */
+function clientOf(wire: App["wire"]): OpenAI {
+  return new OpenAI({
+    baseURL: "http://backend.invalid",
+    apiKey: "none",
+    maxRetries: 2,
+    fetch: (input, init) => wire(new Request(input, init)),
+  });
+}
+
+interface HousePlace {
+  readonly indexFolder: string;
+  readonly storagePath: string;
+  /** What `model` was opened with: the threads that search open their own. */
+  readonly settings: VectorModelSettings;
+}
+
+async function openHouse(
+  database: Config["database"],
+  model: VectorModel,
+  { indexFolder, storagePath, settings }: HousePlace,
+): Promise<{ house: StoreHouse; place: string; vectors: string }> {
+  const exactly = "Vectors are compared one by one, in memory.";
+  if (database.kind === "sqlite") {
+    const threads = createSearchThreads({ folder: indexFolder, model: settings });
+    const house = openSqliteHouse(indexFolder, { model, threads });
+    return { house, place: `SQLite files in ${indexFolder}`, vectors: exactly };
+  }
+  const url = database.url.reveal();
+  const house = await openPostgresHouse({ url, model, storageFolder: storagePath });
+  const vectors =
+    house.vectorSearch === "pgvector" ? "Vectors are searched by pgvector." : `${exactly} pgvector is not there.`;
+  return { house, place: `PostgreSQL at ${describePostgres(url)}`, vectors };
+}
+
+function revealed(settings: EmbeddingSettings): VectorModelSettings {
+  return settings.kind === "endpoint" ? { ...settings, apiKey: settings.apiKey.reveal() } : settings;
+}

@@ -1,0 +1,26 @@
+import type { Role } from "../../contracts/access.ts";
+
+/** What a request of the wire protocol takes, and whether it leaves something behind. */
+export interface WireNeed {
+  readonly role: Role;
+  readonly changes: boolean;
+}
+
+const LOOKS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+/** Asked with POST, and nothing but an answer comes of it; that a service may keep the answer is part of asking. What lies below it is not. */
+const QUESTIONS =
+  /^\/(vector_stores\/[^/%]+\/search|chat\/completions|completions|responses(\/input_tokens)?|embeddings|moderations)$/;
+/** The file stays in the backend, and a crawl brings its own back: changing what a store holds, not deleting. */
+const DETACH = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
+
+/**
+ * The same roles as at `/v2`; docs/guides/security.md has them in one table. `path` as it arrives at the wire. What is not known to be harmless takes more: encoded characters, which the service
+ * may read differently, match none of the exceptions.
+ */
+export function needOf(method: string, path: string): WireNeed {
+  if (LOOKS.has(method)) return { role: "read", changes: false };
+  const plain = path.replace(/^\/deployments\/[^/%]+(?=\/)/, "").replace(/\/$/, "");
+  if (method === "DELETE") return { role: DETACH.test(plain) ? "operate" : "admin", changes: true };
+  const asks = method === "POST" && QUESTIONS.test(plain);
+  return asks ? { role: "read", changes: false } : { role: "operate", changes: true };
+}
