@@ -67,5 +67,9 @@ export interface Domain {
   readonly description: string;
   readonly vectorStoreName: string;
   readonly vectorStoreId: VectorStoreId | "";
+  /** When it is crawled unattended: a cron expression in UTC, "" for never. */
+  readonly schedule: string;
+  /** Why what `domain.json` has for a schedule is none. */
+  readonly scheduleProblem?: string;
   readonly sources: readonly SourceConfig[];
 }

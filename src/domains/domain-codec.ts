@@ -1,6 +1,7 @@
 import { type Domain, SOURCE_TYPES, type SourceConfig, type SourceType } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import { findCronProblem } from "../lib/cron.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { formatSource, parseSource } from "./source-codec.ts";
 
@@ -22,6 +23,7 @@ export function parseDomain(json: unknown, id: DomainId): Domain {
     description: text("description"),
     vectorStoreName: text("vector_store_name") || id,
     vectorStoreId: text("vector_store_id") as VectorStoreId | "",
+    ...findSchedule(json["schedule"]),
     sources: SOURCE_TYPES.flatMap((type) => parseSources(type, json[type] ?? [], problems)),
   };
   checkUniqueIds(
@@ -40,6 +42,7 @@ export function mergeDomain(domain: Domain, earlier: JsonObject | undefined): Js
     description: domain.description,
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
+    ...scheduleAfter(domain, earlier),
     ...formatSources(domain, earlier),
   };
 }
@@ -52,6 +55,7 @@ export function formatDomain(domain: Domain): JsonObject {
     description: domain.description,
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
+    schedule: domain.schedule,
     ...formatSources(domain),
   };
 }
@@ -66,6 +70,29 @@ function formatSources(domain: Domain, earlier: JsonObject = {}): JsonObject {
     return [type, sources.map((source) => formatSource(source, before(type, source.sourceId)))];
   });
   return Object.fromEntries(arrays) as JsonObject;
+}
+
+/** One that cannot be kept is none: everything but the unattended crawls goes on, and people are told. */
+function findSchedule(value: unknown = ""): Pick<Domain, "schedule" | "scheduleProblem"> {
+  const problems: string[] = [];
+  if (typeof value !== "string") problems.push("'schedule' must be text.");
+  const schedule = readSchedule(String(value), problems);
+  const [scheduleProblem] = problems;
+  return scheduleProblem ? { schedule: "", scheduleProblem } : { schedule };
+}
+
+/** What somebody wrote by hand and nobody can read stays until it is replaced. */
+function scheduleAfter({ schedule, scheduleProblem }: Domain, earlier: JsonObject | undefined): JsonObject {
+  if (schedule) return { schedule };
+  return earlier?.["schedule"] === undefined || scheduleProblem ? {} : { schedule };
+}
+
+/** With one blank between its fields. */
+export function readSchedule(text: string, problems: string[]): string {
+  const schedule = text.trim().replaceAll(/\s+/g, " ");
+  const problem = schedule && findCronProblem(schedule);
+  if (problem) problems.push(`'schedule' ${problem}; got '${schedule.slice(0, 60)}'.`);
+  return schedule;
 }
 
 export function parseSources(type: SourceType, value: unknown, problems: string[]): SourceConfig[] {

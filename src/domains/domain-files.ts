@@ -46,7 +46,9 @@ export async function listDomains(domainsFolder: string): Promise<DomainListing>
       domains.push(parseDomain(await readDomainJson(domainsFolder, id), id));
     } catch (error) {
       // A folder without a domain.json is none of ours.
-      if (!(error instanceof NotFoundError)) broken.push({ domainId: name, reason: explain(error) });
+      if (error instanceof NotFoundError) continue;
+      // Whoever tells of it says first which one cannot be read.
+      broken.push({ domainId: name, reason: explain(error).replace(`Cannot read domain '${name}': `, "") });
     }
   }
   return { domains, broken };

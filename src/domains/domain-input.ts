@@ -2,7 +2,7 @@ import { type Domain, SOURCE_TYPES, type SourceConfig } from "../contracts/domai
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import { checkUniqueIds, parseSources } from "./domain-codec.ts";
+import { checkUniqueIds, parseSources, readSchedule } from "./domain-codec.ts";
 import { sourceFields } from "./source-codec.ts";
 
 const DOMAIN_FIELDS: readonly string[] = [
@@ -11,6 +11,7 @@ const DOMAIN_FIELDS: readonly string[] = [
   "description",
   "vector_store_name",
   "vector_store_id",
+  "schedule",
   ...SOURCE_TYPES,
   "sources_json",
 ];
@@ -24,14 +25,17 @@ export function parseDomainInput(body: unknown, existing?: Domain): Domain {
   const problems: string[] = [];
   const text = (key: string): string | undefined => readText(body, key, problems);
   const domainId = readDomainId(body, existing, problems);
-  const name = text("name")?.trim() ?? existing?.name ?? "";
+  const name = readName(body, "name", problems) ?? existing?.name ?? "";
   if (name === "") problems.push("Missing required field: name.");
+  const schedule = text("schedule");
   const domain: Domain = {
     domainId,
     name,
-    description: text("description") ?? existing?.description ?? "",
-    vectorStoreName: (text("vector_store_name")?.trim() ?? existing?.vectorStoreName ?? "") || domainId,
+    description: readDescription(body, problems) ?? existing?.description ?? "",
+    vectorStoreName: (readName(body, "vector_store_name", problems) ?? existing?.vectorStoreName ?? "") || domainId,
     vectorStoreId: (text("vector_store_id")?.trim() ?? existing?.vectorStoreId ?? "") as VectorStoreId | "",
+    schedule: readSchedule(schedule ?? existing?.schedule ?? "", problems),
+    ...(existing?.scheduleProblem && { scheduleProblem: schedule === undefined ? existing.scheduleProblem : "" }),
     sources: readSources(body, existing?.sources ?? [], problems),
   };
   refuseUnknown(body, DOMAIN_FIELDS, "", problems);
@@ -44,13 +48,9 @@ export function parseDomainInput(body: unknown, existing?: Domain): Domain {
 }
 
 function readDomainId(body: JsonObject, existing: Domain | undefined, problems: string[]): DomainId {
+  // A change of the id is a rename, which is more than a change of what domain.json says.
+  if (existing) return existing.domainId;
   const text = readText(body, "domain_id", problems);
-  if (existing) {
-    if (text !== undefined && text !== "" && text !== existing.domainId) {
-      problems.push(`'domain_id' cannot be changed: the domain is called '${existing.domainId}'.`);
-    }
-    return existing.domainId;
-  }
   if (text === undefined || text === "") {
     problems.push("Missing required field: domain_id.");
     return "" as DomainId;
@@ -95,6 +95,25 @@ function refuseUnknown(json: JsonObject, accepted: readonly string[], where: str
   if (unknown.length === 0) return;
   const names = unknown.map((key) => `'${key.slice(0, 60)}'`).join(", ");
   problems.push(`Unknown field ${names}${where && ` in ${where}`}. Accepted: ${accepted.join(", ")}.`);
+}
+
+/** People recognise a domain by its names, so nothing in one may hide or turn around what it says. */
+function readName(body: JsonObject, key: string, problems: string[]): string | undefined {
+  const name = readText(body, key, problems)?.trim();
+  if (name !== undefined && /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(name)) {
+    problems.push(
+      `'${key}' must be one line of visible characters: no control characters, and none that turn text around (U+202A to U+202E, U+2066 to U+2069).`,
+    );
+  }
+  return name;
+}
+
+function readDescription(body: JsonObject, problems: string[]): string | undefined {
+  const description = readText(body, "description", problems);
+  if (/(?![\n\r\t])\p{Cc}/u.test(description ?? "")) {
+    problems.push("'description' must be text without control characters other than line ends and tabs.");
+  }
+  return description;
 }
 
 function readText(body: JsonObject, key: string, problems: string[]): string | undefined {

@@ -15,7 +15,9 @@ import {
   readDomainJson,
   writeDomainJson,
 } from "./domain-files.ts";
-import { type DomainFolders, finishRemoval, moveToTrash, unfinishedRemovals } from "./domain-trash.ts";
+import { withDomainLock } from "./domain-lock.ts";
+import { refuseWhileRenamed } from "./domain-rename.ts";
+import { type DomainFolders, finishRemoval, moveToTrash, refuseLeftovers, unfinishedRemovals } from "./domain-trash.ts";
 import { refuseSharedStore } from "./shared-store.ts";
 import { type OtherStore, otherStores } from "./store-succession.ts";
 
@@ -25,7 +27,7 @@ export interface DomainStore {
   list(): Promise<DomainListing>;
   /** NotFoundError when there is none. */
   get(id: DomainId): Promise<Domain>;
-  /** BadInputError when it exists, or when its vector store is another domain's. */
+  /** BadInputError when it exists, when its vector store is another domain's, or when a mirror of nobody has its id; ConflictError while one is renamed from or to its id. */
   create(domain: Domain): Promise<Domain>;
   /**
    * Writes only what differs from `before`, the domain the change was made from: a vector store id that a crawl set
@@ -43,15 +45,16 @@ export interface DomainStore {
   ): Promise<{ readonly id: VectorStoreId; readonly created: boolean }>;
   /** Vector stores that are being built for the domain, or were its own and are kept for a while. */
   otherStores(id: DomainId): Promise<readonly OtherStore[]>;
-  /** Removes the domain's folders (`domains/<id>`, `crawler/<id>`); the vector store stays. */
-  remove(id: DomainId): Promise<Domain>;
+  /**
+   * Removes the domain's folders (`domains/<id>`, `crawler/<id>`); the vector store stays. ConflictError while it is renamed.
+   * `lastLook` may still refuse, by throwing: whoever reads the domain under its lock is seen by it, or finds no domain.
+   */
+  remove(id: DomainId, lastLook?: () => Promise<void>): Promise<Domain>;
 }
 
 export function createDomainStore(folders: DomainFolders): DomainStore {
   const { domainsFolder } = folders;
-  // Beside the domains, not inside: the lock must outlive the folder it guards.
-  const locked = <T>(id: DomainId, work: () => Promise<T>): Promise<T> =>
-    withFileLock(join(domainsFolder, ".lockstep", "locks", id), work);
+  const locked = <T>(id: DomainId, work: () => Promise<T>): Promise<T> => withDomainLock(domainsFolder, id, work);
 
   return {
     async list() {
@@ -69,9 +72,11 @@ export function createDomainStore(folders: DomainFolders): DomainStore {
       }),
     otherStores: (id) => otherStores(domainsFolder, id),
     ensureVectorStore: (id, create) => locked(id, () => ensureStore(domainsFolder, id, create)),
-    remove: (id) =>
+    remove: (id, lastLook) =>
       locked(id, async () => {
         const domain = parseDomain(await readDomainJson(domainsFolder, id), id);
+        await refuseWhileRenamed(domainsFolder, id);
+        await lastLook?.();
         await moveToTrash(folders, id);
         await finishRemoval(folders, id);
         return domain;
@@ -83,10 +88,12 @@ async function createDomain(folders: DomainFolders, domain: Domain): Promise<Dom
   const { domainsFolder } = folders;
   const id = domain.domainId;
   await finishRemoval(folders, id);
+  await refuseWhileRenamed(domainsFolder, id);
   const taken = (await domainNames(domainsFolder)).find((name) => name.toLowerCase() === id.toLowerCase());
   if (taken && (await readFileIfExists(domainFile(domainsFolder, taken)))) {
     throw new BadInputError(`Domain '${taken}' already exists.`);
   }
+  await refuseLeftovers(folders, id);
   return writeUnshared(domainsFolder, domain, undefined);
 }
 

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { namesIn } from "../lib/names-in.ts";
+import { pathExists } from "../lib/path-exists.ts";
 
 export interface DomainFolders {
   readonly domainsFolder: string;
@@ -33,35 +35,26 @@ export async function unfinishedRemovals(folders: DomainFolders): Promise<Domain
 export async function finishRemoval(folders: DomainFolders, id: string): Promise<void> {
   const names = (await trashNames(folders)).filter((name) => idOf(name) === id);
   if (names.length === 0) return;
-  if (!(await exists(join(folders.domainsFolder, id, "domain.json")))) {
+  if (!(await pathExists(join(folders.domainsFolder, id, "domain.json")))) {
     await rm(join(folders.crawlerFolder, id), { recursive: true, force: true });
   }
   for (const name of names) await rm(join(trashFolder(folders), name), { recursive: true, force: true });
+}
+
+/** The first crawl of a new domain would believe the map files that somebody left under its id. */
+export async function refuseLeftovers({ crawlerFolder }: DomainFolders, id: DomainId): Promise<void> {
+  if ((await namesIn(join(crawlerFolder, id))).length === 0) return;
+  throw new BadInputError(`The folder crawler/${id} exists already and belongs to no domain. Remove it first.`);
 }
 
 function trashFolder(folders: DomainFolders): string {
   return join(folders.domainsFolder, ".lockstep", "trash");
 }
 
-async function trashNames(folders: DomainFolders): Promise<string[]> {
-  try {
-    return await readdir(trashFolder(folders));
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
+function trashNames(folders: DomainFolders): Promise<string[]> {
+  return namesIn(trashFolder(folders));
 }
 
 function idOf(name: string): string {
   return name.slice(0, name.lastIndexOf("~"));
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return false;
-    throw error;
-  }
 }

@@ -7,10 +7,15 @@ import { fileIdOf } from "./files-metadata-codec.ts";
 import { JsonElements, type Place, parseElement } from "./json-elements.ts";
 import { toUtf8 } from "./json-file.ts";
 
+type Entries = ReadonlyMap<string, Readonly<JsonObject>>;
+
 /** Looks entries up by `openai_file_id`. Remembers where they are, not what they say, and looks again when the file changed. */
 export interface FilesMetadataReader {
-  /** The entry as it is on disk; undefined when there is none, or the file is missing or damaged. */
-  find(path: string, fileId: string): Promise<Readonly<JsonObject> | undefined>;
+  /**
+   * The entries as they are on disk, by file id; those that are not there are left out, and so are all when the file is
+   * missing or damaged. The file is opened once, however many are looked up.
+   */
+  find(path: string, fileIds: readonly string[]): Promise<Entries>;
 }
 
 interface Places {
@@ -28,7 +33,7 @@ const NOWHERE: Places = { byFileId: new Map(), text: undefined };
 
 export function createFilesMetadataReader(): FilesMetadataReader {
   const cache = new Map<string, CachedFile>();
-  const lookUp = async (path: string, fileId: string): Promise<JsonObject | undefined | "elsewhere"> => {
+  const lookUp = async (path: string, fileIds: readonly string[]): Promise<Entries | "elsewhere"> => {
     const version = await fileStamp(path);
     let cached = cache.get(path);
     if (cached?.version !== version) {
@@ -36,19 +41,28 @@ export function createFilesMetadataReader(): FilesMetadataReader {
       cache.set(path, cached);
     }
     const { byFileId, text } = await (cached as CachedFile).places;
-    const place = byFileId.get(fileId);
-    if (!place) return undefined;
-    const entry = text ? parseElement(text, place) : await readAt(path, place);
-    return isJsonObject(entry) && fileIdOf(entry) === fileId ? entry : "elsewhere";
+    const wanted = [...new Set(fileIds)].flatMap((fileId) => {
+      const place = byFileId.get(fileId);
+      return place ? [{ fileId, place }] : [];
+    });
+    const places = wanted.map(({ place }) => place);
+    const entries = text ? places.map((place) => parseElement(text, place)) : await readAt(path, places);
+    const found = new Map<string, JsonObject>();
+    for (const [at, { fileId }] of wanted.entries()) {
+      const entry = entries[at];
+      if (!isJsonObject(entry) || fileIdOf(entry) !== fileId) return "elsewhere";
+      found.set(fileId, entry);
+    }
+    return found;
   };
   return {
-    async find(path, fileId) {
-      const found = await lookUp(path, fileId);
+    async find(path, fileIds) {
+      const found = await lookUp(path, fileIds);
       if (found !== "elsewhere") return found;
       // The file was replaced between the look at its version and the look into it.
       cache.delete(path);
-      const again = await lookUp(path, fileId);
-      return again === "elsewhere" ? undefined : again;
+      const again = await lookUp(path, fileIds);
+      return again === "elsewhere" ? new Map() : again;
     },
   };
 }
@@ -70,19 +84,23 @@ async function findPlaces(path: string): Promise<Places> {
   }
 }
 
-/** undefined when there is no JSON at this place (any more). */
-async function readAt(path: string, { start, end }: Place): Promise<unknown> {
-  const bytes = Buffer.alloc(end - start);
+/** What stands at these places; nothing where there is no JSON (any more). */
+async function readAt(path: string, places: readonly Place[]): Promise<unknown[]> {
+  if (places.length === 0) return [];
   try {
     const file = await open(path);
     try {
-      await file.read(bytes, 0, bytes.length, start);
+      const reads = places.map(async ({ start, end }) => {
+        const bytes = Buffer.alloc(end - start);
+        await file.read(bytes, 0, bytes.length, start);
+        return bytes;
+      });
+      return (await Promise.all(reads)).map((bytes) => parseElement(bytes, { start: 0, end: bytes.length }));
     } finally {
       await file.close();
     }
-    return parseElement(bytes, { start: 0, end: bytes.length });
   } catch (error) {
-    if (error instanceof BadInputError || isErrno(error, "ENOENT")) return undefined;
+    if (error instanceof BadInputError || isErrno(error, "ENOENT")) return [];
     throw error;
   }
 }

@@ -9,6 +9,9 @@ export const STORAGE_FOLDERS = {
   jobs: "jobs",
   index: "index",
   reports: "reports",
+  security: "security",
+  audit: "audit",
+  inventory: "inventory",
 } as const;
 
 /** What the process step starts from. */

@@ -36,6 +36,7 @@ test("the domain.json of the specification is read: three kinds of sources", () 
     description: "Domain description",
     vectorStoreName: "my-vector-store",
     vectorStoreId: "vs_abc123",
+    schedule: "0 3 * * *",
     sources: [
       {
         sourceId: "docs_main",
@@ -72,6 +73,7 @@ test("a domain.json that says little gets the defaults", () => {
     description: "",
     vectorStoreName: "DEMO",
     vectorStoreId: "",
+    schedule: "",
     sources: [],
   });
 });
@@ -153,6 +155,7 @@ test("what is written is read back, and what is not ours stays", () => {
     description: fc.string(),
     vectorStoreName: name,
     vectorStoreId: fc.string().map((text) => text as VectorStoreId),
+    schedule: fc.constantFrom("", "0 2 * * *", "*/5 8-18 * * MON-FRI"),
     sources,
   };
   const domain = fc.record(domainFields, plain);
@@ -185,6 +188,7 @@ test("a new domain needs an id and a name, nothing else", () => {
     description: "",
     vectorStoreName: "DEMO",
     vectorStoreId: "",
+    schedule: "",
     sources: [],
   });
   assert.throws(() => parseDomainInput({}), {
@@ -242,14 +246,17 @@ test("a change keeps what it does not name", () => {
     name: "Demo",
     description: "Old",
     vector_store_id: "vs_1",
+    schedule: " 0  2 * * * ",
     file_sources: [SOURCE],
   });
+  assert.equal(existing.schedule, "0 2 * * *");
   assert.deepEqual(parseDomainInput({}, existing), existing);
+  assert.deepEqual(parseDomainInput({ schedule: "" }, existing), { ...existing, schedule: "" });
   assert.deepEqual(parseDomainInput({ sources_json: "", description: "" }, existing), { ...existing, description: "" });
   assert.deepEqual(parseDomainInput({ vector_store_id: "" }, existing), { ...existing, vectorStoreId: "" });
   assert.deepEqual(parseDomainInput({ sources_json: "{}" }, existing), { ...existing, sources: [] });
   assert.throws(() => parseDomainInput({ name: " " }, existing), /Missing required field: name/);
-  assert.throws(() => parseDomainInput({ domain_id: "OTHER" }, existing), /'domain_id' cannot be changed/);
+  assert.equal(parseDomainInput({ domain_id: "OTHER" }, existing).domainId, "DEMO", "a rename is another matter");
 });
 
 test("an array replaces the sources of its kind only, sources_json all of them", () => {
@@ -295,4 +302,21 @@ test("tokens go to https only, or to this machine", () => {
   ]) {
     assert.notEqual(findSiteUrlProblem(wrong), undefined, wrong);
   }
+});
+
+test("a schedule that is none takes nothing else away, says why, and stays as it was written until it is replaced", () => {
+  for (const schedule of ["daily", 5, ["0 2 * * *"]]) {
+    const json = { name: "Demo", vector_store_id: "vs_1", schedule, file_sources: [SOURCE] };
+    const domain = parseDomain(json, DEMO);
+    assert.deepEqual([domain.schedule, domain.sources.length], ["", 1]);
+    assert.match(domain.scheduleProblem ?? "", /'schedule' must be/);
+    const renamed = parseDomainInput({ name: "Other" }, domain);
+    assert.deepEqual(mergeDomain(renamed, json)["schedule"], schedule, "somebody may still correct it");
+    for (const wanted of ["", "0 3 * * *"]) {
+      const changed = parseDomainInput({ schedule: wanted }, domain);
+      assert.deepEqual(mergeDomain(changed, json)["schedule"], wanted);
+    }
+    assert.throws(() => parseDomainInput({ schedule: "daily" }, domain), /'schedule' must be five fields/);
+  }
+  assert.equal("scheduleProblem" in parseDomain({ name: "Demo", schedule: "0 2 * * *" }, DEMO), false);
 });

@@ -228,8 +228,8 @@ test("what cannot be read is listed as broken, with the reason", async (t) => {
     broken.map(({ domainId }) => domainId),
     ["BAD", "EMPTY", "PLAIN", "dömäin"],
   );
-  assert.match(broken[0]?.reason ?? "", /domain\.json is damaged: it is not valid JSON/);
-  assert.match(broken[2]?.reason ?? "", /file_sources\[0\]\.site_url must begin with https/);
+  assert.match(broken[0]?.reason ?? "", /^domain\.json is damaged: it is not valid JSON/);
+  assert.match(broken[2]?.reason ?? "", /^file_sources\[0\]\.site_url must begin with https/);
   await assert.rejects(store.get("BAD" as DomainId), { name: "BadInputError" });
 });
 

@@ -100,7 +100,7 @@ test("files of other writers are read: marks, UTF-16, empty", async (t) => {
   ]) {
     const path = await metadataPath(t);
     await writeFile(path, bytes);
-    assert.equal((await createFilesMetadataReader().find(path, "file-0"))?.["title"], "Übersicht");
+    assert.equal((await createFilesMetadataReader().find(path, ["file-0"])).get("file-0")?.["title"], "Übersicht");
     assert.deepEqual(await embed(path, entry("file-1", "item-a")), []);
     assert.deepEqual(
       (await readEntries(path)).map(({ title }) => title),
@@ -123,7 +123,7 @@ test("a damaged file is moved aside with a warning, never overwritten", async (t
   ]) {
     const path = await metadataPath(t);
     await writeFile(path, damaged);
-    assert.equal(await createFilesMetadataReader().find(path, "file-0"), undefined);
+    assert.equal((await createFilesMetadataReader().find(path, ["file-0"])).size, 0);
     const warnings = await embed(path, entry("file-1", "item-a"));
     assert.equal(warnings.length, 1);
     const aside = (await readdir(join(path, ".."))).filter((name) => name.includes(".corrupt-"));
@@ -179,16 +179,31 @@ test("what is not changed stays as it was written, to the last digit", async (t)
 test("the reader follows the file", async (t) => {
   const path = await metadataPath(t);
   const reader = createFilesMetadataReader();
-  assert.equal(await reader.find(path, "file-1"), undefined);
+  const find = async (fileId: string): Promise<Readonly<Json> | undefined> =>
+    (await reader.find(path, [fileId])).get(fileId);
+  assert.equal(await find("file-1"), undefined);
   await embed(path, entry("file-1", "item-a"));
-  assert.equal((await reader.find(path, "file-1"))?.["filename"], "Document.docx");
-  const same = await Promise.all([reader.find(path, "file-1"), reader.find(path, "file-1")]);
-  assert.deepEqual(same, [(await readEntries(path))[0], (await readEntries(path))[0]]);
+  assert.equal((await find("file-1"))?.["filename"], "Document.docx");
+  assert.deepEqual(await Promise.all([find("file-1"), find("file-1")]), await twice(path));
   await updateFilesMetadata(path, [{ ...entry("file-1", "item-a"), name: "Documenz.docx" }]);
-  assert.equal((await reader.find(path, "file-1"))?.["filename"], "Documenz.docx");
+  assert.equal((await find("file-1"))?.["filename"], "Documenz.docx");
+  await embed(path, entry("file-2", "item-b"), entry("file-3", "item-c"));
+  const several = await reader.find(path, ["file-3", "nobody", "file-1", "file-3"]);
+  assert.deepEqual(
+    [...several].map(([fileId, found]) => [fileId, found["sharepoint_unique_file_id"]]),
+    [
+      ["file-3", "item-c"],
+      ["file-1", "item-a"],
+    ],
+  );
   await rm(path);
-  assert.equal(await reader.find(path, "file-1"), undefined);
+  assert.equal(await find("file-1"), undefined);
 });
+
+async function twice(path: string): Promise<Json[]> {
+  const [first] = await readEntries(path);
+  return first ? [first, first] : [];
+}
 
 function entry(fileId: string, itemId: string): MetadataEntry {
   return {

@@ -1,5 +1,6 @@
 import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { Finding } from "../../contracts/finding.ts";
+import { MissingPlaceError } from "./missing-place.ts";
 
 export type Verdict = Omit<Finding, "subject">;
 
@@ -42,7 +43,8 @@ async function lookAt(step: Step): Promise<Verdict> {
     return await step.look();
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    return problem(asSentence(explain(error)), step.remedy?.(error) ?? "");
+    const verdict = problem(asSentence(explain(error)), step.remedy?.(error) ?? "");
+    return error instanceof MissingPlaceError ? { ...verdict, alternatives: error.alternatives } : verdict;
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type Place,
   WEB_FIELDS,
 } from "./library-codec.ts";
-import { nearestNames } from "./nearest-names.ts";
+import { missingPlace } from "./missing-place.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
@@ -35,7 +35,7 @@ export async function findLibrary(
   fields: string = LIBRARY_FIELDS,
 ): Promise<LibraryPart> {
   await checkWeb(rest, site, call);
-  const wanted = `${site.path}${urlPart}`;
+  const wanted = `${site.path}${urlPart === "/" ? "" : urlPart}`;
   for (let path = wanted; path.length > site.path.length; path = path.slice(0, path.lastIndexOf("/"))) {
     const library = await readLibrary(rest, site, path, call, fields);
     if (!library) continue;
@@ -47,23 +47,19 @@ export async function findLibrary(
     }
     return { library, root: wanted };
   }
-  const near = await suggestLibraries(rest, site, urlPart, call);
-  const advice = near.length > 0 ? `did you mean ${near.join(" or ")}?` : "check 'sharepoint_url_part'";
-  throw new RemoteError(`there is no library at '${wanted}'${encodedHint(urlPart)}; ${advice}`);
+  throw missingPlace(`there is no library at '${wanted}'${encodedHint(urlPart)}`, {
+    field: "sharepoint_url_part",
+    wanted: urlPart.replaceAll("%20", " ").split("/")[1] ?? "",
+    names: await readLibraryParts(rest, site, call),
+    prefix: "/",
+  });
 }
 
-/** Paths below the site, in quotes. A suggestion is a nicety: when it cannot be had there is none. */
-async function suggestLibraries(
-  rest: RestClient,
-  site: SiteAddress,
-  urlPart: string,
-  call: CallContext,
-): Promise<string[]> {
+/** Paths below the site. They are a nicety: when they cannot be had there are none. */
+async function readLibraryParts(rest: RestClient, site: SiteAddress, call: CallContext): Promise<string[]> {
   try {
     const paths = decodeLibraryPaths(await rest.getJson(`${site.api}web/lists?${LIBRARY_PATHS_QUERY}`, call));
-    const parts = paths.flatMap((path) => pathBelow(site.path, path) ?? []);
-    const decoded = urlPart.replaceAll("%20", " ");
-    return nearestNames(decoded.split("/")[1] ?? "", parts).map((part) => `'/${part}'`);
+    return paths.flatMap((path) => pathBelow(site.path, path) ?? []);
   } catch (error) {
     if (error instanceof RemoteError) return [];
     throw error;

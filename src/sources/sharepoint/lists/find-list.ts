@@ -1,6 +1,6 @@
 import { RemoteError } from "../../../contracts/errors.ts";
 import { odataLiteral } from "../escaping.ts";
-import { nearestNames } from "../nearest-names.ts";
+import { missingPlace } from "../missing-place.ts";
 import { type CallContext, type RestClient, SharePointError } from "../rest-client.ts";
 import type { SiteAddress } from "../site-url.ts";
 import {
@@ -22,13 +22,12 @@ export async function findList(
 ): Promise<ListRoot> {
   const url = `${site.api}web/lists/getbytitle(${odataLiteral(title)})?$select=${LIST_FIELDS}&$expand=RootFolder`;
   try {
-    return decodeList(await rest.getJson(url, call));
+    if (title !== "") return decodeList(await rest.getJson(url, call));
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
-  const near = nearestNames(title, await readTitles(rest, site, call)).map((each) => `'${each}'`);
-  const advice = near.length > 0 ? `did you mean ${near.join(" or ")}?` : "check 'list_name'";
-  throw new RemoteError(`the site has no list with the title '${title}'; ${advice}`);
+  const names = await readTitles(rest, site, call);
+  throw missingPlace(`the site has no list with the title '${title}'`, { field: "list_name", wanted: title, names });
 }
 
 /** The list as it is now; undefined when it is gone. */

@@ -1,0 +1,125 @@
+import { readdir, rename as renameFolder, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { BadInputError, ConflictError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { pathExists } from "../lib/path-exists.ts";
+import { domainFile, domainNames, readDomainJson } from "./domain-files.ts";
+import { withDomainLock } from "./domain-lock.ts";
+import { type DomainFolders, finishRemoval } from "./domain-trash.ts";
+
+/** A change of a domain's id, from before anything moves until everything has. */
+export interface DomainRename {
+  readonly from: DomainId;
+  readonly to: DomainId;
+}
+
+/** No id holds a tilde, so the name of a note tells both ids back. */
+const NOTE = /^([\w-]+)~([\w-]+)$/;
+
+/** Renames that are under way, or that a crash interrupted. */
+export async function unfinishedRenames(domainsFolder: string): Promise<DomainRename[]> {
+  try {
+    const names = await readdir(notesFolder(domainsFolder));
+    return names.flatMap((name) => {
+      const [, from, to] = NOTE.exec(name) ?? [];
+      return from && to ? [{ from: from as DomainId, to: to as DomainId }] : [];
+    });
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return [];
+    throw error;
+  }
+}
+
+/** Neither name may be given away, and neither domain removed, before all that belongs to it has arrived. */
+export async function refuseWhileRenamed(domainsFolder: string, id: DomainId): Promise<void> {
+  const isMeant = (one: string): boolean => one.toLowerCase() === id.toLowerCase();
+  const found = (await unfinishedRenames(domainsFolder)).find(({ from, to }) => isMeant(from) || isMeant(to));
+  if (!found) return;
+  throw new ConflictError(
+    `Domain '${found.from}' is being renamed to '${found.to}'. Try again when that is over; if it was interrupted, a crawl of '${found.to}' or a restart of the server completes it.`,
+  );
+}
+
+/** What keeps a domain from being called `to`. BadInputError and NotFoundError say what. */
+export async function checkRename(folders: DomainFolders, { from, to }: DomainRename): Promise<void> {
+  const { domainsFolder, crawlerFolder } = folders;
+  await readDomainJson(domainsFolder, from);
+  if (from.toLowerCase() === to.toLowerCase()) {
+    // On some disks the two are one folder, and nobody could tell afterwards whether it has moved.
+    const advice = from === to ? "" : " Rename it to something else first.";
+    throw new BadInputError(`'${to}' differs from '${from}' in upper and lower case at most.${advice}`);
+  }
+  const taken = (await domainNames(domainsFolder)).find((name) => name.toLowerCase() === to.toLowerCase());
+  if (taken) throw new BadInputError(`Domain '${taken}' already exists.`);
+  if (await pathExists(join(crawlerFolder, to))) {
+    throw new BadInputError(`The folder crawler/${to} exists already and belongs to no domain. Remove it first.`);
+  }
+}
+
+/** Written down before anything moves: from here on crawls of the domain wait. */
+export async function beginRename(folders: DomainFolders, rename: DomainRename): Promise<void> {
+  const { domainsFolder } = folders;
+  await withBothLocks(domainsFolder, rename, async () => {
+    await finishRemoval(folders, rename.to);
+    await refuseWhileRenamed(domainsFolder, rename.from);
+    await refuseWhileRenamed(domainsFolder, rename.to);
+    await checkRename(folders, rename);
+    await writeFileAtomic(noteOf(domainsFolder, rename), "");
+  });
+}
+
+/**
+ * The moment of the rename: one rename of a folder, before which the domain has its old name and after which it has the
+ * new one. The mirror follows. May be repeated: what has arrived is left alone, whatever appears under the old name again.
+ * ConflictError, with the way out, when the domain has its new name and the mirror cannot follow.
+ */
+export async function moveDomain({ domainsFolder, crawlerFolder }: DomainFolders, rename: DomainRename): Promise<void> {
+  await withBothLocks(domainsFolder, rename, async () => {
+    if (!(await hasMoved(domainsFolder, rename))) await moveFolder(domainsFolder, rename);
+    const note = noteOf(domainsFolder, rename);
+    if ((await readFileIfExists(note))?.toString("utf8") === MIRROR_MOVED) return;
+    await moveFolder(crawlerFolder, rename).catch((error: unknown) => {
+      throw new ConflictError(sayStuck(rename), { cause: error });
+    });
+    await writeFileAtomic(note, MIRROR_MOVED);
+  });
+}
+
+/** What the note says once the mirror has its new name. */
+const MIRROR_MOVED = "mirror moved\n";
+
+/** Where there is no such folder, there is nothing to move, or it has moved. */
+async function moveFolder(folder: string, { from, to }: DomainRename): Promise<void> {
+  await renameFolder(join(folder, from), join(folder, to)).catch((error: unknown) => {
+    if (!isErrno(error, "ENOENT")) throw error;
+  });
+}
+
+function sayStuck({ from, to }: DomainRename): string {
+  return `Domain '${from}' is called '${to}' already, but crawler/${from} cannot become crawler/${to}. If crawler/${to} exists, move it away, and close whatever has files of crawler/${from} open; then a crawl of '${to}' or a restart of the server completes the rename`;
+}
+
+/** false: the domain still has its old name, and nothing of it has moved. */
+export async function hasMoved(domainsFolder: string, { from, to }: DomainRename): Promise<boolean> {
+  return (await pathExists(domainFile(domainsFolder, to))) && !(await pathExists(domainFile(domainsFolder, from)));
+}
+
+/** Everything has arrived, or nothing has left. */
+export async function endRename(domainsFolder: string, rename: DomainRename): Promise<void> {
+  await rm(noteOf(domainsFolder, rename), { force: true });
+}
+
+/** In one order, whoever asks, so that two renames never wait for each other. */
+function withBothLocks<T>(domainsFolder: string, { from, to }: DomainRename, work: () => Promise<T>): Promise<T> {
+  const [first, second] = from < to ? [from, to] : [to, from];
+  return withDomainLock(domainsFolder, first, () => withDomainLock(domainsFolder, second, work));
+}
+
+function notesFolder(domainsFolder: string): string {
+  return join(domainsFolder, ".lockstep", "renames");
+}
+
+function noteOf(domainsFolder: string, { from, to }: DomainRename): string {
+  return join(notesFolder(domainsFolder), `${from}~${to}`);
+}

@@ -1,0 +1,81 @@
+import type { Backend } from "../contracts/backend.ts";
+import type { Domain } from "../contracts/domain.ts";
+import { ConflictError } from "../contracts/errors.ts";
+import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
+import { refuseWhileRenamed } from "../domains/domain-rename.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { leaseSources } from "./lease-sources.ts";
+
+export interface DeletionParts
+  extends Pick<EngineParts, "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId"> {
+  readonly backend: Pick<Backend, "deleteVectorStore">;
+  /** A job that works on the domain. */
+  busyWith(domainId: DomainId, except?: JobId): Promise<JobId | undefined>;
+}
+
+/** A deletion that was checked and can be told (dry run) or carried out. */
+export interface Deletion {
+  readonly domain: Domain;
+  /** What would go, one sentence each. */
+  readonly changes: readonly string[];
+  /** `except`: the job that does it. */
+  apply(log: (line: string) => void, except?: JobId): Promise<Domain>;
+}
+
+/** Refuses what cannot be deleted: a domain in use (ConflictError), one that does not exist, a store that others need. */
+export async function planDeletion(
+  domainId: DomainId,
+  { withVectorStore }: { readonly withVectorStore: boolean },
+  parts: DeletionParts,
+): Promise<Deletion> {
+  const domain = await parts.domains.get(domainId);
+  await refuseWhileRenamed(parts.domainsFolder, domainId);
+  await refuseWhileBusy(domainId, parts);
+  const stores = withVectorStore ? await ownStores(domain, parts) : [];
+  const changes = [
+    ...stores.map((store) => `The vector store '${store}' with everything in it.`),
+    `domains/${domainId} with its metadata, and crawler/${domainId} with mirror and map files.`,
+  ];
+  return {
+    domain,
+    changes,
+    async apply(log, except) {
+      const refuseNow = (): Promise<void> => refuseWhileBusy(domainId, parts, except);
+      await refuseNow();
+      const leases = await leaseSources(domainId, parts, except ? `job ${except}` : "somebody who deletes the domain");
+      try {
+        // Stores first: while the domain is there, a deletion that failed half-way can simply be repeated.
+        for (const [at, store] of stores.entries()) {
+          log(`[ ${at + 1} / ${stores.length + 1} ] Deleting vector store '${store}'...`);
+          await parts.backend.deleteVectorStore(store);
+        }
+        log(`[ ${stores.length + 1} / ${stores.length + 1} ] Deleting domain '${domainId}'...`);
+        // Deleting a store takes long enough for a crawl to begin.
+        return await parts.domains.remove(domainId, refuseNow);
+      } finally {
+        for (const lease of leases) await lease.release();
+      }
+    },
+  };
+}
+
+/** The domain's own, its predecessors, and one that is being built; but none that another domain names as its own. */
+async function ownStores(domain: Domain, parts: DeletionParts): Promise<VectorStoreId[]> {
+  const { domainId, vectorStoreId } = domain;
+  if (vectorStoreId !== "" && vectorStoreId === parts.defaultVectorStoreId) {
+    throw new ConflictError(
+      `The vector store '${vectorStoreId}' answers queries that name none. Change SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID first, or delete the domain with mode=default.`,
+    );
+  }
+  const others = (await parts.domains.otherStores(domainId)).map((one) => one.vectorStoreId);
+  const { domains } = await parts.domains.list();
+  const foreign = new Set(domains.filter((one) => one.domainId !== domainId).map((one) => one.vectorStoreId));
+  const mine = [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others])];
+  return mine.filter((store) => !foreign.has(store) && store !== parts.defaultVectorStoreId);
+}
+
+/** A crawl would go on writing into the folders that are being removed. */
+async function refuseWhileBusy(domainId: DomainId, parts: DeletionParts, except?: JobId): Promise<void> {
+  const job = await parts.busyWith(domainId, except);
+  if (job) throw new ConflictError(`Domain '${domainId}' is in use by job '${job}'. Cancel it first.`);
+}

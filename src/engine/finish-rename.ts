@@ -1,0 +1,94 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type Domain, SOURCE_KINDS, SOURCE_TYPES } from "../contracts/domain.ts";
+import { BadInputError, explain } from "../contracts/errors.ts";
+import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import { type DomainRename, endRename, moveDomain } from "../domains/domain-rename.ts";
+import { renameMetadataPaths } from "../domains/rename-metadata-paths.ts";
+import { PRIVATE_FOLDER } from "../mirror/layout.ts";
+import { Mirror } from "../mirror/mirror.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { carryTrust } from "./last-look.ts";
+import { foldersIn } from "./retired-sources.ts";
+
+/** Whoever wants to know how it goes, and may end it. */
+export type RenameWatch = Pick<JobContext, "signal" | "log">;
+
+/**
+ * Brings everything that belongs to a domain to its new id, once the domain itself has it. What was done already is found
+ * done, so this goes on wherever an earlier attempt was killed. Only for whoever holds the lease of renames.
+ */
+export async function finishRename(rename: DomainRename, parts: EngineParts, watch: RenameWatch): Promise<void> {
+  const { from, to } = rename;
+  await moveDomain(parts, rename);
+  const domain = await parts.domains.get(to);
+  const roots = await sourceRoots(to, parts);
+  const stores = await ownedStores(domain, roots, parts);
+  const steps = roots.length + stores.length + 1;
+  let at = 0;
+  const begin = (line: string): void => {
+    watch.signal.throwIfAborted();
+    at += 1;
+    watch.log(`[ ${at} / ${steps} ] ${line}`);
+  };
+  for (const root of roots) {
+    begin(`Paths in the map files of crawler/${root}...`);
+    await renameInSource(root, rename, parts);
+  }
+  begin("Paths in files_metadata.json...");
+  await renameInMetadata(rename, parts, watch);
+  for (const store of stores) {
+    begin(`Marks in the vector store '${store}'...`);
+    const folders = { from: join(parts.crawlerFolder, from), to: join(parts.crawlerFolder, to) };
+    const { signal } = watch;
+    await parts.backend.changeOwner(store, { from, to, folders }, { signal, report: (line) => watch.log(line) });
+  }
+  await endRename(parts.domainsFolder, rename);
+  watch.log(`Domain '${from}' is called '${to}' now.`);
+}
+
+/** Folders of the domain's sources, also of those it does not have any more, relative to `crawler/`. */
+export async function sourceRoots(
+  domainId: DomainId,
+  { crawlerFolder }: Pick<EngineParts, "crawlerFolder">,
+): Promise<string[]> {
+  const roots: string[] = [];
+  for (const type of SOURCE_TYPES) {
+    const kind = `${domainId}/${SOURCE_KINDS[type].folder}`;
+    for (const name of await foldersIn(join(crawlerFolder, kind))) roots.push(`${kind}/${name}`);
+  }
+  return roots;
+}
+
+/** Stores with documents that are marked as the domain's: its own, those it had or is to have, those it was embedded into. */
+export async function ownedStores(
+  { domainId, vectorStoreId }: Domain,
+  roots: readonly string[],
+  parts: EngineParts,
+): Promise<VectorStoreId[]> {
+  const others = (await parts.domains.otherStores(domainId)).map((one) => one.vectorStoreId);
+  const mapped = await Promise.all(roots.map((root) => parts.mappedStores(join(parts.crawlerFolder, root))));
+  return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped.flat()])];
+}
+
+async function renameInSource(root: string, rename: DomainRename, parts: EngineParts): Promise<void> {
+  const folder = join(parts.crawlerFolder, root);
+  // They were taken to move the folder and moved with it, so nobody could give them back.
+  for (const name of await foldersIn(join(folder, PRIVATE_FOLDER))) {
+    if (name.startsWith("lease-")) await rm(join(folder, PRIVATE_FOLDER, name), { recursive: true, force: true });
+  }
+  const before = await parts.ledgerVersion(folder);
+  await parts.renamePaths(folder, rename);
+  await carryTrust(new Mirror(parts.crawlerFolder, root), before, await parts.ledgerVersion(folder));
+}
+
+/** A damaged file is left as it is: the next crawl moves it aside. */
+async function renameInMetadata(rename: DomainRename, parts: EngineParts, watch: RenameWatch): Promise<void> {
+  try {
+    await renameMetadataPaths(join(parts.domainsFolder, rename.to, "files_metadata.json"), rename);
+  } catch (error) {
+    if (!(error instanceof BadInputError)) throw error;
+    watch.log(`WARNING: files_metadata.json could not be read: ${explain(error)}`);
+  }
+}
