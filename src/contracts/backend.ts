@@ -1,10 +1,26 @@
 import type { DomainId, VectorStoreId } from "./ids.ts";
 import type { Index } from "./search-index.ts";
 
+/** Documents of one domain become another's: a domain has a new id. */
+export interface OwnerChange {
+  readonly from: DomainId;
+  readonly to: DomainId;
+  /** Where their bytes were and are, absolute. */
+  readonly folders: { readonly from: string; readonly to: string };
+}
+
+export interface Watch {
+  readonly signal: AbortSignal;
+  /** A sentence now and then, where it takes long. */
+  report(line: string): void;
+}
+
 /** Where vector stores live: the embedded index, OpenAI, or Azure OpenAI. */
 export interface Backend {
   /** Extensions without dot that it can take in. */
   readonly acceptedTypes: ReadonlySet<string>;
+  /** How a crawl becomes visible in its stores. */
+  readonly commits: Index["commits"];
   createVectorStore(name: string): Promise<VectorStoreId>;
   /** With everything in it, except uploaded files, which other stores may hold. One that is gone already is fine. */
   deleteVectorStore(store: VectorStoreId): Promise<void>;
@@ -14,5 +30,10 @@ export interface Backend {
    * there is a signal to end that, otherwise for some seconds: somebody waits for the answer.
    */
   openIndex(store: VectorStoreId, domain: DomainId | undefined, signal?: AbortSignal): Promise<Index | undefined>;
+  /**
+   * Whatever in the store carries the marks of one domain carries those of the other afterwards, in all kept generations.
+   * File ids stay, nothing is embedded. May be interrupted and repeated. A store that does not exist has nothing to mark.
+   */
+  changeOwner(store: VectorStoreId, change: OwnerChange, watch: Watch): Promise<void>;
   close(): Promise<void>;
 }

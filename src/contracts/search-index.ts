@@ -64,6 +64,8 @@ export interface SearchQuery {
   readonly using?: "text" | "vectors";
   /** true: a passage that several documents have is a hit for each of them, as the wire protocol has it. */
   readonly unfolded?: boolean;
+  /** Hears what whoever asked should know about the answer, one sentence each. */
+  readonly tell?: (note: string) => void;
 }
 
 export interface SearchScope {
@@ -128,16 +130,23 @@ export interface HitDetails {
 export interface Index {
   /** atomic: a draft becomes visible in one moment. gradual: a reader may meet a duplicate while committing, never a hole. */
   readonly commits: "atomic" | "gradual";
-  /** One open draft per source; opening one sweeps what a crashed run left of the last. */
-  draft(source: SourceId): Promise<IndexDraft>;
+  /**
+   * One open draft per source; opening one sweeps what a crashed run left of the last. `crawl` is the same for all that one
+   * crawl commits: where earlier states are kept, they count as one.
+   */
+  draft(source: SourceId, crawl?: string): Promise<IndexDraft>;
   /** What is visible now of this source, in pages. */
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
+  /** How much a search can find now. Cheap: nothing is listed, and what did not change is not counted again. */
+  count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
   /**
    * Where stores also hold what others put into them: attaches that to another store, too. Tells what could not be
    * attached, one sentence each.
    */
   carryOthers?(into: VectorStoreId, signal: AbortSignal): Promise<readonly string[]>;
+  /** Where it lies on a disk of ours: reads a little of everything, and throws DamagedError when it cannot. */
+  probe?(): Promise<void>;
   /** Where commits are atomic: the earlier states that are kept. */
   readonly generations?: Generations;
   /**
@@ -145,6 +154,13 @@ export interface Index {
    * there is nothing to do. `report` hears what is being done, if it takes long.
    */
   refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+export interface DocumentCount {
+  /** Documents of the domain; where the index cannot tell them apart, all that the store has. */
+  readonly documents: number;
+  /** undefined: the index does not tell. A source that is not in it has none. */
+  readonly bySource?: ReadonlyMap<SourceId, number>;
 }
 
 /** One state of a store that readers saw, or see. */
@@ -156,6 +172,10 @@ export interface Generation {
   /** Whose commit it was. */
   readonly domainId: string;
   readonly sourceId: string;
+  /** What tells the crawl it belongs to from others; "" when it was committed by itself. */
+  readonly crawl: string;
+  /** That crawl committed more after it: a state between two of its sources. */
+  readonly intermediate: boolean;
   readonly added: number;
   readonly removed: number;
   /** false: rolled back, and gone when the rollback is released. */
@@ -169,6 +189,25 @@ export interface GenerationChange {
   readonly name: string;
   readonly path: string;
 }
+
+/** One version of a document, as far as a kept generation shows it. */
+export interface DocumentVersion {
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  readonly fileId: FileId;
+  readonly name: string;
+  readonly path: string;
+  readonly url: string;
+  /** The number of the generation that brought it. */
+  readonly since: number;
+  /** That of the one that ended it, by a newer version or a removal; null: none did. */
+  readonly until: number | null;
+  /** The active generation shows it. */
+  readonly visible: boolean;
+}
+
+/** An item, or what somebody calls a document: its name, path, address, item id or file id. */
+export type DocumentWanted = { readonly sourceId: SourceId; readonly itemId: ItemId } | { readonly called: string };
 
 export interface GenerationState {
   /** The number readers see; 0 before the first commit. */
@@ -187,6 +226,8 @@ export interface Generations {
   release(): Promise<void>;
   /** What somebody who saw `from` would see differently in `to`, in pages. BadInputError unless both are kept. */
   difference(from: number, to: number): AsyncIterable<readonly GenerationChange[]>;
+  /** What is known of a document, newest first; at most 20. */
+  versions(wanted: DocumentWanted): Promise<readonly DocumentVersion[]>;
 }
 
 export interface IndexDraft {

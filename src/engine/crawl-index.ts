@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
-import { CancelledError, explain } from "../contracts/errors.ts";
+import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
+import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import { crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { type IndexTarget, openIndexTarget } from "./index-target.ts";
+import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 
 /** Where the documents of this crawl go. undefined: nowhere, since nobody asked or nothing can be embedded now. */
@@ -20,9 +21,11 @@ export async function openTarget(
 ): Promise<IndexTarget | undefined> {
   if (!request.steps.includes("embed")) return undefined;
   if (!job.dryRun) await sweepOtherStores(domain, parts, job);
-  return request.swap
+  const target = request.swap
     ? await openSwapTarget(domain, parts, job, problems)
     : await openIndexTarget(domain, request.vectorStoreId, parts, job, problems);
+  // With the time: numbers of jobs may come again when all that had one are removed.
+  return target && { ...target, crawl: `${job.jobId} ${nowUtcMicros()}` };
 }
 
 /** What is due when all sources are in the index. */
@@ -42,9 +45,16 @@ export async function concludeTarget(
     await target.index.refreshVectors?.((line) => job.log(line), job.signal);
   } catch (error) {
     if (job.signal.aborted) throw new CancelledError("refreshing the vectors stopped", { cause: error });
-    problems.push(`The vectors could not be brought up to date, and the earlier ones answer: ${explain(error)}`);
+    problems.push(sayStale(error, target));
     job.log(`ERROR: ${problems.at(-1)}`);
   }
+}
+
+/** Whoever deleted the store took the earlier vectors along: then nothing answers. */
+function sayStale(error: unknown, { store, isOwn }: IndexTarget): string {
+  return error instanceof NotFoundError
+    ? `The vector store '${store}' does not exist any more.${isOwn ? ` ${CLEAR_STORE}` : ""}`
+    : `The vectors could not be brought up to date, and the earlier ones answer: ${explain(error)}`;
 }
 
 /**
@@ -54,7 +64,7 @@ export async function concludeTarget(
 async function takeOver(
   domain: Domain,
   request: CrawlRequest,
-  { store, index }: IndexTarget,
+  { store, index, crawl = "" }: IndexTarget,
   parts: EngineParts,
   job: JobContext,
 ): Promise<string[]> {
@@ -63,7 +73,8 @@ async function takeOver(
   for (const config of domain.sources) {
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };
-    const { error } = await crawlSource(run, neverOpened, embedding, { store, index, isOwn: true }, parts, job);
+    const target: IndexTarget = { store, index, crawl, isOwn: true };
+    const { error } = (await crawlSource(run, neverOpened, embedding, target, parts, job)).result;
     if (error) problems.push(`Source '${config.sourceId}' after the swap: ${error.replace(/\.$/, "")}.`);
     else await parts.dropStoreMap(join(parts.crawlerFolder, sourceFolder(domain.domainId, config)), store);
   }

@@ -64,6 +64,17 @@ export interface StepCounts {
   held: number;
 }
 
+/** What a dry run would do with one item. */
+export interface PlannedChange {
+  readonly step: Step;
+  readonly change: "added" | "changed" | "moved" | "removed" | "held" | "skipped" | "failed";
+  readonly name: string;
+  /** Below the source's root; of a move, where it would go. */
+  readonly path: string;
+  /** Why, for people. */
+  readonly reason: string;
+}
+
 /** Travels as JSON in job results, hence the spelling. */
 export interface SourceResult {
   readonly source_id: SourceId;
@@ -75,6 +86,10 @@ export interface SourceResult {
   readonly download: StepCounts;
   readonly process: StepCounts;
   readonly embed: StepCounts;
+  /** Of a dry run, as far as it fits; what does not is in the log. */
+  readonly planned?: readonly PlannedChange[];
+  /** How many did not fit. */
+  readonly planned_more?: number;
 }
 
 export interface CrawlResult {

@@ -3,15 +3,17 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
+import { plural } from "../lib/plural.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import type { CrawlRequest, SourceResult, StepCounts } from "./crawl-request.ts";
+import type { CrawlRequest, SourceResult, Step, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download, type SourceLook } from "./download.ts";
-import { embed, type Uploads } from "./embed.ts";
+import { type Embedded, embed, type Removals, type Uploads } from "./embed.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { writeLastLook } from "./last-look.ts";
+import { PlannedChanges } from "./planned-changes.ts";
 import { processOriginals } from "./process.ts";
 import { findShortfalls } from "./swap-shortfalls.ts";
 import { noCounts } from "./tally.ts";
@@ -24,6 +26,8 @@ interface Course {
   readonly parts: EngineParts;
   readonly job: JobContext;
   readonly mirror: Mirror;
+  /** What the steps of a dry run would do. */
+  readonly planned: PlannedChanges;
 }
 
 interface StepOutcome {
@@ -31,7 +35,17 @@ interface StepOutcome {
   readonly problems: readonly string[];
 }
 
-/** The steps of the request, each under its own lease. What goes wrong is in the result; only a cancelled job throws. */
+/** A source that went through its steps. */
+export interface CrawledSource {
+  readonly result: SourceResult;
+  /** Takes out of the index what is gone; undefined when there is nothing left to take out. */
+  readonly removeGone: (() => Promise<SourceResult>) | undefined;
+}
+
+/**
+ * The steps of the request, each under its own lease. What goes wrong is in the result; only a cancelled job throws. With
+ * removals `later`, what is gone stays in the index until `removeGone`.
+ */
 export async function crawlSource(
   run: SourceRun,
   openSource: () => Source,
@@ -39,60 +53,125 @@ export async function crawlSource(
   target: IndexTarget | undefined,
   parts: EngineParts,
   job: JobContext,
-): Promise<SourceResult> {
-  const { sourceId: source_id, sourceType: source_type } = run.config;
+  removals: Removals = "now",
+): Promise<CrawledSource> {
   const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
-  const course: Course = { run, request, parts, job, mirror };
-  const result = { source_id, source_type, complete: false };
-  const counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
-  const problems: string[] = [];
-  const note = (step: keyof typeof counts, outcome: StepOutcome): void => {
-    counts[step] = outcome.counts;
-    problems.push(...outcome.problems);
-  };
-  try {
-    let look: SourceLook | undefined;
+  const course: Course = { run, request, parts, job, mirror, planned: new PlannedChanges() };
+  const account = openAccount(course, target);
+  let look: SourceLook | undefined;
+  let deferred = 0;
+  await account.attempt(async () => {
     if (request.steps.includes("download")) {
       const downloaded = await takeDownload(course, openSource());
       look = downloaded.look;
-      result.complete = look.complete;
-      note("download", downloaded);
+      account.note("download", downloaded, { complete: look.complete });
     }
-    if (request.steps.includes("process")) note("process", await takeProcess(course, look));
-    if (target) note("embed", await takeEmbed(course, look, target));
-  } catch (error) {
-    if (error instanceof CancelledError) throw error;
-    stopWhenFull(error);
-    target?.swap?.shortfalls.push(`source '${source_id}': ${explain(error)}`);
-    job.log(`ERROR: source '${source_id}' could not be finished: ${explain(error)}`);
-    problems.push(explain(error));
-  }
-  return { ...result, ...counts, error: problems.join("; ") };
+    if (request.steps.includes("process")) account.note("process", await takeProcess(course, look));
+    if (!target) return;
+    const embedded = await takeEmbed(course, look, target, removals);
+    deferred = embedded.deferred;
+    account.note("embed", embedded);
+  });
+  const removeGone = target && deferred > 0 ? () => takeRemovals(course, look, target, account) : undefined;
+  return { result: account.sum(), removeGone };
+}
+
+/** What became of a source, step by step. */
+interface Account {
+  readonly counts: { download: StepCounts; process: StepCounts; embed: StepCounts };
+  readonly problems: string[];
+  note(step: Step, outcome: StepOutcome, facts?: { readonly complete: boolean }): void;
+  /** What goes wrong becomes a problem of the source. */
+  attempt(steps: () => Promise<void>): Promise<void>;
+  sum(): SourceResult;
+}
+
+function openAccount({ run, job, planned }: Course, target: IndexTarget | undefined): Account {
+  const { sourceId: source_id, sourceType: source_type } = run.config;
+  const counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
+  const problems: string[] = [];
+  let complete = false;
+  return {
+    counts,
+    problems,
+    note(step, outcome, facts) {
+      counts[step] = outcome.counts;
+      problems.push(...outcome.problems);
+      if (facts) complete = facts.complete;
+    },
+    async attempt(steps) {
+      try {
+        await steps();
+      } catch (error) {
+        if (error instanceof CancelledError) throw error;
+        stopWhenFull(error);
+        target?.swap?.shortfalls.push(`source '${source_id}': ${explain(error)}`);
+        job.log(`ERROR: source '${source_id}' could not be finished: ${explain(error)}`);
+        problems.push(explain(error));
+      }
+    },
+    sum: () => ({
+      source_id,
+      source_type,
+      complete,
+      ...counts,
+      error: problems.join("; "),
+      ...(job.dryRun && planned.result()),
+    }),
+  };
+}
+
+/** The embed step once more, for what is to be removed only: by now everything else is in the index, or has failed. */
+async function takeRemovals(
+  course: Course,
+  look: SourceLook | undefined,
+  target: IndexTarget,
+  account: Account,
+): Promise<SourceResult> {
+  const { job, run, request } = course;
+  await job.checkpoint();
+  job.log(`Source '${run.config.sourceId}': what is gone leaves the index.`);
+  await account.attempt(async () => {
+    const again: Course = { ...course, request: { ...request, mode: "incremental", retryFailed: false } };
+    const { counts, failed } = await takeEmbed(again, look, target, "only");
+    account.counts.embed.removed += counts.removed;
+    account.counts.embed.failed += failed.length;
+    if (failed.length > 0) {
+      account.problems.push(`${plural(failed.length, "document")} of what is gone could not be removed`);
+    }
+  });
+  return account.sum();
 }
 
 async function takeDownload(course: Course, source: Source): Promise<StepOutcome & { readonly look: SourceLook }> {
-  const { run, request, parts, job, mirror } = course;
+  const { run, request, parts, job, mirror, planned } = course;
   const converter = parts.openConverter(run.config);
   const remember = async ({ lastLook }: Downloaded, maps: string): Promise<void> => {
     if (lastLook && maps) await writeLastLook(mirror, { ...lastLook, maps });
   };
   return await withLedger(run, { step: "download", conclude: remember }, parts, job, (setting) =>
-    download(run, request, { source, mirror, converter, ...setting }, parts, setting.job),
+    download(run, request, { source, mirror, converter, planned, ...setting }, parts, setting.job),
   );
 }
 
 /** Kinds whose files are documents as they come have nothing to process. */
-async function takeProcess({ run, request, parts, job, mirror }: Course, look?: SourceLook): Promise<StepOutcome> {
+async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutcome> {
+  const { run, request, parts, job, mirror, planned } = course;
   const converter = parts.openConverter(run.config);
   if (!converter) return { counts: noCounts(), problems: [] };
   return await withLedger(run, { step: "process" }, parts, job, async (setting) => {
     const ledger = await setting.ledger();
-    return await processOriginals({ request, look, ledger, mirror, converter, job: setting.job });
+    return await processOriginals({ request, look, ledger, mirror, converter, planned, job: setting.job });
   });
 }
 
-async function takeEmbed(course: Course, look: SourceLook | undefined, target: IndexTarget): Promise<StepOutcome> {
-  const { run, request, parts, job, mirror } = course;
+async function takeEmbed(
+  course: Course,
+  look: SourceLook | undefined,
+  target: IndexTarget,
+  removals: Removals,
+): Promise<Embedded> {
+  const { run, request, parts, job, mirror, planned } = course;
   const metadataPath = join(parts.domainsFolder, run.domainId, "files_metadata.json");
   const vectorStoreId = target.isOwn ? undefined : target.store;
   return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async (setting) => {
@@ -105,7 +184,9 @@ async function takeEmbed(course: Course, look: SourceLook | undefined, target: I
       look,
       tools,
       uploaded,
+      removals,
       wanted: { ...parts, typeByName },
+      planned,
       job: setting.job,
     });
     if (target.swap && !job.dryRun) {

@@ -2,16 +2,18 @@ import { type Domain, describePlace, SOURCE_KINDS, type SourceConfig } from "../
 import { NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
+import { withDomainLock } from "../domains/domain-lock.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { concludeTarget, openTarget } from "./crawl-index.ts";
 import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
-import { crawlSource } from "./crawl-source.ts";
+import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findRetired, retiredSource } from "./retired-sources.ts";
+import { settleRenames, waitingJob } from "./settle-renames.ts";
 
 /**
  * Brings a domain in step with its sources, or takes some of the steps to it:
@@ -19,27 +21,52 @@ import { findRetired, retiredSource } from "./retired-sources.ts";
  *     source ──list──▶ detect ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──commit──▶ index
  *     └───────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
  *
- * One source after the other, each with its own draft. A source that fails keeps what it had while the others go on.
+ * One source after the other, each with its own draft; what is gone leaves the index when all of them are in it. A source
+ * that fails keeps what it had while the others go on.
  */
 export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
-  const domain = await parts.domains.get(request.domainId);
+  await settleRenames(parts, waitingJob(job), request.domainId);
+  const domain = await readDomain(request, parts, job);
   const problems: string[] = [];
   const target = await openTarget(domain, request, parts, job, problems);
   const sources: SourceResult[] = [];
   try {
-    for await (const result of crawlSources(domain, request, target, parts, job)) {
-      if (result.error) problems.push(`Source '${result.source_id}': ${result.error.replace(/\.$/, "")}.`);
-      sources.push(result);
+    const crawled: CrawledSource[] = [];
+    for await (const one of crawlSources(domain, request, target, parts, job)) crawled.push(one);
+    // Last, so that a document that moved from one source to another is found twice for a moment, never not at all.
+    for (const { result, removeGone } of crawled) sources.push(removeGone ? await removeGone() : result);
+    for (const { source_id, error } of sources) {
+      if (error) problems.push(`Source '${source_id}': ${error.replace(/\.$/, "")}.`);
     }
     if (target) await concludeTarget(domain, request, target, parts, job, problems);
   } finally {
     await target?.swap?.lease.release();
   }
+  if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
   const { domainId: domain_id, mode, scope, steps } = request;
   const vector_store_id = target?.store ?? "";
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
+}
+
+/**
+ * Behind whoever is removing it: this job can be seen already, so either they see it and give way, or the domain is gone
+ * (NotFoundError).
+ */
+function readDomain({ domainId }: CrawlRequest, { domains, domainsFolder }: EngineParts, job: JobContext) {
+  const read = (): Promise<Domain> => domains.get(domainId);
+  return job.dryRun ? read() : withDomainLock(domainsFolder, domainId, read);
+}
+
+/** Removed by hand, or by somebody who took this job for dead. */
+async function isGone({ domainId }: Domain, { domains }: EngineParts): Promise<boolean> {
+  try {
+    await domains.get(domainId);
+    return false;
+  } catch (error) {
+    return error instanceof NotFoundError;
+  }
 }
 
 /** Those of the request, then, if it names none, those that are not in the domain any more. */
@@ -49,21 +76,24 @@ async function* crawlSources(
   target: IndexTarget | undefined,
   parts: EngineParts,
   job: JobContext,
-): AsyncGenerator<SourceResult> {
+): AsyncGenerator<CrawledSource> {
   const retired = (await findRetired(domain, parts.crawlerFolder)).filter((one) => isInScope(one, request));
   const run = (config: SourceConfig, others: readonly SourceConfig[]): SourceRun => {
     const sharesId = others.some(({ sourceId }) => sourceId === config.sourceId);
     return { domainId: domain.domainId, config, sharesId };
   };
-  for (const config of selectSources(domain, request)) {
+  const selected = selectSources(domain, request);
+  const removals = selected.length > 1 && !job.dryRun && !request.swap ? "later" : "now";
+  for (const config of selected) {
     await job.checkpoint();
     job.log(`Source '${config.sourceId}': ${describePlace(config)}`);
     const open = (): Source => parts.openSource(config, (line) => job.log(line));
-    yield await crawlSource(run(config, retired), open, request, target, parts, job);
+    yield await crawlSource(run(config, retired), open, request, target, parts, job, removals);
   }
   for (const config of request.sourceId === undefined ? retired : []) {
     await job.checkpoint();
-    yield await retireSource(run(config, domain.sources), request, target, parts, job);
+    const result = await retireSource(run(config, domain.sources), request, target, parts, job);
+    yield { result, removeGone: undefined };
   }
 }
 
@@ -96,9 +126,17 @@ async function retireSource(
   job: JobContext,
 ): Promise<SourceResult> {
   job.log(`Source '${run.config.sourceId}' is not in the domain any more: what it had is removed.`);
-  const result = await crawlSource(run, () => retiredSource(run.config), request, target, parts, job);
+  const crawled = await crawlSource(run, () => retiredSource(run.config), request, target, parts, job);
+  const result = sayRetired(crawled.result);
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   if (isGone && !job.dryRun) await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
   return result;
+}
+
+/** Nothing was removed at the source: nobody looks at it any more. */
+function sayRetired(result: SourceResult): SourceResult {
+  const reason = "its source was taken out of the domain";
+  const planned = result.planned?.map((one) => (one.change === "removed" ? { ...one, reason } : one));
+  return planned ? { ...result, planned } : result;
 }

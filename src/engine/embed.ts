@@ -4,15 +4,17 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { DocumentFile, FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { documentOf, labelOf } from "./document-label.ts";
 import type { SourceLook } from "./download.ts";
 import type { SourceRun } from "./engine-parts.ts";
-import { type IndexPlan, planIndex } from "./plan-index.ts";
+import { type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
+import type { PlannedChanges } from "./planned-changes.ts";
 import { recordCommit } from "./record-commit.ts";
-import { Progress, sumUp } from "./tally.ts";
+import { noCounts, Progress, sumUp } from "./tally.ts";
 
 /** Our own index works on this machine; a remote one is mostly waited for. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
@@ -28,9 +30,15 @@ export interface EmbedWork {
   readonly tools: EmbedTools;
   /** What the backend has from before, when a fresh store is filled. */
   readonly uploaded?: Uploads | undefined;
+  readonly removals: Removals;
   readonly wanted: Wanted;
+  /** Of a dry run. */
+  readonly planned: PlannedChanges;
   readonly job: JobContext;
 }
+
+/** later: what is to be removed stays until this step is taken once more. only: that once more, which does nothing else. */
+export type Removals = "now" | "later" | "only";
 
 /** The id under which the backend has the very same bytes of this item. */
 export type Uploads = (file: Pick<DocumentFile, "itemId" | "sha256">) => Promise<FileId | undefined>;
@@ -50,6 +58,8 @@ export interface EmbedTools {
   readonly mirror: Mirror;
   readonly index: Index;
   readonly store: VectorStoreId;
+  /** The same for all that one crawl commits. */
+  readonly crawl?: string;
   /** The domain's own store; files are set aside only for what that one says. */
   readonly isOwn: boolean;
   /** `domains/<id>/files_metadata.json` */
@@ -60,21 +70,34 @@ export interface Embedded {
   readonly counts: StepCounts;
   readonly problems: readonly string[];
   readonly failed: readonly FailedRef[];
+  /** How many removals are left for later. */
+  readonly deferred: number;
 }
 
 /** mirror ▶ extract ▶ draft ▶ commit ▶ index, for one source. */
 export async function embed(work: EmbedWork): Promise<Embedded> {
   const { job } = work;
-  const { plan, counts, problems } = await planIndex(work);
-  job.log(`Index: ${sumUp(counts)}.`);
+  const { plan, counts, problems } = work.removals === "only" ? await planRemovals(work) : await planIndex(work);
+  const deferred = work.removals === "later" ? plan.remove.splice(0).length : 0;
+  counts.removed -= deferred;
+  job.log(`Index: ${sumUp(counts)}${deferred > 0 ? `; ${deferred} to be removed when all sources are in` : ""}.`);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  if (job.dryRun) return { counts, problems, failed: [] };
+  if (job.dryRun) return { counts, problems, failed: [], deferred };
   const failed = await commitInBatches(plan, work);
   countFailures(failed, plan, counts);
   if (failed.length > 0) {
-    problems.push(`${failed.length} files could not be embedded; the job's log and vectorstore_map.csv name them`);
+    problems.push(
+      `${plural(failed.length, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
+    );
   }
-  return { counts, problems, failed };
+  return { counts, problems, failed, deferred };
+}
+
+/** What else there is to do, or to complain about, was done and told before: what failed then would only fail again. */
+async function planRemovals(work: EmbedWork): Promise<Planned> {
+  const { remove } = (await planIndex(work)).plan;
+  const counts = { ...noCounts(), removed: remove.length };
+  return { plan: { put: [], relabel: [], adopt: [], remove }, counts, problems: [] };
 }
 
 /** What failed was planned as something else. */
@@ -101,7 +124,7 @@ async function commitInBatches(plan: IndexPlan, work: EmbedWork): Promise<readon
     const again = new Set(failed.filter(({ permanent }) => !permanent).map(({ itemId }) => itemId));
     failed = [];
     if (again.size === 0) break;
-    work.job.log(`Trying ${again.size} failed documents once more.`);
+    work.job.log(`Trying ${plural(again.size, "failed document")} once more.`);
     failed = await commitPlan(await remaining(plan, again, work), work);
   }
   return [...final, ...failed];
@@ -156,7 +179,7 @@ async function commitPlan(plan: IndexPlan, work: EmbedWork): Promise<readonly Fa
 /** Nothing is visible before the commit; a draft that is not committed leaves readers where they were. */
 async function commitDraft(plan: IndexPlan, work: EmbedWork): ReturnType<IndexDraft["commit"]> {
   const { run, tools, request, job } = work;
-  const draft = await tools.index.draft(run.config.sourceId);
+  const draft = await tools.index.draft(run.config.sourceId, tools.crawl);
   try {
     await fillDraft(plan, draft, work);
     return await draft.commit(job.signal, { allowEmpty: request.confirmDeletes || mayEmpty(plan) });

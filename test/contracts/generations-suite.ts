@@ -52,8 +52,13 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
     });
 
     const makeFile = (item: string, text: string): Promise<DocumentFile> => writeDocument(folder, item, text);
-    const commit = async (items: Record<string, string | null>, source = LIBRARY, into = index): Promise<void> => {
-      const draft = await into.draft(source);
+    const commit = async (
+      items: Record<string, string | null>,
+      source = LIBRARY,
+      into = index,
+      crawl = "",
+    ): Promise<void> => {
+      const draft = await into.draft(source, crawl);
       await apply(draft, items, makeFile);
       await draft.commit(never, { allowEmpty: true });
     };
@@ -101,6 +106,36 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       assert.deepEqual(await found(index, "otherword"), []);
       assert.equal(await count("generations WHERE number IS NULL"), 0, "what was rolled back is swept");
       assert.equal(await count("documents"), 2);
+    });
+
+    test("the versions of a document, by its item or by what it is called, and which of them readers see", async () => {
+      await commit({ a: "The firstword stands.", b: "The other stands." });
+      await commit({ a: "The secondword stands." });
+      await commit({ a: null });
+      const told = async (wanted: Parameters<Generations["versions"]>[0]): Promise<unknown[]> =>
+        (await generations.versions(wanted)).map(({ itemId, since, until, visible }) => [
+          itemId,
+          since,
+          until,
+          visible,
+        ]);
+      const both = [
+        ["a", 2, 3, false],
+        ["a", 1, 2, false],
+      ];
+      assert.deepEqual(await told({ sourceId: LIBRARY, itemId: "a" as ItemId }), both);
+      for (const called of ["A.md", "a.md", "a"]) assert.deepEqual(await told({ called }), both, called);
+      assert.deepEqual(await told({ called: "nobody" }), []);
+      assert.deepEqual(await told({ called: "b.md" }), [["b", 1, null, true]]);
+      await generations.rollback(2);
+      assert.deepEqual(await told({ called: "a" }), [
+        ["a", 2, 3, true],
+        ["a", 1, 2, false],
+      ]);
+      const [{ fileId } = assert.fail("it is known")] = await generations.versions({ called: "a" });
+      assert.deepEqual(await told({ called: fileId }), [["a", 2, 3, true]]);
+      const elsewhere = await under.openIndex("NOBODY" as DomainId);
+      assert.deepEqual(await elsewhere.generations?.versions({ called: "a" }), []);
     });
 
     test("a rollback pins: commits are refused with a sentence until it is released", async () => {
@@ -305,19 +340,69 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       assert.deepEqual(await numbers(), [5, 4, 3, 2, 1]);
       now += 2 * DAY;
       await commit({ a: "The sixthword stands." });
-      // Kept: fourth, fifth, sixth (the last three generations), and what stood all the time.
-      assert.deepEqual(await numbers(), [6, 5, 4]);
-      for (const table of ["documents", "bodies", "chunks", "vectors"]) assert.equal(await count(table), 4, table);
-      assert.equal(await count("generations WHERE number > 0"), 4, "the first one still has a document");
+      // Kept: the last three generations (fourth, fifth, sixth), what was before them, and what stood all the time.
+      assert.deepEqual(await numbers(), [6, 5, 4, 3]);
+      for (const table of ["documents", "bodies", "chunks", "vectors"]) assert.equal(await count(table), 5, table);
+      assert.equal(await count("generations WHERE number > 0"), 5, "the first one still has a document");
       assert.deepEqual(await found(index, "firstword", 4), []);
       assert.deepEqual(await found(index, "fourthword", 4), ["a.md"]);
       assert.deepEqual(await found(index, "keepword", 4), ["keep.md"]);
       assert.deepEqual(await found(index, "sixthword"), ["a.md"]);
-      await assert.rejects(generations.rollback(3), { name: "BadInputError" });
+      await assert.rejects(generations.rollback(2), { name: "BadInputError" });
       // Going back does not make generations whole again that were cleaned up.
       await generations.rollback(4);
-      assert.deepEqual(await numbers(), [6, 5, 4]);
+      assert.deepEqual(await numbers(), [6, 5, 4, 3]);
       assert.deepEqual(await found(index, "keepword"), ["keep.md"]);
+    });
+
+    test("what one crawl commits counts once: the state before each of the last three can be gone back to", async () => {
+      for (const crawl of ["one", "two", "three", "four"]) {
+        for (const source of [LIBRARY, OTHER]) await commit({ a: `The ${crawl}word stands.` }, source, index, crawl);
+      }
+      now += 2 * DAY;
+      for (const source of [LIBRARY, OTHER]) await commit({ a: "The fiveword stands." }, source, index, "five");
+      const kept = await generations.kept();
+      assert.deepEqual(
+        kept.map(({ number, crawl, intermediate }) => [number, crawl, intermediate]),
+        [
+          [10, "five", false],
+          [9, "five", true],
+          [8, "four", false],
+          [7, "four", true],
+          [6, "three", false],
+          [5, "three", true],
+          [4, "two", false],
+        ],
+      );
+      for (const [number, word] of [
+        [4, "twoword"],
+        [6, "threeword"],
+        [8, "fourword"],
+      ] as const) {
+        await generations.rollback(number);
+        assert.equal((await index.search({ text: word, limit: 5, using: "text", unfolded: true })).length, 2, word);
+      }
+      // Half of a crawl can be looked at, too; the list says that it is.
+      await generations.rollback(7);
+      assert.deepEqual([await found(index, "threeword"), await found(index, "fourword")], [["a.md"], ["a.md"]]);
+    });
+
+    test("crawls side by side are told apart, and a commit without a mark counts by itself", async () => {
+      const after = async (...crawls: string[]): Promise<number[]> => {
+        for (const crawl of crawls) {
+          now += 2 * DAY;
+          await commit({ a: `The word of ${now} stands.` }, LIBRARY, index, crawl);
+        }
+        return numbers();
+      };
+      assert.deepEqual(await after("x", "y", "x", "y", "z"), [5, 4, 3, 2, 1]);
+      assert.deepEqual(
+        await after("w"),
+        [6, 5, 4, 3, 2, 1],
+        "the first of y is the second, so what was before is, too",
+      );
+      assert.deepEqual(await after("v"), [7, 6, 5, 4]);
+      assert.deepEqual(await after("", ""), [9, 8, 7, 6]);
     });
 
     test("cleanup is spread over commits, and ends", async () => {

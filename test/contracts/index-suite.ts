@@ -231,6 +231,23 @@ export function indexSuite(name: string, openStore: () => Promise<StoreUnderTest
       );
     });
 
+    test("it counts what a search can find, and counts again when that changed", async () => {
+      assert.equal((await index.count()).documents, 0);
+      await change("one" as SourceId, async (draft) => {
+        await draft.put(await makeFile("a", "Zorbing."), never);
+        await draft.put(await makeFile("b", "Quilting."), never);
+      });
+      await change("two" as SourceId, async (draft) => draft.put(await makeFile("c", "Knitting."), never));
+      await change("one" as SourceId, (draft) => draft.remove("b" as ItemId));
+      const { documents, bySource } = await index.count();
+      assert.equal(documents, 2);
+      if (bySource)
+        assert.deepEqual([...bySource].sort(), [
+          ["one", 1],
+          ["two", 1],
+        ]);
+    });
+
     test("sources do not touch each other, even with equal item ids", async () => {
       const other = "other" as SourceId;
       await change(LIBRARY, async (draft) => draft.put(await makeFile("a", "The zyzzomat hums."), never));

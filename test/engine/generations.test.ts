@@ -56,6 +56,8 @@ describe("a domain that is rolled back", () => {
     assert.ok((await world.disk()).includes("e.txt"), "it is downloaded all the same");
     assert.deepEqual([await names("zebra"), await names("eland")], [["a.txt"], []]);
 
+    assert.equal((await world.app.release(DOMAIN, { dryRun: true })).pinned, false);
+    assert.equal((await world.app.generations(DOMAIN)).pinned, true, "a dry run only tells");
     assert.equal((await world.app.release(DOMAIN)).pinned, false);
     assert.deepEqual(await names("zebra"), ["a.txt"], "releasing alone changes nothing for readers");
     assert.equal((await world.crawl()).job.result?.error, "");
@@ -93,6 +95,45 @@ test("a crawl after which no document could be read is not shown", async () => {
     const confirmed = await world.crawl({ confirmDeletes: true });
     assert.match(confirmed.job.result?.error ?? "", /could not be embedded/);
     assert.deepEqual(await world.found("zebra"), []);
+  } finally {
+    await world.close();
+  }
+});
+
+test("a crawl of several sources can be taken back as a whole, however many generations it made", async () => {
+  const world = await World.open();
+  try {
+    const before = await world.app.domains.get(DOMAIN);
+    const [first] = before.sources;
+    assert.ok(first?.sourceType === "file_sources");
+    const sources = ["one", "two"].map((name) => ({
+      ...first,
+      sourceId: name as typeof first.sourceId,
+      urlPart: `/Shared Documents/${name}`,
+    }));
+    await world.app.domains.update({ ...before, sources }, before);
+    for (const name of ["one", "two"])
+      await world.change("add", { path: `${name}/a.txt`, text: `The zebra of ${name}.` });
+    await world.crawl();
+    for (const name of ["one", "two"]) {
+      await world.change("add", { path: `${name}/b.txt`, text: `The okapi of ${name}.` });
+      await world.change("delete", { path: `${name}/a.txt` });
+    }
+    const { job } = await world.crawl();
+    assert.equal(job.result?.error, "");
+    const { kept } = await world.app.generations(DOMAIN);
+    const crawls = new Set(kept.map(({ crawl }) => crawl));
+    assert.equal(crawls.size, 2, "one mark for each crawl");
+    assert.deepEqual(
+      kept.filter(({ intermediate }) => !intermediate).map(({ crawl }) => crawl),
+      [...crawls],
+      "one state of each is whole",
+    );
+    assert.ok(kept.length > 2, "there are others in between");
+    assert.match(kept[0]?.crawl ?? "", new RegExp(`^${job.jobId} `));
+    const whole = kept.filter(({ intermediate }) => !intermediate)[1] ?? assert.fail("there is no state before");
+    await world.app.rollback(DOMAIN, whole.number, { dryRun: false });
+    assert.deepEqual([(await world.found("zebra")).length, (await world.found("okapi")).length], [1, 0]);
   } finally {
     await world.close();
   }

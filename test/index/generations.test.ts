@@ -158,6 +158,28 @@ describe("generations in a SQLite file", () => {
     assert.deepEqual(await found(at.index, "a.md"), [], "a name is no text");
   });
 
+  test("a store of format 3 goes on: each generation of before counts by itself", async () => {
+    for (const word of ["first", "second", "third", "fourth"]) await at.commit({ a: `The ${word}word stands.` });
+    await at.house.close();
+    const file = new DatabaseSync(path);
+    file.exec("DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3");
+    file.close();
+    const draft = await at.index.draft(LIBRARY, "jb_1");
+    await draft.remove("a" as ItemId);
+    await draft.commit(never, { allowEmpty: true });
+    assert.deepEqual(
+      (await at.index.generations.kept()).map(({ number, crawl, intermediate }) => [number, crawl, intermediate]),
+      [
+        [5, "jb_1", false],
+        [4, "", false],
+        [3, "", false],
+        [2, "", false],
+        [1, "", false],
+      ],
+    );
+    assert.deepEqual(await found(at.index, "secondword", 2), ["a.md"]);
+  });
+
   test("a store of a newer format is refused with a sentence", async () => {
     await at.commit({ a: "The firstword stands." });
     await at.house.close();

@@ -47,6 +47,11 @@ test("when the question cannot be embedded, words answer alone; who wants vector
     assert.deepEqual(await at.names("sleeping otters"), ["otters"]);
     assert.deepEqual(await at.names("sleeping otters"), ["otters"]);
     assert.equal(asked, before + 1, "nobody else waits for the same silence");
+    const notes: string[] = [];
+    await at.search("sleeping otters", { tell: (note) => notes.push(note) });
+    await at.search("sleeping otters", { using: "text", tell: (note) => notes.push(note) });
+    assert.deepEqual(notes.length, 1, "whoever asked for words alone is told nothing");
+    assert.match(notes[0] ?? "", /could not be embedded, so only its words/);
     await assert.rejects(at.search("sleeping otters", { using: "vectors" }), (error: Error) => {
       assert.match(explain(error), /could not be embedded: .*the endpoint is down/);
       return true;

@@ -6,6 +6,7 @@ import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.
 import { filterSuite } from "../contracts/filter-suite.ts";
 import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
+import { ownerSuite } from "../contracts/owner-suite.ts";
 import { searchSuite } from "../contracts/search-suite.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
@@ -31,5 +32,6 @@ async function open(parts: Parts): Promise<OwnStoreUnderTest> {
 
 indexSuite("PostgreSQL", () => open(defaultParts()));
 generationsSuite("PostgreSQL", open);
+ownerSuite("PostgreSQL", () => open(defaultParts()));
 searchSuite("PostgreSQL", () => open(defaultParts()));
 filterSuite("PostgreSQL", () => open(defaultParts()));

@@ -34,6 +34,8 @@ export interface Outcome {
 
 export interface Target {
   readonly source: SourceKey;
+  /** The mark of the generation it makes. */
+  readonly crawl: string;
   /** null: the first batch that changes something makes it. */
   readonly generation: number | null;
   /** The space the vectors of the bodies are in. */
@@ -61,7 +63,8 @@ export async function applyOperations(
   const outcome = fold(operations, items, known);
   const changed = [...items.values()].filter((item) => item.changed);
   if (changed.length === 0) return { ...outcome, generation: target.generation, changes: 0 };
-  const generation = target.generation ?? (await insertGeneration(sql, source, nowSeconds));
+  const mark = { crawl: target.crawl, createdAt: nowSeconds };
+  const generation = target.generation ?? (await insertGeneration(sql, source, mark));
   await writeItems(sql, store, changed, { ...target, generation, bodies: bodiesOf(operations), known });
   return { ...outcome, generation, changes: changed.length };
 }

@@ -27,6 +27,8 @@ const SHA256 = /^[0-9a-f]{64}$/;
 export interface DraftContext {
   readonly store: Store;
   readonly source: SourceKey;
+  /** The same for all that one crawl commits; "" for none. */
+  readonly crawl: string;
   readonly extractor: Extractor;
   readonly retention: Retention;
   readonly nowSeconds: () => number;
@@ -145,8 +147,8 @@ export class EmbeddedDraft implements IndexDraft {
   }
 
   async #write(operations: readonly Operation<PreparedBody>[], signal: AbortSignal): Promise<void> {
-    const { store, source, nowSeconds } = this.#context;
-    const target = { source, generation: this.#generation, nowSeconds: nowSeconds() };
+    const { store, source, crawl, nowSeconds } = this.#context;
+    const target = { source, crawl, generation: this.#generation, nowSeconds: nowSeconds() };
     const outcome = await writeBatch(store, operations, target, signal);
     for (const operation of operations) {
       if (operation.kind === "put" && operation.body) this.#bodies.delete(nameOfKey(operation.key));

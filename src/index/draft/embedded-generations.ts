@@ -1,8 +1,16 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import type { Generation, GenerationChange, GenerationState, Generations } from "../../contracts/search-index.ts";
+import type {
+  DocumentVersion,
+  DocumentWanted,
+  Generation,
+  GenerationChange,
+  GenerationState,
+  Generations,
+} from "../../contracts/search-index.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { type DifferenceRow, differenceBetween, generationsBetween } from "../storage/difference.ts";
+import { documentVersions } from "../storage/document-versions.ts";
 import { abandonDrafts, isKept, keptGenerations, releasePin, rollbackTo } from "../storage/generations.ts";
 import { readState, writeInTurn } from "../storage/state.ts";
 import type { Store } from "../storage/store.ts";
@@ -34,11 +42,13 @@ export class EmbeddedGenerations implements Generations {
     const { db } = await this.#options.store();
     return db.read(async (sql) => {
       const { active } = await readState(sql);
-      return (await keptGenerations(sql)).map(({ id: _, committedAt, ...row }) => ({
-        ...row,
-        committedAt: fromUnixSeconds(committedAt),
-        visible: row.number <= active,
-      }));
+      const crawls = new Set<string>();
+      return (await keptGenerations(sql)).map(({ id: _, committedAt, ...row }) => {
+        // Newest first: of what a crawl committed, the first that is met is how it ended.
+        const intermediate = row.crawl !== "" && crawls.has(row.crawl);
+        crawls.add(row.crawl);
+        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= active };
+      });
     });
   }
 
@@ -68,6 +78,13 @@ export class EmbeddedGenerations implements Generations {
         }
       }
     }
+  }
+
+  async versions(wanted: DocumentWanted): Promise<DocumentVersion[]> {
+    const { domain } = this.#options;
+    if (domain === undefined) return [];
+    const rows = await documentVersions((await this.#options.store()).db, domain, wanted);
+    return rows.map((row) => ({ ...row, visible: row.visible === 1 }));
   }
 
   #isOurs({ domainId }: DifferenceRow): boolean {

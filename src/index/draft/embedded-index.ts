@@ -1,6 +1,7 @@
 import type { Extractor } from "../../contracts/document.ts";
 import type { DomainId, SourceId } from "../../contracts/ids.ts";
 import type {
+  DocumentCount,
   Generations,
   Index,
   IndexDraft,
@@ -10,8 +11,10 @@ import type {
 } from "../../contracts/search-index.ts";
 import { searchStore } from "../search/search-store.ts";
 import { DEFAULT_RETENTION, type Retention, sweepAbandoned } from "../storage/cleanup.ts";
+import { countDocuments } from "../storage/count-documents.ts";
 import { documentsOfSource, type SourceKey } from "../storage/documents.ts";
 import { abandonDrafts, openDrafts, visibleGenerations } from "../storage/generations.ts";
+import { probeStore } from "../storage/probe-store.ts";
 import { writeInTurn } from "../storage/state.ts";
 import type { Store } from "../storage/store.ts";
 import { EmbeddedDraft } from "./embedded-draft.ts";
@@ -45,7 +48,7 @@ export class EmbeddedIndex implements Index {
     this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
   }
 
-  async draft(sourceId: SourceId): Promise<IndexDraft> {
+  async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
     const source = this.#keyOf(sourceId);
     const store = await this.#options.store();
     if ((await openDrafts(store.db, source)).length > 0) {
@@ -55,6 +58,7 @@ export class EmbeddedIndex implements Index {
     return new EmbeddedDraft({
       store,
       source,
+      crawl,
       extractor: this.#options.extractor,
       retention: this.#options.retention ?? DEFAULT_RETENTION,
       nowSeconds: this.#nowSeconds,
@@ -74,8 +78,18 @@ export class EmbeddedIndex implements Index {
     }
   }
 
+  async count(): Promise<DocumentCount> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("count documents");
+    return countDocuments(await this.#options.store(), domain);
+  }
+
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(await this.#options.store(), query);
+  }
+
+  async probe(): Promise<void> {
+    await probeStore((await this.#options.store()).db);
   }
 
   async refreshVectors(report: (line: string) => void, signal: AbortSignal): Promise<void> {
@@ -86,6 +100,10 @@ export class EmbeddedIndex implements Index {
   #keyOf(source: SourceId): SourceKey {
     const { domain } = this.#options;
     if (domain !== undefined) return sourceKey(domain, source);
-    throw new Error(`open source ${source}: without a domain the vector store can only be searched`);
+    throw withoutDomain(`open source ${source}`);
   }
+}
+
+function withoutDomain(verb: string): Error {
+  return new Error(`${verb}: without a domain the vector store can only be searched`);
 }

@@ -1,14 +1,13 @@
 import type { Schema } from "../../lib/sql/sql.ts";
+import { crawlColumn } from "../storage/crawl-column.ts";
 import { DIRECT_GENERATION, DIRECT_SOURCE } from "../storage/direct-source.ts";
 import { TEXT_TABLES } from "./text-tables.ts";
 
 /**
- * One store, in a PostgreSQL schema of its own: the same tables and columns as in SQLite, described in
+ * Format 1 of one store, in a PostgreSQL schema of its own: the same tables and columns as in SQLite, described in
  * docs/formats/index-postgres.md. Text is compared byte by byte there, hence the collation.
  */
-export const STORE_TABLES: Schema = {
-  version: 1,
-  sql: `
+const TABLES = `
 CREATE TABLE state (
   id bigint PRIMARY KEY CHECK (id = 1),
   active bigint NOT NULL,
@@ -137,5 +136,8 @@ WHERE born.number <= (SELECT active FROM state)
   AND (d.died IS NULL OR died.number IS NULL OR died.number > (SELECT active FROM state));
 
 ${TEXT_TABLES}
-`,
-};
+`;
+
+const CRAWLS = crawlColumn('text COLLATE "C"');
+
+export const STORE_TABLES: Schema = { version: 2, sql: TABLES + CRAWLS, upgrades: new Map([[1, CRAWLS]]) };

@@ -13,6 +13,8 @@ export interface Candidates {
   readonly phrases: readonly Phrase[];
   /** How much of the question texts can answer at all, 0 to 1. */
   readonly textShare: number;
+  /** What is in quotes occurs nowhere, and was taken for ordinary words. */
+  readonly quotesIgnored: boolean;
 }
 
 /** What only contains a word of the question counts half, and what was guessed for all its words this much. */
@@ -23,7 +25,7 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
   const { question } = search;
   if (!search.byWords) {
     const all = await join(search, await addNearest(search, new Map()), new Map());
-    return { all, phrases: [], textShare: 1 };
+    return { all, phrases: [], textShare: 1, quotesIgnored: false };
   }
   if (question.quoted.length > 0) {
     const query = { any: question.phrases, all: question.quoted };
@@ -31,7 +33,7 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
     const { labels, textShare } = await matchLabels(search, query);
     if (texts.size > 0 || labels.size > 0) {
       const all = await join(search, texts, labels);
-      return { all, phrases: [...question.quoted, ...question.phrases], textShare };
+      return { all, phrases: [...question.quoted, ...question.phrases], textShare, quotesIgnored: false };
     }
   }
   const expansion = await expandWords(search.sql, search.store.texts, question.words);
@@ -43,7 +45,12 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
   }
   const { labels, textShare } = await matchLabels(search, { any, all: [] });
   const all = await join(search, await addNearest(search, texts), labels);
-  return { all, phrases: [...question.quoted, ...any, ...expansion.besides.map(single)], textShare };
+  return {
+    all,
+    phrases: [...question.quoted, ...any, ...expansion.besides.map(single)],
+    textShare,
+    quotesIgnored: question.quoted.length > 0,
+  };
 }
 
 function single(word: string): Phrase {

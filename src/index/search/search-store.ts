@@ -26,6 +26,7 @@ const MAX_EMBEDDED = 8000;
 
 /** One search sees one moment of the store, however many reads it takes and whoever commits meanwhile. */
 export async function searchStore(store: Store, query: SearchQuery): Promise<SearchHit[]> {
+  if (store.search) return store.search(query);
   for (let left = MAX_TRIES; ; left--) {
     // Before the reading begins, which everybody else's reading may have to wait for: an endpoint can be slow.
     const meaning = query.using === "text" ? undefined : await embedQuestion(store, query);
@@ -38,9 +39,15 @@ export async function searchStore(store: Store, query: SearchQuery): Promise<Sea
 const REST_MS = 30_000;
 const restingUntil = new WeakMap<Store, number>();
 
+const WORDS_ALONE = "The question could not be embedded, so only its words were searched for. Try again in a minute.";
+const QUOTES_IGNORED = "What stands in quotes occurs nowhere here; the answer is for its words without the quotes.";
+
 /** Without the vector the words still answer, unless somebody asked for vectors alone. */
-async function embedQuestion(store: Store, { text, using }: SearchQuery): Promise<Meaning | undefined> {
-  if (using !== "vectors" && (restingUntil.get(store) ?? 0) > Date.now()) return undefined;
+async function embedQuestion(store: Store, { text, using, tell }: SearchQuery): Promise<Meaning | undefined> {
+  if (using !== "vectors" && (restingUntil.get(store) ?? 0) > Date.now()) {
+    tell?.(WORDS_ALONE);
+    return undefined;
+  }
   // An empty store gets its first space with its first text; a search changes nothing.
   if (!(await activeSpace(store.db))) return undefined;
   try {
@@ -52,6 +59,7 @@ async function embedQuestion(store: Store, { text, using }: SearchQuery): Promis
       throw new RemoteError("search by vectors: the question could not be embedded", { cause: error });
     }
     restingUntil.set(store, Date.now() + REST_MS);
+    tell?.(WORDS_ALONE);
     return undefined;
   }
 }
@@ -80,6 +88,7 @@ async function searchIn(
     limit: query.limit,
     ...(isCurrent && { meaning }),
   });
+  if (candidates.quotesIgnored) query.tell?.(QUOTES_IGNORED);
   const strength = await answerStrength(passages, question, candidates);
   const scored = fuseScores(candidates.all, (query.scoreThreshold ?? 0) / strength, candidates.textShare);
   const weighed = scored.map((one) => ({ ...one, score: one.score * strength }));

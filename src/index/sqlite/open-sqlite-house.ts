@@ -1,27 +1,37 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { VectorStoreId } from "../../contracts/ids.ts";
+import type { SearchQuery } from "../../contracts/search-index.ts";
 import { refuseNetworkDisk } from "../../lib/sql/refuse-network-disk.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { openSqlite } from "../../lib/sql/sqlite-database.ts";
 import { createSpaceKeeper } from "../embed/space-keeper.ts";
 import type { VectorModel } from "../embed/vector-model.ts";
 import { rebuildWords } from "../storage/rebuild-words.ts";
-import type { SpaceKeeper, Store, TextIndex, VectorIndex } from "../storage/store.ts";
+import type { Store, TextIndex, VectorIndex } from "../storage/store.ts";
 import type { StoreHouse } from "../storage/store-house.ts";
+import type { SearchThreads } from "../threads/search-threads.ts";
 import { createScanVectorIndex } from "../vectors/scan-vector-index.ts";
 import { SqlitePool } from "./sqlite-pool.ts";
 import { createSqliteTextIndex } from "./sqlite-text-index.ts";
 import { STORE_TABLES } from "./store-tables.ts";
 
 /** A store takes some five file descriptors and up to 32 MB of cache, and opening it again a few milliseconds. */
-const MAX_OPEN_STORES = 32;
+export const MAX_OPEN_STORES = 32;
+
+export interface SqliteHouseOptions {
+  readonly model: VectorModel;
+  /** Where stores are searched; undefined: on the thread that asks. The house closes them. */
+  readonly threads?: SearchThreads;
+  readonly maxOpenStores?: number;
+}
 
 /** One SQLite file per vector store, `<id>.sqlite`, and one per set of other tables, in one folder. */
-export function openSqliteHouse(folder: string, { model }: { readonly model: VectorModel }): StoreHouse {
+export function openSqliteHouse(folder: string, options: SqliteHouseOptions): StoreHouse {
+  const { model, threads, maxOpenStores = MAX_OPEN_STORES } = options;
   refuseNetworkDisk(folder);
   const spaces = createSpaceKeeper(model);
-  const pool = new SqlitePool(MAX_OPEN_STORES);
+  const pool = new SqlitePool(maxOpenStores);
   const stores = new Map<VectorStoreId, Promise<Store>>();
   const tables: SqlDatabase[] = [];
   const close = async (id: VectorStoreId): Promise<void> => {
@@ -34,15 +44,17 @@ export function openSqliteHouse(folder: string, { model }: { readonly model: Vec
     open(id) {
       let store = stores.get(id);
       if (!store) {
-        store = openStore(join(folder, `${id}.sqlite`), pool, spaces, dirname(folder));
+        const elsewhere = threads && { search: (query: SearchQuery) => threads.search(id, query) };
+        store = openStore(storePath(folder, id), pool, { spaces, storageFolder: dirname(folder), ...elsewhere });
         stores.set(id, store);
         store.catch(() => stores.delete(id));
       }
       return store;
     },
     async drop(id) {
+      await threads?.drop(id);
       await close(id);
-      for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, `${id}.sqlite${suffix}`), { force: true });
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(storePath(folder, id) + suffix, { force: true });
     },
     async openTables(name, schema) {
       const db = await openSqlite(join(folder, `${name}.sqlite`), schema("sqlite"));
@@ -50,13 +62,20 @@ export function openSqliteHouse(folder: string, { model }: { readonly model: Vec
       return db;
     },
     async close() {
+      await threads?.close();
       await Promise.all([...stores.keys()].map(close));
       await Promise.all(tables.splice(0).map((db) => db.close()));
     },
   };
 }
 
-async function openStore(path: string, pool: SqlitePool, spaces: SpaceKeeper, storageFolder: string): Promise<Store> {
+export function storePath(folder: string, id: VectorStoreId): string {
+  return join(folder, `${id}.sqlite`);
+}
+
+type Given = Pick<Store, "spaces" | "storageFolder" | "search">;
+
+async function openStore(path: string, pool: SqlitePool, given: Given): Promise<Store> {
   // What is remembered of words and vectors goes when the file is closed: the larger part of what a store takes.
   let texts: TextIndex | undefined;
   let vectors: VectorIndex | undefined;
@@ -74,8 +93,7 @@ async function openStore(path: string, pool: SqlitePool, spaces: SpaceKeeper, st
       vectors ??= createScanVectorIndex();
       return vectors;
     },
-    spaces,
-    storageFolder,
+    ...given,
   };
   try {
     await db.create();

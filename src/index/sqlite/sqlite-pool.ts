@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Schema, SqlDatabase } from "../../lib/sql/sql.ts";
 import { openSqlite } from "../../lib/sql/sqlite-database.ts";
+import { sayDamage } from "./store-damage.ts";
 
 /** A database that is opened when it is needed. Once closed it stays so: every use throws. */
 export interface PooledDatabase extends SqlDatabase {
@@ -62,7 +63,11 @@ export class SqlitePool {
     };
     const use = async <T>(work: (db: SqlDatabase) => Promise<T>): Promise<T> => {
       if (ended) throw new Error(`use ${path}: it is closed`);
-      return this.#use(file, open, work);
+      try {
+        return await this.#use(file, open, work);
+      } catch (error) {
+        throw sayDamage(path, error);
+      }
     };
     return {
       dialect: "sqlite",

@@ -1,9 +1,9 @@
 import type { Schema } from "../../lib/sql/sql.ts";
 import { DIRECT_GENERATION, DIRECT_SOURCE } from "../storage/direct-source.ts";
-import { storeUpgrades } from "./store-upgrades.ts";
+import { CRAWLS, storeUpgrades } from "./store-upgrades.ts";
 import { TEXT_TABLES } from "./text-tables.ts";
 
-/** The format is described in docs/formats/index-sqlite.md; the tables of PostgreSQL have the same names and columns. */
+/** Format 3. The formats are described in docs/formats/index-sqlite.md; PostgreSQL has the same tables and columns. */
 const TABLES = `
 CREATE TABLE state (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -141,4 +141,4 @@ WHERE born.number <= (SELECT active FROM state)
 ${TEXT_TABLES}
 `;
 
-export const STORE_TABLES: Schema = { version: 3, sql: TABLES, upgrades: storeUpgrades(TABLES) };
+export const STORE_TABLES: Schema = { version: 4, sql: TABLES + CRAWLS, upgrades: storeUpgrades(TABLES) };

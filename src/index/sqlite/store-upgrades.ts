@@ -1,3 +1,5 @@
+import { crawlColumn } from "../storage/crawl-column.ts";
+
 /**
  * Format 1 knew the source but not its domain. The marks on a document tell it; one that has lost them could never be
  * removed again, so it goes, and the next crawl puts it again. So do drafts: nobody can have one open during the upgrade.
@@ -112,10 +114,14 @@ DROP TABLE kept_bodies;
 `;
 }
 
-/** By the format they start from; `tables` is the newest schema. */
+/** What format 4 adds. */
+export const CRAWLS = crawlColumn("TEXT");
+
+/** By the format they start from; `tables` is the schema of format 3. */
 export function storeUpgrades(tables: string): ReadonlyMap<number, string> {
   return new Map([
     [1, FROM_1],
     [2, from2(tables)],
+    [3, CRAWLS],
   ]);
 }

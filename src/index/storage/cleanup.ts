@@ -2,25 +2,20 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { deleteBodies, forgetLooseBodies, looseBodies } from "./bodies.ts";
 import { deleteChunksOfBodies } from "./chunks.ts";
+import { cleanupHorizon, type Keep } from "./cleanup-horizon.ts";
 import { type DocumentRow, deleteDocuments } from "./documents.ts";
-import {
-  abandonedGenerations,
-  cleanupHorizon,
-  deleteGeneration,
-  deleteGenerationIfEmpty,
-  raiseOldest,
-} from "./generations.ts";
+import { abandonedGenerations, deleteGeneration, deleteGenerationIfEmpty, raiseOldest } from "./generations.ts";
 import { readState, writeInTurn } from "./state.ts";
 import type { Store } from "./store.ts";
 import { abandonStaleBodies, withdrawBody } from "./unfinished-bodies.ts";
 
-/** What stays readable after a commit: the last few generations, and every one younger than this. */
+/** What stays readable after a commit: the states before and after each of the last few crawls, and all younger than this. */
 export interface Retention {
-  readonly generations: number;
+  readonly crawls: number;
   readonly seconds: number;
 }
 
-export const DEFAULT_RETENTION: Retention = { generations: 3, seconds: 24 * 3600 };
+export const DEFAULT_RETENTION: Retention = { crawls: 3, seconds: 24 * 3600 };
 
 const SLICE_DOCUMENTS = 200;
 const SLICE_CHUNKS = 1000;
@@ -36,7 +31,7 @@ export async function cleanupOldGenerations(
   options: { readonly retention: Retention; readonly nowSeconds: number; readonly budget: number },
 ): Promise<void> {
   const { retention, nowSeconds, budget } = options;
-  const keep = { generations: retention.generations, committedSince: nowSeconds - retention.seconds };
+  const keep = { crawls: retention.crawls, committedSince: nowSeconds - retention.seconds };
   const oldest = await raisedOldest(store.db, keep);
   await inSlices(budget, () => deleteUnseenDocuments(store, oldest));
   await sweepAbandoned(store, budget);
@@ -44,7 +39,7 @@ export async function cleanupOldGenerations(
 }
 
 /** Looks before it locks: mostly there is nothing to raise. What counts is what it finds inside: a rollback may have come first. */
-async function raisedOldest(db: SqlDatabase, keep: Parameters<typeof cleanupHorizon>[1]): Promise<number> {
+async function raisedOldest(db: SqlDatabase, keep: Keep): Promise<number> {
   const { oldest } = await readState(db);
   if ((await cleanupHorizon(db, keep)) <= oldest) return oldest;
   return writeInTurn(db, async (sql) => {

@@ -26,6 +26,8 @@ export interface GenerationRow {
   readonly number: number;
   readonly domainId: string;
   readonly sourceId: string;
+  /** The same for all that one crawl committed; "" for a commit that stands for itself. */
+  readonly crawl: string;
   readonly committedAt: number;
   readonly added: number;
   readonly removed: number;
@@ -49,10 +51,14 @@ export async function visibleGenerations(sql: Sql): Promise<number[]> {
 }
 
 /** An open draft. */
-export async function insertGeneration(sql: Sql, source: SourceKey, createdAt: number): Promise<number> {
+export async function insertGeneration(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  { crawl, createdAt }: { readonly crawl: string; readonly createdAt: number },
+): Promise<number> {
   const id = await takeIds(sql, "next_generation", 1);
-  await sql.insert("generations (id, domain_id, source_id, created_at, added, removed)", [
-    [id, source.domainId, source.sourceId, createdAt, 0, 0],
+  await sql.insert("generations (id, domain_id, source_id, crawl, created_at, added, removed)", [
+    [id, domainId, sourceId, crawl, createdAt, 0, 0],
   ]);
   return id;
 }
@@ -106,7 +112,7 @@ const KEPT = "number >= 1 AND number >= (SELECT oldest FROM state WHERE id = 1)"
 /** Newest first. */
 export async function keptGenerations(sql: Sql): Promise<GenerationRow[]> {
   return sql.all<GenerationRow>(
-    `SELECT id, number, domain_id AS "domainId", source_id AS "sourceId", committed_at AS "committedAt", added, removed
+    `SELECT id, number, domain_id AS "domainId", source_id AS "sourceId", crawl, committed_at AS "committedAt", added, removed
      FROM generations WHERE ${KEPT} ORDER BY number DESC`,
   );
 }
@@ -148,25 +154,6 @@ export async function abandonedGenerations(sql: Sql): Promise<number[]> {
 /** No document may name it. */
 export async function deleteGeneration(sql: Sql, id: number): Promise<void> {
   await sql.run("DELETE FROM generations WHERE id = $1", [id]);
-}
-
-/** Nothing that died at or below this number can be seen by a generation worth keeping; 0 when all are. */
-export async function cleanupHorizon(
-  sql: Sql,
-  keep: { readonly generations: number; readonly committedSince: number },
-): Promise<number> {
-  const lastKept = await sql.get<{ number: number }>(
-    `SELECT number FROM generations WHERE number > 0 AND number <= (SELECT active FROM state WHERE id = 1)
-     ORDER BY number DESC LIMIT 1 OFFSET $1`,
-    [keep.generations - 1],
-  );
-  if (!lastKept) return 0;
-  // From the top down, so that the cost is the number of young generations and not of all.
-  const youngestOld = await sql.get<{ number: number }>(
-    "SELECT number FROM generations WHERE number > 0 AND committed_at < $1 ORDER BY number DESC LIMIT 1",
-    [keep.committedSince],
-  );
-  return youngestOld ? Math.min(lastKept.number, youngestOld.number + 1) : 0;
 }
 
 /** From here on earlier generations can neither be searched nor gone back to. */

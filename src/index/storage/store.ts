@@ -1,4 +1,5 @@
 import type { Embedder } from "../../contracts/embedder.ts";
+import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import type { Sql, SqlDatabase, Values } from "../../lib/sql/sql.ts";
 
 /**
@@ -12,6 +13,8 @@ export interface Store {
   readonly spaces: SpaceKeeper;
   /** The folder that paths of documents are relative to; see stored-path.ts. */
   readonly storageFolder: string;
+  /** Where the store is searched, when not on this thread. */
+  readonly search?: (query: SearchQuery) => Promise<SearchHit[]>;
 }
 
 /** The words of something, as analyze() makes them: folded, stemmed, in reading order. */

@@ -1,5 +1,6 @@
 import { ConflictError } from "../../contracts/errors.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { nowSeconds } from "../../lib/time.ts";
 import { type BodyKey, noteLooseBodies, type StoredBody } from "./bodies.ts";
 import { isListed, listOf } from "./is-listed.ts";
 import { takeIds, writeInTurn } from "./state.ts";
@@ -90,6 +91,3 @@ async function staleBodies(sql: Sql): Promise<number[]> {
 }
 
 /** By the wall clock, whatever time a draft is made at: it tells whether a process is alive. */
-function nowSeconds(): number {
-  return Math.floor(Date.now() / 1000);
-}

@@ -1,0 +1,45 @@
+import {
+  BadInputError,
+  CancelledError,
+  ConflictError,
+  DamagedError,
+  NotFoundError,
+  RemoteError,
+} from "../contracts/errors.ts";
+
+/** Those that are told apart by kind. What extends one of them arrives as that one. */
+const KINDS = { BadInputError, CancelledError, ConflictError, NotFoundError, RemoteError } as const;
+/** As many as explain() tells. */
+const MAX_CAUSES = 4;
+
+/** An error that can be sent to another thread or process: a clone of it would have lost its class. */
+export interface PackedError {
+  readonly kind: keyof typeof KINDS | "DamagedError" | "Error";
+  /** Of a DamagedError, the problem alone. */
+  readonly message: string;
+  readonly remedy?: string;
+  readonly stack?: string | undefined;
+  readonly cause?: PackedError;
+}
+
+export function packError(error: unknown, causes = MAX_CAUSES): PackedError {
+  if (!(error instanceof Error)) return { kind: "Error", message: String(error) };
+  const { message, stack } = error;
+  if (error instanceof DamagedError) {
+    return { kind: "DamagedError", message: error.problem, remedy: error.remedy, stack };
+  }
+  const kind = Object.entries(KINDS).find(([, known]) => error instanceof known)?.[0] as keyof typeof KINDS | undefined;
+  const cause = error.cause === undefined || causes === 0 ? {} : { cause: packError(error.cause, causes - 1) };
+  return { kind: kind ?? "Error", message, stack, ...cause };
+}
+
+export function unpackError({ kind, message, remedy, stack, cause }: PackedError): Error {
+  const error = makeError(kind, message, remedy, cause && { cause: unpackError(cause) });
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+function makeError(kind: PackedError["kind"], message: string, remedy = "", options?: ErrorOptions): Error {
+  if (kind === "DamagedError") return new DamagedError(message, remedy);
+  return kind === "Error" ? new Error(message, options) : new KINDS[kind](message, options);
+}

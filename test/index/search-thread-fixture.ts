@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import type { EmbeddedIndex } from "../../src/index/draft/embedded-index.ts";
+import { openVectorModel, type VectorModelSettings } from "../../src/index/embed/open-vector-model.ts";
+import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
+import type { StoreHouse } from "../../src/index/storage/store-house.ts";
+import { createSearchThreads } from "../../src/index/threads/search-threads.ts";
+import { apply, LIBRARY, never, openIndexIn, writeDocument } from "./index-fixture.ts";
+
+/** A store that is written here and searched by another thread. */
+export interface SearchThreadFixture {
+  readonly indexFolder: string;
+  readonly house: StoreHouse;
+  readonly index: EmbeddedIndex;
+  /** The threads that were started so far, dead ones too. */
+  readonly workers: readonly Worker[];
+  commit(items: Readonly<Record<string, string | null>>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function searchThreadFixture(
+  options: { readonly model?: VectorModelSettings; readonly maxWaiting?: number } = {},
+): Promise<SearchThreadFixture> {
+  const { model = { kind: "built-in" }, ...limits } = options;
+  const folder = await mkdtemp(join(tmpdir(), "search-thread-"));
+  const indexFolder = join(folder, "index");
+  const threads = createSearchThreads({ folder: indexFolder, model, ...limits });
+  const house = openSqliteHouse(indexFolder, { model: await openVectorModel(model), threads });
+  const index = openIndexIn(house);
+  const workers: Worker[] = [];
+  const note = (worker: Worker): unknown => workers.push(worker);
+  process.on("worker", note);
+  return {
+    indexFolder,
+    house,
+    index,
+    workers,
+    async commit(items) {
+      const draft = await index.draft(LIBRARY);
+      await apply(draft, items, (item, text) => writeDocument(folder, item, text));
+      await draft.commit(never, { allowEmpty: true });
+    },
+    async close() {
+      process.off("worker", note);
+      await house.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { tmpdir } from "node:os";
+import { after, before, test } from "node:test";
+import type { VectorStoreId } from "../../src/contracts/ids.ts";
+import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { keptGenerations } from "../../src/index/storage/generations.ts";
+import { defaultParts } from "../contracts/store-under-test.ts";
+import { type PostgresServer, startPostgres } from "./start-postgres.ts";
+
+let server: PostgresServer;
+let url = "";
+before(async () => {
+  server = await startPostgres();
+  url = await server.createDatabase();
+});
+after(() => server.stop());
+
+const STORE = "vs_old" as VectorStoreId;
+
+function openHouse(): Promise<PostgresHouse> {
+  const model = createFixedModel(defaultParts().embedder);
+  return openPostgresHouse({ url, model, storageFolder: tmpdir(), maxConnections: 2 });
+}
+
+test("a store of format 1 opens, and its generations count each by itself", async () => {
+  const earlier = await openHouse();
+  const { db } = await earlier.open(STORE);
+  await db.run("DROP INDEX generations_crawl");
+  await db.run("ALTER TABLE generations DROP COLUMN crawl");
+  await db.run("UPDATE format SET version = 1");
+  await db.run("INSERT INTO generations VALUES (2, 'DEMO', 'library', 1, 1000, 1000, 0, 0)");
+  await db.run("UPDATE state SET active = 1, next_generation = 3");
+  await earlier.close();
+  const house = await openHouse();
+  try {
+    const rows = await keptGenerations((await house.open(STORE)).db);
+    assert.deepEqual(
+      rows.map(({ number, crawl, sourceId }) => [number, crawl, sourceId]),
+      [[1, "", "library"]],
+    );
+  } finally {
+    await house.close();
+  }
+});
