@@ -1,6 +1,7 @@
 import type { AbsentChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
+import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
 import { fetchItems } from "./fetch-items.ts";
@@ -37,7 +38,7 @@ export async function applyPlan(
   const skipped = counts.skipped;
   let waiting = [...plan.fetched.filter(({ sighting }) => sighting.form !== "row"), ...stuck];
   for (let batch = 1; batch <= download.retryBatches && waiting.length > 0; batch++) {
-    if (batch > 1) job.log(`Trying ${waiting.length} failed items once more.`);
+    if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
     waiting = await fetchItems(waiting, tools, job, counts);
   }
   failed = [...failed, ...waiting];

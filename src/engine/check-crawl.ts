@@ -3,6 +3,7 @@ import { refuseSharedStore } from "../domains/shared-store.ts";
 import { selectSources } from "./crawl.ts";
 import { type CrawlRequest, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { CLEAR_STORE } from "./index-target.ts";
 
 /**
  * What can be known of a request before any job exists. NotFoundError for a domain, a source or a vector store that is
@@ -15,7 +16,7 @@ export async function checkCrawl(
 ): Promise<void> {
   const domain = await parts.domains.get(request.domainId);
   selectSources(domain, request);
-  if (request.swap) checkSwap(request);
+  if (request.swap) checkSwap(request, parts.backend);
   const embedsOnly = request.steps.every((step) => step === "embed");
   if (request.vectorStoreId !== undefined && !embedsOnly) {
     throw new BadInputError("'vector_store_id' is accepted where nothing but the embedding is asked for.");
@@ -26,13 +27,21 @@ export async function checkCrawl(
   if (await parts.backend.openIndex(store, domain.domainId)) return;
   throw new NotFoundError(
     request.vectorStoreId === undefined
-      ? `The vector store '${store}' of domain '${domain.domainId}' does not exist any more. Clear vector_store_id in the domain to have a new one created.`
+      ? `The vector store '${store}' of domain '${domain.domainId}' does not exist any more. ${CLEAR_STORE}`
       : `The vector store '${store}' does not exist. Name one that does, or none to embed into the domain's own.`,
   );
 }
 
 /** A store with only some of the documents must not take the place of one with all of them. */
-function checkSwap({ mode, scope, sourceId, steps, vectorStoreId }: CrawlRequest): void {
+function checkSwap(
+  { mode, scope, sourceId, steps, vectorStoreId }: CrawlRequest,
+  { commits }: Pick<EngineParts["backend"], "commits">,
+): void {
+  if (commits === "atomic") {
+    throw new BadInputError(
+      "'swap' is for OpenAI and Azure. The embedded index shows a crawl in one moment anyway: leave it out.",
+    );
+  }
   const everything = mode === "full" && scope === "all" && STEPS.every((step) => steps.includes(step));
   if (everything && sourceId === undefined && vectorStoreId === undefined) return;
   throw new BadInputError(

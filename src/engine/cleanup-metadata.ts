@@ -12,9 +12,11 @@ import {
 } from "../domains/prune-files-metadata.ts";
 import type { Lease } from "../lib/file-lease.ts";
 import { fileStamp } from "../lib/file-stamp.ts";
+import { plural } from "../lib/plural.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { findRetired } from "./retired-sources.ts";
+import { settleRenames, waitingJob } from "./settle-renames.ts";
 import { waitForLease } from "./with-ledger.ts";
 
 const SHOWN_ENTRIES = 1000;
@@ -35,6 +37,7 @@ export interface CleanupResult {
  * crawled) nothing is removed: what cannot be seen may well be there.
  */
 export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<CleanupResult> {
+  await settleRenames(parts, waitingJob(job), domainId);
   const domain = await parts.domains.get(domainId);
   const path = join(parts.domainsFolder, domainId, "files_metadata.json");
   const { dryRun } = job;
@@ -138,7 +141,9 @@ function tell(removed: readonly PrunedEntry[], remaining: number, job: JobContex
     job.log(`${verb} '${name}' (${fileId}): ${reason}.`);
   }
   if (removed.length > SHOWN_ENTRIES) job.log(`... and ${removed.length - SHOWN_ENTRIES} more.`);
-  job.log(`${verb} ${removed.length} entries of files_metadata.json; ${remaining} remain.`);
+  job.log(
+    `${verb} ${plural(removed.length, "entry", "entries")} of files_metadata.json; ${plural(remaining, "remains", "remain")}.`,
+  );
 }
 
 function folderOf({ domainId, config }: SourceRun, { crawlerFolder }: EngineParts): string {

@@ -1,5 +1,5 @@
 import { type Domain, describePlace, type SourceConfig } from "../contracts/domain.ts";
-import { BadInputError, explain, RemoteError } from "../contracts/errors.ts";
+import { BadInputError, DamagedError, explain, RemoteError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -36,6 +36,7 @@ export async function* examine(
   if (domains.length === 0 && broken.length === 0) yield noDomain();
   const said = new Set<string>();
   for (const domain of domains) {
+    if (domain.scheduleProblem) yield badSchedule(domain, domain.scheduleProblem);
     yield { ...(await examineStore(domain, parts, signal)), domainId: domain.domainId, sourceId: "" };
     for (const source of domain.sources) {
       for await (const finding of examineSource(source, parts, sound, signal)) {
@@ -47,6 +48,23 @@ export async function* examine(
         yield { ...finding, domainId: domain.domainId, sourceId: source.sourceId };
       }
     }
+  }
+}
+
+/** The same of a source that is in no domain yet. */
+export async function* examineOneSource(
+  config: SourceConfig,
+  parts: DoctorParts,
+  signal: AbortSignal,
+): AsyncGenerator<PlacedFinding, void> {
+  let sound = true;
+  for await (const finding of parts.examineInstallation()) {
+    if (finding.outcome !== "problem") continue;
+    sound = false;
+    yield { ...finding, domainId: "", sourceId: "" };
+  }
+  for await (const finding of examineSource(config, parts, sound, signal)) {
+    yield { ...finding, domainId: "", sourceId: config.sourceId };
   }
 }
 
@@ -76,6 +94,7 @@ async function examineStore(domain: Domain, { backend }: DoctorParts, signal: Ab
   const late = AbortSignal.timeout(ANSWER_MS);
   try {
     const index = await backend.openIndex(vectorStoreId || NOWHERE, domainId, AbortSignal.any([signal, late]));
+    await index?.probe?.();
     if (index) return { subject, outcome: "ok", detail: "It is there, and the backend answers.", remedy: "" };
     if (!vectorStoreId) {
       const detail = "There is none yet: the first crawl creates it. The backend answers.";
@@ -84,6 +103,9 @@ async function examineStore(domain: Domain, { backend }: DoctorParts, signal: Ab
     return { subject, outcome: "problem", ...splitSentences(sayMissing(domain, vectorStoreId, undefined)) };
   } catch (error) {
     if (signal.aborted) throw error;
+    if (error instanceof DamagedError) {
+      return { subject, outcome: "problem", detail: error.problem, remedy: error.remedy };
+    }
     const reason = late.aborted ? `no answer within ${ANSWER_MS / 1000} seconds.` : explain(error);
     const remedy = "Check the settings of the backend (OPENAI_… or AZURE_OPENAI_…); whoever owns the account can.";
     return { subject, outcome: "problem", detail: `The backend cannot be used: ${reason}`, remedy };
@@ -109,6 +131,12 @@ function unreadable(name: string, reason: string): PlacedFinding {
     domainId: "",
     sourceId: "",
   };
+}
+
+function badSchedule({ domainId }: Domain, problem: string): PlacedFinding {
+  const remedy = "Correct the schedule of the domain, or clear it.";
+  const detail = `It is not crawled by itself: ${problem}`;
+  return { subject: "Schedule", outcome: "problem", detail, remedy, domainId, sourceId: "" };
 }
 
 function noDomain(): PlacedFinding {

@@ -5,12 +5,14 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import type { Detected } from "../detect/detect-changes.ts";
+import { plural } from "../lib/plural.ts";
 import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
 import { applyPlan } from "./apply-plan.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { digestDisk, type LastLook, type SettledLook, type SettledPage } from "./last-look.ts";
 import { makePlan } from "./make-plan.ts";
+import { type PlannedChanges, plannedDownload } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
 import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
 import { type Checked, previewOrphans, verifyMirror } from "./verify.ts";
@@ -67,6 +69,8 @@ export type DownloadSetting = Omit<DownloadTools, "ledger"> & {
   readonly ledger: () => Promise<Ledger>;
   /** The map files as they are. */
   readonly maps: string;
+  /** Of a dry run. */
+  readonly planned: PlannedChanges;
 };
 
 /** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */
@@ -83,20 +87,21 @@ export async function download(
   const plan = await makePlan(view, { run, request, setting, parts, job, counts });
   if (plan.allFamiliar && view.inOrder) return nothingToDo(view, view.inOrder, job);
   const how = view.looking.by === "feed" ? " by the change log" : "";
-  job.log(`Listed ${plan.detected.listed} items${how}: ${sumUp(counts)}.`);
+  job.log(`Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`);
   const problems = planProblems(plan.detected, counts);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const tools = { ...setting, ledger: await setting.ledger() };
   const returned = await returnMisplaced(plan, tools, request, job, counts);
   const look = lookOf(plan);
   if (job.dryRun) {
+    writeDown(plan, run, setting);
     await previewOrphans(plan, { ...tools, returned, rotation: view.rotation }, job);
     return { counts, look, problems, lastLook: undefined };
   }
   const { vanished } = await applyPlan(plan, { ...tools, retryBatches: request.retryBatches }, job, counts);
   const check = await verifyMirror(plan, { ...tools, returned, rotation: view.rotation }, request, job, counts);
   if (counts.failed > 0)
-    problems.push(`${counts.failed} items could not be brought up to date on disk; the next run tries them again`);
+    problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
   return {
     counts,
     look,
@@ -105,9 +110,21 @@ export async function download(
   };
 }
 
+/** The very plan that would be applied; what is held or skipped was written down when it was judged. */
+function writeDown(
+  { removed, moved, fetched }: Plan,
+  { config }: SourceRun,
+  { planned, mirror }: DownloadSetting,
+): void {
+  for (const change of [...removed, ...moved, ...fetched]) {
+    const one = plannedDownload(change, config, mirror);
+    if (one) planned.add(one);
+  }
+}
+
 function nothingToDo(view: View, { counts, files, listed }: SettledLook, job: JobContext): Downloaded {
   job.log(`Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`);
-  job.log(`Integrity check passed: ${files} files verified`);
+  job.log(`Integrity check passed: ${plural(files, "file")} verified`);
   const look = { complete: true, sawAll: true, listed, removed: new Set<ItemId>(), planned: new Map() };
   const { owed, next } = view.rotation;
   const lastLook = { ...view.memory, hashesOwed: owed, nextHashes: next, settled: view.inOrder };
@@ -157,7 +174,9 @@ function planProblems(detected: Detected, counts: StepCounts): string[] {
     problems.push(`could not be read, so what is known there is kept: ${names.join("; ")}`);
   }
   if (detected.heldBecause) {
-    problems.push(`${counts.held} removals are held because ${detected.heldBecause}. ${HOW_TO_CONFIRM}`);
+    problems.push(
+      `${plural(counts.held, "removal is", "removals are")} held because ${detected.heldBecause}. ${HOW_TO_CONFIRM}`,
+    );
   }
   return problems;
 }

@@ -34,6 +34,10 @@ export interface EngineParts {
   openConverter(config: SourceConfig): Converter | undefined;
   /** Forgets what was written down about a store that is not the domain's own. */
   dropStoreMap(folder: string, store: VectorStoreId): Promise<void>;
+  /** The paths in the map files of this folder begin with another id now. Doing it twice changes nothing. */
+  renamePaths(folder: string, ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
+  /** Stores that are not the domain's own and of which something is written down in this folder. */
+  mappedStores(folder: string): Promise<readonly VectorStoreId[]>;
   /** The store that queries without one go to, "" for none: it is never deleted. */
   readonly defaultVectorStoreId: string;
   /** How long the store that was swapped for a fresh one is kept. */

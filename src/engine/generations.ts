@@ -34,11 +34,16 @@ export async function rollback(
 }
 
 /** The next crawl brings the domain in step again. */
-export async function release(domainId: DomainId, parts: Parts): Promise<GenerationsView> {
+export async function release(
+  domainId: DomainId,
+  parts: Parts,
+  { dryRun = false }: { readonly dryRun?: boolean } = {},
+): Promise<GenerationsView> {
   const generations = await openGenerations(domainId, parts);
   if (!(await generations.state()).pinned) {
     throw new BadInputError(`Domain '${domainId}' is not rolled back, so there is nothing to release.`);
   }
+  if (dryRun) return { ...(await viewGenerations(domainId, parts)), pinned: false };
   await generations.release();
   return await viewGenerations(domainId, parts);
 }

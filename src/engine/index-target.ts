@@ -11,6 +11,8 @@ export interface IndexTarget {
   /** false: another store than the one in `domain.json`, asked for in this run. */
   readonly isOwn: boolean;
   readonly index: Index;
+  /** The same for all that one crawl commits. */
+  readonly crawl?: string;
   /** It is being built to take the place of the domain's own. */
   readonly swap?: Swap;
 }
@@ -39,11 +41,15 @@ export async function openIndexTarget(
   return undefined;
 }
 
+/** In the words of `domain.json` and in those of the page. */
+export const CLEAR_STORE =
+  "Clear vector_store_id in the domain (on its page: Edit, Vector store, Id of the vector store) to have a new one created.";
+
 /** With the way out, for people. */
 export function sayMissing(domain: Domain, store: VectorStoreId, other: VectorStoreId | undefined): string {
   return other
     ? `The vector store '${store}' does not exist, so nothing was embedded. Leave vector_store_id out to use the domain's own.`
-    : `The vector store '${store}' of domain '${domain.domainId}' does not exist any more, so nothing was embedded. Clear vector_store_id in the domain to have a new one created.`;
+    : `The vector store '${store}' of domain '${domain.domainId}' does not exist any more, so nothing was embedded. ${CLEAR_STORE}`;
 }
 
 /** Somebody decided what readers see; until they release it, crawls prepare everything and show nothing. */
@@ -68,6 +74,7 @@ export function foreseeTarget(domain: Domain, job: JobContext): IndexTarget {
       throw new Error("draft: a dry run changes nothing");
     },
     holdings: async function* () {},
+    count: async () => ({ documents: 0 }),
     search: async () => [],
   };
   return { store: "" as VectorStoreId, index, isOwn: true };

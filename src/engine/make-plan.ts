@@ -11,6 +11,7 @@ import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadSetting, Plan } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { FamiliarPages } from "./familiar-pages.ts";
+import { plannedDownload } from "./planned-changes.ts";
 import type { View } from "./view-source.ts";
 
 interface Planning {
@@ -51,7 +52,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
       const change = originals.judge(judged);
       sorted.add(change, counts);
       if (change.kind === "unchanged" && isDue(change.itemId, view.rotation, request)) due.push(change);
-      if (job.dryRun) preview(change, job);
+      if (job.dryRun) preview(change, planning);
       else remember(change, ledger);
       if (change.kind === "skipped" && !change.entry && !job.dryRun) {
         job.log(`Skipped '${change.sighting.path}': ${change.reason}.`);
@@ -63,7 +64,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   for (const altered of await findAltered(due, setting.mirror, job)) {
     counts.unchanged -= 1;
     sorted.add(altered, counts);
-    if (job.dryRun) preview(altered, job);
+    if (job.dryRun) preview(altered, planning);
   }
   const { removed, moved, fetched, keptRows } = sorted;
   const allFamiliar = familiar.isAll();
@@ -109,9 +110,12 @@ class SortedChanges {
   }
 }
 
-/** A dry run names every item that would change; unchanged ones are only counted. */
-function preview(change: Change, job: JobContext): void {
+/** A dry run names every item that would change; unchanged ones are only counted. What is done to the others is in the plan. */
+function preview(change: Change, { run, setting, job }: Planning): void {
   if (change.kind === "unchanged") return;
+  const idle = change.kind === "held" || change.kind === "skipped";
+  const planned = idle ? plannedDownload(change, run.config, setting.mirror) : null;
+  if (planned) setting.planned.add(planned);
   const path = "sighting" in change ? change.sighting.path : (change.entry.mirrored?.serverPath ?? change.itemId);
   job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
 }

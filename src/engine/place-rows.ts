@@ -2,6 +2,7 @@ import type { ListedChange } from "../contracts/change.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { TableExport } from "../contracts/source.ts";
+import { plural } from "../lib/plural.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { ApplyTools } from "./apply-plan.ts";
 import { stopWhenFull } from "./disk-full.ts";
@@ -36,7 +37,7 @@ export async function placeRows(
     ledger.put(itemId, { mirrored: freshlyMirrored(sighting, file, null) });
   }
   await ledger.flush();
-  job.log(`Exported '${source.table.path}': ${rows.length} rows are new or changed.`);
+  job.log(`Exported '${source.table.path}': ${plural(rows.length, "row is", "rows are")} new or changed.`);
   return [];
 }
 

@@ -1,15 +1,18 @@
 import { stat } from "node:fs/promises";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
 import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
+import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedWork } from "./embed.ts";
+import { PlannedEmbeddings } from "./planned-embeddings.ts";
 import { digestHoldings, recallSettled, rememberSettled } from "./settled.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
@@ -50,6 +53,7 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
   const { look, tools, job } = work;
   const holdings = held.size;
   const planned: Planned = { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: noCounts(), problems: [] };
+  const notes = new PlannedEmbeddings(work);
   const turn = new Turn();
   let [known, waiting] = [0, 0];
   for await (const page of (await tools.ledger()).entries()) {
@@ -59,9 +63,7 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
       if (entry.indexed?.fileId) known += 1;
       if (tools.mirror.isOriginal(entry.mirrored?.file ?? "")) waiting += 1;
       const change = foresee(entry, work) ?? judgeEntry(entry, held.get(entry.itemId), work);
-      if (job.dryRun && change.kind !== "none") {
-        job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
-      }
+      if (job.dryRun) preview(entry, change, notes, job);
       if (change.kind === "none" && tools.mirror.isFailed(entry.mirrored?.file ?? "")) planned.counts.skipped += 1;
       else addChange(planned, entry, change);
       held.delete(entry.itemId);
@@ -69,15 +71,27 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
     }
   }
   const { skipped } = planned.counts;
-  if (skipped > 0) job.log(`${skipped} files wait in 03_failed until they change; vectorstore_map.csv says why.`);
+  if (skipped > 0)
+    job.log(`${plural(skipped, "file waits", "files wait")} in 03_failed for a change; vectorstore_map.csv says why.`);
   if (waiting > 0 && !job.dryRun) {
     planned.counts.skipped += waiting;
-    job.log(`WARNING: ${waiting} items wait for the process step; the index keeps what it has of them.`);
+    job.log(
+      `WARNING: ${plural(waiting, "item waits", "items wait")} for the process step; until then the index keeps what it has.`,
+    );
   }
-  if (job.dryRun) planned.counts.added += planNewcomers(work);
-  if (!look) holdSuspicious(planned, known, work);
-  if (look?.sawAll && !work.run.sharesId) planLeftovers(planned, { unrecorded: [...held.keys()], holdings }, work);
+  if (job.dryRun) planned.counts.added += planNewcomers(work, notes);
+  const suspect = look ? "" : holdSuspicious(planned, known, work);
+  if (job.dryRun) notes.concludeRemovals(suspect);
+  if (!look?.sawAll || work.run.sharesId) return planned;
+  const heldBecause = planLeftovers(planned, { unrecorded: [...held.keys()], holdings }, work);
+  if (job.dryRun) notes.noteLeftovers(held.values(), heldBecause);
   return planned;
+}
+
+function preview(entry: LedgerEntry, change: IndexChange, notes: PlannedEmbeddings, job: JobContext): void {
+  notes.note(entry, change);
+  if (change.kind === "none") return;
+  job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
 }
 
 function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: EmbedWork): IndexChange {
@@ -117,22 +131,29 @@ function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted }: EmbedWork): 
   return wanted.typeByName && (!wanted.acceptedTypes.has(fileTypeOf(seen.name)) || seen.size > wanted.maxFileBytes);
 }
 
-/** Without a look at the source, losing much at once is as suspicious as in a listing. */
-function holdSuspicious({ plan, counts, problems }: Planned, known: number, { run, request }: EmbedWork): void {
+/** Without a look at the source, losing much at once is as suspicious as in a listing. Why removals are held, "" if not. */
+function holdSuspicious({ plan, counts, problems }: Planned, known: number, { run, request }: EmbedWork): string {
   const missing = plan.remove.length;
   const loss = { missing, known, listed: known - missing };
   const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
-  if (!suspect) return;
+  if (!suspect) return "";
   plan.remove.length = 0;
   counts.removed -= missing;
   counts.held += missing;
-  problems.push(`${missing} documents have no file any more and are held because ${suspect}. ${HOW_TO_CONFIRM}`);
+  problems.push(
+    `${plural(missing, "document has", "documents have")} no file any more, held because ${suspect}. ${HOW_TO_CONFIRM}`,
+  );
+  return suspect;
 }
 
 /** A dry run plans for the mirror as it would be: nothing was fetched, moved or removed yet. */
-function foresee(entry: LedgerEntry, { look, job }: EmbedWork): IndexChange | undefined {
-  const planned = job.dryRun ? look?.planned.get(entry.itemId) : undefined;
-  if (!planned) return undefined;
+function foresee(entry: LedgerEntry, { look, request, tools, job }: EmbedWork): IndexChange | undefined {
+  if (!job.dryRun) return undefined;
+  const planned = look?.planned.get(entry.itemId);
+  if (!planned) {
+    const isProcessed = request.steps.includes("process") && tools.mirror.isOriginal(entry.mirrored?.file ?? "");
+    return isProcessed ? { kind: "put", reason: "waits to be processed" } : undefined;
+  }
   if (planned.kind === "removed") {
     return entry.indexed?.fileId ? { kind: "remove", reason: planned.reason } : { kind: "none" };
   }
@@ -141,32 +162,37 @@ function foresee(entry: LedgerEntry, { look, job }: EmbedWork): IndexChange | un
 }
 
 /** In a dry run, items that are new have no entry to judge. */
-function planNewcomers({ look, job }: EmbedWork): number {
+function planNewcomers({ look, job }: EmbedWork, notes: PlannedEmbeddings): number {
   const newcomers = [...(look?.planned.values() ?? [])].filter(({ kind, entry }) => kind === "added" && !entry);
-  for (const change of newcomers) if ("sighting" in change) job.log(`  INDEX PUT '${change.sighting.serverPath}'`);
+  for (const change of newcomers) {
+    if (!("sighting" in change)) continue;
+    job.log(`  INDEX PUT '${change.sighting.serverPath}'`);
+    notes.noteNewcomer(change.sighting, change.reason);
+  }
   return newcomers.length;
 }
 
 /**
  * Documents the index holds of this source although we have no record of their items (a run was killed, or map files
- * were lost): gone with their items, if the loss is believable.
+ * were lost): gone with their items, if the loss is believable. Why they are held, "" if not.
  */
 function planLeftovers(
   { plan, counts, problems }: Planned,
   { unrecorded, holdings }: { readonly unrecorded: readonly ItemId[]; readonly holdings: number },
   { run, request, look }: EmbedWork,
-): void {
+): string {
   const missing = unrecorded.length;
   const loss = { missing, known: holdings, listed: look?.listed ?? 0 };
   const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
   if (suspect) {
     counts.held += missing;
-    const what = `${missing} documents in the index have no item any more`;
-    problems.push(`${what} and are held because ${suspect}. ${HOW_TO_CONFIRM}`);
+    const what = `${plural(missing, "document in the index has", "documents in the index have")} no item any more`;
+    problems.push(`${what}, held because ${suspect}. ${HOW_TO_CONFIRM}`);
   } else {
     counts.removed += missing;
     plan.remove.push(...unrecorded);
   }
+  return suspect ?? "";
 }
 
 function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexChange): void {

@@ -2,9 +2,11 @@ import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import { plural } from "../lib/plural.ts";
 import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
+import type { PlannedChanges } from "./planned-changes.ts";
 import { convertAll, documentFileOf, itemOf } from "./process-items.ts";
 import { noCounts, sumUp } from "./tally.ts";
 
@@ -15,6 +17,8 @@ export interface ProcessWork {
   readonly ledger: Ledger;
   readonly mirror: Mirror;
   readonly converter: Converter;
+  /** Of a dry run. */
+  readonly planned: PlannedChanges;
   readonly job: JobContext;
 }
 
@@ -39,9 +43,9 @@ export async function processOriginals(work: ProcessWork): Promise<Processed> {
   let waiting = await findTasks(work, disk, counts);
   const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, work))));
   if (job.dryRun) return previewTasks(waiting, isNew, work, counts);
-  job.log(`To be processed: ${waiting.length} of ${waiting.length + counts.unchanged} items.`);
+  job.log(`To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
   for (let batch = 1; batch <= request.retryBatches && waiting.length > 0; batch++) {
-    if (batch > 1) job.log(`Trying ${waiting.length} failed items once more.`);
+    if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
     const { done, failed, retry } = await convertAll(waiting, work);
     for (const task of done) counts[isNew.has(task) ? "added" : "changed"] += 1;
     counts.failed += failed.length;
@@ -49,7 +53,8 @@ export async function processOriginals(work: ProcessWork): Promise<Processed> {
   }
   counts.failed += waiting.length;
   job.log(`Processed: ${sumUp(counts)}.`);
-  const problems = counts.failed > 0 ? [`${counts.failed} items could not be processed; files_map.csv says why`] : [];
+  const problems =
+    counts.failed > 0 ? [`${plural(counts.failed, "item")} could not be processed; files_map.csv says why`] : [];
   return { counts, problems };
 }
 
@@ -106,18 +111,34 @@ async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger,
 function previewTasks(
   tasks: readonly Task[],
   isNew: ReadonlySet<Task>,
-  { look, job }: ProcessWork,
+  work: ProcessWork,
   counts: StepCounts,
 ): Processed {
-  for (const { mirrored } of tasks) job.log(`  PROCESS '${mirrored.serverPath}'`);
-  const planned = new Set<ItemId>(tasks.map(({ entry }) => entry.itemId));
-  for (const task of tasks) counts[isNew.has(task) ? "added" : "changed"] += 1;
+  const { look, job, planned } = work;
+  const known = new Set<ItemId>(tasks.map(({ entry }) => entry.itemId));
+  for (const task of tasks) {
+    const { name, serverPath } = task.mirrored;
+    const change = isNew.has(task) ? "added" : "changed";
+    const path = work.mirror.relativePath(documentFileOf(task, work));
+    job.log(`  PROCESS '${serverPath}'`);
+    counts[change] += 1;
+    planned.add({ step: "process", change, name, path, reason: whyProcessed(task, work) });
+  }
   for (const change of look?.planned.values() ?? []) {
+    if (known.has(change.itemId)) continue;
+    if (change.kind === "removed" && change.entry.mirrored?.file) counts.unchanged -= 1;
     if (!("sighting" in change) || change.sighting.form === "document" || change.kind === "moved") continue;
-    if (planned.has(change.itemId)) continue;
-    job.log(`  PROCESS '${change.sighting.path}'`);
-    if (change.entry?.mirrored) counts.unchanged -= 1;
-    counts[change.entry?.mirrored ? "changed" : "added"] += 1;
+    const { name, path } = change.sighting;
+    const kind = change.entry?.mirrored ? "changed" : "added";
+    job.log(`  PROCESS '${path}'`);
+    if (kind === "changed") counts.unchanged -= 1;
+    counts[kind] += 1;
+    planned.add({ step: "process", change: kind, name, path, reason: change.reason });
   }
   return { counts, problems: [] };
+}
+
+function whyProcessed({ mirrored }: Task, { mirror, request }: ProcessWork): string {
+  if (mirror.isOriginal(mirrored.file)) return "waits to be processed";
+  return request.mode === "full" ? "full crawl" : "failed before, and is tried again";
 }

@@ -41,6 +41,8 @@ export interface QueryAnswer {
   readonly query: string;
   readonly vectorStoreId: VectorStoreId;
   readonly sources: readonly QuerySource[];
+  /** What to know about the answer, one sentence each: what was ignored, what could not be done. */
+  readonly notes?: readonly string[];
 }
 
 export interface QueryParts
@@ -57,14 +59,13 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
     throw new BadInputError("This backend keeps no generations to search as of; only the embedded index does.");
   }
   const { vectorStoreId: _store, domainId: _domain, ...search } = request;
-  const hits = request.text.trim() ? await index.search(search) : [];
+  const notes = new Set<string>();
+  const hits = request.text.trim() ? await index.search({ ...search, tell: (note) => notes.add(note) }) : [];
   const metadataPath = domain ? join(parts.domainsFolder, domain.domainId, "files_metadata.json") : undefined;
-  const sources: QuerySource[] = [];
-  for (const hit of hits) {
-    const metadata = metadataPath ? await parts.metadata.find(metadataPath, hit.fileId) : undefined;
-    sources.push(sourceOf(hit, metadata ?? null));
-  }
-  return { query: request.text, vectorStoreId: store, sources };
+  const fileIds = hits.map(({ fileId }) => fileId);
+  const metadata = metadataPath ? await parts.metadata.find(metadataPath, fileIds) : undefined;
+  const sources = hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null));
+  return { query: request.text, vectorStoreId: store, sources, notes: [...notes] };
 }
 
 async function findStore(

@@ -37,7 +37,8 @@ export function retiredSource(config: SourceConfig): Source {
   };
 }
 
-async function foldersIn(path: string): Promise<string[]> {
+/** None where there is no such folder. */
+export async function foldersIn(path: string): Promise<string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);

@@ -7,6 +7,7 @@ import type { Index } from "../contracts/search-index.ts";
 import { changeOtherStores, otherStores } from "../domains/store-succession.ts";
 import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { nowUtcMicros } from "../lib/time.ts";
+import { sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { foreseeTarget, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import { waitForLease } from "./with-ledger.ts";
@@ -23,7 +24,7 @@ export interface Swap {
 
 /**
  * A fresh store that takes the place of the domain's own when everything is in it, so that readers of a gradual index,
- * too, never see half a crawl. Where commits are atomic, or there is nothing to replace, the domain's own store.
+ * too, never see half a crawl. Where there is nothing to replace, the domain's own store.
  */
 export async function openSwapTarget(
   domain: Domain,
@@ -33,10 +34,6 @@ export async function openSwapTarget(
 ): Promise<IndexTarget | undefined> {
   const own = await openIndexTarget(domain, undefined, parts, job, problems);
   if (!own || !domain.vectorStoreId) return own;
-  if (own.index.commits === "atomic") {
-    job.log("This backend shows a crawl in one moment anyway, so no second vector store is needed for swap.");
-    return own;
-  }
   if (job.dryRun) {
     job.log(`A fresh vector store would take the place of '${domain.vectorStoreId}'.`);
     return foreseeTarget(domain, job);
@@ -104,6 +101,8 @@ const DAY_MS = 24 * 3600 * 1000;
 
 /** Deletes predecessors that were kept long enough, and successors that a killed run left unfinished. */
 export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: JobContext): Promise<void> {
+  // A run that was killed after it had changed over left its records of a store that is the domain's own by now.
+  if (domain.vectorStoreId) await dropMaps(domain, domain.vectorStoreId, parts);
   const stores = await otherStores(parts.domainsFolder, domain.domainId);
   if (stores.length === 0) return;
   const oldest = Date.now() - parts.keepSupersededMs;
@@ -139,11 +138,19 @@ async function dropStore(domain: Domain, id: VectorStoreId, parts: EngineParts, 
       await parts.backend.deleteVectorStore(id);
       job.log(`Deleted vector store '${id}', which is not needed any more.`);
     }
+    await dropMaps(domain, id, parts);
     await changeOtherStores(parts.domainsFolder, domain.domainId, (stores) =>
       stores.filter(({ vectorStoreId }) => vectorStoreId !== id),
     );
   } catch (error) {
     job.log(`WARNING: vector store '${id}' could not be deleted and will be tried again: ${explain(error)}`);
+  }
+}
+
+/** What was written down about a store besides the domain's own map files. */
+async function dropMaps(domain: Domain, id: VectorStoreId, parts: EngineParts): Promise<void> {
+  for (const config of domain.sources) {
+    await parts.dropStoreMap(join(parts.crawlerFolder, sourceFolder(domain.domainId, config)), id);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { JobContext } from "../contracts/job.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
+import { plural } from "../lib/plural.ts";
 import type { FileOnDisk } from "../mirror/mirror.ts";
 import { PARTS } from "./check-hashes.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
@@ -47,10 +48,10 @@ export async function verifyMirror(
   job.log(
     corrected + orphans.length + tools.returned.size > 0
       ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${tools.returned.size} moved`
-      : `Integrity check passed: ${known.size - missing.length} files verified`,
+      : `Integrity check passed: ${plural(known.size - missing.length, "file")} verified`,
   );
   if (plan.hashed > 0)
-    job.log(`${plan.hashed} files were read to the last byte and compared with what was downloaded.`);
+    job.log(`Read ${plural(plan.hashed, "file")} to the last byte and compared with what was downloaded.`);
   const paid = request.checkHashes ? PARTS : rotation.owed;
   const nextHashes = (rotation.next + paid) % PARTS;
   return { disk, files: known.size, inOrder: missing.length === 0, hashesOwed: 0, nextHashes };

@@ -136,7 +136,7 @@ test("same size, same time, other bytes: found when its turn to be hashed has co
   await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
   const { source, log } = await world.crawl({ checkHashes: true });
   assert.equal(source.download.changed, 1);
-  assert.match(log, /4 files were read to the last byte/);
+  assert.match(log, /Read 4 files to the last byte/);
   assert.equal(await readFile(path, "utf8"), before);
 });
 

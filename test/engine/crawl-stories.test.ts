@@ -387,7 +387,7 @@ test("failed files are counted once as failed, and spoken of by every later run"
   assert.deepEqual([first.source.embed.added, first.source.embed.failed], [1, 1]);
   const second = await world.crawl();
   assert.deepEqual([second.source.embed.unchanged, second.source.embed.skipped], [1, 1]);
-  assert.match(second.log, /1 files wait in 03_failed/);
+  assert.match(second.log, /1 file waits in 03_failed/);
 });
 
 test("a site that moved to another address: results lead to the new one, nothing is fetched or embedded", async () => {

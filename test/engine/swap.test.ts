@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { toFile } from "openai";
@@ -51,6 +51,11 @@ describe("a full crawl with swap, on a store that changes gradually", () => {
     await stage.inStep();
     const again = await stage.crawl();
     assert.equal(again.source.embed.unchanged, 3);
+  });
+
+  test("is refused for less than everything", async () => {
+    const request = crawlRequest(DOMAIN, { swap: true });
+    await assert.rejects(stage.world.app.checkCrawl(request), /'swap' needs a whole crawl/);
   });
 
   test("leaves readers where they were when something could not be embedded", async () => {
@@ -141,13 +146,19 @@ describe("a full crawl with swap, on a store that changes gradually", () => {
     assert.ok((await storeIds()).includes(before));
   });
 
-  test("a run that was stopped half-way leaves no store behind", async () => {
+  test("a run that was stopped half-way leaves no store behind, nor its map", async () => {
     const before = await storeId();
+    // As a run leaves it that was killed between changing over and cleaning up.
+    await writeFile(stage.world.folder(`vectorstore_map_${before}.csv`), "");
     await stage.world.crawlUntil((line) => /\[ 2 \/ 3 \] Indexing/.test(line), FULL);
     assert.equal(await storeId(), before);
     assert.deepEqual(await stage.world.found("zebra"), ["policy.txt"]);
+    const maps = async (): Promise<string[]> =>
+      (await readdir(stage.world.folder())).filter((name) => name.startsWith("vectorstore_map_"));
+    assert.equal((await maps()).length, 1, "of the store that was being built");
     await stage.crawl();
     assert.deepEqual(await storeIds(), [before]);
+    assert.deepEqual(await maps(), []);
     await stage.inStep();
   });
 });
@@ -160,15 +171,8 @@ describe("swap", () => {
   });
   after(() => stage.close());
 
-  test("is nothing special where a crawl is shown in one moment anyway", async () => {
-    const before = (await stage.world.app.domains.get(DOMAIN)).vectorStoreId;
-    await stage.crawl(FULL);
-    assert.equal((await stage.world.app.domains.get(DOMAIN)).vectorStoreId, before);
-    await stage.inStep();
-  });
-
-  test("is refused for less than everything", async () => {
-    const request = crawlRequest(DOMAIN, { swap: true });
-    await assert.rejects(stage.world.app.checkCrawl(request), /'swap' needs a whole crawl/);
+  test("is refused where a crawl is shown in one moment anyway", async () => {
+    const request = crawlRequest(DOMAIN, FULL);
+    await assert.rejects(stage.world.app.checkCrawl(request), /'swap' is for OpenAI and Azure\./);
   });
 });

@@ -1,0 +1,155 @@
+import type { Domain } from "../contracts/domain.ts";
+import { explain } from "../contracts/errors.ts";
+import type { DocumentVersion, Index } from "../contracts/search-index.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import type { Stage } from "./explain-document.ts";
+import type { FoundEntry } from "./find-entries.ts";
+import { sayMissing } from "./index-target.ts";
+
+export type Wanted = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "openConverter">;
+
+/** Did the source have it when it was last listed? */
+export function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): Stage {
+  const { seen, mirrored } = entry;
+  if (isRetired) {
+    return problem("source", "Its source was taken out of the domain. The next crawl removes what is left of it.");
+  }
+  if (seen)
+    return fine("source", `The last crawl saw it at '${seen.serverPath}', last modified ${shown(seen.modifiedAt)}.`);
+  const filter = source.config.filter ? " or the filter of the source leaves it out" : "";
+  const place = mirrored ? `'${mirrored.serverPath}'` : "its place";
+  return problem(
+    "source",
+    `The last crawl did not find it at ${place} any more: it was deleted there${filter}. Its removal is held; to let it go, crawl with confirm_deletes=true.`,
+  );
+}
+
+/** Is it on our disk, as something that can be embedded? */
+export function mirrorStage({ entry, source }: FoundEntry, wanted: Wanted): Stage {
+  const { seen, mirrored, indexed } = entry;
+  if (!mirrored) return whyNotWanted(entry, source.config, wanted);
+  const { file, sourceError, processingError, downloadedAt } = mirrored;
+  if (file === "") {
+    return problem("mirror", `It could not be downloaded${because(sourceError)}. Every crawl tries it again.`);
+  }
+  if (source.mirror.isFailed(file)) {
+    const why = because(processingError || indexed?.embeddingError || "");
+    const way = "It waits in 03_failed until it changes at the source; retry_failed=true tries the same file again.";
+    return problem("mirror", `The file was downloaded, but cannot be read${why}. ${way}`);
+  }
+  if (processingError) return problem("mirror", `It could not be turned into a document${because(processingError)}.`);
+  if (source.mirror.isOriginal(file)) {
+    return problem("mirror", "It was downloaded and waits to be processed. Crawl again, with the process step.");
+  }
+  const isBehind = seen !== null && seen.modifiedAt !== mirrored.fingerprint.modifiedAt;
+  const behind = isBehind ? ` The source has another version since, of ${shown(seen.modifiedAt)}.` : "";
+  const kept = sourceError ? ` The last try to bring it up to date failed${because(sourceError)}.` : "";
+  const path = source.mirror.relativePath(file);
+  return fine("mirror", `Downloaded ${shown(downloadedAt)} to '${path}'.${behind}${kept}`);
+}
+
+function whyNotWanted(
+  { seen, indexed }: FoundEntry["entry"],
+  config: FoundEntry["source"]["config"],
+  { acceptedTypes, maxFileBytes, openConverter }: Wanted,
+): Stage {
+  const type = fileTypeOf(seen?.name ?? indexed?.name ?? "");
+  const isTyped = openConverter(config) === undefined;
+  if (isTyped && !acceptedTypes.has(type)) {
+    const what = type ? `Files of type '${type}' are` : "Files without a type are";
+    return problem("mirror", `${what} not taken in, so it was not downloaded. ACCEPTED_FILE_TYPES says which are.`);
+  }
+  if (isTyped && seen && seen.size > maxFileBytes) {
+    const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
+    return problem(
+      "mirror",
+      `It has ${megabytes(seen.size)}, more than the ${megabytes(maxFileBytes)} that are taken in.`,
+    );
+  }
+  return problem("mirror", "It was not downloaded yet. Crawl the domain.");
+}
+
+export interface InIndex {
+  readonly stage: Stage;
+  /** Of what readers see; "" when they see nothing of it. */
+  readonly fileId: string;
+}
+
+/** Does the index hold it, and do readers see that? */
+export async function indexStage({ entry, source }: FoundEntry, domain: Domain, open: OpenIndex): Promise<InIndex> {
+  const { index, trouble } = open;
+  if (!index) return unseen(problem("index", trouble));
+  const { sourceId } = source.config;
+  const { itemId, indexed } = entry;
+  const failure = indexed?.embeddingError ?? "";
+  if (!index.generations) {
+    const isThere = indexed?.fileId && indexed.vectorStoreId === domain.vectorStoreId;
+    if (!isThere) return unseen(notIndexed(failure));
+    const what = `By our records it is in the vector store since ${shown(indexed.embeddedAt)}, as file '${indexed.fileId}'`;
+    return { stage: fine("index", `${what}; this backend does not tell more.`), fileId: indexed.fileId };
+  }
+  const versions = await index.generations.versions({ sourceId, itemId });
+  const seen = versions.find(({ visible }) => visible);
+  if (seen) {
+    const since = `In the index since generation ${seen.since}, as file '${seen.fileId}'.`;
+    return { stage: fine("index", since + later(seen, versions)), fileId: seen.fileId };
+  }
+  const [newest] = versions;
+  const { active, pinned } = await index.generations.state();
+  if (newest && pinned && newest.since > active) {
+    const way = `Release the rollback (lockstep generations ${domain.domainId} --release) and crawl to have it found.`;
+    const state = `but the domain is rolled back to generation ${active}`;
+    return unseen(problem("index", `It came with generation ${newest.since}, ${state}. ${way}`));
+  }
+  return unseen(notIndexed(failure));
+}
+
+export interface OpenIndex {
+  readonly index: Index | undefined;
+  /** Why there is none. */
+  readonly trouble: string;
+}
+
+export async function openForReaders(domain: Domain, { backend }: Pick<EngineParts, "backend">): Promise<OpenIndex> {
+  const store = domain.vectorStoreId;
+  if (!store) return { index: undefined, trouble: "The domain has no vector store yet. Crawl it first." };
+  try {
+    const index = await backend.openIndex(store, domain.domainId);
+    return { index, trouble: index ? "" : sayMissing(domain, store, undefined) };
+  } catch (error) {
+    return { index: undefined, trouble: `The vector store cannot be asked: ${explain(error)}` };
+  }
+}
+
+function unseen(stage: Stage): InIndex {
+  return { stage, fileId: "" };
+}
+
+function notIndexed(failure: string): Stage {
+  if (failure) return problem("index", `It could not be embedded${because(failure)}. Every crawl tries it again.`);
+  return problem("index", "It is not in the index yet. Crawl the domain, with the embed step.");
+}
+
+function later(seen: DocumentVersion, [newest]: readonly DocumentVersion[]): string {
+  return newest && newest.since > seen.since
+    ? ` Generation ${newest.since} has a newer version, which a rollback hides.`
+    : "";
+}
+
+function because(reason: string): string {
+  return reason ? `: ${reason.replace(/\.$/, "")}` : "";
+}
+
+/** `2026-01-15 14:25` */
+function shown(at: string): string {
+  return at ? `${at.slice(0, 16).replace("T", " ")} UTC` : "at an unknown time";
+}
+
+export function fine(name: Stage["name"], detail: string): Stage {
+  return { name, outcome: "ok", detail };
+}
+
+export function problem(name: Stage["name"], detail: string): Stage {
+  return { name, outcome: "problem", detail };
+}

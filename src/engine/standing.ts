@@ -1,0 +1,182 @@
+import { join } from "node:path";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { explain, RemoteError } from "../contracts/errors.ts";
+import type { VectorStoreId } from "../contracts/ids.ts";
+import type { LedgerEntry } from "../contracts/ledger.ts";
+import type { DocumentCount, GenerationState } from "../contracts/search-index.ts";
+import { Turn } from "../lib/turn.ts";
+import { sourceFolder } from "../mirror/layout.ts";
+import { Mirror } from "../mirror/mirror.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { sayMissing } from "./index-target.ts";
+
+/** How a domain stands by what is on disk and in the index, whatever its last crawl said. */
+export interface Standing {
+  /** Documents that a search can find, over all sources; null when the index cannot be asked. */
+  readonly documents: number | null;
+  /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded. */
+  readonly failed: number;
+  /** Readers see an earlier generation, and crawls change nothing for them. */
+  readonly rolledBackTo: number | null;
+  /** "" or what could not be asked, and why. */
+  readonly error: string;
+  readonly sources: readonly SourceStanding[];
+}
+
+export interface SourceStanding {
+  readonly sourceId: string;
+  readonly sourceType: string;
+  /** As the index counts them; where it does not tell, as the map files have it. */
+  readonly documents: number;
+  readonly failed: number;
+}
+
+type Parts = Pick<EngineParts, "backend" | "crawlerFolder" | "openLedger" | "ledgerVersion">;
+
+interface Asked {
+  readonly count: DocumentCount | null;
+  readonly state: GenerationState | undefined;
+  readonly error: string;
+  /** It came over the network. */
+  readonly isRemote?: boolean;
+}
+
+/** What the map files of one source tell. */
+interface Tally {
+  readonly failed: number;
+  /** Items that our records have in a store, by store. */
+  readonly indexed: ReadonlyMap<VectorStoreId | "", number>;
+}
+
+const MAX_REMEMBERED = 1000;
+/** While a run writes, the map files are told anew at most this often: reading large ones holds others up. */
+const REREAD_MS = 60_000;
+/** A page that refreshes itself for several people must not ask a remote service each time. */
+const REMOTE_ANSWER_MS = 5_000;
+
+/**
+ * The returned function answers in milliseconds as long as nothing changed: map files are read again only when there are
+ * other ones, and what a remote service said is believed for some seconds. It never throws; what could not be asked is in `error`.
+ */
+export function createStanding(parts: Parts): (domain: Domain) => Promise<Standing> {
+  const tallies = new TallyMemory(parts);
+  const answers = new AnswerMemory(parts);
+  return async (domain) => {
+    const { count, state, error } = await answers.of(domain);
+    const errors = error ? [error] : [];
+    const sources: SourceStanding[] = [];
+    for (const config of domain.sources) {
+      const { sourceId, sourceType } = config;
+      const tally = await tallies.of(domain, config).catch((failure: unknown) => {
+        errors.push(`The map files of source '${sourceId}' cannot be read: ${explain(failure)}`);
+        return NOTHING;
+      });
+      const recorded = tally.indexed.get(domain.vectorStoreId) ?? 0;
+      const documents = count?.bySource ? (count.bySource.get(sourceId) ?? 0) : recorded;
+      sources.push({ sourceId, sourceType, documents, failed: tally.failed });
+    }
+    return {
+      documents: count?.documents ?? null,
+      failed: sources.reduce((sum, { failed }) => sum + failed, 0),
+      rolledBackTo: state?.pinned ? state.active : null,
+      error: errors.join(" "),
+      sources,
+    };
+  };
+}
+
+const NOTHING: Tally = { failed: 0, indexed: new Map() };
+
+async function askIndex(domain: Domain, { backend }: Parts): Promise<Asked> {
+  const store = domain.vectorStoreId;
+  if (!store) return { count: { documents: 0 }, state: undefined, error: "" };
+  try {
+    const index = await backend.openIndex(store, domain.domainId);
+    if (!index) return { count: null, state: undefined, error: sayMissing(domain, store, undefined) };
+    const isRemote = index.commits === "gradual";
+    return { count: await index.count(), state: await index.generations?.state(), error: "", isRemote };
+  } catch (error) {
+    const reason = `The vector store cannot be asked: ${explain(error)}`;
+    return { count: null, state: undefined, error: reason, isRemote: error instanceof RemoteError };
+  }
+}
+
+/** By domain and store. Several who ask at once wait for the same answer. */
+class AnswerMemory {
+  readonly #parts: Parts;
+  readonly #known = new Map<string, Promise<Asked>>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  of(domain: Domain): Promise<Asked> {
+    const key = `${domain.domainId} ${domain.vectorStoreId}`;
+    const known = this.#known.get(key);
+    if (known) return known;
+    const asked = askIndex(domain, this.#parts);
+    this.#known.set(key, asked);
+    void asked.then(({ isRemote }) => {
+      if (isRemote) setTimeout(() => this.#known.delete(key), REMOTE_ANSWER_MS).unref();
+      else this.#known.delete(key);
+    });
+    return asked;
+  }
+}
+
+interface Remembered {
+  /** Of the map files; "" while a run has changes that are not in them yet. */
+  readonly version: string;
+  readonly readAtMs: number;
+  readonly tally: Promise<Tally>;
+}
+
+/** By the folder of the source. Several who ask at once wait for the same reading. */
+class TallyMemory {
+  readonly #parts: Parts;
+  readonly #known = new Map<string, Remembered>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async of(domain: Domain, config: SourceConfig): Promise<Tally> {
+    const root = sourceFolder(domain.domainId, config);
+    const version = await this.#parts.ledgerVersion(join(this.#parts.crawlerFolder, root));
+    const known = this.#known.get(root);
+    if (known && (version ? version === known.version : Date.now() - known.readAtMs < REREAD_MS)) return known.tally;
+    const tally = countEntries(root, config, this.#parts);
+    const remembered = { version, readAtMs: Date.now(), tally };
+    this.#known.delete(root);
+    this.#known.set(root, remembered);
+    tally.catch(() => this.#known.get(root) === remembered && this.#known.delete(root));
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MAX_REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+    return tally;
+  }
+}
+
+async function countEntries(root: string, config: SourceConfig, parts: Parts): Promise<Tally> {
+  const folder = join(parts.crawlerFolder, root);
+  const mirror = new Mirror(parts.crawlerFolder, root);
+  const { ledger, problems } = await parts.openLedger(folder, config, { step: "embed", readOnly: true });
+  if (problems.length > 0) throw new Error(problems.join("; "));
+  const indexed = new Map<VectorStoreId | "", number>();
+  const turn = new Turn();
+  let failed = 0;
+  for await (const entries of ledger.entries()) {
+    for (const entry of entries) {
+      if (isFailed(entry, mirror)) failed += 1;
+      const store = entry.indexed?.fileId ? entry.indexed.vectorStoreId : "";
+      if (store) indexed.set(store, (indexed.get(store) ?? 0) + 1);
+      if (turn.isOver()) await turn.next();
+    }
+  }
+  return { failed, indexed };
+}
+
+function isFailed({ mirrored, indexed }: LedgerEntry, mirror: Mirror): boolean {
+  if (!mirrored) return false;
+  const { file, sourceError, processingError } = mirrored;
+  return file === "" || mirror.isFailed(file) || Boolean(sourceError || processingError || indexed?.embeddingError);
+}
