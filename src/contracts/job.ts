@@ -1,6 +1,7 @@
 import type { JobId } from "./ids.ts";
 
-export type JobState = "running" | "paused" | "completed" | "cancelled";
+export const JOB_STATES = ["running", "paused", "completed", "cancelled"] as const;
+export type JobState = (typeof JOB_STATES)[number];
 export type ControlAction = "pause" | "resume" | "cancel";
 
 /** What every endpoint answers and every job ends with. */

@@ -1,5 +1,5 @@
 import type { JobId } from "../contracts/ids.ts";
-import type { ControlAction, JobState } from "../contracts/job.ts";
+import { type ControlAction, JOB_STATES, type JobState } from "../contracts/job.ts";
 
 /** The parts of `2025-11-26_14-20-30_[crawl]_[jb_42]_[DEMO].running`. */
 export interface JobFileName {
@@ -14,7 +14,6 @@ export interface JobFileName {
 
 export type ControlRequest = `${ControlAction}_requested`;
 
-const STATES: readonly string[] = ["running", "paused", "completed", "cancelled"] satisfies JobState[];
 const REQUESTS: readonly string[] = [
   "cancel_requested",
   "pause_requested",
@@ -42,7 +41,7 @@ export function parseJobFileName(text: string): JobFileName | undefined {
 }
 
 export function isJobState(text: string): text is JobState {
-  return STATES.includes(text);
+  return (JOB_STATES as readonly string[]).includes(text);
 }
 
 export function isControlRequest(text: string): text is ControlRequest {

@@ -1,20 +1,24 @@
-import { rm, unlink } from "node:fs/promises";
+import { unlink } from "node:fs/promises";
 import { BadInputError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobRecord } from "../contracts/job.ts";
+import { EndedJobs } from "./ended-jobs.ts";
 import { findJob, retryRenamed } from "./find-job.ts";
-import { type FoundJobFile, findJobFiles } from "./find-job-files.ts";
+import type { FoundJobFile } from "./find-job-files.ts";
 import { followTail } from "./follow-job.ts";
-import { isJobState } from "./job-file-name.ts";
 import { createTailSharing, type JobFileAccess } from "./job-tail.ts";
+import { type JobPage, type JobPageRequest, pageOfJobs } from "./page-of-jobs.ts";
 import { findLastEvent, openIfExists, type ReadJob } from "./read-job-file.ts";
 import { type JobFilter, readJobs } from "./read-jobs.ts";
+import { removeOldJobs } from "./remove-old-jobs.ts";
 import { forceCancel, requestControl } from "./request-control.ts";
 
 /** The job files on disk, as any process sees them. */
 export interface JobStore {
   /** Newest first. What the names of the files tell is decided by them; only the others are opened. */
   list(filter?: JobFilter): Promise<JobRecord[]>;
+  /** A part of the list, in an order. Only the files of that part, and of the jobs that run, are opened. */
+  page(request: JobPageRequest): Promise<JobPage>;
   /** NotFoundError when there is none. */
   get(id: JobId): Promise<JobRecord>;
   /** Those without an end that any worker may take on. */
@@ -46,6 +50,7 @@ export interface WorkerJob {
 
 export function createJobStore(jobsFolder: string): JobStore {
   const openTail = createTailSharing();
+  const ended = new EndedJobs();
   const find = (id: JobId): Promise<ReadJob> => findJob(jobsFolder, id);
 
   async function* follow(
@@ -67,9 +72,10 @@ export function createJobStore(jobsFolder: string): JobStore {
     }
   }
   return {
-    list: async (filter = {}) => (await readJobs(jobsFolder, filter)).map((job) => job.record),
+    list: async (filter = {}) => (await readJobs(jobsFolder, filter, ended)).map((job) => job.record),
+    page: (request) => pageOfJobs(jobsFolder, request),
     async listForWorkers() {
-      const active = await readJobs(jobsFolder, { state: "active" });
+      const active = await readJobs(jobsFolder, { state: "active" }, ended);
       return active.filter(({ facts }) => facts.process === null).map(({ record, waiting }) => ({ record, waiting }));
     },
     get: async (id) => (await find(id)).record,
@@ -90,30 +96,11 @@ export function createJobStore(jobsFolder: string): JobStore {
       const { record, file } = await find(id);
       if (record.endedAt === "") throw new BadInputError(`Cannot delete active job '${id}'. Cancel it first.`);
       await unlink(file.path);
+      ended.forget(file.path);
       return record;
     },
     removeOldJobs: (olderThanDays) => removeOldJobs(jobsFolder, olderThanDays),
   };
-}
-
-async function removeOldJobs(jobsFolder: string, olderThanDays: number): Promise<JobId[]> {
-  const before = Date.now() - olderThanDays * 24 * 60 * 60_000;
-  const removed: JobId[] = [];
-  for (const { record, file } of await readJobs(jobsFolder, {})) {
-    if (record.endedAt === "" || Date.parse(record.lastModifiedAt) >= before) continue;
-    await rm(file.path, { force: true });
-    removed.push(record.jobId);
-  }
-  await removeLostRequests(jobsFolder);
-  return removed;
-}
-
-async function removeLostRequests(jobsFolder: string): Promise<void> {
-  const files = await findJobFiles(jobsFolder);
-  const jobs = new Set(files.filter((file) => isJobState(file.extension)).map((file) => file.jobId));
-  for (const file of files) {
-    if (!jobs.has(file.jobId)) await rm(file.path, { force: true });
-  }
 }
 
 async function readLastLog(file: FoundJobFile): Promise<string | undefined> {

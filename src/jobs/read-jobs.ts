@@ -2,17 +2,19 @@ import { NotFoundError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { JobRecord, JobState } from "../contracts/job.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import type { EndedJobs } from "./ended-jobs.ts";
 import { findJob } from "./find-job.ts";
 import { type FoundJobFile, findJobFiles } from "./find-job-files.ts";
 import { isJobState, jobNumber, toNamePart } from "./job-file-name.ts";
 import { type ReadJob, readJobFile } from "./read-job-file.ts";
 
 export interface JobFilter {
-  readonly router?: string;
+  /** `inventory` is also what lies below it. */
+  readonly router?: string | undefined;
   /** What the job is about, as it was started: `DEMO`. */
-  readonly object?: string;
+  readonly object?: string | undefined;
   /** active: running or paused. */
-  readonly state?: JobState | "active";
+  readonly state?: JobState | "active" | undefined;
   /** For what only the content of the file tells. */
   readonly matching?: (job: JobRecord) => boolean;
   /** At most so many, the newest. Files older than the last of them are not opened. */
@@ -21,26 +23,32 @@ export interface JobFilter {
   readonly per?: "object";
 }
 
-const READS_AT_ONCE = 8;
+export const READS_AT_ONCE = 8;
 
-/** Newest first. Files that their names rule out are not opened. */
-export async function readJobs(jobsFolder: string, filter: JobFilter): Promise<ReadJob[]> {
+/** Newest first. Files that their names rule out are not opened, nor those of ended jobs that are remembered. */
+export async function readJobs(jobsFolder: string, filter: JobFilter, ended: EndedJobs): Promise<ReadJob[]> {
   const files = newestFirst((await findJobFiles(jobsFolder)).filter((file) => mayMatch(file, filter)));
   const groups = filter.per === "object" ? [...Map.groupBy(files, (file) => file.object).values()] : [files];
+  const read = (file: FoundJobFile): Promise<ReadJob | undefined> =>
+    ended.read(file, () => readListed(jobsFolder, file));
   const jobs: ReadJob[] = [];
   await forEachConcurrent(groups, READS_AT_ONCE, async (group) => {
-    jobs.push(...(await readNewest(jobsFolder, group, filter)));
+    jobs.push(...(await readNewest(group, filter, read)));
   });
   return jobs.sort((a, b) => jobNumber(b.record.jobId) - jobNumber(a.record.jobId));
 }
 
-async function readNewest(jobsFolder: string, files: readonly FoundJobFile[], filter: JobFilter): Promise<ReadJob[]> {
+async function readNewest(
+  files: readonly FoundJobFile[],
+  filter: JobFilter,
+  read: (file: FoundJobFile) => Promise<ReadJob | undefined>,
+): Promise<ReadJob[]> {
   const { limit = Number.POSITIVE_INFINITY } = filter;
   const found: ReadJob[] = [];
   for (let at = 0; at < files.length && found.length < limit; ) {
     const next = files.slice(at, at + Math.min(READS_AT_ONCE, limit - found.length));
     at += next.length;
-    for (const job of await Promise.all(next.map((file) => readListed(jobsFolder, file)))) {
+    for (const job of await Promise.all(next.map(read))) {
       if (job && matches(job.record, filter)) found.push(job);
     }
   }
@@ -48,7 +56,7 @@ async function readNewest(jobsFolder: string, files: readonly FoundJobFile[], fi
 }
 
 /** Renamed between the listing and now: the job is looked up anew. Gone for good: it was removed, and is left out. */
-async function readListed(jobsFolder: string, file: FoundJobFile): Promise<ReadJob | undefined> {
+export async function readListed(jobsFolder: string, file: FoundJobFile): Promise<ReadJob | undefined> {
   try {
     return (await readJobFile(file)) ?? (await findJob(jobsFolder, file.jobId));
   } catch (error) {
@@ -58,17 +66,24 @@ async function readListed(jobsFolder: string, file: FoundJobFile): Promise<ReadJ
 }
 
 /** A file that was renamed while its folder was read may be there twice. */
-function newestFirst(files: readonly FoundJobFile[]): FoundJobFile[] {
+export function newestFirst(files: readonly FoundJobFile[]): FoundJobFile[] {
   const byId = new Map<JobId, FoundJobFile>(files.map((file) => [file.jobId, file]));
   return [...byId.values()].sort((a, b) => jobNumber(b.jobId) - jobNumber(a.jobId));
 }
 
-function mayMatch(file: FoundJobFile, { router, object, state }: JobFilter): boolean {
+export function mayMatch(
+  file: FoundJobFile,
+  { router, object, state }: Pick<JobFilter, "router" | "object" | "state">,
+): boolean {
   if (!isJobState(file.extension)) return false;
-  if (router !== undefined && file.router !== router) return false;
+  if (router !== undefined && file.router !== router && !file.router.startsWith(`${router}/`)) return false;
   if (object !== undefined && file.object !== (object === "" ? "" : toNamePart(object))) return false;
   // A name can say "running" of a job whose end is written already, yet never "completed" of one that runs.
-  return !asksForActive(state) || file.extension === "running" || file.extension === "paused";
+  return !asksForActive(state) || isActiveName(file);
+}
+
+export function isActiveName({ extension }: FoundJobFile): boolean {
+  return extension === "running" || extension === "paused";
 }
 
 function matches(job: JobRecord, { state, matching }: JobFilter): boolean {

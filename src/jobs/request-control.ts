@@ -35,7 +35,8 @@ export async function requestControl(
   const now = (await readAgain()).record;
   if (now.endedAt !== "") {
     await rm(path, { force: true });
-    checkAllowed(now, action);
+    // A quick job has followed the request by now.
+    if (action !== "cancel" || now.state !== "cancelled") checkAllowed(now, action);
   }
   const asked = `${action[0]?.toUpperCase()}${action.slice(1)} requested for job '${jobId}'.`;
   return now.stalled ? `${asked} It gives no sign of life; cancel it with force=true to end it now.` : asked;

@@ -32,3 +32,8 @@ export function stampedAt(id: ReportId): string {
   const [, year, clock] = /\/([\d-]{10})_([\d-]{8})_/.exec(id) ?? [];
   return `${year}T${clock?.replaceAll("-", ":")}.000000Z`;
 }
+
+/** `…_DEMO_all_full`, `…_DEMO_all_full_2`: what stands before the last two words. "" when the name is not of that form. */
+export function domainOfReport(id: ReportId): string {
+  return /\/[\d-]{10}_[\d-]{8}_(.+)_[a-z]+_[a-z]+(?:_\d+)?$/.exec(id)?.[1] ?? "";
+}

@@ -1,12 +1,22 @@
 import { createReadStream } from "node:fs";
-import { readdir, rm, stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
 import type { CrawlArchive, ReportId, ReportSummary } from "../contracts/report.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { namesIn } from "../lib/names-in.ts";
 import { parseReport, REPORT_JSON, unreadableReport } from "./report-codec.ts";
-import { REPORT_FOLDERS, REPORT_TYPES, type ReportType, reportIdOfFile } from "./report-id.ts";
+import {
+  domainOfReport,
+  REPORT_FOLDERS,
+  REPORT_TYPES,
+  type ReportType,
+  reportIdOfFile,
+  reportTypeOf,
+  stampedAt,
+} from "./report-id.ts";
 import { reportPath, writeArchive } from "./write-archive.ts";
 import { listZip, readZipEntry } from "./zip-reader.ts";
 
@@ -23,7 +33,9 @@ export interface StoredBytes {
 export interface ReportStore {
   archive(archive: CrawlArchive): Promise<ReportId>;
   /** Newest first. One that cannot be read is told with its error, and keeps none of the others from being told. */
-  list(type?: ReportType): Promise<ReportSummary[]>;
+  list(options?: ReportListing): Promise<ReportSummary[]>;
+  /** How many there are, by their names alone. */
+  count(options?: Pick<ReportListing, "type" | "domainId">): Promise<number>;
   /** NotFoundError when there is none. */
   get(id: ReportId): Promise<ReportSummary>;
   /** One file of a report; its content throws when it is damaged. NotFoundError when the report does not have it. */
@@ -32,6 +44,16 @@ export interface ReportStore {
   download(id: ReportId): Promise<StoredBytes>;
   /** What was removed. */
   remove(id: ReportId): Promise<ReportSummary>;
+  /** Removes reports that are older, except the newest of every domain. Tells which. */
+  removeOldReports(olderThanDays: number): Promise<readonly ReportId[]>;
+}
+
+export interface ReportListing {
+  readonly type?: ReportType | undefined;
+  readonly domainId?: DomainId | undefined;
+  /** Only these are opened; without it, all. */
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
 }
 
 export function createReportStore(folder: string): ReportStore {
@@ -41,7 +63,8 @@ export function createReportStore(folder: string): ReportStore {
   };
   return {
     archive: (archive) => writeArchive(folder, archive),
-    list: (type) => listReports(folder, type === undefined ? REPORT_TYPES : [type]),
+    list: (options = {}) => listReports(folder, options),
+    count: async (options = {}) => (await reportIds(folder, options)).length,
     get,
     file: (id, path) => openFile(folder, id, path),
     async download(id) {
@@ -52,32 +75,53 @@ export function createReportStore(folder: string): ReportStore {
       await rm(reportPath(folder, id), { force: true });
       return summary;
     },
+    removeOldReports: (olderThanDays) => removeOldReports(folder, olderThanDays),
   };
 }
 
-async function listReports(folder: string, types: readonly ReportType[]): Promise<ReportSummary[]> {
-  const found: { id: ReportId; name: string }[] = [];
-  for (const type of types) {
-    for (const name of await namesIn(join(folder, REPORT_FOLDERS[type]))) {
-      const id = reportIdOfFile(type, name);
-      if (id !== undefined) found.push({ id, name });
+/** The time in the name counts, not that of the file: a copy of the storage folder is as old as its reports. */
+async function removeOldReports(folder: string, olderThanDays: number): Promise<readonly ReportId[]> {
+  const before = Date.now() - olderThanDays * 24 * 60 * 60_000;
+  const newest = new Set<string>();
+  const removed: ReportId[] = [];
+  // One that cannot be removed is told after the others are.
+  const stuck: unknown[] = [];
+  for (const id of await reportIds(folder, {})) {
+    const group = `${reportTypeOf(id)} ${domainOfReport(id)}`;
+    const isNewest = !newest.has(group);
+    newest.add(group);
+    if (isNewest || Date.parse(stampedAt(id)) >= before) continue;
+    try {
+      await rm(reportPath(folder, id), { force: true });
+      removed.push(id);
+    } catch (error) {
+      stuck.push(error);
     }
   }
-  found.sort((a, b) => (a.name < b.name ? 1 : -1));
-  const summaries = new Map<ReportId, ReportSummary>();
-  await forEachConcurrent(found, READ_AT_ONCE, async ({ id }) => {
-    summaries.set(id, await readSummary(folder, id));
-  });
-  return found.flatMap(({ id }) => summaries.get(id) ?? []);
+  if (stuck.length > 0) throw stuck[0];
+  return removed;
 }
 
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
+async function listReports(folder: string, options: ReportListing): Promise<ReportSummary[]> {
+  const { offset = 0, limit = Number.POSITIVE_INFINITY } = options;
+  const found = (await reportIds(folder, options)).slice(offset, offset + limit);
+  const summaries = new Map<ReportId, ReportSummary>();
+  await forEachConcurrent(found, READ_AT_ONCE, async (id) => {
+    summaries.set(id, await readSummary(folder, id));
+  });
+  return found.flatMap((id) => summaries.get(id) ?? []);
+}
+
+/** Newest first. */
+async function reportIds(folder: string, { type, domainId }: ReportListing): Promise<ReportId[]> {
+  const found: { id: ReportId; name: string }[] = [];
+  for (const one of type === undefined ? REPORT_TYPES : [type]) {
+    for (const name of await namesIn(join(folder, REPORT_FOLDERS[one]))) {
+      const id = reportIdOfFile(one, name);
+      if (id !== undefined && (domainId === undefined || domainOfReport(id) === domainId)) found.push({ id, name });
+    }
   }
+  return found.sort((a, b) => (a.name < b.name ? 1 : -1)).map(({ id }) => id);
 }
 
 async function readSummary(folder: string, id: ReportId): Promise<ReportSummary> {

@@ -4,8 +4,10 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
+import { findJob } from "../../src/jobs/find-job.ts";
 import { encodeEnd, encodeLog, encodeStart, type JobFacts } from "../../src/jobs/job-events.ts";
 import type { JobFilter } from "../../src/jobs/read-jobs.ts";
+import { requestControl } from "../../src/jobs/request-control.ts";
 import { CRAWL, endlessWork, FINE, openJobs, untilLogged } from "./job-fixture.ts";
 
 const MINUTE_MS = 60_000;
@@ -129,6 +131,18 @@ test("a live job is not cancelled by force, nor anything but cancelled", async (
   await assert.rejects(jobs.store.control(jobId, "pause", { force: true }), /'force' goes with action 'cancel' only/);
   await jobs.store.control(jobId, "cancel");
   assert.equal((await done).state, "cancelled");
+});
+
+test("a job that is cancelled before the one who asked looks again was cancelled as asked", async (t) => {
+  const jobs = await openJobs(t);
+  const { jobId, done } = await jobs.runner.start(CRAWL, endlessWork);
+  const said = await requestControl(await findJob(jobs.folder, jobId), "cancel", async () => {
+    await done;
+    return findJob(jobs.folder, jobId);
+  });
+  assert.equal(said, `Cancel requested for job '${jobId}'.`);
+  assert.equal((await jobs.store.get(jobId)).state, "cancelled");
+  assert.equal((await jobs.names()).length, 1, "no request is left behind");
 });
 
 test("a job that gave no sign of life for five minutes is stalled; force ends it and its own process accepts that", async (t) => {

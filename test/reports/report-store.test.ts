@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test";
 import { strToU8, unzipSync, zipSync } from "fflate";
 import type { DomainId, JobId } from "../../src/contracts/ids.ts";
 import type { CrawlArchive } from "../../src/contracts/report.ts";
+import { toUtcMicros } from "../../src/lib/time.ts";
 import { parseReportId } from "../../src/reports/report-id.ts";
 import { createReportStore, type ReportStore } from "../../src/reports/report-store.ts";
 
@@ -65,7 +66,7 @@ test("a crawl leaves a zip with report.json and the map files as they were", asy
 test("it is listed, got, read file by file, downloaded and removed", async (t) => {
   const { store, folder, archive } = await openStore(t);
   await store.archive(archive);
-  const [summary] = await store.list("crawl");
+  const [summary] = await store.list({ type: "crawl" });
   assert.ok(summary);
   assert.deepEqual(await store.get(ID), summary);
   assert.deepEqual([summary.reportId, summary.ok, summary.createdAt], [ID, false, "2026-01-15T14:25:00.000000Z"]);
@@ -98,6 +99,40 @@ test("crawls that end in the same second get names of their own, and newer ones 
   const listed = (await store.list()).map(({ reportId }) => reportId);
   assert.deepEqual(listed, [later, `${ID}_5`, `${ID}_4`, `${ID}_3`, `${ID}_2`, ID]);
   for (const id of ids) assert.equal((await store.get(id)).json["report_id"], id);
+});
+
+test("only the reports of a domain, only a part of them, and how many there are", async (t) => {
+  const { store, archive } = await openStore(t);
+  const domains = ["DEMO", "DEMO_all_full", "A", "DEMO"];
+  for (const [day, domain] of domains.entries()) {
+    await store.archive({
+      ...archive,
+      domainId: domain as DomainId,
+      finishedAt: `2026-02-0${day + 1}T00:00:00.000000Z`,
+    });
+  }
+  const days = async (options: Parameters<ReportStore["list"]>[0]): Promise<string[]> =>
+    (await store.list(options)).map(({ reportId }) => reportId.slice(15, 17));
+  assert.deepEqual(await days({ domainId: "DEMO" as DomainId }), ["04", "01"]);
+  assert.deepEqual(await days({ domainId: "DEMO_all_full" as DomainId }), ["02"]);
+  assert.deepEqual(await days({ offset: 1, limit: 2 }), ["03", "02"]);
+  assert.deepEqual(await days({ offset: 9, limit: 2 }), []);
+  assert.equal(await store.count(), 4);
+  assert.equal(await store.count({ domainId: "DEMO" as DomainId }), 2);
+});
+
+test("old reports are removed, the newest of every domain never, nor what is no report", async (t) => {
+  const { store, folder, archive } = await openStore(t);
+  const at = (daysAgo: number): string => toUtcMicros(new Date(Date.now() - daysAgo * 86_400_000));
+  const add = (domain: string, daysAgo: number): Promise<string> =>
+    store.archive({ ...archive, domainId: domain as DomainId, finishedAt: at(daysAgo) });
+  const kept = [await add("DEMO", 1), await add("DEMO", 29), await add("QUIET", 900)];
+  const old = [await add("DEMO", 31), await add("DEMO", 400), await add("QUIET", 901)];
+  await writeFile(join(folder, "crawls", "notes.zip"), "mine");
+  assert.deepEqual([...(await store.removeOldReports(30))].sort(), old.sort());
+  assert.deepEqual((await store.list()).map(({ reportId }) => reportId).sort(), kept.sort());
+  assert.ok((await readdir(join(folder, "crawls"))).includes("notes.zip"));
+  assert.deepEqual(await store.removeOldReports(30), []);
 });
 
 test("a large map is copied whole, and a damaged copy is noticed while it is read", async (t) => {

