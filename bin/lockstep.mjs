@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const major = Number(process.versions.node.split(".")[0]);
 if (major >= 24) {
+  endWithStarter();
   await import("../src/cli/main.ts");
 } else {
   rerun(carriedNode());
@@ -27,7 +28,20 @@ function rerun(node) {
     );
     process.exit(1);
   }
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
+  const stdio = ["inherit", "inherit", "inherit", "ipc"];
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+}
+
+/**
+ * A starter that is killed cannot pass the signal on; the channel to it breaks however it ends. Nothing is ever sent
+ * over it, and it keeps nothing alive.
+ */
+function endWithStarter() {
+  if (!process.channel) return;
+  process.once("disconnect", () => {
+    if (!process.emit("SIGTERM", "SIGTERM")) process.exit(143);
+  });
+  process.channel.unref();
 }

@@ -1,17 +1,27 @@
+import type { AuditLog } from "../contracts/audit.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { GenerationChange } from "../contracts/search-index.ts";
+import type { DomainRename } from "../domains/domain-rename.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { CleanupResult } from "../engine/cleanup-metadata.ts";
 import type { CrawlRequest, CrawlResult } from "../engine/crawl-request.ts";
+import type { Deletion } from "../engine/delete-domain.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
+import type { DocumentExplanation, ExplainRequest } from "../engine/explain-document.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
+import type { RenamedDomain } from "../engine/rename-domain.ts";
+import type { Standing } from "../engine/standing.ts";
+import type { Inventory } from "../inventory/inventory.ts";
 import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
 import type { ReportStore } from "../reports/report-store.ts";
+import type { Access } from "../security/access.ts";
 import type { Config } from "./config.ts";
 import type { WorkerOptions } from "./run-worker.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** The product without its faces: what CLI, HTTP and pages call. Built by compose. */
 export interface App {
@@ -20,6 +30,11 @@ export interface App {
   readonly jobs: JobStore;
   readonly runner: JobRunner;
   readonly reports: ReportStore;
+  readonly access: Access;
+  readonly audit: AuditLog;
+  /** What the backend holds, whoever put it there. */
+  readonly inventory: Inventory;
+  readonly schedule: Schedule;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
   /** The verb itself, to be run inside a job. */
@@ -27,22 +42,39 @@ export interface App {
   /** Likewise. Whatever keeps it from looking at everything is in the result, and then nothing was removed. */
   cleanupMetadata(domainId: DomainId, job: JobContext): Promise<CleanupResult>;
   query(request: QueryRequest): Promise<QueryAnswer>;
+  /** Why a document is, or is not, found. */
+  explainDocument(request: ExplainRequest): Promise<DocumentExplanation>;
+  /** How the domain stands by what is on disk and in the index. */
+  standing(domain: Domain): Promise<Standing>;
+  /** Refuses what cannot be renamed, before any job exists, and tells what would be. */
+  planRename(rename: DomainRename, signal: AbortSignal): Promise<RenamedDomain>;
+  /** Inside a job. ConflictError while another job of the domain runs. */
+  renameDomain(rename: DomainRename, job: JobContext): Promise<RenamedDomain>;
+  /** Waits for renames that are under way and completes those that a crash interrupted. */
+  settleRenames(log: (line: string) => void, signal: AbortSignal): Promise<void>;
+  /** Refuses what cannot be deleted and tells what would go; `apply` does it. */
+  planDeletion(domainId: DomainId, options: { readonly withVectorStore: boolean }): Promise<Deletion>;
   /** What readers of the domain see, and what they saw before, as far as it is kept. */
   generations(domainId: DomainId): Promise<GenerationsView>;
   rollback(domainId: DomainId, number: number, options: { readonly dryRun: boolean }): Promise<GenerationsView>;
-  release(domainId: DomainId): Promise<GenerationsView>;
+  release(domainId: DomainId, options?: { readonly dryRun?: boolean }): Promise<GenerationsView>;
   difference(
     domainId: DomainId,
     between: { readonly from: number; readonly to: number },
   ): AsyncIterable<readonly GenerationChange[]>;
   /** Looks at everything a crawl of the domain, or of all, needs; changes nothing. */
   examine(domainId: DomainId | undefined, signal: AbortSignal): AsyncIterable<PlacedFinding>;
+  /** The same of a source that is in no domain yet. */
+  examineSource(source: SourceConfig, signal: AbortSignal): AsyncIterable<PlacedFinding>;
   /** Runs crawls that servers left to workers, until the signal; then stop the runner, and this resolves. */
   work(options: WorkerOptions, signal: AbortSignal): Promise<void>;
   /** Ends the jobs that no process will ever end. `log` is told what could not be looked at. */
   endDeadJobs(log: (line: string) => void): Promise<void>;
-  /** The OpenAI wire protocol, mounted below `/openai` (paths arrive without that prefix and without `/v1`); null when the backend is remote. */
-  readonly wire: ((request: Request) => Promise<Response>) | null;
+  /**
+   * The OpenAI wire protocol, mounted below `/openai` (paths arrive without that prefix and without `/v1`): served here, or passed on to
+   * the backend. `tell` hears what went wrong here, or on the way: of that the response says only what is meant for clients.
+   */
+  wire(request: Request, tell?: (failure: unknown) => void): Promise<Response>;
   /** Ends running jobs as cancelled ("Server stopped."), then closes what is open. */
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
-import { isLoopbackHost } from "../lib/loopback.ts";
+import { type AccessSettings, readAccess } from "./access-settings.ts";
+import { type AnswerSettings, readAnswers } from "./answer-settings.ts";
 import {
   type DatabaseSettings,
   type EmbeddingSettings,
@@ -23,12 +24,16 @@ export interface Config {
   /** null: none of its settings is set, and SharePoint sources cannot be crawled. */
   readonly sharepoint: SharePointSettings | null;
   readonly backend: BackendSettings;
+  readonly access: AccessSettings;
   readonly search: SearchSettings;
+  readonly answers: AnswerSettings;
   readonly database: DatabaseSettings;
   readonly embeddings: EmbeddingSettings;
   readonly runJobsIn: JobPlace;
   /** How long a vector store is kept after a fresh one took its place. */
   readonly keepSupersededDays: number;
+  /** How long reports of crawls are kept; 0: for ever. The newest of a domain always is. */
+  readonly keepReportsDays: number;
   /** Extensions without dot; null: what the backend accepts by default. */
   readonly acceptedTypes: ReadonlySet<string> | null;
   /** One sentence each, to be shown at the start. */
@@ -59,6 +64,8 @@ export interface SearchSettings {
   /** "" for none. */
   readonly defaultVectorStoreId: string;
   readonly maxNumResults: number;
+  /** Where the documents come from, for clients that ask what this is; "" when nobody said. */
+  readonly contentRoot: string;
 }
 
 /** Lists every problem with the settings, one line each. */
@@ -77,20 +84,26 @@ export class ConfigError extends BadInputError {
 export function readConfig(env: Environment): Config {
   const reader = createSettingReader(env);
   const storagePath = readStoragePath(reader);
+  const host = reader.text("HOST", "127.0.0.1");
+  const backend = readBackend(reader);
   const config = {
-    host: readHost(reader),
+    host,
     port: reader.number("PORT", 8000, { min: 0, max: 65535 }),
     storagePath,
     sharepoint: readSharePointSettings(reader, storagePath),
-    backend: readBackend(reader),
+    backend,
+    access: readAccess(reader, host),
     search: {
       defaultVectorStoreId: reader.text("SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID"),
       maxNumResults: reader.number("SEARCH_DEFAULT_MAX_NUM_RESULTS", 20, { min: 1, max: 50 }),
+      contentRoot: reader.url("SEARCH_DEFAULT_SHAREPOINT_ROOT_URL", "warn"),
     },
+    answers: readAnswers(reader, backend.kind),
     database: readDatabase(reader),
     embeddings: readEmbeddings(reader),
     runJobsIn: reader.choice("RUN_JOBS_IN", ["server", "workers"]),
     keepSupersededDays: reader.number("SWAP_KEEP_DAYS", 7, { min: 0, max: 365 }),
+    keepReportsDays: reader.number("REPORT_KEEP_DAYS", 0, { min: 0, max: 36_500 }),
     acceptedTypes: readAcceptedTypes(reader),
   };
   if (reader.problems.length > 0) throw new ConfigError(reader.problems);
@@ -100,21 +113,6 @@ export function readConfig(env: Environment): Config {
 function readStoragePath(reader: SettingReader): string {
   const oldName = reader.text("LOCAL_PERSISTENT_STORAGE_PATH");
   return resolve(reader.text("PERSISTENT_STORAGE_PATH") || oldName || "./storage");
-}
-
-/** Nobody has to sign in yet, so whoever reaches the server owns it. */
-function readHost(reader: SettingReader): string {
-  const host = reader.text("HOST", "127.0.0.1");
-  const allowed = reader.flag("ALLOW_UNAUTHENTICATED_NETWORK_ACCESS");
-  if (isLoopbackHost(host)) return host;
-  if (allowed) {
-    reader.warnings.push(`HOST is ${host}: everyone who can reach this server can read and change everything.`);
-  } else {
-    reader.problems.push(
-      `HOST is ${host}, which others can reach, and there is no authentication yet. Use 127.0.0.1, or set ALLOW_UNAUTHENTICATED_NETWORK_ACCESS=true if something in front of the server keeps strangers out.`,
-    );
-  }
-  return host;
 }
 
 function readBackend(reader: SettingReader): BackendSettings {
@@ -136,10 +134,6 @@ function readBackend(reader: SettingReader): BackendSettings {
     if (!azureKey) reader.problems.push(`AZURE_OPENAI_API_KEY ${reason}`);
     if (!endpoint) reader.problems.push(`AZURE_OPENAI_ENDPOINT ${reason}`);
     return { kind, apiKey: new Secret(azureKey), endpoint, apiVersion, model: azureModel };
-  }
-  if (openAiKey || azureKey) {
-    const name = openAiKey ? "OPENAI_API_KEY" : "AZURE_OPENAI_API_KEY";
-    reader.warnings.push(`${name} is set but has no effect: OPENAI_SERVICE_TYPE is embedded.`);
   }
   return { kind };
 }

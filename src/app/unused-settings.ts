@@ -21,12 +21,9 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
 /** The same, of what is still to come. */
 const NOT_YET: Readonly<Record<string, string>> = {
   LOG_QUERIES_AND_RESPONSES: "queries and answers are not logged",
-  SEARCH_DEFAULT_SHAREPOINT_ROOT_URL: "no endpoint tells where the content comes from",
-  SEARCH_DEFAULT_TEMPERATURE: "no model writes answers",
-  SEARCH_DEFAULT_INSTRUCTIONS: "no model writes answers",
 };
 
-const OUR_PREFIXES = /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP)_/;
+const OUR_PREFIXES = /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP|ENTRA)_/;
 /** Two slips of the finger; three would match names that mean something else. */
 const NEAR = 2;
 

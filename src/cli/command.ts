@@ -76,10 +76,19 @@ function parse(
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    const reason = error instanceof Error ? error.message.split(". To specify")[0] : String(error);
+    const reason = error instanceof Error ? sayPlainly(error.message, command) : String(error);
     const known = Object.keys(command.options).map((name) => `--${name}`);
     throw new BadInputError(`${reason}. '${command.name}' takes: ${[...known, "--help"].join(", ")}.`);
   }
+}
+
+/** Node's words about options are meant for programmers. */
+function sayPlainly(message: string, { options }: Command): string {
+  const [, name = "", trouble = ""] =
+    /^Option '(?:-\w, )?--([\w-]+)[^']*' argument (is ambiguous|missing)/.exec(message) ?? [];
+  const value = options[name]?.value;
+  if (!value) return message.split(". To specify")[0] ?? message;
+  return `--${name} needs a value (${value})${trouble === "missing" ? "" : "; what follows it begins with a dash"}`;
 }
 
 function checkChoice(name: string, spec: OptionSpec, value: unknown): void {

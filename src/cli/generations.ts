@@ -3,6 +3,7 @@ import type { App } from "../app/app.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { GenerationsView } from "../engine/generations.ts";
+import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { plainText } from "./plain-text.ts";
@@ -46,8 +47,11 @@ export const generationsCommand: Command = {
 
 function viewAfter(app: App, domain: DomainId, call: Call): Promise<GenerationsView> {
   const back = call.text("rollback");
-  if (back !== undefined) return app.rollback(domain, readNumber(back, "rollback"), { dryRun: false });
-  return call.flag("release") ? app.release(domain) : app.generations(domain);
+  if (back !== undefined) {
+    const number = readNumber(back, "rollback");
+    return audited(app.audit, () => app.rollback(domain, number, { dryRun: false }));
+  }
+  return call.flag("release") ? audited(app.audit, () => app.release(domain)) : app.generations(domain);
 }
 
 async function showDifference(app: App, domain: DomainId, between: string, json: boolean): Promise<number> {
@@ -74,8 +78,9 @@ function show(view: GenerationsView, json: boolean): void {
   if (view.kept.length === 0) process.stdout.write("Nothing was committed yet.\n");
   for (const one of view.kept) {
     const mark = one.number === view.active ? "▶" : " ";
-    const state = one.visible ? "" : "  rolled back";
-    const line = `${mark} ${String(one.number).padStart(4)}  ${one.committedAt.slice(0, 19).replace("T", " ")}  ${one.sourceId.padEnd(20)} +${one.added} -${one.removed}${state}`;
+    const state = `${one.intermediate ? "  between two sources" : ""}${one.visible ? "" : "  rolled back"}`;
+    const [job = ""] = one.crawl.split(" ");
+    const line = `${mark} ${String(one.number).padStart(4)}  ${one.committedAt.slice(0, 19).replace("T", " ")}  ${job.padEnd(8)} ${one.sourceId.padEnd(20)} +${one.added} -${one.removed}${state}`;
     process.stdout.write(`${one.number === view.active ? styleText("bold", line) : line}\n`);
   }
   if (view.pinned) {

@@ -1,5 +1,7 @@
 import type { App } from "../app/app.ts";
+import type { JobRecord } from "../contracts/job.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
+import { audited } from "./audited.ts";
 import { followJob, showJob } from "./job-view.ts";
 import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
 
@@ -26,12 +28,17 @@ async function runIn(app: App, { prepare, summary }: CommandJob): Promise<number
     stoppedBy = signal;
     return app.runner.stop("Stopped by a signal.");
   });
+  await app.endDeadJobs((line) => process.stderr.write(`Warning: ${line}\n`));
   const { start, work } = await prepare(app);
   if (stoppedBy) return exitCodeOf(stoppedBy);
-  const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
-  await showJob(followJob(app, job.jobId));
-  const { result, state } = await job.done;
-  process.stdout.write(`${summary(result?.data)}Job ${job.jobId} ${state}.\n`);
+  const run = async (): Promise<JobRecord> => {
+    const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
+    await showJob(followJob(app, job.jobId));
+    return job.done;
+  };
+  const outcome = ({ result }: JobRecord) => ({ ok: result?.ok ?? false, error: result?.error ?? "" });
+  const { jobId, result, state } = await (start.dryRun ? run() : audited(app.audit, run, outcome));
+  process.stdout.write(`${summary(result?.data)}Job ${jobId} ${state}.\n`);
   if (result?.ok) return 0;
   process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
   return stoppedBy && state === "cancelled" ? exitCodeOf(stoppedBy) : 1;

@@ -1,8 +1,9 @@
+import { removeOldDaily } from "../app/remove-old.ts";
+import { explain } from "../contracts/errors.ts";
 import { serveHttp } from "../http/serve-http.ts";
+import { logLine } from "../lib/log-line.ts";
 import type { Command } from "./command.ts";
 import { openApp, untilStopped } from "./open-app.ts";
-
-const JOBS_KEPT_DAYS = 90;
 
 export const serveCommand: Command = {
   name: "serve",
@@ -18,11 +19,23 @@ export const serveCommand: Command = {
     const host = call.text("host");
     const app = await openApp({ ...(port && { PORT: port }), ...(host && { HOST: host }) });
     const stopped = untilStopped();
-    await app.endDeadJobs((line) => process.stderr.write(`Warning: ${line}\n`));
-    await app.jobs.removeOldJobs(JOBS_KEPT_DAYS);
+    const warn = (line: string): void => void process.stderr.write(`Warning: ${logLine(line)}\n`);
+    const say = (line: string): void => void process.stdout.write(`${logLine(line)}\n`);
+    await app.endDeadJobs(warn);
+    const onError = (error: unknown): void => warn(`remove old jobs and reports: ${explain(error)}`);
+    const removal = await removeOldDaily(app, { onError, log: say });
     const server = await serveHttp(app, { host: app.config.host, port: app.config.port });
-    process.stdout.write(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})\n`);
+    say(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})`);
+    const schedule = app.schedule.start(say);
+    const ending = new AbortController();
+    const renames = app.settleRenames(say, ending.signal).catch((error: unknown) => {
+      if (!ending.signal.aborted) warn(`complete interrupted renames: ${explain(error)}`);
+    });
     await stopped;
+    removal.stop();
+    schedule.stop();
+    ending.abort();
+    await renames;
     // Jobs first: their last events still reach whoever watches.
     await app.close();
     await server.close();

@@ -18,6 +18,18 @@ export class RemoteError extends Error {
   override readonly name: string = "RemoteError";
 }
 
+/** What is stored cannot be read any more. The message says what, and how it is made anew. */
+export class DamagedError extends RemoteError {
+  override readonly name: string = "DamagedError";
+  readonly problem: string;
+  readonly remedy: string;
+  constructor(problem: string, remedy: string) {
+    super(`${problem} ${remedy}`);
+    this.problem = problem;
+    this.remedy = remedy;
+  }
+}
+
 /** The job was told to stop. Not a failure: thrown through the verbs, turned into `cancelled` by the runner. */
 export class CancelledError extends Error {
   override readonly name: string = "CancelledError";

@@ -7,4 +7,13 @@ export interface Finding {
   readonly detail: string;
   /** "" when nothing is to be done; otherwise the missing step, and who can take it. Commands stand on lines of their own. */
   readonly remedy: string;
+  /** What there is instead of something that was not found. */
+  readonly alternatives?: Alternatives;
+}
+
+export interface Alternatives {
+  /** The field of a source, as `domain.json` has it. */
+  readonly field: string;
+  /** What could stand there, the likeliest first. */
+  readonly values: readonly string[];
 }

@@ -1,89 +1,127 @@
 import { Hono } from "hono";
 import type { App } from "../app/app.ts";
 import { explain } from "../contracts/errors.ts";
+import { logLine } from "../lib/log-line.ts";
+import { auditEndpoints } from "./endpoints/audit-endpoints.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
+import { describeEndpoints } from "./endpoints/describe-endpoints.ts";
 import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
+import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
 import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
+import { inventoryEndpoints } from "./endpoints/inventory-endpoints.ts";
 import { jobEndpoints } from "./endpoints/job-endpoints.ts";
+import { keyEndpoints } from "./endpoints/key-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
 import { mountWire } from "./endpoints/wire-mount.ts";
+import type { Endpoint } from "./grammar/endpoint.ts";
 import { KEEP_ALIVE_MS } from "./grammar/event-stream.ts";
-import { toFailure } from "./grammar/failure.ts";
+import { isUnexpected, toFailure } from "./grammar/failure.ts";
 import { mountEndpoints } from "./grammar/mount-endpoints.ts";
+import type { HttpEnv } from "./http-env.ts";
 import { mountAssets } from "./pages/assets.ts";
 import { gatherHome } from "./pages/home-model.ts";
 import { homePage } from "./pages/home-page.ts";
-import { describeProduct } from "./product.ts";
+import { describeProduct, type ProductFacts } from "./product.ts";
+import { noteClient } from "./safety/address-of.ts";
+import { admitKnown, refuseSlowed } from "./safety/authenticate.ts";
 import { checkHost } from "./safety/check-host.ts";
+import { createDoorkeeper, type Doorkeeper } from "./safety/doorkeeper.ts";
+import { refusalBody } from "./safety/refusal.ts";
+import { refuseMalformed } from "./safety/refuse-malformed.ts";
 import { securityHeaders } from "./safety/security-headers.ts";
+import { mountSignIn } from "./safety/sign-in.ts";
 
 export interface HttpOptions {
   /** Host names this server answers to, beside the loopback ones. */
   readonly hosts?: readonly string[];
   readonly keepAliveMs?: number;
-  /** Where unexpected errors go, one line each; default: standard error. */
+  /** Where failures of the server go, one line each, and below it the stack of what was unexpected; default: standard error. */
   readonly log?: (line: string) => void;
 }
 
 /** Every route of the product. */
-export function createHttpApp(app: App, options: HttpOptions = {}): Hono {
+export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv> {
   const log = options.log ?? ((line: string) => process.stderr.write(`${line}\n`));
-  const logError = (about: string, error: unknown): void => log(`${about}: ${describe(error)}`);
-  const http = new Hono({ strict: false });
+  const logError = (about: string, error: unknown): void => log(`${logLine(about)}: ${describe(error)}`);
+  const { access, audit, config } = app;
+  const product = describeProduct(app);
+  const http = new Hono<HttpEnv>({ strict: false });
   http.use(securityHeaders);
   http.use(checkHost(options.hosts ?? []));
+  http.use(refuseMalformed);
+  http.use(noteClient(config.access));
   mountAssets(http);
-  mountHome(http, app);
-  mountEndpoints(
-    http,
-    [
-      ...domainEndpoints(app),
-      ...doctorEndpoints(app),
-      ...crawlEndpoints(app),
-      ...jobEndpoints(app),
-      ...reportEndpoints(app),
-      ...queryEndpoints(app),
-      ...searchEndpoints(app),
-      ...generationEndpoints(app),
-    ],
-    {
-      runner: app.runner,
-      jobs: app.jobs,
-      keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
-      logError,
-      indexPath: "/v2",
-    },
-  );
-  mountWire(http, app.wire, logError);
+  const doorkeeper = createDoorkeeper(access);
+  mountHealth(http, doorkeeper, product);
+  const endpoints = allEndpoints(app);
+  const reading = endpoints.filter(({ changes }) => changes === null).map(({ path }) => path);
+  mountSignIn(http, { access, doorkeeper, audit, product, readingPaths: new Set(["/", ...reading]), logError });
+  http.use(admitKnown({ doorkeeper, requestsPerSecond: config.access.requestsPerSecond, logError }));
+  mountHome(http, app, product, endpoints);
+  mountEndpoints(http, endpoints, {
+    runner: app.runner,
+    jobs: app.jobs,
+    audit: app.audit,
+    product,
+    keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    logError,
+  });
+  mountWire(http, app, logError);
   http.notFound((c) =>
     c.json({ ok: false, error: `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`, data: {} }, 404),
   );
   http.onError((error, c) => {
     const failure = toFailure(error);
     if (failure.status >= 500) logError(`${c.req.method} ${c.req.path}`, error);
-    return c.json({ ok: false, error: failure.message, data: {} }, failure.status);
+    return c.json(refusalBody(c.req.path, failure.status, failure.message), failure.status);
   });
   return http;
 }
 
-function mountHome(http: Hono, app: App): void {
+function allEndpoints(app: App): readonly Endpoint[] {
+  return [
+    ...domainEndpoints(app),
+    ...doctorEndpoints(app),
+    ...crawlEndpoints(app),
+    ...jobEndpoints(app),
+    ...reportEndpoints(app),
+    ...queryEndpoints(app),
+    ...searchEndpoints(app),
+    ...generationEndpoints(app),
+    ...inventoryEndpoints(app),
+    ...describeEndpoints(app),
+    ...explainEndpoints(app),
+    ...keyEndpoints(app),
+    ...auditEndpoints(app),
+  ];
+}
+
+/** Strangers learn that the server is there, and no more. */
+function mountHealth(http: Hono<HttpEnv>, doorkeeper: Doorkeeper, product: ProductFacts): void {
   const startedAtMs = Date.now();
-  const product = describeProduct(app);
-  http.get("/health", (c) => {
+  http.get("/health", async (c) => {
+    const asker = await doorkeeper.identify(c).catch(() => undefined);
+    if (asker?.status === "slowed") return refuseSlowed(c, asker.waitMs);
+    if (asker?.status !== "known") return c.json({ ok: true });
     const uptimeSeconds = Math.floor((Date.now() - startedAtMs) / 1000);
     return c.json({ ok: true, ...product, uptime_seconds: uptimeSeconds });
   });
+}
+
+function mountHome(http: Hono<HttpEnv>, app: App, product: ProductFacts, endpoints: readonly Endpoint[]): void {
   http.get("/", async (c) => {
     const url = new URL(c.req.url);
-    return c.html(await homePage(await gatherHome(app, url.searchParams), { ...product, origin: url.origin }));
+    const frame = { product, principal: c.get("principal"), url };
+    return c.html(await homePage(await gatherHome(app), frame, endpoints));
   });
 }
 
-/** For the log, so with its stack; errors keep secrets out of their messages. */
+/** For the log, so what was unexpected comes with its stack; errors keep secrets out of their messages. */
 function describe(error: unknown): string {
-  const stack = error instanceof Error ? (error.stack ?? "").split("\n").slice(1).join("\n") : "";
-  return stack === "" ? explain(error) : `${explain(error)}\n${stack}`;
+  const stack = error instanceof Error && isUnexpected(error) ? (error.stack ?? "").split("\n") : [];
+  const frames = stack.filter((line) => /^ +at /.test(line)).map(logLine);
+  return [logLine(explain(error)), ...frames].join("\n");
 }

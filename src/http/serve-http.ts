@@ -1,16 +1,22 @@
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import type { App } from "../app/app.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
+import { isErrno } from "../lib/atomic-file.ts";
+import { isLoopbackHost } from "../lib/loopback.ts";
 import { createHttpApp, type HttpOptions } from "./http-app.ts";
+import { answerUnreadable, endSlowBodies, PATIENCE, type Patience } from "./safety/slow-clients.ts";
 
 const CLOSE_GRACE_MS = 1000;
+const MAX_HEADER_BYTES = 16 * 1024;
+const IN_USE = "it is in use by another process. Choose another PORT, or 0 for any free one, or end that process.";
 
 export interface ServeOptions extends HttpOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+  readonly patience?: Patience;
 }
 
 export interface RunningServer {
@@ -19,21 +25,62 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Whether an address that others can reach is allowed was settled when the configuration was read. */
+/** BadInputError where others can reach the server and nothing would keep them out. */
 export async function serveHttp(app: App, options: ServeOptions): Promise<RunningServer> {
   const { host, port } = options;
-  const http = createHttpApp(app, { ...options, hosts: [host, ...(options.hosts ?? [])] });
-  const server = createAdaptorServer({ fetch: http.fetch, overrideGlobalObjects: false }) as Server;
+  await refuseOpenDoor(app, host);
+  const hosts = [host, ...app.config.access.allowedHosts, ...(options.hosts ?? [])];
+  const http = createHttpApp(app, { ...options, hosts });
+  const server = createHttpServer(http.fetch, options.patience ?? PATIENCE);
   await listen(server, host, port);
   const address = server.address() as AddressInfo;
   const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
   return { url: `http://${name}:${address.port}`, close: () => close(server) };
 }
 
+async function refuseOpenDoor({ access, config }: App, host: string): Promise<void> {
+  if (config.access.withoutKeys === "everybody" || (await access.hasWayIn())) return;
+  throw new BadInputError(
+    `Others can reach this server (${whereby(config, host)}), and there is no authentication yet. Make a key with 'lockstep keys add NAME --role admin', ` +
+      "set ADMIN_API_KEY, or set ENTRA_TENANT_ID and ENTRA_AUDIENCE. Otherwise use 127.0.0.1 without ALLOWED_HOSTS and BEHIND_PROXY, or set " +
+      "ALLOW_UNAUTHENTICATED_NETWORK_ACCESS=true if something in front of the server keeps strangers out.",
+  );
+}
+
+function whereby({ access, host: configured }: App["config"], host: string): string {
+  const open = [host, configured].find((name) => !isLoopbackHost(name));
+  if (open !== undefined) return `HOST is ${open}`;
+  return access.behindProxy ? "BEHIND_PROXY is true" : `ALLOWED_HOSTS is ${access.allowedHosts.join(",")}`;
+}
+
+function createHttpServer(fetch: Parameters<typeof getRequestListener>[0], patience: Patience): Server {
+  const listener = getRequestListener(fetch, {
+    overrideGlobalObjects: false,
+    // Reached only where the address or the Host header cannot be made sense of: all else is answered by the app.
+    errorHandler: () =>
+      Response.json({ ok: false, error: "The address or the Host header is not valid.", data: {} }, { status: 400 }),
+  });
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: patience.headersMs,
+      connectionsCheckingInterval: Math.min(patience.headersMs, 5000),
+      requestTimeout: 0,
+      // Node would answer such a request with nothing but a number.
+      requireHostHeader: false,
+    },
+    listener,
+  );
+  endSlowBodies(server, patience);
+  answerUnreadable(server);
+  return server;
+}
+
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => {
-      reject(new BadInputError(`Listen on ${host}:${port}: ${explain(error)}`, { cause: error }));
+      const reason = isErrno(error, "EADDRINUSE") ? IN_USE : explain(error);
+      reject(new BadInputError(`Listen on ${host}:${port}: ${reason}`, { cause: error }));
     });
     server.listen({ host: host.replace(/^\[|\]$/g, ""), port }, resolve);
   });

@@ -6,11 +6,12 @@ import { dirname } from "node:path";
 export async function writeFileAtomic(
   path: string,
   content: string | Uint8Array | Iterable<Uint8Array>,
+  options: { readonly mode?: number } = {},
 ): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`;
   try {
-    const file = await open(temporary, "wx");
+    const file = await open(temporary, "wx", options.mode);
     try {
       await file.writeFile(content);
       await file.sync();

@@ -49,19 +49,3 @@ function readQuoted(record: string, start: number): [string, number] {
     at = quote + 2;
   }
 }
-
-/** The first records of a text, decoded. A line end inside quotes belongs to its field. */
-export function decodeCsvText(text: string, maxRows: number): string[][] {
-  const rows: string[][] = [];
-  let start = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length && rows.length < maxRows; at++) {
-    const character = text[at];
-    if (character === '"') quoted = !quoted;
-    if (character !== "\n" || quoted) continue;
-    rows.push(decodeCsvRow(text.slice(start, text[at - 1] === "\r" ? at - 1 : at)));
-    start = at + 1;
-  }
-  if (start < text.length && rows.length < maxRows) rows.push(decodeCsvRow(text.slice(start)));
-  return rows;
-}

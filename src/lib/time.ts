@@ -7,6 +7,11 @@ export function nowUtcMicros(): string {
   return toUtcMicros(new Date());
 }
 
+/** Whole Unix seconds. */
+export function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
 /** Whole Unix seconds of an instant, or 0 when it is none. */
 export function toUnixSeconds(instant: string): number {
   const ms = Date.parse(instant);

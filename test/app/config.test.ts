@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { inspect } from "node:util";
 import { type Config, ConfigError, readConfig } from "../../src/app/config.ts";
 import { loadEnvironment } from "../../src/app/load-environment.ts";
+import { Secret } from "../../src/app/secret.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
 
 const EXAMPLE = new URL("../../.env.example", import.meta.url);
@@ -31,11 +32,21 @@ describe("configuration", () => {
       storagePath: resolve("storage"),
       sharepoint: null,
       backend: { kind: "embedded" },
-      search: { defaultVectorStoreId: "", maxNumResults: 20 },
+      access: {
+        adminKey: new Secret(""),
+        entra: null,
+        allowedHosts: [],
+        requestsPerSecond: 20,
+        behindProxy: false,
+        withoutKeys: "everybody",
+      },
+      search: { defaultVectorStoreId: "", maxNumResults: 20, contentRoot: "" },
+      answers: { model: null, instructions: "", temperature: null },
       database: { kind: "sqlite" },
       embeddings: { kind: "built-in" },
       runJobsIn: "server",
       keepSupersededDays: 7,
+      keepReportsDays: 0,
       acceptedTypes: null,
       warnings: [],
     } satisfies Config);
@@ -79,13 +90,27 @@ describe("configuration", () => {
     assert.equal(both.storagePath, "/srv/new");
   });
 
-  it("refuses an address others can reach, unless told in so many words", () => {
-    for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.com", "127.0.0.1.example.com"]) {
-      assert.match(problemsOf({ HOST: host }).join(), /HOST is .* no authentication/, host);
+  it("lets nobody in without a key where others can reach it, unless told in so many words", () => {
+    const reachable = ["0.0.0.0", "::", "192.168.1.5", "example.com", "127.0.0.1.example.com"];
+    for (const host of reachable) assert.equal(readConfig({ HOST: host }).access.withoutKeys, "nobody", host);
+    assert.equal(readConfig({ ALLOWED_HOSTS: "kb.example.com" }).access.withoutKeys, "nobody");
+    for (const host of ["localhost", "127.0.0.2", "::1"]) {
+      const config = readConfig({ HOST: host });
+      assert.deepEqual([config.host, config.access.withoutKeys, config.warnings], [host, "everybody", []]);
     }
-    for (const host of ["localhost", "127.0.0.2", "::1"]) assert.equal(readConfig({ HOST: host }).host, host);
     const open = readConfig({ HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED_NETWORK_ACCESS: "true" });
+    assert.equal(open.access.withoutKeys, "everybody");
     assert.match(open.warnings.join(), /everyone who can reach this server/);
+  });
+
+  it("refuses a key that could be guessed, half of Entra ID, and names that are no host names", () => {
+    for (const key of ["short", "a".repeat(40), "12345678901234567890123"]) {
+      assert.match(problemsOf({ ADMIN_API_KEY: key }).join(), /^ADMIN_API_KEY must have at least 24 characters/, key);
+    }
+    assert.equal(readConfig({ ADMIN_API_KEY: "k3y-That-nobody-Guesses!" }).access.adminKey.toString(), "(secret)");
+    assert.match(problemsOf({ ENTRA_TENANT_ID: "contoso.example", ENTRA_AUDIENCE: "x" }).join(), /must be the id/);
+    assert.match(problemsOf({ ENTRA_AUDIENCE: "api://x" }).join(), /go together/);
+    assert.match(problemsOf({ ALLOWED_HOSTS: "https://kb.example.com" }).join(), /host names without port/);
   });
 
   it("asks for what the chosen backend needs", () => {
@@ -144,7 +169,6 @@ describe("configuration", () => {
       CRAWLER_COLOUR_OF_THE_SKY: "blue",
       OPENAI_API_KEY: "sk-2",
       LOG_QUERIES_AND_RESPONSES: "true",
-      SEARCH_DEFAULT_SHAREPOINT_ROOT_URL: "https://contoso.sharepoint.com",
       SEARCH_DEFAULT_TEMPERATURE: "0",
       PATH: "/bin",
     });
@@ -152,14 +176,13 @@ describe("configuration", () => {
       warnings.map((text) => text.split(":")[0]),
       [
         "OPENAI_API_KEY is set but has no effect",
+        "SEARCH_DEFAULT_TEMPERATURE is set but has no effect",
         "CRAWLER_SELFTEST_DOMAIN is set but has no effect",
         "CRAWLER_USE_MANAGED_IDENTITY is set but has no effect",
         "LOG_QUERIES_AND_RESPONSES is set but has no effect yet",
         "OPENAI_APIKEY is not a setting; did you mean OPENAI_API_KEY?",
         "PNP_CLIENT_ID is set but has no effect",
         "SEARCH_DEFAULT_MAX_NUM_RESULT is not a setting; did you mean SEARCH_DEFAULT_MAX_NUM_RESULTS?",
-        "SEARCH_DEFAULT_SHAREPOINT_ROOT_URL is set but has no effect yet",
-        "SEARCH_DEFAULT_TEMPERATURE is set but has no effect yet",
       ],
     );
     assert.ok(!warnings.join().includes("sk-"));

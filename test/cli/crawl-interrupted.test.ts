@@ -58,6 +58,19 @@ test("nobody reading the errors does not change how it ends", async () => {
   assert.deepEqual(await once(child, "exit"), [2, null]);
 });
 
+test("a crawl that was killed is ended by the next command that runs a job", async () => {
+  const child = start(CRAWL);
+  await untilDownloading(child);
+  const { jobId } = await newestJob();
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  assert.equal((await world.app.jobs.get(jobId)).state, "running");
+  assert.deepEqual(await once(start(["cleanup-metadata", DOMAIN, "--dry-run"]), "exit"), [0, null]);
+  const { state, result } = await world.app.jobs.get(jobId);
+  assert.deepEqual([state, result?.error], ["cancelled", "Its process ended before it did."]);
+  assert.equal((await world.crawl()).job.result?.error, "");
+});
+
 const presses: [title: string, signals: NodeJS.Signals[], codes: number[]][] = [
   ["Ctrl+C", ["SIGINT"], [130]],
   // npm passes on what the terminal has sent already. Two of a kind may melt into one on their way, these do not,

@@ -24,7 +24,7 @@ test("the steps one by one come to the same as a crawl, each as a job of its own
   assert.deepEqual(await world.found("axolotl budget"), ["a.txt"]);
   assert.deepEqual(await world.contradictions(), []);
   const cleanup = await run("cleanup-metadata", DOMAIN, "--dry-run");
-  assert.match(cleanup.out, /Would remove 0 entries of files_metadata\.json; 1 remain\./);
+  assert.match(cleanup.out, /Would remove 0 entries of files_metadata\.json; 1 remains\./);
   const crawl = await run("crawl", DOMAIN);
   assert.match(crawl.out, /^Report crawls\/[\w-]+_STORY_all_incremental$/m);
 

@@ -172,7 +172,10 @@ describe("crawls as jobs", () => {
     assert.equal((await ask(served.url, `GET /v2/jobs/control?job_id=${jobId}&action=resume`)).status, 200);
     await until(jobId, "state", "running");
 
-    assert.equal((await ask(served.url, `GET /v2/jobs/control?job_id=${jobId}&action=cancel&format=html`)).status, 200);
+    const asPage = await ask(served.url, `GET /v2/jobs/control?job_id=${jobId}&action=cancel&format=html`);
+    assert.equal(asPage.json["error"], "Format 'html' not supported.");
+    await until(jobId, "state", "running");
+    assert.equal((await ask(served.url, `GET /v2/jobs/control?job_id=${jobId}&action=cancel`)).status, 200);
     const { status, json } = await crawl;
     assert.equal(status, 200);
     assert.equal(json["ok"], false);

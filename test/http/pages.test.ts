@@ -2,44 +2,34 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { html } from "hono/html";
+import type { Principal, Role } from "../../src/contracts/access.ts";
+import type { JobId } from "../../src/contracts/ids.ts";
 import { parseDomainInput } from "../../src/domains/domain-input.ts";
-import { excerptAround, markWords } from "../../src/http/pages/highlight.ts";
+import { toJobJson } from "../../src/http/endpoints/job-codec.ts";
+import { gatherHome } from "../../src/http/pages/home-model.ts";
+import { homePage } from "../../src/http/pages/home-page.ts";
+import { jobPage } from "../../src/http/pages/job-page.ts";
+import { layout } from "../../src/http/pages/layout.ts";
 import { ask } from "./ask.ts";
 import { crawlResult, type Served, serveScripted } from "./scripted-app.ts";
 
 const HOSTILE = `<img src=x onerror=alert(1)> "'&`;
 
-describe("passages", () => {
-  const marked = async (passage: string, query: string): Promise<string> => String(await markWords(passage, query));
-
-  it("marks the telling words and their forms, nothing inside other words", async () => {
-    assert.equal(
-      await marked("Hotel costs, hotels; the motel", "What may the hotels cost?"),
-      "<mark>Hotel</mark> <mark>costs</mark>, <mark>hotels</mark>; the motel",
-    );
-    assert.equal(await marked("The ERP and the NERP", "the ERP"), "The <mark>ERP</mark> and the NERP");
-    assert.equal(await marked("東京タワーの高さ", "タワー"), "東京<mark>タワー</mark>の高さ");
-    assert.equal(await marked("a <b> [x] (y", "b [x] (y"), "a &lt;<mark>b</mark>&gt; [<mark>x</mark>] (<mark>y</mark>");
-    assert.equal(await marked("text", "?!"), "text");
-  });
-
-  it("are cut around the first hit, at spaces", () => {
-    const passage = `${"before ".repeat(100)}needle ${"after ".repeat(100)}`;
-    const { text, cut } = excerptAround(passage, "needle");
-    assert.equal(cut, true);
-    assert.match(text, /^… before (before )*needle (after )*after …$/);
-    assert.ok(text.length < 440);
-    assert.deepEqual(excerptAround(" short ", "x"), { text: "short", cut: false });
-    assert.match(excerptAround(passage, "nowhere").text, /^before .* …$/);
-  });
-});
-
-describe("the overview", () => {
+describe("the pages", () => {
   let served: Served;
   before(async () => {
     served = await serveScripted();
   });
   after(() => served.close());
+
+  it("says what did not work once, and leads back", async () => {
+    const { status, text } = await ask(served.url, "GET /v2/jobs/get?job_id=jb_99&format=html");
+    assert.equal(status, 404);
+    assert.equal(text.split("jb_99&#39; does not exist").length, 2, text);
+    assert.match(text, /<a href="\/v2\/jobs\?format=ui">Back to Jobs<\/a> · <a href="\/v2\/jobs\/get">/);
+    assert.doesNotMatch(text, /<table/);
+  });
 
   it("tells a newcomer what to do", async () => {
     const { status, type, text } = await ask(served.url, "GET /");
@@ -86,37 +76,63 @@ describe("the overview", () => {
     };
     await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=incremental");
     await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&dry_run=true");
-    const { text } = await ask(served.url, "GET /?job_id=jb_1&query=%3Cb%3E");
-    assert.doesNotMatch(text, /<img src=x|<b>/);
-    assert.match(text, /&lt;img src=x onerror=alert\(1\)&gt; &quot;&#39;&amp;/);
-    assert.match(text, /<dt>Documents<\/dt><dd>82<\/dd>/);
-    assert.match(text, /12 added, 1 removed, 40 held/);
+    for (const path of [
+      "/",
+      "/v2/crawler?format=ui&job_id=jb_1",
+      "/v2/jobs?format=ui",
+      "/v2/jobs/get?job_id=jb_1&format=html",
+    ]) {
+      const { status, text } = await ask(served.url, `GET ${path}`);
+      assert.equal(status, 200, path);
+      assert.doesNotMatch(text, /<img src=x|<b>/, path);
+      assert.match(text, /&lt;img src=x onerror=alert\(1\)&gt; &quot;&#39;&amp;/, path);
+      assert.match(text, /12 added, 1 removed, 40 held/, path);
+    }
+    const { text } = await ask(served.url, "GET /");
     assert.match(text, /dry run: 12 added, 1 removed/);
-    assert.match(text, /name="confirm_deletes"/);
-    assert.match(text, /data-job="jb_1" data-state="completed"/);
-    assert.match(text, /<option value="incremental" selected>/);
+    assert.match(text, /removals held[\s\S]*domain_id=DEMO&amp;dry_run=true&amp;confirm_deletes=true/);
+    const crawler = await ask(served.url, "GET /v2/crawler?format=ui&job_id=jb_1&confirm_deletes=true");
+    assert.match(crawler.text, /data-job="jb_1" data-state="completed"/);
+    assert.match(crawler.text, /<option value="incremental" selected>/);
+    assert.match(crawler.text, /name="confirm_deletes" value="true" checked>/);
   });
 
-  it("finds the last crawl behind any number of dry runs, and opens no job file older than it", async () => {
+  it("the crawler has a page and nothing else", async () => {
+    assert.equal((await ask(served.url, "GET /v2/crawler?format=json")).status, 400);
+    assert.equal((await ask(served.url, "GET /v2/crawler?format=ui&sort=nothing")).status, 400);
+    assert.equal((await ask(served.url, "GET /v2/crawler")).type, "text/plain");
+    const gone = await ask(served.url, "GET /v2/crawler?format=ui&job_id=jb_999");
+    assert.equal(gone.status, 200, "a job that was removed is no reason not to show the page");
+  });
+
+  it("charts thirty crawls behind any number of dry runs, and opens no job file older than those", async () => {
     const folder = join(served.folder, "jobs", "crawler");
-    await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=incremental");
+    for (let i = 0; i < 30; i++) await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=incremental");
     for (let i = 0; i < 12; i++) await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&dry_run=true");
     const oldest = readdirSync(folder).find((name) => name.includes("[jb_1]")) ?? assert.fail("jb_1 is gone");
     // Whoever opens it now fails: it is a link to itself.
     const bytes = readFileSync(join(folder, oldest));
     rmSync(join(folder, oldest));
     symlinkSync(oldest, join(folder, oldest));
-    assert.equal((await ask(served.url, "GET /v2/jobs?format=json")).status, 500);
+    assert.equal((await ask(served.url, "GET /v2/jobs/get?job_id=jb_1")).status, 500);
     const { status, text } = await ask(served.url, "GET /");
     assert.equal(status, 200);
-    assert.match(text, /<dt>Documents<\/dt><dd>82<\/dd>/);
+    assert.equal(text.match(/class="changes"/g)?.length, 30);
+    assert.match(text, /Over the last 30 crawls 31 % of the items changed, 0 % failed\./);
     rmSync(join(folder, oldest));
     writeFileSync(join(folder, oldest), bytes);
-    assert.match((await ask(served.url, "GET /?job_id=jb_1")).text, /data-job="jb_1" data-state="completed"/);
   });
 
   it("has no inline script, style or event handler, and asks no other host", async () => {
-    for (const path of ["/", "/?query=x", "/query2?query=x", "/v2/jobs?format=html", "/v2/domains?format=html"]) {
+    for (const path of [
+      "/",
+      "/query2?query=x",
+      "/v2/crawler?format=ui&job_id=jb_2",
+      "/v2/jobs?format=ui",
+      "/v2/jobs?format=html",
+      "/v2/jobs/get?job_id=jb_2&format=html",
+      "/v2/domains?format=html",
+    ]) {
       const { text } = await ask(served.url, `GET ${path}`);
       assert.doesNotMatch(text, /<script(?![^>]* src="\/assets\/)|<style|\sstyle=/, path);
       assert.doesNotMatch(text.replaceAll(/&lt;.*?&gt;/g, ""), /<[^>]*\son\w+=/, path);
@@ -124,11 +140,25 @@ describe("the overview", () => {
     }
   });
 
+  it("offers readers nothing that they would be refused", async () => {
+    const pagesFor = async (role: Role): Promise<string> => {
+      const principal: Principal = { kind: "key", id: "k", name: "Ann", role };
+      const frame = { product: { version: "1", backend: "x" }, principal, url: new URL("http://localhost/v2/jobs") };
+      const job = await served.app.jobs.get("jb_2" as JobId);
+      const home = await homePage(await gatherHome(served.app), frame, []);
+      return `${home}${await jobPage(served.app, toJobJson(job), frame)}`;
+    };
+    const operator = await pagesFor("operate");
+    for (const form of ["data-crawl", "data-control", "data-delete-job"]) assert.ok(operator.includes(form), form);
+    assert.doesNotMatch(await pagesFor("read"), /data-crawl|data-control|data-delete-job|New domain/);
+  });
+
   it("serves its own files with a tag to ask again by", async () => {
     for (const [name, type] of [
       ["lockstep.css", "text/css"],
       ["lockstep.js", "text/javascript"],
       ["job-console.js", "text/javascript"],
+      ["table.js", "text/javascript"],
       ["favicon.svg", "image/svg+xml"],
     ]) {
       const first = await ask(served.url, `GET /assets/${name}`);
@@ -138,5 +168,33 @@ describe("the overview", () => {
       const again = await ask(served.url, `GET /assets/${name}`, { headers: { "if-none-match": etag } });
       assert.equal(again.status, 304);
     }
+  });
+});
+
+describe("the frame", () => {
+  const page = async (principal: Principal | undefined, path = "/v2/jobs/get"): Promise<string> => {
+    const url = new URL(`http://localhost${path}`);
+    return String(
+      await layout({ title: "t", body: html``, frame: { product: { version: "1", backend: "x" }, principal, url } }),
+    );
+  };
+  const key: Principal = { kind: "key", id: "k1", name: "<b>Ann", role: "read" };
+
+  it("says where one is, also below a page", async () => {
+    assert.match(await page(key), /href="\/v2\/jobs\?format=ui" aria-current="true"/);
+    assert.match(await page(key, "/v2/jobs"), /href="\/v2\/jobs\?format=ui" aria-current="page"/);
+    assert.equal((await page(key, "/")).match(/aria-current/g)?.length, 1);
+  });
+
+  it("shows who is signed in, and the administration to administrators alone", async () => {
+    const reader = await page(key);
+    assert.match(reader, /&lt;b&gt;Ann[\s\S]*<form action="\/sign-out" method="post">/);
+    assert.doesNotMatch(reader, /\/v2\/keys/);
+    const admin = await page({ ...key, role: "admin" });
+    assert.match(admin, /href="\/v2\/keys\?format=ui"[\s\S]*href="\/v2\/audit\?format=ui"/);
+    const local = await page({ kind: "local", id: "", name: "local", role: "admin" });
+    assert.match(local, /href="\/v2\/keys\?format=ui"/, "the first key is made before there is anybody to sign in");
+    assert.doesNotMatch(local, /sign-out/);
+    assert.doesNotMatch(await page(undefined), /<nav|sign-out/, "before the sign-in nothing would open");
   });
 });

@@ -3,6 +3,8 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { BadInputError, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../src/engine/query.ts";
+import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { World } from "../engine/world.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 
@@ -109,6 +111,24 @@ describe("/query and /query2", () => {
     assert.deepEqual(asked, []);
   });
 
+  it("what is left empty, or null, is left to the server", async () => {
+    const searched = { text: "hotel", vectorStoreId: undefined, domainId: undefined, limit: 20 };
+    for (const data of [
+      { query: "hotel" },
+      { query: "hotel", vsid: "", results: "" },
+      { query: "hotel", vsid: null, results: null },
+      { query: " hotel ", results: "20" },
+    ]) {
+      assert.equal((await ask(served.url, "POST /query", { json: { data } })).status, 200);
+      assert.deepEqual(asked.pop(), searched);
+    }
+    const form = { data: JSON.stringify({ query: "hotel" }) };
+    assert.equal((await ask(served.url, "POST /query", { form })).status, 200);
+    assert.deepEqual(asked.pop(), searched);
+    assert.equal((await ask(served.url, "GET /query2?query=hotel&vsid=&results=&format=json")).status, 200);
+    assert.deepEqual(asked.pop(), searched);
+  });
+
   it("GET /query2 is a page for people, and hostile text stays text", async () => {
     const { status, type, text } = await ask(served.url, "GET /query2?query=hotel");
     assert.equal(status, 200);
@@ -120,7 +140,7 @@ describe("/query and /query2", () => {
       /<a href="https:\/\/example\.sharepoint\.com\/[^"]*" target="_blank" rel="noopener noreferrer">Travel/,
     );
     assert.doesNotMatch(text, /href="javascript:/);
-    assert.doesNotMatch(text, /<script>|<img src=x|<svg/);
+    assert.doesNotMatch(text, /<script>|<img src=x|<svg onload/);
     assert.match(text, /&lt;script&gt;alert\(1\)/);
   });
 
@@ -134,6 +154,8 @@ describe("/query and /query2", () => {
       { data: { query: "x", results: 51 } },
       /^'data\.results' must be a whole number from 1 to 50\.$/,
     ],
+    ["no results", { data: { query: "x", results: 0 } }, /^'data\.results' must be a whole number from 1 to 50\.$/],
+    ["half a result", { data: { query: "x", results: 1.5 } }, /^'data\.results' must be/],
     ["a number for the store", { data: { query: "x", vsid: 5 } }, /^'data\.vsid' must be/],
   ];
   for (const [title, json, error] of BAD) {
@@ -163,12 +185,49 @@ describe("/query and /query2", () => {
       assert.equal(page.status, status);
       assert.equal(page.type, "text/html");
       assert.doesNotMatch(page.text, /secret internals|\.ts:\d+/);
-      const home = await ask(served.url, "GET /?query=x");
-      assert.equal(home.status, status === 500 ? 500 : 200);
       assert.equal(
         served.logged.some((line) => line.includes("secret internals")),
         status === 500,
       );
+    });
+  }
+});
+
+describe("/query and /query2 against the real product", () => {
+  let world: World;
+  let server: RunningServer;
+  before(async () => {
+    world = await World.open();
+    await world.change("add", { path: "Travel.md", text: "# Travel\n\nHotels above 180 EUR need an approval." });
+    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+  });
+  after(async () => {
+    await world.close();
+    await server.close();
+  });
+
+  it("asks which store before there is one, and finds the passage with its address afterwards", async () => {
+    const early = await ask(server.url, "GET /query2?query=hotels&format=json");
+    assert.equal(early.status, 400);
+    assert.match(String(early.json["error"]), /^Missing 'vsid'/);
+    await world.crawl();
+    const { status, json } = await ask(server.url, "POST /query", { json: { data: { query: "hotels", results: 1 } } });
+    assert.equal(status, 200);
+    const sources = json["data"]?.["sources"] as unknown as { data: string; source: string; metadata: object }[];
+    const source = sources[0];
+    assert.match(source?.data ?? "", /180 EUR/);
+    assert.equal(source?.source, `${world.sandbox.siteUrl}/Shared%20Documents/Travel.md`);
+    assert.deepEqual(Object.keys(source?.metadata ?? {}).slice(0, 2), ["file_id", "score"]);
+  });
+
+  const STORES = ["vs_nobody", "../../../etc/passwd", "..%2F..", "a b", "vs_1;drop", "[NO_METADATA]", "x".repeat(5000)];
+  for (const vsid of STORES) {
+    it(`a store that does not exist is 404: ${vsid.slice(0, 30)}`, async () => {
+      const post = await ask(server.url, "POST /query", { json: { data: { query: "x", vsid } } });
+      assert.equal(post.status, 404, post.text);
+      assert.deepEqual(Object.keys(post.json), ["error"]);
+      const get = await ask(server.url, `GET /query2?${new URLSearchParams({ query: "x", vsid, format: "json" })}`);
+      assert.equal(get.text, post.text);
     });
   }
 });

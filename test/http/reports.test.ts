@@ -67,7 +67,7 @@ describe("/v2/reports", () => {
     assert.match(String(rows[1]?.["error"]), /cannot be read: it has no directory/);
     const page = await ask(served.url, "GET /v2/reports?format=html");
     assert.equal(page.type, "text/html");
-    assert.match(page.text, /Crawl of DEMO \(all, full\)[\s\S]*it has no directory/);
+    assert.match(page.text, /DEMO[\s\S]*full, all[\s\S]*it has no directory/);
     const other = await ask(served.url, "GET /v2/reports?type=site_scan");
     assert.equal(other.json["error"], "'type' must be crawl; got 'site_scan'.");
   });
@@ -97,7 +97,7 @@ describe("/v2/reports", () => {
     assert.deepEqual(json.json["data"], { report_id: ID, file_path: MAP, content: CSV, complete: true });
     const page = await ask(served.url, `GET ${path}&format=html`);
     for (const cell of ["a, &quot;b&quot;.docx", "two\r\nlines", "&lt;script&gt;alert(1)&lt;/script&gt;", "=1+1"]) {
-      assert.ok(page.text.includes(`<td><bdi>${cell}</bdi></td>`), `${cell} in ${page.text}`);
+      assert.ok(page.text.includes(`<div><bdi>${cell}</bdi></div>`), `${cell} in ${page.text}`);
     }
     const own = await ask(served.url, `GET /v2/reports/file?report_id=${ID}&file_path=report.json`);
     assert.equal(own.type, "application/json");
@@ -106,9 +106,12 @@ describe("/v2/reports", () => {
     assert.deepEqual([head.status, head.text], [200, ""]);
   });
 
-  it("a large file comes whole as raw, as the beginning on a page, and not as JSON", async () => {
-    const row = "0123456789abcdef,Bericht für alle.docx,0123456789\r\n";
-    const large = Buffer.from(`id,name,number\r\n${row.repeat(200_000)}`);
+  it("a large table comes whole as raw, in parts on a page and as JSON", async () => {
+    const rows = Array.from(
+      { length: 100_000 },
+      (_, i) => `${(i * 7919) % 100_000},Bericht für alle ${i}.docx,0123456789\r\n`,
+    );
+    const large = Buffer.from(`id,name,number\r\n${rows.join("")}`);
     await writeFile(mapFile, large);
     const id = await archive({ finishedAt: "2026-01-16T00:00:00.000000Z" });
     const path = `/v2/reports/file?report_id=${id}&file_path=${MAP}`;
@@ -116,10 +119,17 @@ describe("/v2/reports", () => {
     const hash = createHash("sha256");
     for await (const chunk of response.body ?? []) hash.update(chunk);
     assert.equal(hash.digest("hex"), createHash("sha256").update(large).digest("hex"));
-    const page = await ask(served.url, `GET ${path}&format=html`);
-    assert.match(page.text, /Only the beginning is shown/);
-    assert.match(page.text, /The first 500 rows/);
-    assert.ok(page.text.length < 200_000);
+    const page = await ask(served.url, `GET ${path}&format=html&sort=-id&offset=19950`);
+    assert.match(page.text, /19951–20000 of 100000/);
+    assert.ok(page.text.includes("<div><bdi>80049</bdi></div>") && !page.text.includes("<div><bdi>80050</bdi></div>"));
+    const further = await ask(served.url, `GET ${path}&format=html&sort=-id&offset=20000`);
+    assert.match(further.text, /A sorted table is shown up to row 20000\. Filter it/);
+    assert.ok(page.text.length < 100_000);
+    const part = await ask(served.url, `GET ${path}&format=json&sort=id&limit=2&filter=alle+9`);
+    assert.deepEqual(part.json["page"], { offset: 0, limit: 2, total: 11_111, more: true });
+    const names = part.json["data"]?.["rows"] as unknown as { id: string; name: string }[];
+    assert.ok(names.length === 2 && names.every(({ name }) => name.startsWith("Bericht für alle 9")));
+    assert.ok(Number(names[0]?.id) < Number(names[1]?.id));
     const json = await ask(served.url, `GET ${path}&format=json`);
     assert.equal(json.status, 400);
     assert.match(String(json.json["error"]), /more than fit here\. Use format=raw\./);
@@ -129,6 +139,45 @@ describe("/v2/reports", () => {
     assert.equal((await ask(served.url, `GET /v2/reports/get?report_id=${id}`)).status, 200);
     await ask(served.url, `DELETE /v2/reports/delete?report_id=${id}`);
     await writeFile(mapFile, CSV);
+  });
+
+  it("gives spreadsheets the rows that match, and no formula", async () => {
+    const path = `/v2/reports/file?report_id=${ID}&file_path=${MAP}&format=csv`;
+    const all = await fetch(`${served.url}${path}`);
+    assert.equal(all.headers.get("content-type"), "text/csv; charset=utf-8");
+    assert.equal(all.headers.get("content-disposition"), 'attachment; filename="files_map.csv"');
+    const text = Buffer.from(await all.arrayBuffer()).toString("utf8");
+    assert.equal(text, '\ufefffilename,note\r\n"a, ""b"".docx","two\r\nlines"\r\n<script>alert(1)</script>,\'=1+1\r\n');
+    const some = await ask(served.url, `GET ${path}&filter=docx`);
+    assert.equal(some.text.replace("\ufeff", ""), 'filename,note\r\n"a, ""b"".docx","two\r\nlines"\r\n');
+    const second = await ask(served.url, `GET ${path}&offset=1&limit=1`);
+    assert.equal(second.text.replace("\ufeff", ""), "filename,note\r\n<script>alert(1)</script>,'=1+1\r\n");
+  });
+
+  it("lists a part, by domain, sorted and filtered", async () => {
+    await archive({
+      domainId: "OTHER" as DomainId,
+      finishedAt: "2026-01-18T00:00:00.000000Z",
+      ok: false,
+      error: "Held.",
+    });
+    const ids = async (query: string): Promise<string[]> => {
+      const { status, json } = await ask(served.url, `GET /v2/reports?format=json&${query}`);
+      assert.equal(status, 200, JSON.stringify(json));
+      return (json["data"] as unknown as { report_id: string }[]).map(({ report_id }) => report_id);
+    };
+    const other = "crawls/2026-01-18_00-00-00_OTHER_all_full";
+    assert.deepEqual(await ids(""), [other, ID, BAD]);
+    assert.deepEqual(await ids("limit=1&offset=1"), [ID]);
+    assert.deepEqual(await ids("domain_id=OTHER"), [other]);
+    assert.deepEqual(await ids("sort=created_utc&limit=2"), [BAD, ID]);
+    assert.deepEqual(await ids("filter=held"), [other]);
+    const page = await ask(served.url, "GET /v2/reports?format=json&limit=2");
+    assert.deepEqual(page.json["page"], { offset: 0, limit: 2, total: 3, more: true });
+    assert.equal(page.json["data"]?.["0"]?.["items_added"], 2);
+    const ui = await ask(served.url, "GET /v2/reports?format=ui&domain_id=OTHER");
+    assert.match(ui.text, /Reports of OTHER[\s\S]*problems[\s\S]*Held\./);
+    await ask(served.url, `DELETE /v2/reports/delete?report_id=${other}`);
   });
 
   it("what is no text comes as raw only", async () => {
@@ -187,6 +236,11 @@ describe("/v2/reports", () => {
     [`GET /v2/reports/file?report_id=${ID}`, 400, /^Missing 'file_path'\.$/],
     [`GET /v2/reports/file?report_id=${ID}&file_path=../../domains`, 404, /has no file '\.\.\/\.\.\/domains'/],
     [`GET /v2/reports/file?report_id=${BAD}&file_path=report.json`, 400, /cannot be read: it has no directory/],
+    [`GET /v2/reports/file?report_id=${ID}&file_path=${MAP}&format=json&sort=colour`, 400, /^'sort' must be a column/],
+    [`GET /v2/reports/file?report_id=${ID}&file_path=${MAP}&format=csv&sort=note`, 400, /leave out 'sort'/],
+    [`GET /v2/reports/file?report_id=${ID}&file_path=report.json&format=json&limit=2`, 400, /is no table/],
+    [`GET /v2/reports/file?report_id=${ID}&file_path=report.json&format=csv`, 400, /is no table\. Use format=raw/],
+    ["GET /v2/reports?sort=colour", 400, /^'sort' must be/],
     [`GET /v2/reports/download?report_id=${ID}&format=json`, 400, /^Format 'json' not supported\.$/],
     [`GET /v2/reports/get?report_id=${ID}&format=raw`, 400, /^Format 'raw' not supported\.$/],
     [`DELETE /v2/reports/get?report_id=${ID}`, 400, /^HTTP method 'DELETE' not supported\.$/],
@@ -207,6 +261,6 @@ describe("/v2/reports", () => {
       assert.equal(reply.type, "text/plain");
       assert.ok(reply.text.startsWith(`/v2/reports${path}\n`), reply.text);
     }
-    assert.match((await ask(served.url, "GET /v2/reports/file")).text, /Format +raw \(default\), json, html/);
+    assert.match((await ask(served.url, "GET /v2/reports/file")).text, /Format +raw \(default\), json, html, csv/);
   });
 });

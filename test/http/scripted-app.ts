@@ -1,25 +1,32 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
+import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
+import { planDeletion } from "../../src/engine/delete-domain.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
+import type { Patience } from "../../src/http/safety/slow-clients.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
+import { createInventory } from "../../src/inventory/create-inventory.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
 import { isErrno } from "../../src/lib/atomic-file.ts";
 import { createReportStore } from "../../src/reports/report-store.ts";
+import { createAuditLog } from "../../src/security/audit-log.ts";
+import { openAccess } from "../../src/security/open-access.ts";
 
 /** What the engine does is the test's to say; stores, jobs and server are the real ones. */
 export interface Script {
   crawl: (request: CrawlRequest, job: JobContext) => Promise<CrawlResult>;
   query: (request: QueryRequest) => Promise<QueryAnswer>;
-  wire: (request: Request) => Promise<Response>;
+  wire: (request: Request, tell?: (failure: unknown) => void) => Promise<Response>;
 }
 
 export interface Served {
@@ -35,9 +42,13 @@ export interface Served {
 
 const NO_GENERATIONS = { active: 0, pinned: false, kept: [] };
 
-export async function serveScripted(
-  options: { readonly backend?: "embedded" | "remote"; readonly keepAliveMs?: number } = {},
-): Promise<Served> {
+export interface ScriptedOptions {
+  readonly keepAliveMs?: number;
+  readonly patience?: Patience;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export async function serveScripted(options: ScriptedOptions = {}): Promise<Served> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-http-"));
   const jobsFolder = join(folder, "jobs");
   const script: Script = { crawl: countToThree, query: findNothing, wire: echo };
@@ -46,12 +57,24 @@ export async function serveScripted(
     domainsFolder: join(folder, "domains"),
     crawlerFolder: join(folder, "crawler"),
   });
+  const config = readConfig({ PERSISTENT_STORAGE_PATH: folder, ...options.settings });
   const app: App = {
-    config: readConfig({ PERSISTENT_STORAGE_PATH: folder }),
+    config,
     domains,
     jobs: createJobStore(jobsFolder),
     runner,
     reports: createReportStore(join(folder, "reports")),
+    access: openAccess({
+      ...config.access,
+      folder: join(folder, "security"),
+      adminKey: config.access.adminKey.reveal(),
+    }),
+    audit: createAuditLog(join(folder, "audit")),
+    inventory: createInventory({
+      client: wireClient((request) => script.wire(request)),
+      folder: join(folder, "inventory"),
+    }),
+    schedule: { nextRunAt: () => "", start: () => ({ stop: () => undefined }) },
     async checkCrawl({ domainId, sourceId }) {
       const { sources } = await domains.get(domainId);
       if (sourceId !== undefined && !sources.some((source) => source.sourceId === sourceId)) {
@@ -67,23 +90,39 @@ export async function serveScripted(
       problem: "",
     }),
     query: (request) => script.query(request),
+    explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),
+    standing: async () => ({ documents: 0, failed: 0, rolledBackTo: null, error: "", sources: [] }),
+    planRename: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
+    renameDomain: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
+    settleRenames: async () => undefined,
+    planDeletion: (domainId, deletion) =>
+      planDeletion(domainId, deletion, {
+        domains,
+        domainsFolder: join(folder, "domains"),
+        crawlerFolder: join(folder, "crawler"),
+        defaultVectorStoreId: "",
+        backend: { deleteVectorStore: async () => undefined },
+        busyWith: busyWith(createJobStore(jobsFolder)),
+      }),
     generations: async () => NO_GENERATIONS,
     rollback: async () => NO_GENERATIONS,
     release: async () => NO_GENERATIONS,
     async *difference() {},
     async *examine() {},
+    async *examineSource() {},
     endDeadJobs: async () => undefined,
     work: async () => undefined,
-    wire: options.backend === "remote" ? null : (request) => script.wire(request),
+    wire: (request, tell) => script.wire(request, tell),
     close: () => runner.stop("Server stopped."),
   };
   const logged: string[] = [];
-  const { keepAliveMs } = options;
+  const { keepAliveMs, patience } = options;
   const server = await serveHttp(app, {
     host: "127.0.0.1",
     port: 0,
     log: (line) => logged.push(line),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+    ...(patience && { patience }),
   });
   return {
     url: server.url,
@@ -98,6 +137,15 @@ export async function serveScripted(
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function wireClient(wire: Script["wire"]): OpenAI {
+  return new OpenAI({
+    baseURL: "http://backend.invalid",
+    apiKey: "none",
+    maxRetries: 0,
+    fetch: (input, init) => wire(new Request(input, init)),
+  });
 }
 
 export async function countToThree(request: CrawlRequest, job: JobContext): Promise<CrawlResult> {

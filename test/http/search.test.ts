@@ -68,6 +68,32 @@ describe("/v2/search and /v2/domains/generations", () => {
     assert.deepEqual(await names("query=zebra&generation=1"), ["notes.md", "policy.txt"]);
   });
 
+  it("says when what is in quotes was ignored, and only then", async () => {
+    const notes = async (query: string): Promise<unknown> => {
+      const { json } = await ask(url, `GET /v2/search?domain_id=${DOMAIN}&query=${encodeURIComponent(query)}`);
+      return json["data"]?.["notes"];
+    };
+    assert.deepEqual(await notes('"zebra desk"'), []);
+    assert.deepEqual(await notes("zebra desk"), []);
+    assert.match(String(await notes('"zebra lamp" desk')), /^What stands in quotes occurs nowhere here/);
+  });
+
+  it("is a page that works without a question, and tells there what is wrong with one", async () => {
+    const empty = await ask(url, "GET /v2/search?format=ui");
+    assert.equal(empty.status, 200);
+    assert.match(empty.text, /<option value="STORY" selected>Story<\/option>/);
+    const found = await ask(url, "GET /v2/search?format=ui&query=zebra&file_type=&path=&generation=");
+    assert.match(found.text, /<mark>zebra<\/mark>/);
+    assert.match(found.text, /<summary>Why\?<\/summary>/);
+    // A slip of the pen: only the index knows which word it found instead.
+    const misspelt = await ask(url, "GET /v2/search?format=ui&query=zebar&using=text");
+    assert.match(misspelt.text, /<mark>zebra<\/mark>/);
+    const wrong = await ask(url, "GET /v2/search?format=ui&query=zebra&generation=99");
+    assert.equal(wrong.status, 200);
+    assert.match(wrong.text, /role="alert">[^<]*generation 99/i);
+    assert.equal((await ask(url, "GET /v2/search?format=json")).json["error"], "Missing 'query'.");
+  });
+
   it("refuses what it does not understand, with a sentence", async () => {
     for (const [query, sentence] of [
       ["query=", /Missing 'query'/],

@@ -13,9 +13,14 @@ import {
   type Step,
 } from "../../engine/crawl-request.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
-import { type Endpoint, endpoint } from "../grammar/endpoint.ts";
+import { dryRun } from "../grammar/dry-run.ts";
+import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { listing } from "../grammar/listing.ts";
 import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumber } from "../grammar/values.ts";
+import { domainId, jobId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumber } from "../grammar/values.ts";
+import { CRAWL_ACTIONS } from "../pages/crawl-form.ts";
+import { PLAN_COLUMNS, PLANNED_KINDS } from "../pages/crawl-plan.ts";
+import { type CrawlerWishes, crawlerPage } from "../pages/crawler-page.ts";
 
 const AS_JOB =
   "Runs as a job that goes on when the client hangs up; json and html answer at its end, stream tells its events as they happen.";
@@ -26,7 +31,7 @@ const query = {
   mode: withDefault(oneOf(CRAWL_MODES), "full", "full does everything again, incremental only what changed."),
   scope: withDefault(oneOf(CRAWL_SCOPES), "all", "The kind of sources to crawl."),
   source_id: optional(sourceId, "Only this source of the domain."),
-  dry_run: withDefault(trueOrFalse, false, "true only tells what would be done."),
+  dry_run: dryRun,
   retry_batches: withDefault(
     wholeNumber(RETRY_BATCHES),
     DEFAULT_RETRY_BATCHES,
@@ -76,7 +81,55 @@ const ENDPOINTS: readonly StepEndpoint[] = [
 ];
 
 export function crawlEndpoints(app: App): Endpoint[] {
-  return [...ENDPOINTS.map((one) => stepEndpoint(app, one)), embedData(app), cleanup(app)];
+  return [crawlerRoot(app), ...ENDPOINTS.map((one) => stepEndpoint(app, one)), embedData(app), cleanup(app)];
+}
+
+const pageQuery = {
+  domain_id: optional(domainId, "The domain to begin with."),
+  step: withDefault(oneOf(CRAWL_ACTIONS), "crawl", "What to begin with."),
+  mode: withDefault(oneOf(CRAWL_MODES), "incremental", "The mode to begin with."),
+  scope: withDefault(oneOf(CRAWL_SCOPES), "all", "The kind of sources to begin with."),
+  source_id: optional(sourceId, "The source to begin with."),
+  dry_run: withDefault(trueOrFalse, false, "Whether to begin with a dry run."),
+  retry_failed: withDefault(trueOrFalse, false, "Whether to begin with trying failed files again."),
+  confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
+  job_id: optional(jobId, "The job to watch; of a dry run, the plan is shown."),
+  plan_step: optional(oneOf(STEPS), "The step of the plan to show; without it, the first that would do something."),
+  change: optional(oneOf(PLANNED_KINDS), "Only this kind of changes of the plan."),
+  ...listing(PLAN_COLUMNS),
+};
+
+/** The page alone: its address holds what the form begins with, which job is watched, and which part of its plan is shown. */
+function crawlerRoot(app: App): Endpoint {
+  return endpoint({
+    path: "/v2/crawler",
+    methods: ["GET"],
+    formats: ["ui"],
+    description: "The page to crawl from: shows the plan of a dry run, what is running, and how the domains stand.",
+    changes: null,
+    query: pageQuery,
+    examples: ["?format=ui", "?format=ui&domain_id=DEMO&dry_run=true", "?format=ui&job_id=jb_42&change=removed"],
+    run: async () => ok({}),
+    ui: (_answer, args, frame) => crawlerPage(app, readWishes(args), frame),
+  });
+}
+
+function readWishes(args: Arguments<typeof pageQuery>): CrawlerWishes {
+  const { limit, offset, sort, filter } = args;
+  return {
+    form: {
+      domainId: args.domain_id ?? "",
+      action: args.step,
+      mode: args.mode,
+      scope: args.scope,
+      sourceId: args.source_id ?? "",
+      dryRun: args.dry_run,
+      confirmDeletes: args.confirm_deletes,
+      retryFailed: args.retry_failed,
+    },
+    jobId: args.job_id,
+    plan: { change: args.change, step: args.plan_step, listing: { limit, offset, sort, filter } },
+  };
 }
 
 function stepEndpoint(app: App, { action, steps, description, changes }: StepEndpoint): Endpoint {

@@ -4,6 +4,12 @@ import type { GenerationsView } from "../../engine/generations.ts";
 import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { required, withDefault } from "../grammar/parameters.ts";
 import { domainId, trueOrFalse, wholeNumber } from "../grammar/values.ts";
+import {
+  differencePage,
+  generationsPage,
+  type ShownDifference,
+  type ShownGenerations,
+} from "../pages/domain-generations-page.ts";
 
 const NUMBER = wholeNumber({ from: 0, to: 999_999_999 });
 const PATH = "/v2/domains/generations";
@@ -21,11 +27,12 @@ function list(app: App): Endpoint {
     methods: ["GET"],
     formats: ["json", "html"],
     description:
-      "Lists the generations of a domain that are kept, newest first: each is what readers saw after a commit.",
+      "Lists the generations of a domain that are kept, newest first: each is what readers saw after a commit. Those of one crawl have the same `crawl`, and all but its last are `intermediate`.",
     changes: null,
     query: { domain_id: required(domainId, "The domain.") },
     examples: ["?domain_id=DEMO"],
     run: async ({ domain_id }) => ok(toJson(await app.generations(domain_id))),
+    html: ({ data }, { domain_id }, frame) => generationsPage(data, domain_id, frame),
   });
 }
 
@@ -48,6 +55,7 @@ function rollback(app: App): Endpoint {
     ],
     run: async ({ domain_id, generation, dry_run }) =>
       ok(toJson(await app.rollback(domain_id, generation, { dryRun: dry_run }))),
+    html: ({ data }, { domain_id }, frame) => generationsPage(data, domain_id, frame),
   });
 }
 
@@ -58,9 +66,13 @@ function release(app: App): Endpoint {
     formats: ["json", "html"],
     description: "Ends a rollback: the next crawl brings the domain in step with its sources again.",
     changes: "Whether commits to the domain's vector store are let in.",
-    query: { domain_id: required(domainId, "The domain.") },
-    examples: [`curl -X POST '{origin}${PATH}/release?domain_id=DEMO'`],
-    run: async ({ domain_id }) => ok(toJson(await app.release(domain_id))),
+    query: {
+      domain_id: required(domainId, "The domain."),
+      dry_run: withDefault(trueOrFalse, false, "true only tells whether it could be done."),
+    },
+    examples: ["?domain_id=DEMO&dry_run=true", `curl -X POST '{origin}${PATH}/release?domain_id=DEMO'`],
+    run: async ({ domain_id, dry_run }) => ok(toJson(await app.release(domain_id, { dryRun: dry_run }))),
+    html: ({ data }, { domain_id }, frame) => generationsPage(data, domain_id, frame),
   });
 }
 
@@ -78,7 +90,7 @@ function difference(app: App): Endpoint {
     },
     examples: ["?domain_id=DEMO&from=3&to=4"],
     async run({ domain_id, from, to }) {
-      const changes: object[] = [];
+      const changes: ShownDifference["changes"][number][] = [];
       let more = false;
       for await (const page of app.difference(domain_id, { from, to })) {
         changes.push(...page.slice(0, MAX_CHANGES - changes.length).map(toChangeJson));
@@ -87,26 +99,29 @@ function difference(app: App): Endpoint {
       }
       return ok({ from, to, changes, more });
     },
+    html: ({ data }, { domain_id }, frame) => differencePage(data, domain_id, frame),
   });
 }
 
-function toJson({ active, pinned, kept }: GenerationsView): object {
+function toJson({ active, pinned, kept }: GenerationsView): ShownGenerations {
   return { active, pinned, generations: kept.map((one) => toGenerationJson(one, active)) };
 }
 
-function toGenerationJson(one: Generation, active: number): object {
+function toGenerationJson(one: Generation, active: number): ShownGenerations["generations"][number] {
   return {
     generation: one.number,
     active: one.number === active,
     committed_utc: one.committedAt,
     domain_id: one.domainId,
     source_id: one.sourceId,
+    crawl: one.crawl,
+    intermediate: one.intermediate,
     added: one.added,
     removed: one.removed,
     visible: one.visible,
   };
 }
 
-function toChangeJson({ kind, sourceId, itemId, name, path }: GenerationChange): object {
+function toChangeJson({ kind, sourceId, itemId, name, path }: GenerationChange): ShownDifference["changes"][number] {
   return { change: kind, source_id: sourceId, item_id: itemId, name, path };
 }

@@ -5,6 +5,7 @@ export function toJobJson(job: JobRecord): Record<string, unknown> {
   return {
     job_id: job.jobId,
     endpoint: job.endpoint,
+    dry_run: job.dryRun,
     state: job.state,
     start_utc: job.startedAt,
     end_utc: job.endedAt,

@@ -1,39 +1,56 @@
 import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
-import type { Result } from "../../contracts/job.ts";
-import { type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { JOB_STATES, type Result } from "../../contracts/job.ts";
+import { JOB_ORDERS, type JobPageRequest } from "../../jobs/page-of-jobs.ts";
+import { type Call, type Endpoint, endpoint, ok, okPart } from "../grammar/endpoint.ts";
+import { listing, pageFacts } from "../grammar/listing.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
 import { jobId, oneOf, trueOrFalse, words } from "../grammar/values.ts";
+import { jobPage, jobResultPage } from "../pages/job-page.ts";
+import { jobsUi } from "../pages/jobs-page.ts";
+import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { toJobJson } from "./job-codec.ts";
 
-const STATES = ["running", "paused", "completed", "cancelled"] as const;
 const ACTIONS = ["pause", "resume", "cancel"] as const;
 
 export function jobEndpoints(app: App): Endpoint[] {
   return [list(app), get(app), control(app), monitor(app), results(app), remove(app)];
 }
 
-function list({ jobs }: App): Endpoint {
+function list(app: App): Endpoint {
+  const { jobs } = app;
   return endpoint({
     path: "/v2/jobs",
     methods: ["GET"],
-    formats: ["json", "html"],
+    formats: ["json", "html", "ui"],
     description: "Lists the jobs, newest first.",
     changes: null,
     query: {
-      router: optional(words, "Only jobs of this router, for example crawler."),
-      state: optional(oneOf(STATES), "Only jobs in this state."),
+      router: optional(words, "Only jobs of this router, for example crawler, or inventory with all below it."),
+      state: optional(oneOf(JOB_STATES), "Only jobs in this state."),
+      object: optional(words, "Only jobs about this, for example a domain id."),
+      ...listing(JOB_ORDERS),
     },
-    examples: ["?format=json", "?state=running", "?router=crawler&format=html"],
-    async run({ router, state }) {
-      const found = await jobs.list({ ...(router ? { router } : {}), ...(state ? { state } : {}) });
-      return ok(found.map(toJobJson));
+    examples: ["?format=json", "?state=running", "?router=crawler&limit=50&format=html"],
+    async run({ router, state, object, limit, offset, sort, filter }, call) {
+      // A page shows a part, whoever asks for it.
+      const size = limit ?? (call.format === "ui" ? PAGE_ROWS : undefined);
+      const request = { router, state, object, words: filter, order: readOrder(sort), offset, limit: size };
+      const { jobs: rows, total } = await jobs.page(request);
+      return okPart({ rows: rows.map(toJobJson), page: pageFacts({ limit: size, offset }, rows.length, total) });
     },
+    ui: (answer, args, frame) => jobsUi(app, answer, args, frame),
   });
 }
 
-function get({ jobs }: App): Endpoint {
+/** What `sort` says; that it is one of the orders was checked when it was read. */
+function readOrder(sort: string | undefined): JobPageRequest["order"] {
+  const by = JOB_ORDERS.find((order) => order === sort?.replace(/^-/, ""));
+  return by && { by, downwards: sort?.startsWith("-") ?? false };
+}
+
+function get(app: App): Endpoint {
   return endpoint({
     path: "/v2/jobs/get",
     methods: ["GET"],
@@ -42,7 +59,8 @@ function get({ jobs }: App): Endpoint {
     changes: null,
     query: { job_id: required(jobId, "The job.") },
     examples: ["?job_id=jb_42", "?job_id=jb_42&format=html"],
-    run: async ({ job_id }) => ok(toJobJson(await jobs.get(job_id))),
+    run: async ({ job_id }) => ok(toJobJson(await app.jobs.get(job_id))),
+    html: ({ data }, _args, frame) => jobPage(app, data, frame),
   });
 }
 
@@ -50,7 +68,7 @@ function control({ jobs }: App): Endpoint {
   return endpoint({
     path: "/v2/jobs/control",
     methods: ["GET"],
-    formats: ["json", "html"],
+    formats: ["json"],
     description: "Asks a job to pause, resume or stop. The job follows between two items.",
     changes: "The state of the job.",
     query: {
@@ -96,14 +114,18 @@ async function follow(jobs: App["jobs"], id: JobId, call: Call): Promise<AsyncIt
 
 /** A client that has seen the last event of an ended or stalled job gets null, or it would reconnect for ever. */
 async function unlessEmpty(events: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array> | null> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of events) chunks.push(chunk);
-  const bytes = Buffer.concat(chunks);
-  return bytes.length === 0 ? null : oneChunk(bytes);
+  const iterator = events[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  return first.done ? null : startingWith(first.value, iterator);
 }
 
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+async function* startingWith(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield first;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
 }
 
 function results({ jobs }: App): Endpoint {
@@ -120,6 +142,7 @@ function results({ jobs }: App): Endpoint {
       if (result === null) throw new BadInputError(`Results not available. Job '${job_id}' state is '${state}'.`);
       return result;
     },
+    html: async (answer, { job_id }, frame) => jobResultPage(await jobs.get(job_id), answer, frame),
   });
 }
 

@@ -3,29 +3,45 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { QueryAnswer } from "../../engine/query.ts";
 import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import type { Envelope } from "../grammar/envelope.ts";
+import { type Envelope, plainFailure } from "../grammar/envelope.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
 import { json, text, type Value, wholeNumber } from "../grammar/values.ts";
 import { queryPage } from "../pages/query-page.ts";
-import { toQueryJson } from "./query-codec.ts";
+import { QUERY_SCHEMA, toQueryJson } from "./query-codec.ts";
 
 const results = wholeNumber({ from: 1, to: 50 });
 
 const vectorStoreId: Value<VectorStoreId> = {
   accepts: "the id of a vector store",
+  schema: { type: "string" },
   // Ids come with stray blanks from people's configuration files.
   read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? (raw.trim() as VectorStoreId) : undefined),
 };
 
+const questionJson: Value<unknown> = {
+  ...json,
+  schema: {
+    type: "object",
+    properties: {
+      query: { type: "string" },
+      vsid: { type: "string" },
+      results: results.schema,
+    },
+  },
+};
+
 const queryEnvelope: Envelope = {
+  name: "Query",
   answer: (result) => toQueryJson(result.data as QueryAnswer),
-  failure: (message) => ({ error: message }),
+  ...plainFailure,
+  answerSchema: QUERY_SCHEMA,
 };
 
 interface Question {
   readonly query: string;
   readonly vsid: VectorStoreId | undefined;
-  readonly results: number;
+  /** undefined: as many as the settings say. */
+  readonly results: number | undefined;
 }
 
 export function queryEndpoints(app: App): Endpoint[] {
@@ -43,12 +59,12 @@ function queryByGet(app: App): Endpoint {
     query: {
       query: withDefault(text, "", "What to search for."),
       vsid: optional(vectorStoreId, "The vector store; without it, the default one."),
-      results: withDefault(results, app.config.search.maxNumResults, "At most this many results."),
+      results: optional(results, `At most this many results; without it, ${app.config.search.maxNumResults}.`),
     },
     examples: ["?query=travel+expenses", "?query=travel+expenses&vsid=vs_123&results=5&format=json"],
     envelope: queryEnvelope,
-    run: (question) => ask(app, question),
-    html: ({ data }) => queryPage(data),
+    run: ({ query, vsid, results: limit }) => ask(app, { query, vsid, results: limit }),
+    html: ({ data }, _args, frame) => queryPage(data, frame),
   });
 }
 
@@ -63,7 +79,7 @@ function queryByPost(app: App): Endpoint {
     query: {},
     body: {
       data: required(
-        json,
+        questionJson,
         'An object {"query", "vsid", "results"}: what to search for, the vector store (default: the configured one), at most how many results.',
         "Missing 'data' attribute in request JSON.",
       ),
@@ -72,7 +88,7 @@ function queryByPost(app: App): Endpoint {
       `curl '{origin}/query' -H 'content-type: application/json' -d '{"data":{"query":"travel expenses","results":5}}'`,
     ],
     envelope: queryEnvelope,
-    run: ({ body }) => ask(app, readQuestion(body.data, app.config.search.maxNumResults)),
+    run: ({ body }) => ask(app, readQuestion(body.data)),
   });
 }
 
@@ -81,18 +97,23 @@ async function ask(app: App, question: Question): Promise<Answer<QueryAnswer>> {
   const query = question.query.trim();
   const vectorStore = question.vsid;
   if (query === "") return ok({ query: "", vectorStoreId: vectorStore ?? ("" as VectorStoreId), sources: [] });
-  return ok(await app.query({ text: query, vectorStoreId: vectorStore, domainId: undefined, limit: question.results }));
+  const limit = question.results ?? app.config.search.maxNumResults;
+  return ok(await app.query({ text: query, vectorStoreId: vectorStore, domainId: undefined, limit }));
 }
 
-function readQuestion(data: unknown, defaultResults: number): Question {
+function readQuestion(data: unknown): Question {
   if (typeof data !== "object" || data === null || Array.isArray(data)) {
     throw new BadInputError("'data' must be a JSON object.");
   }
-  const field = (name: string): unknown => (data as Record<string, unknown>)[name] ?? undefined;
+  // Older clients send null or "" for what they leave to the server.
+  const field = (name: string): unknown => {
+    const value = (data as Record<string, unknown>)[name];
+    return value === null || value === "" ? undefined : value;
+  };
   return {
     query: read("query", text, field("query")) ?? "",
-    vsid: field("vsid") === "" ? undefined : read("vsid", vectorStoreId, field("vsid")),
-    results: read("results", results, field("results")) ?? defaultResults,
+    vsid: read("vsid", vectorStoreId, field("vsid")),
+    results: read("results", results, field("results")),
   };
 }
 

@@ -1,16 +1,32 @@
 import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { parseAttributeFilter } from "../../lib/attribute-filter.ts";
-import { type Endpoint, endpoint } from "../grammar/endpoint.ts";
-import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, json, oneOf, sourceId, type Value, vectorStoreId, wholeNumber, words } from "../grammar/values.ts";
+import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { resultEnvelope } from "../grammar/envelope.ts";
+import { toFailure } from "../grammar/failure.ts";
+import { type Arguments, optional, withDefault } from "../grammar/parameters.ts";
+import {
+  domainId,
+  json,
+  oneOf,
+  sourceId,
+  text,
+  type Value,
+  vectorStoreId,
+  wholeNumber,
+  words,
+} from "../grammar/values.ts";
 import { queryPage } from "../pages/query-page.ts";
+import { gatherChoices } from "../pages/search-choices.ts";
+import { searchPage } from "../pages/search-page.ts";
 
 /** Commas, not repetition: one address says it all. */
 const list: Value<readonly string[]> = {
   accepts: "words separated by commas",
+  schema: { type: "string" },
   read(raw) {
     if (typeof raw !== "string") return undefined;
     const parts = raw.split(",").map((part) => part.trim().toLowerCase());
@@ -20,6 +36,7 @@ const list: Value<readonly string[]> = {
 
 const instant: Value<string> = {
   accepts: "a date or a time, as 2026-01-31 or 2026-01-31T12:00:00Z",
+  schema: { type: "string" },
   read(raw) {
     const known = typeof raw === "string" && /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/.test(raw);
     return known && !Number.isNaN(Date.parse(raw)) ? raw : undefined;
@@ -27,7 +44,11 @@ const instant: Value<string> = {
 };
 
 const query = {
-  query: required(words, "What to search for; words in quotes must occur, unless they occur nowhere."),
+  query: withDefault(
+    text,
+    "",
+    "What to search for; words in quotes must occur, unless they occur nowhere. Only the page does without.",
+  ),
   domain_id: optional(domainId, "Search the vector store of this domain."),
   vector_store_id: optional(vectorStoreId, "Search this store; without either, the configured or the only one."),
   results: withDefault(wholeNumber({ from: 1, to: 50 }), 10, "At most this many results."),
@@ -47,30 +68,51 @@ export function searchEndpoints(app: App): Endpoint[] {
     endpoint({
       path: "/v2/search",
       methods: ["GET"],
-      formats: ["json", "html"],
+      formats: ["json", "html", "ui"],
       description:
-        "Searches a domain: passages with their section, score and its parts, highlights, address, time and generation.",
+        "Searches a domain: passages with their section, score and its parts, highlights, address, time and generation. Notes say what was ignored or could not be done.",
       changes: null,
       query,
       examples: [
         "?query=travel+expenses&domain_id=DEMO",
         "?query=%22hotel+costs%22&domain_id=DEMO&file_type=pdf,docx&modified_from=2026-01-01",
         "?query=travel&domain_id=DEMO&generation=3",
+        "?format=ui",
       ],
-      async run(args) {
-        const answer = await app.query(requestOf(args));
-        return { ok: true, error: "", data: answer };
-      },
+      run: (args, { format }) => (format === "ui" ? answerOnPage(app, args) : answer(app, args)),
       envelope: {
-        answer: (result) => ({ ok: true, error: "", data: toJson(result.data as QueryAnswer) }),
-        failure: (message) => ({ ok: false, error: message, data: {} }),
+        ...resultEnvelope,
+        answer: (result) => resultEnvelope.answer({ ...result, data: toJson(result.data as QueryAnswer) }),
       },
-      html: ({ data }) => queryPage(data),
+      html: ({ data }, _args, frame) => queryPage(data, frame),
+      ui: async ({ data, error }, args, frame) =>
+        searchPage({ answer: data, error, args, choices: await gatherChoices(app, args.domain_id) }, frame),
     }),
   ];
 }
 
-function requestOf(args: Arguments<typeof query>): Parameters<App["query"]>[0] {
+export type SearchArguments = Arguments<typeof query>;
+
+async function answer(app: App, args: SearchArguments): Promise<Answer<QueryAnswer>> {
+  if (args.query.trim() === "") throw new BadInputError("Missing 'query'.");
+  return ok(await app.query(requestOf(args)));
+}
+
+const NOTHING_ASKED = { query: "", vectorStoreId: "" as VectorStoreId, sources: [] };
+
+/** A person stays on the page, whatever is wrong with the question, and reads there what it is. */
+async function answerOnPage(app: App, args: SearchArguments): Promise<Answer<QueryAnswer>> {
+  if (args.query.trim() === "") return ok(NOTHING_ASKED);
+  try {
+    return await answer(app, args);
+  } catch (error) {
+    const failure = toFailure(error);
+    if (failure.status === 500) throw error;
+    return { ok: false, error: failure.message, data: { ...NOTHING_ASKED, query: args.query } };
+  }
+}
+
+function requestOf(args: SearchArguments): Parameters<App["query"]>[0] {
   if (args.domain_id !== undefined && args.vector_store_id !== undefined) {
     throw new BadInputError("Give 'domain_id' or 'vector_store_id', not both.");
   }
@@ -88,7 +130,7 @@ function requestOf(args: Arguments<typeof query>): Parameters<App["query"]>[0] {
   };
 }
 
-function scopeOf(args: Arguments<typeof query>): SearchScope {
+function scopeOf(args: SearchArguments): SearchScope {
   return {
     ...(args.source_id === undefined ? {} : { sourceId: args.source_id }),
     ...(args.path === undefined ? {} : { pathPrefix: args.path }),
@@ -99,8 +141,8 @@ function scopeOf(args: Arguments<typeof query>): SearchScope {
   };
 }
 
-function toJson({ query: text, vectorStoreId: store, sources }: QueryAnswer): object {
-  return { query: text, vector_store_id: store, results: sources.map(toResultJson) };
+function toJson({ query: asked, vectorStoreId: store, sources, notes = [] }: QueryAnswer): object {
+  return { query: asked, vector_store_id: store, notes, results: sources.map(toResultJson) };
 }
 
 function toResultJson(source: QuerySource): object {

@@ -1,5 +1,12 @@
+import type { Role } from "../../contracts/access.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { Parameters } from "./parameters.ts";
+import type { Parameter, Parameters } from "./parameters.ts";
+
+const ROLE_WORDS: Readonly<Record<Role, string>> = {
+  read: "read: everyone who may come in.",
+  operate: "operate, or admin.",
+  admin: "admin.",
+};
 
 /** The text a bare GET answers: where the developer is, is where the documentation is. */
 export function describeEndpoint(endpoint: Endpoint, below: readonly Endpoint[], origin: string): string {
@@ -11,6 +18,7 @@ export function describeEndpoint(endpoint: Endpoint, below: readonly Endpoint[],
       ["Method", endpoint.methods.join(", ")],
       ["Format", [`${byDefault} (default)`, ...others].join(", ")],
       ["Changes", endpoint.changes ?? "Nothing."],
+      ["Role", ROLE_WORDS[endpoint.role]],
     ]),
     parameterBlock("Query parameters", endpoint.query),
     endpoint.body ? parameterBlock("Body fields (JSON or form)", endpoint.body) : "",
@@ -20,10 +28,24 @@ export function describeEndpoint(endpoint: Endpoint, below: readonly Endpoint[],
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 
-/** All endpoints, one line each. */
+/** All endpoints, one line each, by router. */
 export function describeAll(endpoints: readonly Endpoint[], origin: string): string {
-  const intro = `Open an endpoint without parameters to read what it takes, for example ${origin}${endpoints[0]?.path ?? "/"}`;
-  return `lockstep: endpoints\n\n${intro}\n\n${indexLines(endpoints)}\n`;
+  const example = `${origin}${endpoints[0]?.path ?? "/"}`;
+  const routers = Map.groupBy(endpoints, ({ path }) => routerOf(path));
+  const blocks = [
+    "lockstep: endpoints",
+    `Open an endpoint without parameters to read what it takes, for example ${example}\nThe same for programs: ${origin}/openapi.json`,
+    ...[...routers].map(([router, group]) => `${router}\n${indexLines(group)}`),
+    "openai\n  /openai/v1  The OpenAI protocol: files, vector stores, search, responses.",
+  ];
+  return `${blocks.join("\n\n")}\n`;
+}
+
+/** What people look for: `/v2/inventory/files/get` is inventory. */
+export function routerOf(path: string): string {
+  const router = path.split("/").find((part) => part !== "" && part !== "v2");
+  // `/query2` is `/query` by GET.
+  return router?.replace(/\d+$/, "") ?? path;
 }
 
 function indexLines(endpoints: readonly Endpoint[]): string {
@@ -32,15 +54,16 @@ function indexLines(endpoints: readonly Endpoint[]): string {
 
 function parameterBlock(title: string, parameters: Parameters): string {
   const rows = Object.entries(parameters).map(([name, parameter]): [string, string] => {
-    const standing =
-      parameter.presence === "required"
-        ? "Required."
-        : parameter.fallback === undefined
-          ? "Optional."
-          : `Default: ${String(parameter.fallback)}.`;
-    return [name, `${parameter.description} Must be ${parameter.value.accepts}. ${standing}`];
+    const { value, description } = parameter;
+    const limits = value.accepts === "text" ? "" : ` Must be ${value.accepts}.`;
+    return [name, `${description}${limits} ${standing(parameter)}`];
   });
   return rows.length > 0 ? `${title}\n${facts(rows)}` : "";
+}
+
+function standing({ presence, fallback }: Parameter<unknown>): string {
+  if (presence === "required") return "Required.";
+  return fallback === undefined || fallback === "" ? "Optional." : `Default: ${String(fallback)}.`;
 }
 
 function exampleBlock(endpoint: Endpoint, origin: string): string {
@@ -56,6 +79,6 @@ function facts(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`).join("\n");
 }
 
-function firstSentence(description: string): string {
+export function firstSentence(description: string): string {
   return description.match(/^.*?\.(?=\s|$)/)?.[0] ?? description;
 }

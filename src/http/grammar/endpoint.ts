@@ -1,21 +1,27 @@
-import type { HtmlEscapedString } from "hono/utils/html";
+import type { Principal, Role } from "../../contracts/access.ts";
 import type { Result } from "../../contracts/job.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
+import type { Frame, Html } from "../pages/layout.ts";
 import { type Envelope, resultEnvelope } from "./envelope.ts";
+import type { PageFacts } from "./listing.ts";
 import type { Arguments, Parameters } from "./parameters.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
-export type Format = "json" | "html" | "stream" | "raw";
+/** The last three are bytes to keep: as they are, packed, or as a table for spreadsheets. */
+export type Format = "json" | "html" | "ui" | "stream" | "raw" | "zip" | "csv";
 
 /** What every endpoint answers with, before it is put into a format. */
 export interface Answer<T> extends Result {
   readonly data: T;
+  /** Of a list of which only a part was asked for. */
+  readonly page?: PageFacts | undefined;
 }
 
-/** Bytes as they are, for `format=raw`. They are produced while they are sent. */
+/** Bytes to keep. They are produced while they are sent. */
 export interface RawAnswer {
   readonly content: AsyncIterable<Uint8Array>;
-  readonly bytes: number;
+  /** undefined: not known before the end. */
+  readonly bytes: number | undefined;
   /** Never one that a browser would run. */
   readonly mediaType: string;
   readonly fileName: string;
@@ -26,6 +32,7 @@ export interface Call {
   /** Path and query as asked for. */
   readonly endpoint: string;
   readonly format: Format;
+  readonly principal: Principal;
   readonly header: (name: string) => string | undefined;
   /** Aborts when the client of a stream goes away. */
   readonly signal: AbortSignal;
@@ -36,8 +43,8 @@ export type Taken<Q extends Parameters, B extends Parameters> = Arguments<Q> & {
 
 /**
  * One endpoint, said once: routing, validation, refusals, documentation and formats all follow from this.
- * `json` and `html` are answered by `run`; without `run`, by `job` at its end. `stream` is answered by `stream`, or by the events of `job`;
- * `raw` by `raw`.
+ * `json`, `html` and `ui` are answered by `run`; without `run`, by `job` at its end. `stream` is answered by `stream`, or by the events of
+ * `job`; `raw`, `zip` and `csv` by `raw`.
  */
 export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly path: string;
@@ -47,6 +54,8 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly description: string;
   /** What it changes, for people; null: it only reads. Decides whether other sites may trigger it by GET. */
   readonly changes: string | null;
+  /** Who may call it; left out: `read` where it changes nothing, else `operate`. */
+  readonly role?: Role;
   readonly query: Q;
   /** Fields of a JSON or form body; absent: the body is not read. */
   readonly body?: B;
@@ -59,22 +68,45 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   /** null: there is nothing more to come, and the client should not ask again. */
   readonly stream?: (args: Taken<Q, B>, call: Call) => Promise<AsyncIterable<Uint8Array> | null>;
   readonly raw?: (args: Taken<Q, B>, call: Call) => Promise<RawAnswer>;
-  /** Instead of nested tables. */
-  readonly html?: (answer: Answer<T>, args: Taken<Q, B>) => HtmlEscapedString | Promise<HtmlEscapedString>;
+  /** `format=html`; instead of nested tables. */
+  readonly html?: Rendering<Q, B, T>;
+  /** `format=ui` */
+  readonly ui?: Rendering<Q, B, T>;
 }
 
+/** The page that an answer becomes. */
+export type Rendering<Q extends Parameters, B extends Parameters, T> = (
+  answer: Answer<T>,
+  args: Taken<Q, B>,
+  frame: Frame,
+) => Html;
+
+type Settled = "envelope" | "unknownParameters" | "role";
+
 /** An endpoint whose argument types have done their work. */
-export type Endpoint = Required<Pick<EndpointSpec<Parameters, Parameters, unknown>, "envelope" | "unknownParameters">> &
+export type Endpoint = Required<Pick<EndpointSpec<Parameters, Parameters, unknown>, Settled>> &
   EndpointSpec<Parameters, Parameters, unknown>;
 
 export function endpoint<Q extends Parameters, T, B extends Parameters = Record<never, never>>(
   spec: EndpointSpec<Q, B, T>,
 ): Endpoint {
-  const complete = { envelope: resultEnvelope, unknownParameters: "refused", ...spec };
+  const role: Role = spec.changes === null ? "read" : "operate";
+  const complete = { envelope: resultEnvelope, unknownParameters: "refused", role, ...spec };
   // Sound because readArguments builds the arguments from these very parameters.
   return complete as unknown as Endpoint;
 }
 
 export function ok<T>(data: T): Answer<T> {
   return { ok: true, error: "", data };
+}
+
+/** A list, or the part of it that was asked for. */
+export function okPart<T>({
+  rows,
+  page,
+}: {
+  readonly rows: readonly T[];
+  readonly page: PageFacts | undefined;
+}): Answer<readonly T[]> {
+  return { ok: true, error: "", data: rows, page };
 }

@@ -1,12 +1,51 @@
-import type { Result } from "../../contracts/job.ts";
+import type { Answer } from "./endpoint.ts";
+import type { JsonSchema } from "./json-schema.ts";
 
 /** How an answer and a failure look as JSON. */
 export interface Envelope {
-  readonly answer: (result: Result) => unknown;
+  /** What the OpenAPI document calls it. */
+  readonly name: string;
+  readonly answer: (answer: Answer<unknown>) => unknown;
   readonly failure: (message: string) => unknown;
+  readonly answerSchema: JsonSchema;
+  readonly failureSchema: JsonSchema;
 }
 
+const RESULT: JsonSchema = {
+  type: "object",
+  required: ["ok", "error", "data"],
+  properties: {
+    ok: { type: "boolean" },
+    error: { type: "string", description: "What went wrong; empty when ok." },
+    data: { description: "An object or a list; after a failure whatever could be had of it." },
+  },
+};
+
 export const resultEnvelope: Envelope = {
-  answer: ({ ok, error, data }) => ({ ok, error, data }),
+  name: "Result",
+  answer: ({ ok, error, data, page }) => ({ ok, error, data, ...(page && { page }) }),
   failure: (message) => ({ ok: false, error: message, data: {} }),
+  answerSchema: {
+    ...RESULT,
+    properties: {
+      ...RESULT.properties,
+      page: {
+        type: "object",
+        description: "Of a list of which a part was asked for.",
+        properties: {
+          offset: { type: "integer" },
+          limit: { type: "integer" },
+          total: { type: "integer" },
+          more: { type: "boolean" },
+        },
+      },
+    },
+  },
+  failureSchema: RESULT,
+};
+
+/** How the endpoints that older clients know say what went wrong. */
+export const plainFailure: Pick<Envelope, "failure" | "failureSchema"> = {
+  failure: (message) => ({ error: message }),
+  failureSchema: { type: "object", required: ["error"], properties: { error: { type: "string" } } },
 };

@@ -1,16 +1,18 @@
 import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 
+type RefusalStatus = 401 | 403 | 404 | 408 | 413 | 429 | 503;
+
 /** The request itself is not acceptable, whatever it asks for; `status` says in which way. */
 export class RefusedError extends Error {
   override readonly name: string = "RefusedError";
-  readonly status: 403 | 404 | 413;
-  constructor(status: 403 | 404 | 413, message: string) {
+  readonly status: RefusalStatus;
+  constructor(status: RefusalStatus, message: string) {
     super(message);
     this.status = status;
   }
 }
 
-export type FailureStatus = 400 | 403 | 404 | 409 | 413 | 500 | 502;
+export type FailureStatus = RefusalStatus | 400 | 409 | 500 | 502;
 
 export interface Failure {
   readonly status: FailureStatus;
@@ -27,4 +29,9 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof ConflictError) return { status: 409, message: explain(error) };
   if (error instanceof RemoteError) return { status: 502, message: explain(error) };
   return { status: 500, message: UNEXPECTED };
+}
+
+/** What nobody foresaw: where it came from is worth knowing. Of any other, its sentence says all there is to say. */
+export function isUnexpected(error: unknown): boolean {
+  return toFailure(error).status === 500;
 }

@@ -2,29 +2,67 @@ import { BadInputError } from "../../contracts/errors.ts";
 import { RefusedError } from "./failure.ts";
 
 export const BODY_LIMIT_BYTES = 1024 * 1024;
+const MAX_DEPTH = 64;
 
 /** The fields of a JSON object or a form, whichever the client sent. No body is no fields. */
 export async function readBody(request: Request): Promise<ReadonlyMap<string, unknown>> {
   const bytes = await readLimited(request);
   if (bytes.length === 0) return new Map();
   const mediaType = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  const fields = await readFields(request, bytes, mediaType);
+  for (const [name, value] of fields) {
+    if (!isText(name) || !isText(value)) {
+      throw new BadInputError(`'${name.replaceAll("\0", "").slice(0, 80)}' holds a character that is no text.`);
+    }
+  }
+  return fields;
+}
+
+async function readFields(
+  request: Request,
+  bytes: Uint8Array<ArrayBuffer>,
+  mediaType: string,
+): Promise<Map<string, unknown>> {
   if (mediaType === "application/x-www-form-urlencoded") return readForm(new URLSearchParams(decode(bytes)));
   if (mediaType === "multipart/form-data") return readForm(await readMultipart(request, bytes));
   if (mediaType === "" || mediaType === "application/json" || mediaType.endsWith("+json"))
     return readJson(decode(bytes));
-  throw new BadInputError(`Content type '${mediaType}' not supported. Accepted: application/json or a form.`);
+  throw new BadInputError(
+    `Content type '${mediaType.slice(0, 80)}' not supported. Accepted: application/json or a form.`,
+  );
 }
 
 async function readLimited(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  if (Number(request.headers.get("content-length") ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request.body ?? []) {
+  for await (const chunk of bodyOf(request)) {
     length += chunk.length;
-    if (length > BODY_LIMIT_BYTES)
-      throw new RefusedError(413, `Request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
+    if (length > BODY_LIMIT_BYTES) throw tooLarge();
     chunks.push(chunk);
   }
   return new Uint8Array(Buffer.concat(chunks));
+}
+
+function tooLarge(): RefusedError {
+  return new RefusedError(413, `Request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
+}
+
+/** A body that breaks off is the client's doing, or the network's, and no failure of ours. */
+async function* bodyOf(request: Request): AsyncGenerator<Uint8Array, void> {
+  const reader = request.body?.getReader();
+  if (!reader) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(() => {
+        throw new RefusedError(408, "The request ended before its body was complete.");
+      });
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.releaseLock();
+  }
 }
 
 function decode(bytes: Uint8Array): string {
@@ -65,4 +103,12 @@ function readForm(fields: Iterable<[string, unknown]>): Map<string, unknown> {
     form.set(name, value);
   }
   return form;
+}
+
+/** Neither NUL, which no database takes, nor half a character, which no file holds, however deep in there. */
+function isText(value: unknown, depth = 0): boolean {
+  if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
+  if (typeof value !== "object" || value === null) return true;
+  if (depth > MAX_DEPTH) throw new BadInputError(`Request body is nested more than ${MAX_DEPTH} levels deep.`);
+  return Object.entries(value).every(([name, member]) => isText(name) && isText(member, depth + 1));
 }

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { answerPage } from "../pages/answer-page.ts";
+import type { Frame } from "../pages/layout.ts";
 import type { Answer, Endpoint, RawAnswer, Taken } from "./endpoint.ts";
 import { withKeepAlive } from "./event-stream.ts";
 import type { Failure } from "./failure.ts";
@@ -10,23 +11,30 @@ export async function respondAnswer(
   one: Endpoint,
   result: Answer<unknown>,
   args: Taken<Parameters, Parameters>,
-  format: "json" | "html",
+  { format, frame }: Rendered,
 ): Promise<Response> {
-  if (format === "html" && one.html) return c.html(await one.html(result, args));
+  const rendering = format === "ui" ? one.ui : format === "html" ? one.html : undefined;
+  if (rendering) return c.html(await rendering(result, args, frame));
   const content = one.envelope.answer(result);
-  return format === "html" ? c.html(await answerPage(one.path, content)) : c.json(content as object);
+  return format === "json" ? c.json(content as object) : c.html(await answerPage(one.path, content, frame));
+}
+
+/** What a person or a program reads at once, and what a page of it stands in. */
+export interface Rendered {
+  readonly format: "json" | "html" | "ui";
+  readonly frame: Frame;
 }
 
 export async function respondFailure(
   c: Context,
   one: Endpoint,
   failure: Failure,
-  format: "json" | "html",
+  { format, frame }: Rendered,
 ): Promise<Response> {
   const content = one.envelope.failure(failure.message);
-  return format === "html"
-    ? c.html(await answerPage(one.path, content), failure.status)
-    : c.json(content as object, failure.status);
+  return format === "json"
+    ? c.json(content as object, failure.status)
+    : c.html(await answerPage(one.path, content, frame), failure.status);
 }
 
 /** What is cut by an error is shorter than it was announced, so the client knows. */
@@ -35,7 +43,7 @@ export function respondRaw(answer: RawAnswer, method: string, onError: (error: u
   return new Response(body, {
     headers: {
       "content-type": answer.mediaType,
-      "content-length": String(answer.bytes),
+      ...(answer.bytes === undefined ? {} : { "content-length": String(answer.bytes) }),
       "content-disposition": `attachment; filename="${answer.fileName.replaceAll(/[^\w.~-]/g, "_")}"`,
     },
   });
@@ -80,11 +88,16 @@ export function respondStream(
     onCancel: () => gone.abort(),
     onError: (error) => options.logError(about, error),
   });
-  return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-store",
-      "x-accel-buffering": "no",
-    },
-  });
+  return new Response(body, { headers: STREAM_HEADERS });
+}
+
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+
+/** What HEAD answers: a stream that was opened for it would be followed by nobody, for as long as the job runs. */
+export function respondStreamHead(): Response {
+  return new Response(null, { headers: STREAM_HEADERS });
 }

@@ -9,38 +9,49 @@ import {
   type VectorStoreId,
 } from "../../contracts/ids.ts";
 import { parseJobId } from "../../jobs/job-file-name.ts";
+import type { JsonSchema } from "./json-schema.ts";
 
 /** How one parameter is read. `accepts` completes the sentence "'mode' must be …" in errors and documentation alike. */
 export interface Value<T> {
   readonly accepts: string;
+  /** The same for machines, in the OpenAPI document. */
+  readonly schema: JsonSchema;
   /** undefined: not acceptable. A BadInputError of its own may say more than `accepts` can. */
   read(raw: unknown): T | undefined;
 }
 
 export const text: Value<string> = {
   accepts: "text",
+  schema: { type: "string" },
   read: (raw) => (typeof raw === "string" ? raw : undefined),
 };
 
 /** Text with something in it. */
 export const words: Value<string> = {
   accepts: "text that is not empty",
+  schema: { type: "string", minLength: 1 },
   read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? raw : undefined),
 };
 
 /** Only the two words, so that `dry_run=yes` is refused and not taken for a no. */
 export const trueOrFalse: Value<boolean> = {
   accepts: "true or false",
+  schema: { type: "boolean" },
   read: (raw) => (raw === true || raw === "true" ? true : raw === false || raw === "false" ? false : undefined),
 };
 
 export function oneOf<const T extends string>(choices: readonly T[]): Value<T> {
-  return { accepts: choices.join(" or "), read: (raw) => choices.find((choice) => choice === raw) };
+  return {
+    accepts: choices.join(" or "),
+    schema: { type: "string", enum: choices },
+    read: (raw) => choices.find((choice) => choice === raw),
+  };
 }
 
 export function wholeNumber(range: { readonly from: number; readonly to: number }): Value<number> {
   return {
     accepts: `a whole number from ${range.from} to ${range.to}`,
+    schema: { type: "integer", minimum: range.from, maximum: range.to },
     read(raw) {
       const number =
         typeof raw === "number" ? raw : typeof raw === "string" && /^\d{1,9}$/.test(raw) ? Number(raw) : NaN;
@@ -52,6 +63,7 @@ export function wholeNumber(range: { readonly from: number; readonly to: number 
 /** Whatever JSON holds; a text is read as JSON, as forms cannot send anything else. */
 export const json: Value<unknown> = {
   accepts: "JSON",
+  schema: {},
   read(raw) {
     if (typeof raw !== "string") return raw;
     try {
@@ -63,17 +75,21 @@ export const json: Value<unknown> = {
   },
 };
 
-const FOLDER_NAME = "1 to 64 letters, digits, underscores or hyphens";
+const FOLDER_NAME = {
+  accepts: "1 to 64 letters, digits, underscores or hyphens",
+  schema: { type: "string", pattern: "^[A-Za-z0-9_-]{1,64}$" },
+} as const;
 
-export const domainId: Value<DomainId> = { accepts: FOLDER_NAME, read: (raw) => attempt(parseDomainId, raw) };
-export const sourceId: Value<SourceId> = { accepts: FOLDER_NAME, read: (raw) => attempt(parseSourceId, raw) };
+export const domainId: Value<DomainId> = { ...FOLDER_NAME, read: (raw) => attempt(parseDomainId, raw) };
+export const sourceId: Value<SourceId> = { ...FOLDER_NAME, read: (raw) => attempt(parseSourceId, raw) };
 export const vectorStoreId: Value<VectorStoreId> = {
-  accepts: FOLDER_NAME,
+  ...FOLDER_NAME,
   read: (raw) => attempt(parseVectorStoreId, raw),
 };
 
 export const jobId: Value<JobId> = {
   accepts: "'jb_' and a number",
+  schema: { type: "string", pattern: "^jb_[1-9][0-9]*$" },
   read: (raw) => (typeof raw === "string" ? parseJobId(raw) : undefined),
 };
 

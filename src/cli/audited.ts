@@ -1,0 +1,48 @@
+import { userInfo } from "node:os";
+import type { Principal } from "../contracts/access.ts";
+import type { AuditLog, AuditOutcome } from "../contracts/audit.ts";
+import { explain } from "../contracts/errors.ts";
+
+/**
+ * A command that changes something, written down before and after with the name of the user. What cannot be written down is not
+ * done. `outcomeOf` is for work that tells a failure as its result.
+ */
+export async function audited<T>(
+  audit: AuditLog,
+  work: () => Promise<T>,
+  outcomeOf: (result: T) => AuditOutcome = () => ({ ok: true, error: "" }),
+): Promise<T> {
+  const [command = "", ...args] = process.argv.slice(2);
+  const finish = await audit.begin({
+    who: personHere(),
+    from: "",
+    action: `lockstep ${command}`,
+    what: args.length > 0 ? { arguments: args.join(" ") } : {},
+  });
+  const end = (outcome: AuditOutcome): Promise<void> =>
+    finish(outcome).catch((error: unknown) => {
+      process.stderr.write(`Warning: how it went could not be written to the audit log: ${explain(error)}\n`);
+    });
+  try {
+    const result = await work();
+    await end(outcomeOf(result));
+    return result;
+  } catch (error) {
+    await end({ ok: false, error: explain(error) });
+    throw error;
+  }
+}
+
+function personHere(): Principal {
+  const name = userName();
+  return { kind: "terminal", id: name, name, role: "admin" };
+}
+
+/** Containers run as users that have no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? "unknown"}`;
+  }
+}

@@ -1,0 +1,53 @@
+import type { App } from "../../app/app.ts";
+import type { DocumentExplanation, ExplainedDocument } from "../../engine/explain-document.ts";
+import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { required } from "../grammar/parameters.ts";
+import { domainId, words } from "../grammar/values.ts";
+import { explainPage } from "../pages/explain-page.ts";
+
+/** As it goes over the wire. */
+export interface ExplanationJson {
+  readonly domain_id: string;
+  readonly query: string;
+  /** What was asked about. */
+  readonly document: string;
+  readonly documents: readonly ExplainedJson[];
+  /** How many further documents are meant by the same words. */
+  readonly more: number;
+}
+
+export type ExplainedJson = Pick<ExplainedDocument, "name" | "path" | "url" | "stages" | "verdict"> & {
+  readonly source_id: string;
+  readonly item_id: string;
+};
+
+export function explainEndpoints(app: App): Endpoint[] {
+  return [
+    endpoint({
+      path: "/v2/search/explain",
+      methods: ["GET"],
+      formats: ["json", "html"],
+      description:
+        "Says why a document is, or is not, found: its way from the source over the mirror and the index into the answer of a search, up to where it ends.",
+      changes: null,
+      query: {
+        domain_id: required(domainId, "The domain that was searched."),
+        query: required(words, "What was searched for."),
+        document: required(words, "The document: its name, path, address, item id or file id."),
+      },
+      examples: ["?domain_id=DEMO&query=hotel+costs&document=Travel.docx"],
+      async run({ domain_id, query, document }) {
+        return ok(toJson(document, await app.explainDocument({ domainId: domain_id, query, document })));
+      },
+      html: ({ data }, _args, frame) => explainPage(data, frame),
+    }),
+  ];
+}
+
+function toJson(document: string, { domainId: id, query, documents, more = 0 }: DocumentExplanation): ExplanationJson {
+  return { domain_id: id, query, document, documents: documents.map(toDocumentJson), more };
+}
+
+function toDocumentJson({ sourceId, itemId, ...rest }: ExplainedDocument): ExplainedJson {
+  return { source_id: sourceId, item_id: itemId, ...rest };
+}

@@ -1,0 +1,14 @@
+import type { JobRunner, JobWork } from "../../jobs/job-runner.ts";
+import type { Answer, Call } from "./endpoint.ts";
+
+/** The client may hang up meanwhile: the job does not notice. */
+export async function runToEnd(
+  runner: JobRunner,
+  { start, work }: JobWork,
+  call: Call,
+): Promise<Answer<Record<string, unknown>>> {
+  const running = await runner.start({ ...start, endpoint: call.endpoint }, work);
+  const { jobId, state, result } = await running.done;
+  const data = typeof result?.data === "object" && result.data !== null ? result.data : {};
+  return { ok: result?.ok ?? false, error: result?.error ?? "", data: { job_id: jobId, state, ...data } };
+}

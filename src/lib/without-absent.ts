@@ -1,0 +1,5 @@
+/** The fields that were given. */
+export function withoutAbsent<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as { [Name in keyof T]?: Exclude<T[Name], undefined> };
+}

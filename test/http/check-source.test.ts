@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { World } from "../engine/world.ts";
+import { ask, type Reply } from "./ask.ts";
+
+function rowsOf<T>(reply: Reply, key: string): readonly T[] {
+  const rows: unknown = reply.json["data"]?.[key];
+  return Array.isArray(rows) ? (rows as T[]) : assert.fail(reply.text);
+}
+
+describe("/v2/domains/check_source", () => {
+  let world: World;
+  let server: RunningServer;
+  before(async () => {
+    world = await World.open({ seed: "company" });
+    await world.control("POST", "add-list", { path: "/sites/demo/Lists/Wombats", title: "Wombat Tasks", columns: [] });
+    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+  });
+  after(async () => {
+    await server?.close();
+    await world?.close();
+  });
+
+  const check = (fields: Record<string, string>): Promise<Reply> =>
+    ask(
+      server.url,
+      `GET /v2/domains/check_source?${new URLSearchParams({ site_url: world.sandbox.siteUrl, ...fields }).toString()}`,
+    );
+  const subjects = (reply: Reply): string[] =>
+    rowsOf<{ subject: string; outcome: string }>(reply, "findings").map(
+      ({ subject, outcome }) => `${subject.split(" ")[0]} ${outcome}`,
+    );
+  const suggested = (reply: Reply): readonly { field: string; values: string[] }[] => rowsOf(reply, "suggestions");
+
+  it("tells that a library is there, and the filter valid, without a domain", async () => {
+    await world.control("DELETE", "log");
+    const fields = { sharepoint_url_part: "/Shared Documents", filter: "ID gt 1", source_id: "docs" };
+    const reply = await check({ source_type: "file_sources", ...fields });
+    assert.equal(reply.status, 200, reply.text);
+    assert.deepEqual([reply.json["ok"], reply.json["error"], suggested(reply)], [true, "", []]);
+    assert.deepEqual(subjects(reply).slice(-3), ["Site ok", "Library ok", "Filter ok"]);
+    assert.ok((await world.requests()).length <= 10, "a handful of requests");
+  });
+
+  it("suggests the libraries of the site, the likeliest first", async () => {
+    const reply = await check({ source_type: "file_sources", sharepoint_url_part: "/Shared Docments" });
+    assert.equal(reply.json["ok"], false);
+    const [{ field, values } = { field: "", values: [] }] = suggested(reply);
+    assert.deepEqual([field, values[0]], ["sharepoint_url_part", "/Shared Documents"]);
+    const empty = await check({ source_type: "file_sources" });
+    assert.deepEqual(new Set(suggested(empty)[0]?.values), new Set(values), "also before one is named");
+    assert.ok(!values.includes("/Lists/Wombats"), "a list is no library");
+  });
+
+  it("suggests the lists of the site", async () => {
+    const near = await check({ source_type: "list_sources", list_name: "Wombat Task" });
+    assert.equal(suggested(near)[0]?.values[0], "Wombat Tasks");
+    const empty = await check({ source_type: "list_sources" });
+    assert.equal(suggested(empty)[0]?.field, "list_name");
+    assert.ok(suggested(empty)[0]?.values.includes("Wombat Tasks"));
+    const found = await check({ source_type: "list_sources", list_name: "Wombat Tasks" });
+    assert.deepEqual([found.json["ok"], suggested(found)], [true, []]);
+  });
+
+  it("a site that is not there is a finding, and nothing is suggested", async () => {
+    const site_url = world.sandbox.siteUrl.replace("/demo", "/nowhere");
+    const reply = await check({ source_type: "file_sources", site_url, sharepoint_url_part: "/Shared Documents" });
+    assert.equal(reply.status, 200);
+    assert.deepEqual(subjects(reply).slice(-2), ["Site problem", "Library not checked"]);
+    assert.deepEqual(suggested(reply), []);
+    const page = await ask(
+      server.url,
+      `GET /v2/domains/check_source?source_type=file_sources&format=html&site_url=${encodeURIComponent(site_url)}`,
+    );
+    assert.match(page.text, /problem/);
+  });
+
+  const REFUSED: readonly [fields: Record<string, string>, error: RegExp][] = [
+    [{ source_type: "files" }, /^'source_type' must be file_sources or list_sources or sitepage_sources/],
+    [{ source_type: "file_sources", site_url: "ftp://x" }, /^site_url must/],
+    [{ source_type: "file_sources", sharepoint_url_part: "Shared" }, /^sharepoint_url_part must begin with "\/"/],
+    [{ source_type: "file_sources", list_name: "Tasks" }, /^'list_name' does not belong to file_sources/],
+    [{ source_type: "list_sources", source_id: "a b" }, /^'source_id' must be/],
+  ];
+  for (const [fields, error] of REFUSED) {
+    it(`names the field that is wrong: ${JSON.stringify(fields)}`, async () => {
+      await world.control("DELETE", "log");
+      const reply = await check(fields);
+      assert.equal(reply.status, 400, reply.text);
+      assert.match(String(reply.json["error"]), error);
+      assert.deepEqual(await world.requests(), [], "and the tenant is not asked");
+    });
+  }
+});

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import type { CrawlResult } from "../../src/engine/crawl-request.ts";
+import { DOMAIN, type World } from "../engine/world.ts";
+import { type AskInit, ask, type Reading } from "./ask.ts";
+import type { Thing } from "./notation-checks.ts";
+
+/** What answers where no model is configured. */
+const ANSWERING = "lockstep-extractive";
+const CRAWL_NEEDS = ["domain_id"];
+
+/** By resource: how items of it come to be in an installation that works. */
+export function thingsOf(
+  stage: () => { readonly world: World; readonly url: string },
+): Readonly<Record<string, Thing>> {
+  let made = 0;
+  const post = async (path: string, init: AskInit): Promise<Reading> => {
+    const reply = await ask(stage().url, `POST ${path}`, init);
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  const wireId = async (path: string, init: AskInit): Promise<string> =>
+    String((await post(`/openai/v1/${path}`, init))["id"]);
+  const makeFile = (): Promise<string> => wireId("files", upload(`note-${++made}.txt`, `Note number ${made}.`));
+  const makeStore = (): Promise<string> => wireId("vector_stores", { json: { name: `Store ${++made}` } });
+
+  const shelf = once(makeStore);
+  const storeOfFiles = async (): Promise<Record<string, string>> => ({ vector_store_id: await shelf() });
+  const makeStoreFile = async (): Promise<string> => {
+    const file = await makeFile();
+    const { vector_store_id } = await storeOfFiles();
+    return wireId(`vector_stores/${vector_store_id}/files`, { json: { file_id: file } });
+  };
+  const makeDomain = async (): Promise<string> => {
+    const id = `MADE_${++made}`;
+    await post("/v2/domains/create", { json: { domain_id: id, name: id, description: "Made for a test." } });
+    return id;
+  };
+  const makeJob = async (): Promise<string> => {
+    const start = { router: "crawler", action: "crawl", object: DOMAIN, endpoint: "test", dryRun: true };
+    const job = await stage().world.app.runner.start(start, async () => ({ ok: true, error: "", data: { made } }));
+    await job.done;
+    return job.jobId;
+  };
+  const makeEndlessJob = async (): Promise<string> => {
+    const start = { router: "crawler", action: "crawl", object: "NOBODY", endpoint: "test", dryRun: true };
+    const { jobId } = await stage().world.app.runner.start(start, async (job) => {
+      await new Promise((resolve) => job.signal.addEventListener("abort", resolve, { once: true }));
+      return { ok: false, error: "Stopped.", data: {} };
+    });
+    return jobId;
+  };
+  const makeReport = async (): Promise<string> => {
+    const { result } = await stage().world.runToEnd({ mode: "incremental" });
+    const { report_id } = (result?.data ?? {}) as CrawlResult;
+    return report_id || assert.fail(`the crawl left no report: ${result?.error}`);
+  };
+  const kept = once(makeReport);
+  const keptReport = async (): Promise<Record<string, string>> => ({ report_id: await kept() });
+  const crawl = { needs: CRAWL_NEEDS, act: async () => ({ domain_id: DOMAIN, dry_run: "true" }) };
+  const endedJob = { needs: ["job_id"], act: async () => ({ job_id: await makeJob() }) };
+
+  const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
+  const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).active;
+
+  return {
+    "/v2/inventory": {},
+    "/v2/inventory/files": { idName: "file_id", make: makeFile },
+    "/v2/inventory/vector_stores": {
+      idName: "vector_store_id",
+      make: makeStore,
+      create: (serial) => ({ name: `Created ${serial}` }),
+      update: { name: "Renamed" },
+    },
+    "/v2/inventory/vector_stores/files": { idName: "file_id", where: storeOfFiles, make: makeStoreFile },
+    "/v2/inventory/vector_stores/replicate": {
+      needs: ["source_vector_store_ids", "target_vector_store_ids"],
+      act: async () => ({
+        source_vector_store_ids: (await storeOfFiles())["vector_store_id"] ?? "",
+        target_vector_store_ids: `${await makeStore()},${await makeStore()}`,
+      }),
+    },
+    "/v2/inventory/assistants": {
+      idName: "assistant_id",
+      make: () => wireId("assistants", { json: { model: ANSWERING, name: `Assistant ${++made}` } }),
+      create: (serial) => ({ model: ANSWERING, name: `Created ${serial}` }),
+      update: { name: "Renamed" },
+    },
+    "/v2/inventory/responses": {
+      idName: "response_id",
+      make: () => wireId("responses", { json: { model: ANSWERING, input: "What is on the shelf?" } }),
+      create: (serial) => ({ model: ANSWERING, input: `Question ${serial}` }),
+    },
+    "/v2/domains": {
+      idName: "domain_id",
+      make: makeDomain,
+      create: (serial) => ({ domain_id: `CREATED_${serial}`, name: `Created ${serial}`, description: "" }),
+      update: { name: "Renamed", description: "Changed as well." },
+    },
+    "/v2/crawler": {},
+    "/v2/crawler/download_data": crawl,
+    "/v2/crawler/process_data": crawl,
+    "/v2/crawler/embed_data": crawl,
+    "/v2/crawler/crawl": crawl,
+    "/v2/crawler/cleanup_metadata": crawl,
+    "/v2/jobs": { idName: "job_id", make: makeJob },
+    "/v2/jobs/control": {
+      needs: ["job_id", "action"],
+      act: async () => ({ job_id: await makeEndlessJob(), action: "cancel" }),
+    },
+    "/v2/jobs/monitor": endedJob,
+    "/v2/jobs/results": endedJob,
+    "/v2/reports": { idName: "report_id", make: makeReport },
+    "/v2/reports/file": {
+      needs: ["report_id", "file_path"],
+      act: async () => ({ ...(await keptReport()), file_path: "01_files/docs/files_map.csv" }),
+    },
+    "/v2/reports/download": { needs: ["report_id"], act: keptReport },
+    "/v2/domains/check": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/check_source": {
+      needs: ["source_type", "site_url"],
+      act: async () => ({
+        source_type: "file_sources",
+        site_url: stage().world.sandbox.siteUrl,
+        sharepoint_url_part: "/Shared Documents",
+      }),
+    },
+    "/v2/search": { needs: ["query"], act: async () => ({ query: "hotels", domain_id: DOMAIN }) },
+    "/v2/search/explain": {
+      needs: ["domain_id", "query", "document"],
+      act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
+    },
+    "/v2/audit": {},
+    "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/generations/difference": {
+      needs: ["domain_id", "from", "to"],
+      act: async () => ({ domain_id: DOMAIN, from: "1", to: String(await activeGeneration()) }),
+    },
+    "/v2/domains/generations/rollback": {
+      needs: ["domain_id", "generation"],
+      act: async () => ({ domain_id: DOMAIN, generation: String(await activeGeneration()), dry_run: "true" }),
+    },
+    "/v2/domains/generations/release": {
+      needs: ["domain_id"],
+      async act() {
+        await stage().world.app.rollback(DOMAIN, await activeGeneration(), { dryRun: false });
+        return { domain_id: DOMAIN };
+      },
+    },
+  };
+}
+
+/** Keys of a server on which one has to bring one. */
+export function keysOf(stage: () => { readonly world: World; readonly key: string }): Thing {
+  let made = 0;
+  return {
+    idName: "key_id",
+    onlyListed: true,
+    headers: () => ({ "api-key": stage().key }),
+    create: (serial) => ({ name: `Created ${serial}`, role: "read" }),
+    async make() {
+      const wanted = { name: `Made ${++made}`, role: "read", expiresAt: "" } as const;
+      return (await stage().world.app.access.keys.create(wanted)).id;
+    },
+  };
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+function upload(name: string, content: string): AskInit {
+  const part = (head: string, body: string): string =>
+    `--edge\r\ncontent-disposition: form-data; ${head}\r\n\r\n${body}\r\n`;
+  return {
+    body: `${part('name="purpose"', "assistants")}${part(`name="file"; filename="${name}"`, content)}--edge--\r\n`,
+    headers: { "content-type": "multipart/form-data; boundary=edge" },
+  };
+}

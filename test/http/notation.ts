@@ -1,0 +1,103 @@
+/** The shorthand list of the specification, word for word; what stands below an entry there is in ADDITIONS. */
+export const SPECIFICATION = [
+  "- L(u): `/v2/inventory` - UI for managing inventory ",
+  "- L(jhu)G(jh)D(jhs): `/v2/inventory/files` - Files in the connected Open AI backend",
+  "- L(jhu)C(jhs)G(jh)U(jhs)D(jhs): `/v2/inventory/vector_stores` - Vector stores in the connected Open AI backend",
+  "- L(jh)G(jh)D(jhs): `/v2/inventory/vector_stores/files` - Embedded files in vector stores in the connected Open AI backend",
+  "- L(jhu)C(jhs)G(jh)U(jhs)D(jhs): `/v2/inventory/assistants` - Assistants in the connected Open AI backend",
+  "- L()C(jh)G(jh)D(jh): `/v2/inventory/responses` - Model responses in the connected Open AI backend",
+  "- L(jhu)C(jhs)G(jh)U(jhs)D(jhs): `/v2/domains` - Knowledge domains to be used for crawling and semantic search",
+  "- L(u): `/v2/crawler` - UI for crawling SharePoint sites and see current status",
+  "- L(jhs): `/v2/crawler/download_data?domain_id={id}&mode=[full|incremental]&scope=[all|files|lists|sitepages]&source_id={id}&dry_run=false`",
+  "- L(jhs): `/v2/crawler/process_data?domain_id={id}&mode=[full|incremental]&scope=[all|files|lists|sitepages]&source_id={id}&dry_run=false`",
+  "- L(jhs): `/v2/crawler/embed_data?domain_id={id}&vector_store_id={id}&mode=[full|incremental]&scope=[all|files|lists|sitepages]&source_id={id}&dry_run=false`",
+  "- L(jhs): `/v2/crawler/crawl?domain_id={id}&mode=[full|incremental]&scope=[all|files|lists|sitepages]&source_id={id}&dry_run=false`",
+  "- L(jhu)G(jh)D(jh): `/v2/jobs` - Manage long-running jobs that are triggered by other endpoints (crawler, inventory)",
+  "- L(): `/v2/jobs/control?job_id={id}&action=[pause|resume|cancel]`",
+  "- L(jhs): `/v2/jobs/monitor?job_id={id}` - Monitor long-running jobs",
+  "- L(jh): `/v2/jobs/results?job_id={id}` - Return `result` JSON from `end_json` event of the stream",
+] as const;
+
+/**
+ * Endpoints that came later or are only told in words, in the same notation; `r` is the bytes as they are, `c` a table
+ * for spreadsheets, and `A` something that is done, by POST or by GET.
+ */
+export const ADDITIONS = [
+  "- L(jhs): `/v2/inventory/vector_stores/replicate?source_vector_store_ids={id}&target_vector_store_ids={id}&remove_target_files_not_in_sources=[true|false]`",
+  "- L(jhs): `/v2/crawler/cleanup_metadata?domain_id={id}&dry_run=false`",
+  "- L(jhu)G(jh)D(jh): `/v2/reports` - What finished crawls left",
+  "- L(rjhc): `/v2/reports/file?report_id={id}&file_path={path}` - One file of a report",
+  "- L(z): `/v2/reports/download?report_id={id}` - A whole report",
+  "- L(jh): `/v2/domains/check?domain_id={id}` - What a crawl of the domain would meet",
+  "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}` - The same of a source that is in no domain yet",
+  "- L(jhu): `/v2/search?query={text}&domain_id={id}` - Passages",
+  "- L(jh): `/v2/search/explain?domain_id={id}&query={text}&document={name}` - Why a document is found, or not",
+  "- L(jhu): `/v2/audit?filter={text}` - Who changed what",
+  "- L(jh): `/v2/domains/generations?domain_id={id}` - What readers of a domain saw after each commit",
+  "- L(jh): `/v2/domains/generations/difference?domain_id={id}&from={number}&to={number}`",
+  "- A(jh): `/v2/domains/generations/rollback?domain_id={id}&generation={number}&dry_run=false`",
+  "- A(jh): `/v2/domains/generations/release?domain_id={id}&dry_run=false`",
+] as const;
+
+/** Those that need a key, because from the first one on everybody has to bring one. */
+export const WITH_A_KEY = ["- L(jhu)C(j)D(j): `/v2/keys` - API keys, with which others come in"] as const;
+
+/** Where the product differs on purpose, and what stands for it then. */
+export const EXCEPTIONS: Readonly<Record<string, readonly [from: string, to: string, why: string]>> = {
+  "/v2/inventory/responses": ["L()", "L(jh)", "OpenAI lists no responses, so those created here are listed"],
+  "/v2/jobs/control": ["L()", "L(j)", "whoever asks a job for something is told in JSON whether it was asked"],
+};
+
+export type Letter = "L" | "A" | "C" | "G" | "U" | "D";
+
+/** One address that follows from a line. */
+export interface Expected {
+  readonly letter: Letter;
+  /** `/v2/icecreams` */
+  readonly resource: string;
+  /** `/v2/icecreams/create` */
+  readonly path: string;
+  readonly methods: readonly string[];
+  readonly formats: readonly string[];
+  /** The parameters that the line itself names. */
+  readonly parameters: readonly string[];
+}
+
+const ACTIONS: Readonly<Record<Letter, { readonly suffix: string; readonly methods: readonly string[] }>> = {
+  L: { suffix: "", methods: ["GET"] },
+  A: { suffix: "", methods: ["POST", "GET"] },
+  C: { suffix: "/create", methods: ["POST"] },
+  G: { suffix: "/get", methods: ["GET"] },
+  U: { suffix: "/update", methods: ["PUT"] },
+  D: { suffix: "/delete", methods: ["DELETE", "GET"] },
+};
+
+const FORMATS: Readonly<Record<string, string>> = {
+  j: "json",
+  h: "html",
+  u: "ui",
+  s: "stream",
+  z: "zip",
+  r: "raw",
+  c: "csv",
+};
+
+/** What a line of the notation stands for. */
+export function expand(line: string): Expected[] {
+  const match = /^(?:- )?((?:[LACGUD]\([a-z]*\))+): `([^`?]+)(?:\?([^`]*))?`/.exec(line);
+  if (!match) throw new Error(`not in the notation: ${line}`);
+  const [, actions = "", resource = "", query = ""] = match;
+  const [from = "", to = ""] = EXCEPTIONS[resource] ?? [];
+  const parameters = [...new URLSearchParams(query).keys()];
+  return [...actions.replace(from, to).matchAll(/([LACGUD])\(([a-z]*)\)/g)].map(([, letter, formats = ""]) => {
+    const { suffix, methods } = ACTIONS[letter as Letter];
+    return {
+      letter: letter as Letter,
+      resource,
+      path: resource + suffix,
+      methods,
+      formats: [...formats].map((one) => FORMATS[one] ?? one),
+      parameters: suffix === "" ? parameters : [],
+    };
+  });
+}

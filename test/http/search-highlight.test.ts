@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { excerptOf, type Marked, showMarked, spansOfWords, withoutMarkup } from "../../src/http/pages/highlight.ts";
+
+const markedBy = (text: string, query: string): Marked => ({ text, marks: spansOfWords(text, query) });
+const shown = async (passage: Marked): Promise<string> => String(await showMarked(passage));
+
+describe("passages", () => {
+  it("marks the telling words and their forms, nothing inside other words", async () => {
+    const marked = (passage: string, query: string): Promise<string> => shown(markedBy(passage, query));
+    assert.equal(
+      await marked("Hotel costs, hotels; the motel", "What may the hotels cost?"),
+      "<mark>Hotel</mark> <mark>costs</mark>, <mark>hotels</mark>; the motel",
+    );
+    assert.equal(await marked("The ERP and the NERP", "the ERP"), "The <mark>ERP</mark> and the NERP");
+    assert.equal(await marked("東京タワーの高さ", "タワー"), "東京<mark>タワー</mark>の高さ");
+    assert.equal(await marked("a <b> [x] (y", "b [x] (y"), "a &lt;<mark>b</mark>&gt; [<mark>x</mark>] (<mark>y</mark>");
+    assert.equal(await marked("text", "?!"), "text");
+  });
+
+  it("are cut around the first mark, at spaces, and the marks move along", async () => {
+    const passage = `${"before ".repeat(100)}needle ${"after ".repeat(100)}`.trim();
+    const excerpt = excerptOf(markedBy(passage, "needle"));
+    assert.equal(excerpt.cut, true);
+    assert.match(excerpt.text, /^… before (before )*needle (after )*after …$/);
+    assert.ok(excerpt.text.length < 440);
+    assert.match(await shown(excerpt), /before <mark>needle<\/mark> after/);
+    assert.deepEqual(excerptOf(markedBy("short", "x")), { text: "short", marks: [], cut: false });
+    assert.match(excerptOf(markedBy(passage, "nowhere")).text, /^before .* …$/);
+  });
+
+  it("lose the signs of Markdown, and no mark slips", async () => {
+    const text = "# Travel **costs**\n\n\n\n## Hotels\nA **hotel** night";
+    const plain = withoutMarkup(markedBy(text, "travel costs hotel night"));
+    assert.equal(plain.text, "Travel costs\n\nHotels\nA hotel night");
+    assert.deepEqual(
+      plain.marks.map(({ start, end }) => plain.text.slice(start, end)),
+      ["Travel", "costs", "Hotels", "hotel", "night"],
+    );
+    const across = withoutMarkup({ text: "a **bold word** here", marks: [{ start: 2, end: 15 }] });
+    assert.equal(await shown(across), "a <mark>bold word</mark> here");
+  });
+});
