@@ -1,4 +1,5 @@
-const MAX_LINES = 5000;
+import { JobLog } from "./job-log.js";
+
 const PROGRESS = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/;
 const POLL_MS = 2000;
 
@@ -16,14 +17,22 @@ class Watch {
     this.jobId = jobId;
     this.onEnd = onEnd;
     this.over = false;
-    this.part("log").replaceChildren();
+    this.log = new JobLog({
+      list: this.part("log"),
+      find: this.part("find"),
+      alarms: this.part("alarms"),
+      found: this.part("found"),
+      older: this.part("older"),
+      onLines: (lines) => this.tell(lines),
+    });
     this.part("job").textContent = jobId;
+    this.part("job").href = `/v2/jobs/get?job_id=${encodeURIComponent(jobId)}&format=html`;
     this.part("object").textContent = "";
     this.part("count").textContent = "";
     this.part("progress").removeAttribute("value");
     for (const input of section.querySelectorAll("[name=job_id]")) input.value = jobId;
     const url = `/v2/jobs/monitor?job_id=${encodeURIComponent(jobId)}&format=stream`;
-    this.part("monitor").href = url;
+    for (const link of section.querySelectorAll("[data-part=monitor]")) link.href = url;
     section.dataset.job = jobId;
     section.hidden = false;
     this.setState("running");
@@ -38,7 +47,7 @@ class Watch {
       this.say("connection", closed ? "The event stream has ended." : "Connection lost, trying again…");
     });
     this.events.addEventListener("start_json", (event) => this.start(JSON.parse(event.data)));
-    this.events.addEventListener("log", (event) => this.log(event.data));
+    this.events.addEventListener("log", (event) => this.log.add(event.data));
     this.events.addEventListener("end_json", (event) => this.end(JSON.parse(event.data)));
     this.timer = setInterval(() => this.poll(), POLL_MS);
   }
@@ -47,11 +56,15 @@ class Watch {
     this.over = true;
     this.events.close();
     clearInterval(this.timer);
+    this.log.flush();
   }
 
   start(job) {
     const url = new URL(job.endpoint, location.origin);
-    this.say("object", url.searchParams.get("domain_id") ?? "");
+    const action = url.pathname.split("/").at(-1).replaceAll("_", " ");
+    const about = url.searchParams.get("domain_id") ?? "";
+    const how = url.searchParams.get("dry_run") === "true" ? " (dry run)" : "";
+    this.say("object", `${action} ${about}${how}`);
   }
 
   /** The stream has no event for a pause, and a job that died says nothing at all, so the state is asked for. */
@@ -68,39 +81,27 @@ class Watch {
     }
   }
 
-  log(text) {
-    const list = this.part("log");
-    const following = list.scrollHeight - list.scrollTop - list.clientHeight < 24;
-    for (const line of text.split("\n")) {
-      const entry = document.createElement("li");
-      entry.textContent = line;
-      if (/^\s*(ERROR|WARNING)\b/.test(line)) entry.className = "alarm";
-      list.append(entry);
-      this.progress(line);
-      if (line === "Paused." || line === "Resumed.") this.poll();
+  /** What the lines say about the job itself; of many at once, the last word counts. */
+  tell(lines) {
+    const found = PROGRESS.exec(lines.findLast((line) => PROGRESS.test(line)) ?? "");
+    if (found) {
+      const [, at, of] = found;
+      const bar = this.part("progress");
+      bar.max = Math.max(1, Number(of));
+      bar.value = Number(at);
+      this.say("count", `${at} / ${of}`);
     }
-    while (list.childElementCount > MAX_LINES) list.firstElementChild.remove();
-    if (following) list.scrollTop = list.scrollHeight;
-  }
-
-  progress(line) {
-    const found = PROGRESS.exec(line);
-    if (!found) return;
-    const [, at, of] = found;
-    const bar = this.part("progress");
-    bar.max = Math.max(1, Number(of));
-    bar.value = Number(at);
-    this.say("count", `${at} / ${of}`);
+    if (!this.over && lines.some((line) => line === "Paused." || line === "Resumed.")) this.poll();
   }
 
   end(job) {
+    const error = job.result && !job.result.ok ? job.result.error : "";
+    if (error) this.log.add(error);
     this.stop();
     const bar = this.part("progress");
     if (job.state === "completed") bar.value = bar.max;
     else if (!bar.hasAttribute("value")) bar.value = 0;
     this.setState(job.state, job);
-    const error = job.result && !job.result.ok ? job.result.error : "";
-    if (error) this.log(error);
     this.onEnd();
   }
 
@@ -112,14 +113,25 @@ class Watch {
     const pill = this.part("state");
     pill.textContent = words;
     pill.className = `pill ${tone(state, job)}`;
+    const stalled = job?.stalled === true;
     const possible = {
-      pause: state === "running",
-      resume: state === "paused",
+      pause: state === "running" && !stalled,
+      resume: state === "paused" && !stalled,
       cancel: state === "running" || state === "paused",
     };
     for (const form of this.section.querySelectorAll("[data-control]")) form.hidden = !possible[form.dataset.control];
-    this.section.querySelector("[name=force]").value = String(job?.stalled === true);
+    this.showForce(stalled);
+    // Other parts of the page tell of the same job.
+    if (!this.over) document.dispatchEvent(new Event("job-state"));
     this.say("announcement", `Job ${this.jobId} ${words}.`);
+  }
+
+  /** Who may only watch has no buttons. */
+  showForce(stalled) {
+    const cancel = this.section.querySelector("[data-control=cancel]");
+    if (!cancel) return;
+    cancel.querySelector("[name=force]").value = String(stalled);
+    cancel.querySelector("button").textContent = stalled ? "Force cancel" : "Cancel";
   }
 
   part(name) {

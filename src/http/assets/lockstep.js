@@ -1,6 +1,9 @@
+import "./table.js";
+import { enhance } from "./enhance.js";
+import { confirmed, take } from "./forms.js";
 import { watchJob } from "./job-console.js";
-
-let refreshes = 0;
+import { refresh } from "./refresh.js";
+import { readError, startJob } from "./start-job.js";
 
 enhance(document);
 const job = document.querySelector("#console")?.dataset.job;
@@ -10,76 +13,72 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.matches("[data-crawl]")) take(event, startCrawl);
   else if (form.matches("[data-control]")) take(event, control);
-  else if (form.matches("[data-create]")) take(event, create);
   else if (form.matches("[data-check]")) take(event, check);
+  else if (form.matches("[data-delete-job]")) take(event, deleteJob);
+  else if (form.matches("[data-delete]")) take(event, remove);
 });
 
-/** The form's own way of sending is the fallback; here its answer stays on the page. */
-async function take(event, action) {
-  event.preventDefault();
-  const form = event.target;
-  const button = form.querySelector("button");
-  showError(form, "");
-  button.disabled = true;
-  try {
-    await action(form);
-  } catch (error) {
-    showError(form, error.message);
-  } finally {
-    button.disabled = false;
-  }
-}
-
-/**
- * Starts the job over its stream and reads the stream only up to the job id: hanging up does not stop a job.
- * An EventSource would start it again with every reconnect, so that one watches the monitor address instead.
- */
 async function startCrawl(form) {
-  const params = new URLSearchParams(new FormData(form));
+  const params = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
   params.set("format", "stream");
-  const hangUp = new AbortController();
-  const response = await fetch(`${form.getAttribute("action")}?${params}`, { signal: hangUp.signal });
-  if (!response.ok) throw new Error(await readError(response));
-  const jobId = await readJobId(response.body);
-  hangUp.abort();
-  watchJob(jobId, refresh);
-  document.querySelector("#console").scrollIntoView({ block: "nearest" });
+  const jobId = await startJob(`${form.getAttribute("action")}?${params}`);
+  const console = document.querySelector("#console");
+  if (console) {
+    watchHere(jobId);
+    console.scrollIntoView({ block: "nearest" });
+  }
   await refresh();
 }
 
-async function readJobId(body) {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of body) {
-    text += decoder.decode(chunk, { stream: true });
-    const found = /"job_id":\s*"(jb_\d+)"/.exec(text);
-    if (found) return found[1];
-  }
-  throw new Error("The server ended the stream before it named the job.");
+/** The address names the job from now on, so that a reload shows it again and its plan has a place. */
+function watchHere(jobId) {
+  const here = new URL(location.href);
+  for (const name of ["offset", "sort", "filter", "change", "plan_step"]) here.searchParams.delete(name);
+  here.searchParams.set("job_id", jobId);
+  history.replaceState(history.state, "", here);
+  watchJob(jobId, async () => {
+    await refresh();
+    const plan = document.querySelector("#plan:not([hidden])");
+    plan?.scrollIntoView({ block: "nearest" });
+  });
 }
 
 async function control(form) {
-  const params = new URLSearchParams(new FormData(form));
-  params.set("format", "json");
-  const response = await fetch(`${form.getAttribute("action")}?${params}`);
+  const response = await fetch(`${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`);
   if (!response.ok) throw new Error(await readError(response));
+  if (!form.closest("#console")) await refresh();
 }
 
-async function create(form) {
-  const domain = Object.fromEntries(new FormData(form));
-  const [site, library] = ["site_url", "sharepoint_url_part"].map(
-    (name) => form.querySelector(`[data-field=${name}]`).value,
-  );
-  if (site !== "" || library !== "") {
-    domain.file_sources = [{ source_id: "documents", site_url: site, sharepoint_url_part: library, filter: "" }];
-  }
-  const response = await fetch("/v2/domains/create?format=json", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(domain),
-  });
+async function deleteJob(form) {
+  const jobId = form.elements.namedItem("job_id").value;
+  const words = "Its log and its result are gone for good. What the job did stays.";
+  if (!(await ask(`Delete ${jobId}?`, words, "Delete"))) return;
+  const response = await fetch(`/v2/jobs/delete?job_id=${encodeURIComponent(jobId)}`, { method: "DELETE" });
   if (!response.ok) throw new Error(await readError(response));
-  location.assign("/");
+  if (form.closest("[data-table]")) await refresh();
+  else location.assign("/v2/jobs?format=ui");
+}
+
+/** Afterwards there is nothing left to look at here: the form says where to go. */
+async function remove(form) {
+  const params = new URLSearchParams(new FormData(form));
+  params.set("format", "json");
+  const response = await fetch(`${form.getAttribute("action")}?${params}`, { method: "DELETE" });
+  if (!response.ok) throw new Error(await readError(response));
+  location.assign(form.dataset.delete);
+}
+
+async function ask(title, words, verb) {
+  const dialog = document.createElement("dialog");
+  dialog.setAttribute("aria-labelledby", "confirm-title");
+  dialog.innerHTML = `<form method="dialog"><h2 id="confirm-title"></h2><p></p><div class="form-end"><button>Keep it</button><button type="button" class="danger" data-confirms></button></div></form>`;
+  dialog.querySelector("h2").textContent = title;
+  dialog.querySelector("p").textContent = words;
+  dialog.querySelector(".danger").textContent = verb;
+  document.body.append(dialog);
+  const answer = await confirmed(dialog);
+  dialog.remove();
+  return answer;
 }
 
 /** The findings are taken out of the page that the form would have led to. */
@@ -95,46 +94,5 @@ async function check(form) {
   } catch (error) {
     place.replaceChildren();
     throw error;
-  }
-}
-
-async function readError(response) {
-  try {
-    const { error } = await response.json();
-    return error || `The server answered ${response.status}.`;
-  } catch {
-    return `The server answered ${response.status}.`;
-  }
-}
-
-function showError(form, message) {
-  const place = form.querySelector(".form-error") ?? document.querySelector("#console [data-part=connection]");
-  place.textContent = message;
-  place.hidden = message === "" && place.matches(".form-error");
-}
-
-/** Fetches this page again and takes over the parts that a job changes; what people are typing stays. */
-async function refresh() {
-  const turn = ++refreshes;
-  const response = await fetch(location.pathname);
-  const page = await response.text();
-  // An answer that was overtaken by a later one would put back what is over.
-  if (!response.ok || turn !== refreshes) return;
-  const fresh = new DOMParser().parseFromString(page, "text/html");
-  for (const part of document.querySelectorAll("[data-refresh]")) {
-    const next = fresh.getElementById(part.id);
-    if (!next) continue;
-    enhance(next);
-    part.replaceWith(next);
-  }
-}
-
-/** What only makes sense with this module, and times in the reader's own zone. */
-function enhance(root) {
-  for (const part of root.querySelectorAll("[data-source]")) part.hidden = false;
-  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-  for (const time of root.querySelectorAll("time")) {
-    time.title = time.dateTime;
-    time.textContent = format.format(new Date(time.dateTime));
   }
 }

@@ -1,15 +1,46 @@
 import { html } from "hono/html";
+import { isJsonObject } from "../../lib/json-object.ts";
 import { jsonTable } from "./json-table.ts";
-import { type Html, layout } from "./layout.ts";
+import { type Frame, type Html, layout } from "./layout.ts";
+import { placeAround } from "./navigation.ts";
 
 /** What `format=html` answers: the same structure as the JSON, readable. */
-export function answerPage(path: string, content: unknown): Html {
+export function answerPage(path: string, content: unknown, frame: Frame): Html {
+  const problem = problemIn(content);
+  if (problem !== "") return problemPage(path, problem, content, frame);
   return layout({
+    frame,
     title: `${path} · lockstep`,
     body: html`<section class="panel answer">
 <h1><code>${path}</code></h1>
 <div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(content)}</div>
-<p><a href="/">Back to the overview</a> · <a href="${path}">What this address takes</a></p>
+${waysOn(path, frame)}
 </section>`,
   });
+}
+
+function problemIn(content: unknown): string {
+  const error = isJsonObject(content) ? content["error"] : "";
+  return typeof error === "string" ? error : "";
+}
+
+/** The sentence, once; below it what could be had all the same, where there is something. */
+function problemPage(path: string, problem: string, content: unknown, frame: Frame): Html {
+  const data = isJsonObject(content) ? content["data"] : undefined;
+  const hasMore = typeof data === "object" && data !== null && Object.keys(data).length > 0;
+  return layout({
+    frame,
+    title: "This did not work · lockstep",
+    body: html`<section class="panel answer">
+<h1>This did not work</h1>
+<p class="notice bad" role="alert"><bdi>${problem}</bdi></p>
+${hasMore ? html`<details><summary>What else was answered</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(data)}</div></details>` : ""}
+${waysOn(path, frame)}
+</section>`,
+  });
+}
+
+function waysOn(path: string, frame: Frame): Html {
+  const place = placeAround(frame.url.pathname);
+  return html`<p><a href="${place.address}">Back to ${place.name}</a> · <a href="${path}">What this address takes</a></p>`;
 }

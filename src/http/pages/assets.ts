@@ -1,22 +1,38 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { extname } from "node:path";
 import type { Hono } from "hono";
+import type { HttpEnv } from "../http-env.ts";
 
-const MEDIA_TYPES = {
-  "lockstep.css": "text/css; charset=utf-8",
-  "lockstep.js": "text/javascript; charset=utf-8",
-  "job-console.js": "text/javascript; charset=utf-8",
-  "favicon.svg": "image/svg+xml",
-} as const;
+const FOLDER = new URL("../assets/", import.meta.url);
 
-/** Exactly these files, by name: no path from a request ever reaches the disk. */
-export function mountAssets(http: Hono): void {
-  for (const [name, mediaType] of Object.entries(MEDIA_TYPES)) {
-    const content = readFileSync(new URL(`../assets/${name}`, import.meta.url));
-    const etag = `"${createHash("sha256").update(content).digest("hex").slice(0, 32)}"`;
-    const headers = { "content-type": mediaType, "cache-control": "no-cache", etag };
-    http.get(`/assets/${name}`, (c) =>
-      c.req.header("if-none-match") === etag ? c.body(null, 304, headers) : c.body(content, 200, headers),
-    );
-  }
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Exactly the files that are there at the start, by name: no path from a request ever reaches the disk. */
+export function mountAssets(http: Hono<HttpEnv>): void {
+  const scripts = readdirSync(FOLDER).filter(
+    (name) => extname(name) !== "" && Object.hasOwn(MEDIA_TYPES, extname(name)),
+  );
+  for (const name of scripts) serve(http, name, readFileSync(new URL(name, FOLDER)));
+  serve(http, "lockstep.css", stylesheet());
+}
+
+/** One stylesheet for the browser, written in parts: what is decided once comes first. */
+function stylesheet(): Buffer {
+  const folder = new URL("styles/", FOLDER);
+  const names = readdirSync(folder).filter((name) => name.endsWith(".css"));
+  return Buffer.concat(names.sort().map((name) => readFileSync(new URL(name, folder))));
+}
+
+function serve(http: Hono<HttpEnv>, name: string, content: Buffer): void {
+  const etag = `"${createHash("sha256").update(content).digest("hex").slice(0, 32)}"`;
+  const headers = { "content-type": MEDIA_TYPES[extname(name)] ?? "", "cache-control": "no-cache", etag };
+  const body = new Uint8Array(content);
+  http.get(`/assets/${name}`, (c) =>
+    c.req.header("if-none-match") === etag ? c.body(null, 304, headers) : c.body(body, 200, headers),
+  );
 }

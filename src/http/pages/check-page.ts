@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { type Html, layout } from "./layout.ts";
+import { type Frame, type Html, layout } from "./layout.ts";
 
 interface ShownFinding {
   readonly source_id: string;
@@ -10,13 +10,14 @@ interface ShownFinding {
 }
 
 /** What "Test connection" answers where no script takes the list out of it. */
-export function checkPage(domainId: string, findings: readonly ShownFinding[]): Html {
+export function checkPage(domainId: string, findings: readonly ShownFinding[], frame: Frame): Html {
   return layout({
+    frame,
     title: `Connection of ${domainId} · lockstep`,
     body: html`<section class="panel answer">
 <h1>Connection of <code>${domainId}</code></h1>
 ${findingList(findings)}
-<p><a href="/">Back to the overview</a></p>
+<p><a href="/v2/domains?format=ui">All domains</a></p>
 </section>`,
   });
 }

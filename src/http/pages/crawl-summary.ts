@@ -3,8 +3,8 @@ import type { CrawlResult, StepCounts } from "../../engine/crawl-request.ts";
 
 export interface CrawlSummary {
   readonly dryRun: boolean;
-  /** What the index holds of the crawled sources afterwards. */
-  readonly documents: number;
+  /** What the sources have, as far as this crawl saw it and it can be a document. */
+  readonly items: number;
   /** By the first of the steps that were taken. */
   readonly added: number;
   readonly changed: number;
@@ -29,7 +29,7 @@ export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
   const first = steps.includes("download") ? download : steps.includes("process") ? process : embed;
   return {
     dryRun: data.dry_run === true,
-    documents: embed.added + embed.changed + embed.moved + embed.unchanged + embed.held,
+    items: first.added + first.changed + first.moved + first.unchanged + first.failed,
     added: first.added,
     changed: first.changed,
     moved: first.moved,

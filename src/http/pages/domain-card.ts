@@ -1,88 +1,86 @@
 import { html } from "hono/html";
-import type { SourceConfig } from "../../contracts/domain.ts";
-import { CRAWL_SCOPES, type CrawlScope } from "../../engine/crawl-request.ts";
+import type { Domain } from "../../contracts/domain.ts";
+import type { JobRecord } from "../../contracts/job.ts";
+import type { Standing } from "../../engine/standing.ts";
+import { crawlChart } from "./crawl-chart.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
-import type { DomainStanding } from "./home-model.ts";
-import type { Html } from "./layout.ts";
-import { webAddress } from "./search-results.ts";
+import { domainAddress } from "./domains-page.ts";
+import { crawlerAddress, type Health, healthOf, sayNoCrawl } from "./health-of.ts";
+import { jobAddress } from "./job-words.ts";
+import type { Frame, Html } from "./layout.ts";
+import { mayChange } from "./may-change.ts";
 import { shownTime } from "./shown-time.ts";
 
-const SCOPE_NAMES: Record<CrawlScope, string> = {
-  all: "Everything",
-  files: "Files",
-  lists: "Lists",
-  sitepages: "Site pages",
-};
+/** A domain as the dashboard shows it. */
+export interface DomainView {
+  readonly domain: Domain;
+  readonly active: JobRecord | undefined;
+  /** Ended and no dry runs, newest first. */
+  readonly crawls: readonly JobRecord[];
+  /** undefined: nobody could say. */
+  readonly standing: Standing | undefined;
+  /** "" where nothing is scheduled. */
+  readonly nextRunAt: string;
+}
 
-export function domainCard(standing: DomainStanding): Html {
-  const { domain } = standing;
+export function healthOfView(view: DomainView): Health {
+  return healthOf({ ...view, domainId: view.domain.domainId, last: view.crawls[0] });
+}
+
+export function domainCard(view: DomainView, frame: Frame): Html {
+  const { domain } = view;
   const name = domain.name || domain.domainId;
   return html`<article class="panel card" aria-label="${name}">
-${cardStatus(standing)}
-${sourceList(domain.sources)}
-${crawlForm(standing)}
+${cardStatus(view, name)}
+<div class="card-actions">
+${mayChange(frame, "operate") ? crawlForm(name, domain.domainId) : ""}
+<a class="button small" href="${crawlerAddress(domain.domainId)}" aria-label="Options for a crawl of ${name}">Options</a>
+<a class="button small" href="/v2/search?format=ui&domain_id=${domain.domainId}" aria-label="Search ${name}">Search</a>
 ${checkForm(name, domain.domainId)}
+</div>
 </article>`;
 }
 
-/** The part that changes when a job ends; the page's module fetches it anew without touching the form below. */
-function cardStatus({ domain, active, last }: DomainStanding): Html {
-  const summary = last ? summarizeCrawl(last) : undefined;
-  const [tone, word] = verdict({ active, last });
-  return html`<div id="status-${domain.domainId}" data-refresh>
-<div class="card-head"><h3><bdi>${domain.name || domain.domainId}</bdi></h3><span class="pill ${tone}">${word}</span></div>
+/** The part that changes when a job ends; the page's module fetches it anew without touching the forms below. */
+function cardStatus(view: DomainView, name: string): Html {
+  const { domain, crawls, standing, nextRunAt } = view;
+  const last = crawls[0];
+  const { tone, word, reason, wayOut } = healthOfView(view);
+  return html`<div class="card-status" id="status-${domain.domainId}" data-refresh>
+<div class="card-head"><h3><a href="${domainAddress(domain.domainId)}"><bdi>${name}</bdi></a></h3><span class="pill ${tone}">${word}</span></div>
 <p class="quiet"><code>${domain.domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p>
+${reason ? html`<div class="notice ${tone}"><p>${reason}</p>${wayOut ? html`<p><a href="${wayOut.href}">${wayOut.words}</a></p>` : ""}</div>` : ""}
+${domain.sources.length === 0 ? html`<p class="notice warn">No sources yet: a crawl would find nothing.</p>` : ""}
 <dl class="figures">
-<div><dt>Documents</dt><dd>${summary ? summary.documents : "–"}</dd></div>
+<div><dt>Documents</dt><dd>${standing?.documents ?? "unknown"}</dd></div>
 <div><dt>Sources</dt><dd>${domain.sources.length}</dd></div>
-<div class="wide"><dt>Last crawl</dt><dd>${last ? html`${shownTime(last.endedAt || last.lastModifiedAt)}` : "never"}</dd></div>
+<div><dt>Last crawl</dt><dd>${last ? shownTime(last.endedAt || last.lastModifiedAt) : sayNoCrawl(standing?.documents)}</dd></div>
+${nextRunAt ? html`<div><dt>Next crawl</dt><dd>${shownTime(nextRunAt)}</dd></div>` : ""}
 </dl>
-${last ? html`<p class="outcome">${summary ? sayCounts(summary) : last.state}</p>` : ""}
-${last?.result && !last.result.ok && last.state !== "cancelled" ? html`<p class="notice ${summary?.held ? "warn" : "bad"}">${last.result.error}</p>` : ""}
+${last ? html`<p class="outcome">${outcome(last)}</p>` : ""}
+${crawlChart(name, crawls)}
 </div>`;
 }
 
-function verdict({ active, last }: Pick<DomainStanding, "active" | "last">): [tone: string, word: string] {
-  if (active?.stalled) return ["warn", "stalled"];
-  if (active) return ["busy", active.state === "paused" ? "paused" : "crawling"];
-  if (!last) return ["idle", "not crawled yet"];
-  if (last.state === "cancelled") return ["warn", "cancelled"];
-  return last.result?.ok ? ["good", "in step"] : ["bad", "needs attention"];
-}
-
-function sourceList(sources: readonly SourceConfig[]): Html {
-  if (sources.length === 0) return html`<p class="notice warn">No sources yet: a crawl would find nothing.</p>`;
-  return html`<details class="sources"><summary>${sources.length === 1 ? "1 source" : `${sources.length} sources`}</summary>
-<ul>${sources.map((source) => {
-    const href = webAddress(source.siteUrl);
-    const site = source.siteUrl.replace(/^https?:\/\//, "");
-    return html`<li><code>${source.sourceId}</code> <bdi>${href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${site}</a>` : site}${source.sourceType === "list_sources" ? ` list '${source.listName}'` : source.urlPart}</bdi></li>`;
-  })}</ul></details>`;
+function outcome(last: JobRecord): Html {
+  const summary = summarizeCrawl(last);
+  return html`${summary ? sayCounts(summary) : last.state} · <a href="${jobAddress(last.jobId)}">${last.jobId}</a>`;
 }
 
 /** Pages default to incremental: a person who clicks wants the changes, not everything again. */
-function crawlForm({ domain, last }: DomainStanding): Html {
-  const held = last ? (summarizeCrawl(last)?.held ?? 0) : 0;
-  return html`<form class="crawl" action="/v2/crawler/crawl" method="get" data-crawl>
-<input type="hidden" name="domain_id" value="${domain.domainId}">
-<input type="hidden" name="format" value="html">
-<label><span>Mode</span><select name="mode"><option value="incremental" selected>Incremental</option><option value="full">Full</option></select></label>
-<label><span>Scope</span><select name="scope">${CRAWL_SCOPES.map(
-    (scope) => html`<option value="${scope}">${SCOPE_NAMES[scope]}</option>`,
-  )}</select></label>
-<label class="check"><input type="checkbox" name="dry_run" value="true"> <span>Dry run</span></label>
-${held > 0 ? html`<label class="check"><input type="checkbox" name="confirm_deletes" value="true"> <span>Confirm ${held} held removals</span></label>` : ""}
-<button class="primary" aria-label="Crawl ${domain.name || domain.domainId}">Crawl</button>
+function crawlForm(name: string, domainId: string): Html {
+  return html`<form action="/v2/crawler/crawl" method="get" data-crawl>
+<input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="mode" value="incremental"><input type="hidden" name="format" value="html">
+<button class="primary small" aria-label="Crawl ${name}">Crawl</button>
 <p class="form-error" role="alert" hidden></p>
 </form>`;
 }
 
-/** Its answer is a page of its own; the page's module puts the findings of it below the button instead. */
+/** Its answer is a page of its own; the page's module puts the findings of it below the buttons instead. */
 function checkForm(name: string, domainId: string): Html {
   return html`<form class="check-connection" action="/v2/domains/check" method="get" data-check>
-<input type="hidden" name="domain_id" value="${domainId}">
-<input type="hidden" name="format" value="html">
-<button aria-label="Test connection of ${name}">Test connection</button>
+<input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="format" value="html">
+<button class="small" aria-label="Test connection of ${name}">Test connection</button>
 <p class="form-error" role="alert" hidden></p>
 <div data-part="findings" aria-live="polite"></div>
 </form>`;

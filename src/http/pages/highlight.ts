@@ -1,38 +1,82 @@
 import { html } from "hono/html";
 import type { Html } from "./layout.ts";
 
+/** A stretch of a text, as offsets. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A text and what is marked in it: in order, not overlapping. */
+export interface Marked {
+  readonly text: string;
+  readonly marks: readonly Span[];
+}
+
 const EXCERPT_CHARS = 420;
 const LEAD_CHARS = 90;
 const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
-export interface Excerpt {
-  readonly text: string;
-  readonly cut: boolean;
+/** Passages are Markdown; the signs of headings and emphasis only disturb when read as plain text. */
+export function withoutMarkup({ text, marks }: Marked): Marked {
+  const signs = [...signsIn(text)].sort((a, b) => a.start - b.start);
+  let plain = "";
+  let at = 0;
+  const moved = (offset: number): number =>
+    offset - signs.reduce((sum, sign) => sum + Math.max(0, Math.min(offset, sign.end) - sign.start), 0);
+  for (const sign of signs) {
+    plain += text.slice(at, sign.start);
+    at = sign.end;
+  }
+  const kept = marks.map(({ start, end }) => ({ start: moved(start), end: moved(end) }));
+  return { text: plain + text.slice(at), marks: kept };
 }
 
-/** The stretch of a passage where the query's words begin, cut at spaces. */
-export function excerptAround(passage: string, query: string): Excerpt {
-  const text = passage.trim();
-  if (text.length <= EXCERPT_CHARS) return { text, cut: false };
-  const pattern = wordPattern(query);
-  const found = pattern ? text.search(pattern) : 0;
-  const from = startOfWord(text, Math.min(Math.max(0, found - LEAD_CHARS), text.length - EXCERPT_CHARS));
+/** What is left out; no two of them overlap. */
+function* signsIn(text: string): Generator<Span> {
+  for (const { index, 0: found } of text.matchAll(/^#{1,6}[ \t]+/gm)) yield { start: index, end: index + found.length };
+  for (const { index, 0: found } of text.matchAll(/\*\*\S(?:.*?\S)?\*\*/g)) {
+    yield { start: index, end: index + 2 };
+    yield { start: index + found.length - 2, end: index + found.length };
+  }
+  for (const { index, 0: found } of text.matchAll(/\n{3,}/g)) yield { start: index + 2, end: index + found.length };
+}
+
+/** The stretch of a passage where its marks begin, cut at spaces. */
+export function excerptOf(passage: Marked): Marked & { readonly cut: boolean } {
+  const { text, marks } = passage;
+  if (text.length <= EXCERPT_CHARS) return { ...passage, cut: false };
+  const first = marks[0]?.start ?? 0;
+  const from = startOfWord(text, Math.min(Math.max(0, first - LEAD_CHARS), text.length - EXCERPT_CHARS));
   const piece = text.slice(from, from + EXCERPT_CHARS).replace(/\s+\S*$/, "");
+  const to = from + piece.length;
   const lead = from > 0 ? "… " : "";
-  return { text: `${lead}${piece}${from + piece.length < text.length ? " …" : ""}`, cut: true };
+  const shift = lead.length - from;
+  return {
+    text: `${lead}${piece}${to < text.length ? " …" : ""}`,
+    marks: marks
+      .filter(({ start, end }) => start >= from && end <= to)
+      .map(({ start, end }) => ({ start: start + shift, end: end + shift })),
+    cut: true,
+  };
 }
 
-/** The text with the words of the query marked. Both are hostile: everything goes through the escaping template. */
-export function markWords(text: string, query: string): Html {
-  const pattern = wordPattern(query);
-  if (!pattern) return html`${text}`;
+/** Text and marks may be hostile: everything goes through the escaping template. */
+export function showMarked({ text, marks }: Marked): Html {
   const pieces: Html[] = [];
   let at = 0;
-  for (const match of text.matchAll(pattern)) {
-    pieces.push(html`${text.slice(at, match.index)}<mark>${match[0]}</mark>`);
-    at = match.index + match[0].length;
+  for (const { start, end } of marks) {
+    pieces.push(html`${text.slice(at, start)}<mark>${text.slice(start, end)}</mark>`);
+    at = end;
   }
   return html`${pieces}${text.slice(at)}`;
+}
+
+/** Where the words of a question are, for backends that do not tell. */
+export function spansOfWords(text: string, query: string): Span[] {
+  const pattern = wordPattern(query);
+  if (!pattern) return [];
+  return [...text.matchAll(pattern)].map(({ index, 0: found }) => ({ start: index, end: index + found.length }));
 }
 
 function wordPattern(query: string): RegExp | undefined {

@@ -1,55 +1,70 @@
 import { html } from "hono/html";
-import { createForm } from "./create-form.ts";
-import { domainCard } from "./domain-card.ts";
+import type { Domain } from "../../contracts/domain.ts";
+import type { Endpoint } from "../grammar/endpoint.ts";
+import { domainCard, healthOfView } from "./domain-card.ts";
+import { endpointTable } from "./endpoint-table.ts";
+import { firstSteps } from "./first-steps.ts";
 import type { HomeModel } from "./home-model.ts";
-import { jobConsole } from "./job-console.ts";
-import { type Html, layout } from "./layout.ts";
+import { type Frame, type Html, layout } from "./layout.ts";
+import { mayChange } from "./may-change.ts";
 import { recentJobs } from "./recent-jobs.ts";
-import { searchPanel } from "./search-panel.ts";
+import { runningJobs } from "./running-jobs.ts";
 
-export interface Product {
-  readonly version: string;
-  readonly backend: string;
-  readonly origin: string;
-}
-
-/** The overview at `/`. Every form works without its module; the module makes the console live. */
-export function homePage(model: HomeModel, product: Product): Html {
+/** The dashboard at `/`. Every form works without its module; the modules keep it live. */
+export function homePage(model: HomeModel, frame: Frame, endpoints: readonly Endpoint[]): Html {
+  const isNew = model.domains.length === 0 && model.broken.length === 0;
   return layout({
-    title: "lockstep",
-    aside: html`<p class="masthead-facts"><span>${product.backend} backend</span><span>${product.version}</span><a href="/v2">HTTP interface</a></p>`,
-    body:
-      model.domains.length === 0 && model.broken.length === 0 ? firstSteps(model, product) : overview(model, product),
+    title: "Overview · lockstep",
+    frame,
+    modules: isNew ? ["domains.js", "live-jobs.js"] : ["live-jobs.js"],
+    body: html`${isNew ? firstSteps(model, frame) : overview(model, frame)}
+${httpInterface(endpoints)}
+<footer class="foot"><p>Everyone who may query sees everything that was crawled. Permissions of the sources are not carried along.</p></footer>`,
   });
 }
 
-function overview(model: HomeModel, product: Product): Html {
-  return html`${searchPanel(model)}
+function overview(model: HomeModel, frame: Frame): Html {
+  const { domains, allDomains, broken, running, jobs } = model;
+  const moreDomains = allDomains.length - domains.length;
+  return html`<div class="page-head"><h1>Overview</h1><p class="lede" id="overall" data-refresh>${sayOverall(model)}</p></div>
+${searchBox(allDomains)}
 <section aria-labelledby="domains-title">
-<h2 id="domains-title">Domains</h2>
-${model.broken.map(
-  ({ domainId, reason }) =>
-    html`<p class="notice bad" role="alert"><strong>${domainId}</strong> cannot be read: ${reason}</p>`,
-)}
-<div class="cards">${model.domains.map(domainCard)}</div>
-<details class="panel create"><summary>New domain</summary>${createForm(product)}</details>
+<div class="section-head"><h2 id="domains-title">Domains</h2>${mayChange(frame, "admin") ? html`<a class="button small" href="/v2/domains?format=ui#new-domain">New domain</a>` : ""}</div>
+<div class="stack">
+${broken.map(({ domainId, reason }) => html`<p class="notice bad" role="alert"><span><strong>${domainId}</strong> cannot be read: ${reason}</span></p>`)}
+<div class="cards">${domains.map((view) => domainCard(view, frame))}</div>
+${moreDomains > 0 ? html`<p><a href="/v2/domains?format=ui">${moreDomains} more domains</a></p>` : ""}
+</div>
 </section>
-${jobConsole(model.watched)}
-${recentJobs(model.jobs)}
-${visibilityNote()}`;
+${runningJobs(running, frame)}
+${recentJobs(jobs)}`;
 }
 
-function firstSteps(model: HomeModel, product: Product): Html {
-  return html`<section class="panel welcome">
-<h1>Keep a knowledge base in step with its sources</h1>
-<p class="lede">A domain is one knowledge base: a vector store, and the SharePoint libraries it is filled from. Create one, crawl it, search it. From then on a crawl brings in what changed and takes out what is gone.</p>
-${createForm(product)}
-</section>
-${jobConsole(model.watched)}
-${model.jobs.length > 0 ? recentJobs(model.jobs) : ""}
-${visibilityNote()}`;
+/** The one sentence to read in passing. */
+function sayOverall({ domains, allDomains, broken }: HomeModel): string {
+  const inNeed = domains.filter((view) => ["warn", "bad"].includes(healthOfView(view).tone)).length + broken.length;
+  const count = allDomains.length + broken.length;
+  const all = count === 1 ? "1 domain" : `${count} domains`;
+  const documents = domains.reduce((sum, { standing }) => sum + (standing?.documents ?? 0), 0);
+  const look = inNeed === 0 ? "Nothing needs a look." : inNeed === 1 ? "1 needs a look." : `${inNeed} need a look.`;
+  return `${all}, ${documents.toLocaleString("en")} documents. ${look}`;
 }
 
-function visibilityNote(): Html {
-  return html`<footer class="foot"><p>Everyone who may query sees everything that was crawled. Permissions of the sources are not carried along.</p></footer>`;
+function searchBox(domains: readonly Domain[]): Html {
+  return html`<form class="search panel" action="/v2/search" method="get" role="search">
+<input type="hidden" name="format" value="ui">
+<label class="grow"><span>Search for</span><input type="search" name="query" required maxlength="1000" autocomplete="off" placeholder="What may a hotel night cost?"></label>
+<label><span>Domain</span><select name="domain_id">${domains.map(
+    ({ domainId, name }) => html`<option value="${domainId}">${name || domainId}</option>`,
+  )}</select></label>
+<button class="primary">Search</button>
+</form>`;
+}
+
+function httpInterface(endpoints: readonly Endpoint[]): Html {
+  return html`<details class="panel http-interface"><summary>HTTP interface</summary>
+<div class="stack">
+<p class="quiet">Everything on these pages is an address that scripts can call, too. <a href="/v2">As text</a> · <a href="/openapi.json">OpenAPI document</a></p>
+${endpointTable(endpoints)}
+</div></details>`;
 }

@@ -1,59 +1,75 @@
 import { html } from "hono/html";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
-import { excerptAround, markWords } from "./highlight.ts";
+import { plural } from "../../lib/plural.ts";
+import { excerptOf, type Marked, showMarked, spansOfWords, withoutMarkup } from "./highlight.ts";
 import type { Html } from "./layout.ts";
+import { scoreReason } from "./search-reason.ts";
+import { shownName } from "./shown-name.ts";
 import { shownTime } from "./shown-time.ts";
+import { webAddress } from "./web-address.ts";
 
-export function searchResults(answer: QueryAnswer): Html {
+/** With `domainId`, every result leads to the whole way of its document. */
+export function searchResults(answer: QueryAnswer, domainId?: string): Html {
   const count = answer.sources.length;
+  const notes = (answer.notes ?? []).map((note) => html`<p class="notice warn" role="note">${note}</p>`);
   if (count === 0) {
-    return html`<p class="quiet" role="status">Nothing found for “${answer.query}”. A crawl may not have brought it in yet.</p>`;
+    return html`${notes}<p class="quiet" role="status">Nothing found for “${answer.query}”. A crawl may not have brought it in yet.</p>`;
   }
-  return html`<p class="quiet" role="status">${count === 1 ? "1 passage" : `${count} passages`} for “${answer.query}”</p>
-<ol class="results">${answer.sources.map((source) => result(source, answer.query))}</ol>`;
+  return html`${notes}<p class="quiet" role="status">${plural(count, "passage")} for “${answer.query}”</p>
+<ol class="results">${answer.sources.map((source) => result(source, answer.query, domainId))}</ol>`;
 }
 
-function result(source: QuerySource, query: string): Html {
-  const passage = withoutMarkup(source.text);
-  const { text, cut } = excerptAround(passage, query);
+function result(source: QuerySource, query: string, domainId: string | undefined): Html {
+  const passage = passageOf(source, query);
+  const excerpt = excerptOf(passage);
   return html`<li class="result">
 <h3><bdi>${sourceLink(source)}</bdi></h3>
-${source.sectionPath ? html`<p class="section-path"><bdi>${source.sectionPath.replaceAll(" > ", " › ")}</bdi></p>` : ""}
-<p class="passage">${markWords(text, query)}</p>
-${cut ? html`<details><summary>Whole passage</summary><p class="passage">${markWords(passage, query)}</p></details>` : ""}
+${whereItStands(source)}
+<p class="passage">${showMarked(excerpt)}</p>
+${excerpt.cut ? html`<details><summary>Whole passage</summary><p class="passage">${showMarked(passage)}</p></details>` : ""}
 <dl class="facts">
 <div><dt>Score</dt><dd>${source.score.toFixed(2)}</dd></div>
 ${source.details?.page ? html`<div><dt>Page</dt><dd>${source.details.page}</dd></div>` : ""}
 ${source.modifiedAt ? html`<div><dt>Modified</dt><dd>${shownTime(source.modifiedAt)}</dd></div>` : ""}
 </dl>
 ${alsoIn(source)}
+${scoreReason(source, domainId && explainAddress(source, query, domainId))}
 </li>`;
+}
+
+function explainAddress({ fileId }: QuerySource, query: string, domainId: string): string {
+  return `/v2/search/explain?${new URLSearchParams({ domain_id: domainId, query, document: fileId, format: "html" })}`;
+}
+
+function passageOf({ text, details }: QuerySource, query: string): Marked {
+  const trimmed = text.trimStart();
+  const cut = text.length - trimmed.length;
+  const marks = details
+    ? details.highlights.map(({ start, end }) => ({ start: start - cut, end: end - cut }))
+    : spansOfWords(trimmed, query);
+  return withoutMarkup({ text: trimmed.trimEnd(), marks });
+}
+
+/** The path of the file and that of the section in it. */
+function whereItStands({ sectionPath, details, name }: QuerySource): Html | "" {
+  const folder = details?.path.endsWith(`/${name}`) ? details.path.slice(0, -name.length - 1) : "";
+  const parts = [folder.replaceAll("/", " / "), sectionPath.replaceAll(" > ", " › ")].filter(Boolean).map(shownName);
+  return parts.length === 0
+    ? ""
+    : html`<p class="section-path">${parts.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${part}</bdi>`)}</p>`;
 }
 
 /** Other documents with the same passage, which are not results of their own. */
 function alsoIn({ details }: QuerySource): Html | "" {
-  const names = details?.alsoIn.map(({ name }) => name) ?? [];
-  return names.length === 0 ? "" : html`<p class="quiet">Also in <bdi>${names.join(", ")}</bdi></p>`;
-}
-
-/** Passages are Markdown; the signs of headings and emphasis only disturb when read as plain text. */
-function withoutMarkup(markdown: string): string {
-  return markdown
-    .replaceAll(/^#{1,6}\s+/gm, "")
-    .replaceAll(/\*\*(\S(?:.*?\S)?)\*\*/g, "$1")
-    .replaceAll(/\n{3,}/g, "\n\n");
+  const names = details?.alsoIn.map(({ name }) => shownName(name)) ?? [];
+  if (names.length === 0) return "";
+  return html`<p class="quiet">Also in ${names.map((name, at) => html`${at > 0 ? ", " : ""}<bdi>${name}</bdi>`)}</p>`;
 }
 
 function sourceLink(source: QuerySource): Html {
-  const name = source.name || source.fileId;
+  const name = shownName(source.name || source.fileId);
   const href = webAddress(source.url);
   return href === undefined
     ? html`${name}`
     : html`<a href="${href}" target="_blank" rel="noopener noreferrer">${name}</a>`;
-}
-
-/** Only what a browser opens as a web page: `javascript:` and its kin stay text. */
-export function webAddress(url: string): string | undefined {
-  const parsed = URL.parse(url);
-  return parsed?.protocol === "https:" || parsed?.protocol === "http:" ? parsed.href : undefined;
 }

@@ -1,0 +1,30 @@
+/** The explanation is taken out of the page that the form would have led to, and shown below it. */
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches("[data-explain]")) return;
+  event.preventDefault();
+  const place = document.querySelector("[data-explanation]");
+  const button = form.querySelector("button");
+  button.disabled = true;
+  place.textContent = "Looking…";
+  try {
+    const response = await fetch(`${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`);
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const found = page.querySelector("[data-explained]");
+    if (found) place.replaceChildren(found);
+    else place.textContent = page.querySelector("main")?.innerText || `The server answered ${response.status}.`;
+  } catch (error) {
+    place.textContent = `The server cannot be reached (${error.message}).`;
+  } finally {
+    button.disabled = false;
+  }
+});
+
+/** Sources and generations belong to a domain: another one is searched without what was chosen of the last. */
+document.querySelector(".search-form select[name=domain_id]")?.addEventListener("change", ({ target }) => {
+  const form = target.form;
+  for (const name of ["source_id", "generation"]) {
+    const field = form.elements[name];
+    if (field) field.value = "";
+  }
+});

@@ -1,0 +1,204 @@
+import { announce } from "./enhance.js";
+
+const TYPING_PAUSE_MS = 500;
+const MARKS = { ok: ["good", "✓"], problem: ["bad", "✗"], "not checked": ["idle", "–"] };
+
+/** By row: the pause in typing that is waited for, and the question that is under way. */
+const checks = new WeakMap();
+let lists = 0;
+
+/** Lets people add, remove and duplicate sources, and checks each with the tenant while it is typed. */
+export function editSources(editor) {
+  const rows = editor.querySelector("[data-part=rows]");
+  editor.addEventListener("click", ({ target }) => {
+    const button = target.closest("button");
+    if (button?.dataset.add) add(editor, rows, button.dataset.add);
+    else if (button?.matches("[data-duplicate]")) duplicate(button.closest("[data-source-row]"));
+    else if (button?.matches("[data-remove]")) remove(editor, rows, button.closest("[data-source-row]"));
+  });
+  editor.addEventListener("input", ({ target }) => {
+    const row = target.closest("[data-source-row]");
+    if (!row) return;
+    if (target.dataset.field === "source_id") row.querySelector("[data-part=title]").textContent = target.value;
+    checkSoon(row);
+  });
+}
+
+/** The sources as the endpoint takes them, kind by kind; a kind without any is an empty list. */
+export function readSources(editor) {
+  const kinds = [...editor.querySelectorAll("template[data-kind]")].map((template) => template.dataset.kind);
+  const all = [...editor.querySelectorAll("[data-source-row]")];
+  return Object.fromEntries(
+    kinds.map((kind) => [kind, all.filter((row) => row.dataset.sourceRow === kind).map(readSource)]),
+  );
+}
+
+function readSource(row) {
+  const fields = [...row.querySelectorAll("[data-field]")].map((input) => [input.dataset.field, readInput(input)]);
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+function readInput(input) {
+  if (input.type === "checkbox") return input.checked;
+  if (input.type === "number") return input.value === "" ? undefined : Number(input.value);
+  return input.value.trim();
+}
+
+function add(editor, rows, kind) {
+  const template = editor.querySelector(`template[data-kind=${kind}]`);
+  rows.append(template.content.cloneNode(true));
+  const row = rows.lastElementChild;
+  row.querySelector("input").focus();
+  count(editor, rows);
+}
+
+function duplicate(row) {
+  const copy = row.cloneNode(true);
+  for (const input of copy.querySelectorAll("input[list]")) input.removeAttribute("list");
+  for (const list of copy.querySelectorAll("datalist")) list.remove();
+  // What is typed is in the property, which a clone does not take along.
+  const from = row.querySelectorAll("[data-field]");
+  for (const [at, input] of copy.querySelectorAll("[data-field]").entries()) {
+    if (input.type === "checkbox") input.checked = from[at].checked;
+    else input.value = from[at].value;
+  }
+  const id = copy.querySelector("[data-field=source_id]");
+  id.value = `${id.value}-copy`;
+  copy.querySelector("[data-part=title]").textContent = id.value;
+  copy.querySelector("[data-part=check]").replaceChildren();
+  row.after(copy);
+  id.focus();
+  id.select();
+}
+
+function remove(editor, rows, row) {
+  checks.get(row)?.asking?.abort();
+  const next = row.nextElementSibling ?? row.previousElementSibling;
+  row.remove();
+  (next?.querySelector("input") ?? editor.querySelector("[data-add]")).focus();
+  announce("The source was taken out. It is gone when you save.");
+  count(editor, rows);
+}
+
+function count(editor, rows) {
+  editor.querySelector("[data-part=no-sources]").hidden = rows.children.length > 0;
+}
+
+function checkSoon(row) {
+  const check = checks.get(row) ?? {};
+  checks.set(row, check);
+  clearTimeout(check.timer);
+  check.asking?.abort();
+  check.timer = setTimeout(() => ask(row, check), TYPING_PAUSE_MS);
+}
+
+/** Only the last question counts; one that was overtaken is taken back. */
+async function ask(row, check) {
+  const place = row.querySelector("[data-part=check]");
+  const source = readSource(row);
+  if (!source.site_url) return place.replaceChildren();
+  check.asking = new AbortController();
+  place.replaceChildren(line("idle", "…", "Looking at the tenant", ""));
+  const wish = { source_type: row.dataset.sourceRow, format: "json" };
+  for (const name of ["source_id", "site_url", "sharepoint_url_part", "list_name", "filter"]) {
+    if (source[name]) wish[name] = source[name];
+  }
+  try {
+    const response = await fetch(`/v2/domains/check_source?${new URLSearchParams(wish)}`, {
+      signal: check.asking.signal,
+    });
+    const answer = await response.json();
+    if (!Array.isArray(answer.data?.findings))
+      throw new Error(answer.error || `The server answered ${response.status}.`);
+    show(row, place, answer.data);
+  } catch (error) {
+    if (error.name !== "AbortError")
+      place.replaceChildren(line("bad", "✗", "Not checked", inWords(row, error.message)));
+  }
+}
+
+/** Everything that is well in one line, every problem in its own: in words, whatever the colour. */
+function show(row, place, { findings, suggestions = [] }) {
+  // Whoever has not come to a field yet has made no mistake in it: then what there is to choose from says enough.
+  const isUnnamed = suggestions.some(({ field }) => fieldOf(row, field)?.value.trim() === "");
+  const problems = isUnnamed ? [] : findings.filter(({ outcome }) => outcome === "problem");
+  const shown = problems.length > 0 ? problems : findings.filter(({ outcome }) => outcome === "ok").slice(-1);
+  place.replaceChildren(
+    ...shown.map(({ outcome, subject, detail, remedy }) =>
+      line(...MARKS[outcome], subject, inWords(row, detail), inWords(row, remedy)),
+    ),
+  );
+  if (problems.length > 0) place.append(note("It can be saved all the same."));
+  for (const { field, values } of suggestions) suggest(row, place, field, values);
+}
+
+function fieldOf(row, name) {
+  return row.querySelector(`[data-field=${CSS.escape(name)}]`);
+}
+
+/** Fields are called what the form calls them, not what the endpoint does. */
+function inWords(row, text) {
+  return text.replace(/'(\w+)'/g, (quoted, name) => {
+    const label = fieldOf(row, name)?.closest("label")?.querySelector("span")?.textContent;
+    return label ? `'${label}'` : quoted;
+  });
+}
+
+function suggest(row, place, field, values) {
+  const input = fieldOf(row, field);
+  if (!input || values.length === 0) return;
+  let list = row.querySelector(`datalist[data-for=${CSS.escape(field)}]`);
+  if (!list) {
+    list = document.createElement("datalist");
+    list.id = `suggestions-${++lists}`;
+    list.dataset.for = field;
+    // Inside the label its options would become part of the field's name.
+    input.closest("label").after(list);
+    input.setAttribute("list", list.id);
+  }
+  list.replaceChildren(...values.map((value) => new Option(value, value)));
+  if (values.includes(input.value.trim())) return;
+  place.append(choices(row, input, values));
+}
+
+/** The nearest few as buttons, for whoever does not know that the field has a list. */
+function choices(row, input, values) {
+  const box = document.createElement("p");
+  box.className = "suggestions";
+  box.append("There is: ");
+  for (const value of values.slice(0, 6)) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "small plain";
+    button.textContent = value;
+    button.addEventListener("click", () => {
+      input.value = value;
+      input.focus();
+      checkSoon(row);
+    });
+    box.append(button);
+  }
+  return box;
+}
+
+function line(tone, mark, subject, detail, remedy = "") {
+  const box = document.createElement("div");
+  box.className = `finding ${tone}`;
+  const sign = document.createElement("span");
+  sign.className = "mark";
+  sign.setAttribute("aria-hidden", "true");
+  sign.textContent = mark;
+  const words = document.createElement("div");
+  const head = document.createElement("p");
+  const name = document.createElement("strong");
+  name.textContent = subject;
+  head.append(name, detail ? ` ${detail}` : "");
+  words.append(head);
+  if (remedy) words.append(Object.assign(document.createElement("p"), { className: "remedy", textContent: remedy }));
+  box.append(sign, words);
+  return box;
+}
+
+function note(words) {
+  return Object.assign(document.createElement("p"), { className: "quiet", textContent: words });
+}

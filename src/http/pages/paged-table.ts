@@ -1,0 +1,100 @@
+import { html } from "hono/html";
+import type { Listing, PageFacts } from "../grammar/listing.ts";
+import type { Frame, Html } from "./layout.ts";
+
+/** How many rows a table on a page shows when nobody asked for another number. */
+export const PAGE_ROWS = 50;
+
+export interface Column<T> {
+  /** What `sort` calls it; absent: the column cannot be sorted by. */
+  readonly sort?: string;
+  readonly title: string;
+  readonly cell: (row: T) => Html | string | number;
+  /** Numbers stand at the end, under each other. */
+  readonly align?: "end";
+}
+
+export interface PagedTable<T> {
+  /** Unique on the page. */
+  readonly id: string;
+  /** For screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly listing: Listing;
+  readonly page: PageFacts | undefined;
+  /** Instead of a table without rows. */
+  readonly empty: Html | string;
+  readonly frame: Frame;
+  /** On phones rows become cards, unless there are too many columns for that. */
+  readonly onPhones?: "table";
+  /** Further wishes, as selects with a name and a label: changing one asks again. */
+  readonly wishes?: Html;
+  /** The parameters that `wishes` stand for, so that the form does not send them twice. */
+  readonly wished?: readonly string[];
+}
+
+/**
+ * A table that sorts, filters and pages by asking its own address again: it never holds more than it shows. Links and a
+ * form do it; the module table.js puts the answer in the table's place instead of leaving the page.
+ */
+export function pagedTable<T>(table: PagedTable<T>): Html {
+  const { id, caption, columns, rows } = table;
+  return html`<div class="paged-table ${table.onPhones === "table" ? "cards-not" : ""}" id="${id}" data-table>
+<div class="table-tools">${filterForm(table)}</div>
+${
+  rows.length === 0
+    ? html`<p class="table-empty">${table.listing.filter === "" ? table.empty : html`Nothing matches <strong><bdi>${table.listing.filter}</bdi></strong>.`}</p>`
+    : html`<div class="scroll-x" tabindex="0" role="region" aria-label="${caption}"><table>
+<caption class="visually-hidden">${caption}</caption>
+<thead><tr>${columns.map((column) => heading(column, table))}</tr></thead>
+<tbody>${rows.map((row) => html`<tr>${columns.map((column) => html`<td class="${column.align ?? ""}" data-label="${column.title}"><div>${column.cell(row)}</div></td>`)}</tr>`)}</tbody>
+</table></div>`
+}
+${pager(table)}
+</div>`;
+}
+
+function heading<T>({ sort, title, align }: Column<T>, { id, listing, frame }: PagedTable<T>): Html {
+  if (sort === undefined) return html`<th scope="col" class="${align ?? ""}">${title}</th>`;
+  const now = listing.sort === sort ? "ascending" : listing.sort === `-${sort}` ? "descending" : "none";
+  const next = now === "ascending" ? `-${sort}` : sort;
+  return html`<th scope="col" class="${align ?? ""}" aria-sort="${now}"><a id="${id}-by-${sort}" href="${addressWith(frame, { sort: next, offset: "" })}">${title}</a></th>`;
+}
+
+function filterForm<T>({ id, listing, frame, caption, wishes, wished = [] }: PagedTable<T>): Html {
+  const sent = ["filter", "offset", ...wished];
+  const kept = [...frame.url.searchParams].filter(([name]) => !sent.includes(name));
+  return html`<form class="filter" action="${frame.url.pathname}" method="get" role="search" aria-label="Filter ${caption}">
+${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<label class="visually-hidden" for="${id}-filter">Filter</label><input id="${id}-filter" type="search" name="filter" value="${listing.filter}" placeholder="Filter" autocomplete="off">
+${wishes ?? ""}
+<button>Filter</button>
+</form>`;
+}
+
+function pager<T>({ id, page, rows, frame, caption }: PagedTable<T>): Html | "" {
+  if (!page || (page.offset === 0 && !page.more)) return "";
+  const { offset, limit, total, more } = page;
+  const before = offset > 0 ? addressWith(frame, { offset: String(Math.max(0, offset - limit)) }) : undefined;
+  const after = more ? addressWith(frame, { offset: String(offset + limit) }) : undefined;
+  const of = total === undefined ? "" : ` of ${total}`;
+  const shown = rows.length === 0 ? "nothing here" : `${offset + 1}–${offset + rows.length}${of}`;
+  return html`<nav class="pager" aria-label="Pages of ${caption}">
+<span data-part="range">${shown}</span>
+<span class="pager-links">
+${before ? html`<a class="button small" id="${id}-before" href="${before}" rel="prev">Previous</a>` : ""}
+${after ? html`<a class="button small" id="${id}-after" href="${after}" rel="next">Next</a>` : ""}
+</span>
+</nav>`;
+}
+
+/** This page's address with some parameters changed; "" takes one away. */
+export function addressWith({ url }: Frame, changes: Readonly<Record<string, string>>): string {
+  const params = new URLSearchParams(url.searchParams);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === "") params.delete(name);
+    else params.set(name, value);
+  }
+  return `${url.pathname}?${params}`;
+}

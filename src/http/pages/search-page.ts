@@ -1,0 +1,62 @@
+import { html } from "hono/html";
+import type { QueryAnswer } from "../../engine/query.ts";
+import type { SearchArguments } from "../endpoints/search-endpoints.ts";
+import { type Frame, type Html, layout } from "./layout.ts";
+import { mayChange } from "./may-change.ts";
+import { addressWith } from "./paged-table.ts";
+import type { SearchChoices } from "./search-choices.ts";
+import { searchForm } from "./search-form.ts";
+import { searchResults } from "./search-results.ts";
+
+export interface SearchModel {
+  readonly answer: QueryAnswer;
+  readonly error: string;
+  readonly args: SearchArguments;
+  readonly choices: SearchChoices;
+}
+
+const MOST_RESULTS = 50;
+
+export function searchPage(model: SearchModel, frame: Frame): Html {
+  const { answer, error, args, choices } = model;
+  const asked = args.query.trim() !== "";
+  return layout({
+    frame,
+    title: `${answer.query || "Search"} · lockstep`,
+    modules: ["search.js"],
+    body: html`<header class="page-head"><h1>Search</h1></header>
+${choices.domains.length === 0 ? nothingYet(frame) : html`<section class="panel stack" aria-label="Search">${searchForm(args, choices)}</section>`}
+${error ? html`<p class="notice bad" role="alert">${error}</p>` : ""}
+${asked && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, choices.chosen?.domainId)}${moreLink(model, frame)}</section>` : ""}
+${asked && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
+  });
+}
+
+function nothingYet(frame: Frame): Html {
+  return html`<div class="empty"><strong>There is nothing to search yet.</strong>${
+    mayChange(frame, "admin")
+      ? html`<p>Create a domain and crawl it; then its documents are found here.</p><a class="button primary" href="/v2/domains?format=ui">Domains</a>`
+      : html`<p>Documents are found here once a domain was crawled. Only administrators can create one.</p>`
+  }</div>`;
+}
+
+/** The index ranks at most so many; who needs more is better off with other words. */
+function moreLink({ answer, args }: SearchModel, frame: Frame): Html | "" {
+  if (answer.sources.length < args.results || args.results >= MOST_RESULTS) return "";
+  const more = Math.min(MOST_RESULTS, args.results < 20 ? 20 : MOST_RESULTS);
+  return html`<p><a class="button" href="${addressWith(frame, { results: String(more) })}">Show up to ${more}</a></p>`;
+}
+
+/** Its answer is a page of its own; the page's module shows it here instead. */
+function missingForm(query: string, domainId: string): Html {
+  return html`<section class="panel stack" aria-labelledby="missing-title">
+<div><h2 id="missing-title">A document is missing?</h2>
+<p class="quiet">Name it, and see where its way from the source into this answer ends, and what to do.</p></div>
+<form class="search" action="/v2/search/explain" method="get" data-explain>
+<input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="query" value="${query}"><input type="hidden" name="format" value="html">
+<label class="grow"><span>Name, path or address</span><input type="text" name="document" required maxlength="2000" placeholder="Travel.docx" autocomplete="off" spellcheck="false"></label>
+<button>Explain</button>
+</form>
+<div data-explanation aria-live="polite"></div>
+</section>`;
+}

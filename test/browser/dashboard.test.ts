@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { DOMAIN, World } from "../engine/world.ts";
+import { openBrowser } from "./open-browser.ts";
+import { assertAccessible, leave, visit } from "./visit.ts";
+
+describe("the dashboard in a browser", () => {
+  let world: World;
+  let server: RunningServer;
+  let browser: Browser;
+  before(async () => {
+    world = await World.open({ seed: "company" });
+    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+    await world?.close();
+  });
+
+  const card = (page: Page): ReturnType<Page["getByRole"]> => page.getByRole("article", { name: "Story" });
+
+  it("crawls a domain at a click, shows it running, then in step, with its chart", async () => {
+    await world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
+    const visited = await visit(browser, server.url, "/");
+    const { page } = visited;
+    assert.match(await card(page).innerText(), /not crawled yet/);
+    await card(page).getByRole("button", { name: "Crawl Story" }).click();
+    const running = page.locator("[data-live-job]");
+    await running.waitFor();
+    assert.equal(await running.getAttribute("data-live-job"), "jb_1");
+    await card(page).getByText("crawling").waitFor();
+    await running.getByText(/^\d+ \/ \d+$/).waitFor();
+    await world.control("DELETE", "faults");
+    await card(page).getByText("in step").waitFor({ timeout: 60_000 });
+    const documents = Number(await card(page).locator("dd").first().innerText());
+    assert.ok(documents > 10, `${documents} documents`);
+    assert.match(await page.locator("#jobs").innerText(), /jb_1\s+crawl STORY\s+completed/);
+    const chart = card(page).getByRole("img");
+    assert.match(
+      (await chart.getAttribute("aria-label")) ?? "",
+      /^Story: In the last crawl 100 % of the items changed/,
+    );
+    assert.equal(await chart.locator(".changes").count(), 1);
+    await leave(visited);
+  });
+
+  it("is not fetched again while no job begins or ends, and at once when one does", async () => {
+    const visited = await visit(browser, server.url, "/");
+    const { page } = visited;
+    await page.clock.install();
+    await page.reload();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    while (asked.length < 3) await page.clock.runFor(2000);
+    assert.deepEqual([...new Set(asked)], ["/v2/jobs"], "whether there are other jobs is all it asks for");
+    const start = { router: "crawler", action: "crawl", object: DOMAIN, endpoint: "test", dryRun: true };
+    const { jobId, done } = await world.app.runner.start(start, async (job) => {
+      await new Promise((resolve) => job.signal.addEventListener("abort", resolve, { once: true }));
+      return { ok: false, error: "Stopped.", data: {} };
+    });
+    const shown = page.locator(`[data-live-job=${jobId}]`);
+    while ((await shown.count()) === 0) await page.clock.runFor(2000);
+    await world.app.jobs.control(jobId, "cancel");
+    await done;
+    while ((await shown.count()) > 0) await page.clock.runFor(2000);
+    assert.match(await page.locator("#jobs").innerText(), new RegExp(`${jobId}\\s+crawl STORY\\s+cancelled`));
+    await leave(visited);
+  });
+
+  it("does not say in step while a file waits in 03_failed, and leads to the way out", async () => {
+    await world.change("add", { path: "Broken.docx", text: "this is no Word document" });
+    await world.crawl();
+    assert.equal((await world.crawl()).job.result?.ok, true, "the next crawl has nothing to complain of");
+    assert.deepEqual(await world.disk("03_failed"), ["Broken.docx"]);
+    const visited = await visit(browser, server.url, "/");
+    const { page } = visited;
+    await card(page).getByText("files failed", { exact: true }).waitFor();
+    assert.doesNotMatch(await card(page).innerText(), /in step/);
+    await card(page).getByRole("link", { name: "Try failed files again" }).click();
+    assert.equal(await page.getByLabel("Try failed files again").isChecked(), true);
+    await leave(visited);
+  });
+
+  it("does not say in step while the domain is rolled back, and leads to its generations", async () => {
+    await world.change("add", { path: "Later.md", text: "# Later" });
+    await world.crawl();
+    const { active, kept } = await world.app.generations(DOMAIN);
+    const earlier = kept.map(({ number }) => number).find((number) => number < active) ?? assert.fail("one generation");
+    await world.app.rollback(DOMAIN, earlier, { dryRun: false });
+    const visited = await visit(browser, server.url, "/");
+    const { page } = visited;
+    await card(page).getByText("rolled back", { exact: true }).waitFor();
+    assert.match(await card(page).innerText(), new RegExp(`Readers see generation ${earlier}\\.`));
+    const link = card(page).getByRole("link", { name: "Look at the generations" });
+    assert.equal(await link.getAttribute("href"), "/v2/domains/generations?domain_id=STORY&format=html");
+    await world.app.release(DOMAIN);
+    await leave(visited);
+  });
+
+  it("crawls without scripts, and answers with a page", async () => {
+    const visited = await visit(browser, server.url, "/", { javaScriptEnabled: false });
+    const { page } = visited;
+    await card(page).getByRole("button", { name: "Crawl Story" }).click();
+    await page.waitForURL(/\/v2\/crawler\/crawl\?/);
+    assert.match(await page.locator("main").innerText(), /ok\s+true[\s\S]*state\s+completed/);
+    await leave(visited);
+  });
+
+  it("leads to the search page with what was typed", async () => {
+    const visited = await visit(browser, server.url, "/");
+    const { page } = visited;
+    await page.getByRole("searchbox", { name: "Search for" }).fill("hotel");
+    await page.getByRole("searchbox", { name: "Search for" }).press("Enter");
+    await page.waitForURL(/\/v2\/search\?format=ui&query=hotel&domain_id=STORY$/);
+    await page.locator("mark").first().waitFor();
+    await leave(visited);
+  });
+
+  it("lists the HTTP interface at its end", async () => {
+    const visited = await visit(browser, server.url, "/");
+    const { page } = visited;
+    await page.getByText("HTTP interface", { exact: true }).last().click();
+    const link = page.getByRole("region", { name: "Endpoints" }).getByRole("link", { name: "/v2/crawler/crawl" });
+    assert.equal(await link.getAttribute("href"), "/v2/crawler/crawl");
+    await leave(visited);
+  });
+
+  it("is accessible and fits, in light, dark and on a phone", async () => {
+    for (const options of [
+      { colorScheme: "light" },
+      { colorScheme: "light", viewport: { width: 390, height: 844 }, isMobile: true },
+    ] as const) {
+      const visited = await visit(browser, server.url, "/", options);
+      await assertAccessible(visited.page);
+      const [content, screen] = await visited.page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.equal(content, screen);
+      const table = visited.page.locator("#jobs .scroll-x");
+      assert.equal(await table.evaluate((region) => getComputedStyle(region).overflowX), "auto");
+      await leave(visited);
+    }
+  });
+
+  it("has a menu on a phone that needs no script", async () => {
+    const visited = await visit(browser, server.url, "/", {
+      viewport: { width: 390, height: 844 },
+      isMobile: true,
+      javaScriptEnabled: false,
+    });
+    const { page } = visited;
+    assert.equal(await page.getByRole("link", { name: "Jobs", exact: true }).isVisible(), false);
+    await page.getByRole("button", { name: "Menu" }).click();
+    await page.getByRole("link", { name: "Jobs", exact: true }).click();
+    await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+    await leave(visited);
+  });
+
+  it("tells a newcomer the first steps and creates the first domain", async () => {
+    await world.app.domains.remove((await world.app.domains.list()).domains[0]?.domainId ?? assert.fail("no domain"));
+    const visited = await visit(browser, server.url, "/");
+    const { page } = visited;
+    await assertAccessible(page);
+    await page.getByLabel("Name", { exact: true }).fill("A <b>second</b> one");
+    await page.getByLabel("Domain id").fill("SECOND");
+    await page.getByRole("button", { name: "Add document library" }).click();
+    const library = page.locator("[data-part=rows] [data-source-row]");
+    await library.getByLabel("Source id").fill("contracts");
+    await library.getByLabel("Site address").fill(world.sandbox.siteUrl);
+    await library.getByLabel("Library").fill("Contracts");
+    await page.getByRole("button", { name: "Create domain" }).click();
+    await page.getByRole("alert").getByText("sharepoint_url_part").waitFor();
+    visited.troubles.splice(0).forEach((text) => {
+      assert.match(text, /400/, "a refused request is all the browser complains of");
+    });
+    await library.getByLabel("Library").fill("/Contracts");
+    await page.getByRole("button", { name: "Create domain" }).click();
+    await page.getByRole("heading", { name: "A <b>second</b> one", level: 1 }).waitFor();
+    assert.equal((await world.app.domains.list()).domains[0]?.sources[0]?.sourceId, "contracts");
+    await leave(visited);
+  });
+});

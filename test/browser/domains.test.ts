@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Locator } from "playwright-core";
+import { NotFoundError } from "../../src/contracts/errors.ts";
+import { parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
+import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { World } from "../engine/world.ts";
+import { openBrowser } from "./open-browser.ts";
+import { assertAccessible, assertStacked, leave, visit } from "./visit.ts";
+
+const LIST = "/v2/domains?format=ui";
+const HANDBOOK = parseDomainId("HANDBOOK");
+const RENAMED = parseDomainId("HANDBOOK-2");
+
+describe("domains in a browser", () => {
+  let world: World;
+  let server: RunningServer;
+  let browser: Browser;
+  before(async () => {
+    world = await World.open({ seed: "company" });
+    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+    await world?.close();
+  });
+
+  const fill = async (row: Locator, fields: Record<string, string>): Promise<void> => {
+    for (const [label, value] of Object.entries(fields)) await row.getByLabel(label, { exact: true }).fill(value);
+  };
+
+  /** The browser itself tells of an answer that is a refusal. */
+  const expectRefusal = (troubles: string[]): void => {
+    assert.match(
+      troubles.splice(0).join("\n"),
+      /^Failed to load resource: the server responded with a status of 4\d\d .*$/,
+    );
+  };
+
+  it("creates one with sources that the tenant has checked", async () => {
+    const visited = await visit(browser, server.url, LIST);
+    const { page } = visited;
+    await page.getByRole("link", { name: "New domain" }).click();
+    const form = page.locator("[data-domain-editor]");
+    await fill(form, { Name: "Handbook", Description: "Travel <b>and</b> leave" });
+    assert.equal(await form.getByLabel("Domain id").inputValue(), "HANDBOOK");
+    await form.getByRole("button", { name: "Add document library" }).click();
+    const library = form.locator("[data-part=rows] [data-source-row=file_sources]");
+    await fill(library, { "Source id": "docs", "Site address": world.sandbox.siteUrl });
+    await library.getByText("There is:").waitFor();
+    assert.equal(await library.locator(".finding.bad").count(), 0, "what was not typed yet is no mistake");
+    await fill(library, { "Library, or a folder in it": "/Xyzzy" });
+    const mistake = library.locator(".finding.bad");
+    await mistake.getByText("check 'Library, or a folder in it'").waitFor();
+    assert.doesNotMatch(await mistake.innerText(), /sharepoint_url_part/);
+    await fill(library, { "Library, or a folder in it": "/Shared Dokuments" });
+    await library
+      .getByText(/no library|not found|does not exist|There is/i)
+      .first()
+      .waitFor();
+    await library.getByRole("button", { name: "/Shared Documents", exact: true }).click();
+    await library.locator(".finding.good").waitFor();
+    assert.equal(await library.locator(".finding.bad").count(), 0);
+    await form.getByRole("button", { name: "Add list" }).click();
+    const list = form.locator("[data-part=rows] [data-source-row=list_sources]");
+    await fill(list, {
+      "Source id": "suppliers",
+      "Site address": world.sandbox.siteUrl,
+      "Title of the list": "Suppliers",
+    });
+    await list.locator(".finding.good").waitFor();
+    await list.getByText("Limits on removals").click();
+    await list.getByLabel("Items").fill("3");
+    await assertAccessible(page);
+    await form.getByRole("button", { name: "Create domain" }).click();
+    await page.getByRole("heading", { name: "Handbook", level: 1 }).waitFor();
+    const { sources, description } = await world.app.domains.get(HANDBOOK);
+    assert.equal(description, "Travel <b>and</b> leave");
+    assert.deepEqual(
+      sources.map((source) => [source.sourceType, source.sourceId, source.siteUrl, source.limits.maxRemovals]),
+      [
+        ["file_sources", "docs", world.sandbox.siteUrl, 25],
+        ["list_sources", "suppliers", world.sandbox.siteUrl, 3],
+      ],
+    );
+    assert.equal(sources[0]?.sourceType === "file_sources" && sources[0].urlPart, "/Shared Documents");
+    await leave(visited);
+  });
+
+  it("changes it: another schedule, one source duplicated, one removed", async () => {
+    const visited = await visit(browser, server.url, LIST);
+    const { page, troubles } = visited;
+    await page.getByRole("link", { name: "Edit Handbook" }).click();
+    const form = page.locator("[data-domain-editor=HANDBOOK]");
+    const schedule = form.getByLabel("Crawl by itself");
+    await schedule.fill("every day");
+    await form.getByText(/'schedule'/).waitFor();
+    expectRefusal(troubles);
+    await schedule.fill("0 2 * * *");
+    await form.getByText(/^Next: /).waitFor();
+    const rows = form.locator("[data-part=rows] [data-source-row]");
+    await rows.first().getByRole("button", { name: "Duplicate" }).click();
+    assert.equal(await rows.count(), 3);
+    await rows.nth(1).getByLabel("Source id").fill("contracts");
+    await rows.nth(1).getByLabel("Library, or a folder in it").fill("/Nowhere");
+    await rows.nth(1).getByText("It can be saved all the same.").waitFor();
+    await rows.last().getByRole("button", { name: "Remove" }).click();
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByText("0 2 * * *").waitFor();
+    const { sources, schedule: saved } = await world.app.domains.get(HANDBOOK);
+    assert.equal(saved, "0 2 * * *");
+    assert.deepEqual(
+      sources.map((source) => `${source.sourceId} ${"urlPart" in source ? source.urlPart : ""}`),
+      ["docs /Shared Documents", "contracts /Nowhere"],
+    );
+    await leave(visited);
+  });
+
+  it("says why it could not be saved, and keeps what was typed", async () => {
+    const visited = await visit(browser, server.url, "/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
+    const { page, troubles } = visited;
+    const form = page.locator("[data-domain-editor]");
+    await form.getByLabel("Name", { exact: true }).fill("Other name");
+    await form.getByLabel("Domain id").fill("STORY");
+    await form.getByRole("button", { name: "Save" }).click();
+    await form.getByRole("alert").getByText(/STORY/).waitFor();
+    assert.equal(await form.getByLabel("Name", { exact: true }).inputValue(), "Other name");
+    assert.equal((await world.app.domains.get(HANDBOOK)).name, "Handbook");
+    expectRefusal(troubles);
+    await leave(visited);
+  });
+
+  it("overwrites nothing that changed meanwhile and was not edited", async () => {
+    const visited = await visit(browser, server.url, "/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
+    const { page } = visited;
+    const form = page.locator("[data-domain-editor]");
+    const earlier = await world.app.domains.get(HANDBOOK);
+    await world.app.domains.update({ ...earlier, vectorStoreId: "vs_new" as VectorStoreId }, earlier);
+    await form.getByLabel("Description").fill("Other words");
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Other words").first().waitFor();
+    const { vectorStoreId, description } = await world.app.domains.get(HANDBOOK);
+    assert.deepEqual([vectorStoreId, description], ["vs_new", "Other words"]);
+    await world.app.domains.update(
+      { ...earlier, vectorStoreId: "" },
+      { ...earlier, vectorStoreId: "vs_new" as VectorStoreId },
+    );
+    await leave(visited);
+  });
+
+  it("renames it", async () => {
+    const visited = await visit(browser, server.url, "/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
+    const { page } = visited;
+    const form = page.locator("[data-domain-editor]");
+    await form.getByLabel("Domain id").fill("HANDBOOK-2");
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.waitForURL(/domain_id=HANDBOOK-2/);
+    await page.getByRole("heading", { name: "Handbook", level: 1 }).waitFor();
+    assert.equal((await world.app.domains.get(RENAMED)).sources.length, 2);
+    await assert.rejects(world.app.domains.get(HANDBOOK), NotFoundError);
+    await leave(visited);
+  });
+
+  it("deletes it in two steps", async () => {
+    const visited = await visit(browser, server.url, LIST);
+    const { page } = visited;
+    await page.getByRole("link", { name: "Delete Handbook" }).click();
+    await page.getByText(/Deletes Handbook \(HANDBOOK-2\)/).waitFor();
+    await page.getByRole("button", { name: "Delete Handbook" }).click();
+    await page.waitForURL((url) => url.pathname === "/v2/domains");
+    assert.equal(await page.getByText("HANDBOOK-2").count(), 0);
+    await assert.rejects(world.app.domains.get(RENAMED), NotFoundError);
+    await leave(visited);
+  });
+
+  it("rolls readers back to a generation, and releases them", async () => {
+    await world.crawl();
+    await world.change("add", { path: "news.txt", text: "The canteen serves pelmeni." });
+    await world.crawl();
+    const visited = await visit(browser, server.url, "/v2/domains/generations?domain_id=STORY&format=html");
+    const { page } = visited;
+    await page.getByRole("link", { name: "What changed in generation 2" }).click();
+    await page.getByRole("row", { name: /added news\.txt/ }).waitFor();
+    await page.getByRole("link", { name: "All generations" }).click();
+    await page.getByText("Roll back to 1").click();
+    await page.getByRole("button", { name: "Show readers generation 1" }).click();
+    await page.getByText(/Rolled back: readers see generation 1/).waitFor();
+    assert.deepEqual(await world.found("pelmeni"), []);
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Release" }).click();
+    await page.getByText(/Rolled back/).waitFor({ state: "detached" });
+    await world.crawl();
+    assert.deepEqual(await world.found("pelmeni"), ["news.txt"]);
+    await leave(visited);
+  });
+
+  it("creates one without scripts", async () => {
+    const visited = await visit(browser, server.url, LIST, { javaScriptEnabled: false });
+    const { page } = visited;
+    await page.getByText("New domain").last().click();
+    await page.getByLabel("Name", { exact: true }).fill("Plain");
+    await page.getByLabel("Domain id").fill("PLAIN");
+    await page.getByRole("button", { name: "Create domain" }).click();
+    await page.waitForURL(/\/v2\/domains\/create/);
+    assert.equal((await world.app.domains.get(parseDomainId("PLAIN"))).sources[0]?.sourceId, "documents");
+    await leave(visited);
+  });
+
+  for (const options of [{}, { colorScheme: "dark" as const, viewport: { width: 390, height: 844 } }]) {
+    it(`everybody can use the pages: ${JSON.stringify(options)}`, async () => {
+      for (const path of [
+        LIST,
+        "/v2/domains/get?domain_id=STORY&format=html",
+        "/v2/domains/generations?domain_id=STORY&format=html",
+        "/v2/domains/generations/difference?domain_id=STORY&from=1&to=2&format=html",
+        "/v2/domains/check?domain_id=STORY&format=html",
+      ]) {
+        const visited = await visit(browser, server.url, path, options);
+        await visited.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+        await assertAccessible(visited.page);
+        const wide = await visited.page.evaluate("document.documentElement.scrollWidth > innerWidth");
+        assert.equal(wide, false, `${path} is wider than the screen`);
+        if ("viewport" in options) await assertStacked(visited.page);
+        await leave(visited);
+      }
+    });
+  }
+});

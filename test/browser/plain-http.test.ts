@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { World } from "../engine/world.ts";
+import { openBrowser } from "./open-browser.ts";
+
+/** No loopback, no https: a browser withholds what it keeps for secure contexts. */
+const PLAIN = "http://lockstep.test";
+
+describe("the pages over plain http, from another machine", () => {
+  let world: World;
+  let server: RunningServer;
+  let browser: Browser;
+  before(async () => {
+    world = await World.open();
+    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+    await world?.close();
+  });
+
+  /** The real server answers, under a name that is not the machine's own. */
+  const open = async (path: string): Promise<Page> => {
+    const page = await (await browser.newContext()).newPage();
+    await page.route(`${PLAIN}/**`, async (route) => {
+      const { origin: _, referer: __, ...headers } = route.request().headers();
+      const { pathname, search } = new URL(route.request().url());
+      await route.fulfill({ response: await route.fetch({ url: server.url + pathname + search, headers }) });
+    });
+    await page.goto(PLAIN + path);
+    assert.equal(await page.evaluate("isSecureContext"), false);
+    return page;
+  };
+
+  it("a schedule is previewed", async () => {
+    const page = await open("/v2/domains/get?domain_id=STORY&format=html");
+    await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+    await page.getByLabel("Crawl by itself").fill("0 2 * * *");
+    await page.getByText(/^Next: /).waitFor();
+    await page.context().close();
+  });
+
+  it("what cannot be copied is selected", async () => {
+    const page = await open("/v2/crawler?format=ui");
+    const command = await page.locator("[data-part=curl]").textContent();
+    await page.getByRole("button", { name: "Copy the command" }).click();
+    assert.equal(await page.evaluate("String(getSelection())"), command);
+    await page.context().close();
+  });
+});

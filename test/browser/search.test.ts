@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { World } from "../engine/world.ts";
+import { openBrowser } from "./open-browser.ts";
+import { assertAccessible, leave, visit } from "./visit.ts";
+
+const SEARCH = "/v2/search?format=ui";
+
+describe("searching in a browser", () => {
+  let world: World;
+  let server: RunningServer;
+  let browser: Browser;
+  before(async () => {
+    world = await World.open({ seed: "company" });
+    await world.change("add", {
+      path: "odd &lt; name's.txt",
+      text: "The xylophone <b>room</b> is on the third floor.",
+    });
+    await world.crawl();
+    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+    await world?.close();
+  });
+
+  const search = async (page: Page, query: string): Promise<void> => {
+    await page.getByRole("searchbox", { name: "Search for" }).fill(query);
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page
+      .getByRole("status")
+      .filter({ hasText: `“${query}”` })
+      .waitFor();
+  };
+  const firstResult = (page: Page) => page.locator(".result").first();
+
+  it("marks what was found, says why, and opens the source", async () => {
+    const visited = await visit(browser, server.url, SEARCH);
+    const { page } = visited;
+    await search(page, "hotel night in Copenhagen");
+    const result = firstResult(page);
+    assert.equal(await result.getByRole("heading").innerText(), "Travel.docx");
+    assert.deepEqual((await result.locator("mark").allInnerTexts()).slice(0, 3), ["hotel", "night", "Copenhagen"]);
+    await result.getByText("Why?").click();
+    assert.match(
+      await result.locator(".reason").innerText(),
+      /Words[\s\S]*hotel, night, copenhagen[\s\S]*generation 1/,
+    );
+    await result.getByRole("link", { name: "Its whole way, from the source on" }).click();
+    await page
+      .getByText(/^Found at place 1/)
+      .first()
+      .waitFor();
+    await page.goBack();
+    const address = `${world.sandbox.siteUrl}/Shared%20Documents/Policies/Travel.docx`;
+    const asked = page.context().waitForEvent("request", (request) => request.url() === address);
+    const opened = page.context().waitForEvent("page");
+    await result.getByRole("link", { name: "Travel.docx" }).click();
+    await asked;
+    await (await opened).close();
+    await leave(visited);
+  });
+
+  it("shows names and passages as text, whatever they hold", async () => {
+    const visited = await visit(browser, server.url, `${SEARCH}&query=xylophone`);
+    const result = firstResult(visited.page);
+    assert.equal(await result.getByRole("heading").innerText(), "odd &lt; name's.txt");
+    assert.match(await result.locator(".passage").first().innerText(), /xylophone <b>room<\/b>/);
+    await leave(visited);
+  });
+
+  it("narrows, asks for more, and says what was ignored", async () => {
+    const visited = await visit(browser, server.url, SEARCH);
+    const { page } = visited;
+    await search(page, "policy");
+    await page.getByRole("link", { name: "Show up to 20" }).click();
+    await page.waitForURL(/results=20/);
+    assert.ok((await page.locator(".result").count()) > 10);
+    await page.getByText("Narrow it").click();
+    await page.getByLabel("File types").fill("pdf");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.waitForURL(/file_type=pdf/);
+    for (const name of await page.locator(".result h3").allInnerTexts()) assert.match(name, /\.pdf$/);
+    await page.getByLabel("File types").fill("");
+    await search(page, '"zebra crossing of hotels" hotel');
+    await page.getByText(/What stands in quotes occurs nowhere/).waitFor();
+    await leave(visited);
+  });
+
+  it("explains a document that is missing, on the page and without scripts", async () => {
+    await world.change("add", { path: "new plan.txt", text: "The walrus plan." });
+    const visited = await visit(browser, server.url, `${SEARCH}&query=walrus`);
+    const { page } = visited;
+    await page.getByLabel("Name, path or address").fill("Travel.docx");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.locator("[data-explanation]").getByText("In the search").waitFor();
+    assert.match(
+      await page.locator("[data-explanation]").innerText(),
+      /Travel\.docx[\s\S]*At the source[\s\S]*In the index/,
+    );
+    await page.getByLabel("Name, path or address").fill("new plan.txt");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.locator("[data-explanation]").getByText("new plan.txt").first().waitFor();
+    await assertAccessible(page);
+    assert.equal(new URL(page.url()).pathname, "/v2/search");
+    await leave(visited);
+    const plain = await visit(browser, server.url, `${SEARCH}&query=walrus`, { javaScriptEnabled: false });
+    await plain.page.getByLabel("Name, path or address").fill("Travel.docx");
+    await plain.page.getByRole("button", { name: "Explain" }).click();
+    await plain.page.getByRole("heading", { name: "Why is it found, or not?" }).waitFor();
+    await leave(plain);
+  });
+
+  it("says on the page what is wrong with a question", async () => {
+    const visited = await visit(browser, server.url, `${SEARCH}&query=hotel&domain_id=NONE`);
+    await visited.page.getByRole("alert").getByText(/NONE/).waitFor();
+    await leave(visited);
+  });
+
+  for (const options of [{}, { colorScheme: "dark" as const, viewport: { width: 390, height: 844 } }]) {
+    it(`everybody can use it: ${JSON.stringify(options)}`, async () => {
+      const explain = "/v2/search/explain?domain_id=STORY&query=hotel&document=Travel.docx&format=html";
+      for (const path of [SEARCH, `${SEARCH}&query=hotel+night`, explain, "/query2?query=hotel"]) {
+        const visited = await visit(browser, server.url, path, options);
+        await visited.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+        await assertAccessible(visited.page);
+        const wide = await visited.page.evaluate("document.documentElement.scrollWidth > innerWidth");
+        assert.equal(wide, false, `${path} is wider than the screen`);
+        await leave(visited);
+      }
+    });
+  }
+});

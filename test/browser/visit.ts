@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+
+/** A page, and everything that would be wrong with it whatever the test looks at. */
+export interface Visit {
+  readonly page: Page;
+  readonly troubles: string[];
+}
+
+const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** Opens an address of the server and listens: no console error, no request to any other host. */
+export async function visit(
+  browser: Browser,
+  origin: string,
+  path: string,
+  options: BrowserContextOptions = {},
+): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") troubles.push(message.text());
+  });
+  page.on("pageerror", (error) => troubles.push(error.message));
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== origin) troubles.push(`asked ${request.url()}`);
+  });
+  await page.goto(origin + path);
+  return { page, troubles };
+}
+
+export async function leave({ page, troubles }: Visit): Promise<void> {
+  await page.context().close();
+  assert.deepEqual(troubles, []);
+}
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** No serious or critical problem, by the rules of axe. It runs past the page's policy: in the test's own world. */
+export async function assertAccessible(page: Page): Promise<void> {
+  const violations = (await page.evaluate(
+    `(() => { ${AXE}; return axe.run(document).then(({ violations }) => violations); })()`,
+  )) as Violation[];
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(
+    serious.map(
+      ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary ?? ""}`).join(" | ")}`,
+    ),
+    [],
+    page.url(),
+  );
+}
+
+/** On a phone: no table of rows has to be pushed aside to be read. */
+export async function assertStacked(page: Page): Promise<void> {
+  const wide = await page
+    .locator(".scroll-x:has(> table.rows)")
+    .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel));
+  assert.deepEqual(wide, [], page.url());
+}
