@@ -94,7 +94,7 @@ async function draftOf(store: Store, size: number, round: number): Promise<numbe
   const body = { key, title: "Shared", language: "en", sections: [], chunks: [] };
   const [stored, generation] = await writeInTurn(store.db, async (sql) => [
     (await insertBodies(sql, store, [body], space.id))[0],
-    await insertGeneration(sql, SOURCE, 1),
+    await insertGeneration(sql, SOURCE, { crawl: "", createdAt: 1 }),
   ]);
   for (let from = 0; from < size; from += BATCH) {
     const documents = Array.from({ length: Math.min(BATCH, size - from) }, (_, i) =>

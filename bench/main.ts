@@ -1,6 +1,7 @@
 import { extractBench } from "./extract.ts";
 import { firstCrawlBench } from "./first-crawl.ts";
 import { generationsBench } from "./generations.ts";
+import { httpBench } from "./http.ts";
 import { noChangeBench } from "./no-change.ts";
 import { postgresBench } from "./postgres.ts";
 import { searchBench } from "./search.ts";
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   generations: generationsBench,
   search: searchBench,
   postgres: postgresBench,
+  http: httpBench,
 };
 
 const wanted = process.argv.slice(2);

@@ -71,7 +71,7 @@ async function measure(store: Store): Promise<Record<string, number>> {
 /** Analyse, embed and write, as the draft of a crawl does it. */
 async function fill(store: Store, text: ZipfText): Promise<void> {
   const generation = await writeInTurn(store.db, (sql) =>
-    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, 1),
+    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, { crawl: "", createdAt: 1 }),
   );
   for (let done = 0; done < CHUNKS; done += CHUNKS_PER_BODY * BATCH) {
     const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(text, done + at));

@@ -73,7 +73,7 @@ async function measure(store: Store): Promise<Record<string, number>> {
 /** Everything a crawl does with extracted text: cut, analyse, embed, write. */
 async function fill(store: Store, text: ZipfText): Promise<void> {
   const generation = await writeInTurn(store.db, (sql) =>
-    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, 1),
+    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, { crawl: "", createdAt: 1 }),
   );
   for (let done = 0; done < CHUNKS; done += SECTIONS * BATCH) {
     const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(text, done + at));

@@ -207,7 +207,7 @@ describe("acceptance", () => {
     await refuse();
     const once = await it.get("crawl", { scope: "files", source_id: "files_all", retry_batches: "1" });
     assert.equal(once.ok, false);
-    assert.match(once.error, /1 items could not be brought up to date/);
+    assert.match(once.error, /1 item could not be brought up to date/);
     await it.run("crawl", { mode: "incremental", scope: "files", source_id: "files_all" });
     await addFile(it.world, "late.txt", "Content of gnu99.", 0);
     await refuse();
