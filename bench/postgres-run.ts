@@ -1,19 +1,14 @@
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import type { VectorStoreId } from "../src/contracts/ids.ts";
-import { embedTogether } from "../src/index/draft/embed-bodies.ts";
 import type { PreparedBody } from "../src/index/draft/prepare-body.ts";
 import { createLearntModel } from "../src/index/embed/learnt-model.ts";
 import { openPostgresHouse } from "../src/index/postgres/open-postgres-house.ts";
 import { searchStore } from "../src/index/search/search-store.ts";
-import { insertBodies } from "../src/index/storage/bodies.ts";
-import { insertDocuments } from "../src/index/storage/documents.ts";
-import { activateGeneration, insertGeneration } from "../src/index/storage/generations.ts";
-import { writeInTurn } from "../src/index/storage/state.ts";
 import type { Store } from "../src/index/storage/store.ts";
 import { analyze } from "../src/index/text/analyze.ts";
 import { startPostgres } from "../test/postgres/start-postgres.ts";
-import { bulkDocument } from "./bulk-document.ts";
+import { fillStore } from "./fill-store.ts";
 import { report } from "./measure.ts";
 import { questionOf, type ZipfText, zipfText } from "./zipf-text.ts";
 
@@ -21,8 +16,6 @@ const CHUNKS = Number(process.env["BENCH_CHUNKS"] ?? 20_000);
 const QUESTIONS = 200;
 const CHUNKS_PER_BODY = 10;
 const WORDS = 110;
-/** Documents per transaction, as a draft writes them. */
-const BATCH = 20;
 const never = new AbortController().signal;
 
 const server = await startPostgres(["-c", "shared_buffers=512MB"]);
@@ -38,7 +31,9 @@ try {
 
 async function measure(store: Store): Promise<Record<string, number>> {
   const text = zipfText(Math.min(300_000, 20_000 + CHUNKS), 7);
-  const fillMs = await timed(() => fill(store, text));
+  const fillMs = await timed(() =>
+    fillStore(store, { chunks: CHUNKS, chunksPerBody: CHUNKS_PER_BODY, bodyOf: (seed) => bodyOf(text, seed) }),
+  );
   const learnMs = await timed(() => store.spaces.refresh(store, () => undefined, never));
   for (const table of ["chunks_postings", "labels_postings", "chunks", "documents", "vectors"]) {
     await store.db.run(`VACUUM ANALYZE ${table}`);
@@ -66,27 +61,6 @@ async function measure(store: Store): Promise<Record<string, number>> {
     searchesPerSecondOfFourReaders: Math.round((QUESTIONS / togetherMs) * 1000),
     databaseMb: size?.mb ?? 0,
   };
-}
-
-/** Analyse, embed and write, as the draft of a crawl does it. */
-async function fill(store: Store, text: ZipfText): Promise<void> {
-  const generation = await writeInTurn(store.db, (sql) =>
-    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, { crawl: "", createdAt: 1 }),
-  );
-  for (let done = 0; done < CHUNKS; done += CHUNKS_PER_BODY * BATCH) {
-    const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(text, done + at));
-    const space = await store.spaces.active(store.db);
-    const embedded = await embedTogether(space, bodies, never);
-    await writeInTurn(store.db, async (sql) => {
-      const stored = await insertBodies(sql, store, embedded, space.id);
-      await insertDocuments(
-        sql,
-        store,
-        stored.map(({ id, title }, at) => bulkDocument(id, title, bodies[at]?.key.sha256 ?? "", generation)),
-      );
-    });
-  }
-  await writeInTurn(store.db, (sql) => activateGeneration(sql, generation, 2));
 }
 
 function bodyOf(text: ZipfText, seed: number): PreparedBody {

@@ -7,21 +7,16 @@ import type { VectorStoreId } from "../src/contracts/ids.ts";
 import { chunkSections } from "../src/index/chunk/chunk-sections.ts";
 import { parseSections } from "../src/index/chunk/parse-sections.ts";
 import { DEFAULT_CHUNKING } from "../src/index/draft/chunking.ts";
-import { embedTogether } from "../src/index/draft/embed-bodies.ts";
 import { flattenSections } from "../src/index/draft/flatten-sections.ts";
 import type { PreparedBody } from "../src/index/draft/prepare-body.ts";
 import { createLearntModel } from "../src/index/embed/learnt-model.ts";
 import { parseQuery } from "../src/index/search/parse-query.ts";
 import { searchStore } from "../src/index/search/search-store.ts";
 import { openSqliteHouse } from "../src/index/sqlite/open-sqlite-house.ts";
-import { insertBodies } from "../src/index/storage/bodies.ts";
-import { insertDocuments } from "../src/index/storage/documents.ts";
-import { activateGeneration, insertGeneration } from "../src/index/storage/generations.ts";
-import { writeInTurn } from "../src/index/storage/state.ts";
 import type { Store } from "../src/index/storage/store.ts";
 import { analyze } from "../src/index/text/analyze.ts";
 import { type VectorRow, VectorTable } from "../src/index/vectors/vector-table.ts";
-import { bulkDocument } from "./bulk-document.ts";
+import { fillStore } from "./fill-store.ts";
 import { report } from "./measure.ts";
 import { questionOf, type ZipfText, zipfText } from "./zipf-text.ts";
 
@@ -30,7 +25,6 @@ const QUESTIONS = Number(process.env["BENCH_QUESTIONS"] ?? 300);
 const ROUNDS = 3;
 const SECTIONS = 10;
 const WORDS = Number(process.env["BENCH_WORDS"] ?? 110);
-const BATCH = 20;
 const STORE = "vs_bench" as VectorStoreId;
 const never = new AbortController().signal;
 
@@ -46,7 +40,9 @@ try {
 
 async function measure(store: Store): Promise<Record<string, number>> {
   const text = zipfText(Math.min(300_000, 20_000 + CHUNKS), 7);
-  const fillMs = await timed(() => fill(store, text));
+  const fillMs = await timed(() =>
+    fillStore(store, { chunks: CHUNKS, chunksPerBody: SECTIONS, bodyOf: (seed) => bodyOf(text, seed) }),
+  );
   const learnMs = await timed(() => store.spaces.refresh(store, () => undefined, never));
   const rssBefore = process.memoryUsage.rss();
   const warmMs = await timed(() => searchStore(store, { text: "anything at all", limit: 10 }));
@@ -68,27 +64,6 @@ async function measure(store: Store): Promise<Record<string, number>> {
     vectorsMb: Math.round((rss - rssBefore) / 2 ** 20),
     rssMb: Math.round(rss / 2 ** 20),
   };
-}
-
-/** Everything a crawl does with extracted text: cut, analyse, embed, write. */
-async function fill(store: Store, text: ZipfText): Promise<void> {
-  const generation = await writeInTurn(store.db, (sql) =>
-    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, { crawl: "", createdAt: 1 }),
-  );
-  for (let done = 0; done < CHUNKS; done += SECTIONS * BATCH) {
-    const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(text, done + at));
-    const space = await store.spaces.active(store.db);
-    const embedded = await embedTogether(space, bodies, never);
-    await writeInTurn(store.db, async (sql) => {
-      const stored = await insertBodies(sql, store, embedded, space.id);
-      await insertDocuments(
-        sql,
-        store,
-        stored.map(({ id, title }, at) => bulkDocument(id, title, bodies[at]?.key.sha256 ?? "", generation)),
-      );
-    });
-  }
-  await writeInTurn(store.db, (sql) => activateGeneration(sql, generation, 2));
 }
 
 function bodyOf(text: ZipfText, seed: number): PreparedBody {

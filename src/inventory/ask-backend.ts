@@ -41,7 +41,7 @@ const NO_CONNECTION = "fetch failed";
 
 function toReason(what: string, error: unknown): unknown {
   if (error instanceof APIConnectionError) {
-    // A backend in this process: what it failed with comes through as it is, and is told as any failure of ours.
+    // A backend in this process: what it failed with comes through as it is, and is told like every failure of ours.
     if (error.cause instanceof Error && error.cause.message !== NO_CONNECTION) return error.cause;
     return new RemoteError(`Cannot ${what}: no answer from the backend (${withoutKeys(explain(error))})`);
   }

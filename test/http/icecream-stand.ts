@@ -33,7 +33,7 @@ export interface Stand {
 const dryRun = withDefault(trueOrFalse, false, "true changes nothing.");
 const icecreamId = required(words, "The icecream.");
 
-/** The example of the specification, declared as any endpoint is and served by the grammar alone. */
+/** The example of the specification, declared like every endpoint, and served by the grammar alone. */
 export async function openStand(): Promise<Stand> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-icecream-"));
   const runner = createJobRunner({ jobsFolder: folder });

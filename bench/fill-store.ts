@@ -1,0 +1,40 @@
+import { embedTogether } from "../src/index/draft/embed-bodies.ts";
+import type { PreparedBody } from "../src/index/draft/prepare-body.ts";
+import { insertBodies } from "../src/index/storage/bodies.ts";
+import { insertDocuments } from "../src/index/storage/documents.ts";
+import { activateGeneration, insertGeneration } from "../src/index/storage/generations.ts";
+import { writeInTurn } from "../src/index/storage/state.ts";
+import type { Store } from "../src/index/storage/store.ts";
+import { bulkDocument } from "./bulk-document.ts";
+
+/** Documents per transaction, as a draft writes them. */
+const BATCH = 20;
+const never = new AbortController().signal;
+
+export interface Filling {
+  readonly chunks: number;
+  readonly chunksPerBody: number;
+  /** The seed makes every body another. */
+  bodyOf(seed: number): PreparedBody;
+}
+
+/** Analyse, embed and write, as the draft of a crawl does it. */
+export async function fillStore(store: Store, { chunks, chunksPerBody, bodyOf }: Filling): Promise<void> {
+  const generation = await writeInTurn(store.db, (sql) =>
+    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, { crawl: "", createdAt: 1 }),
+  );
+  for (let done = 0; done < chunks; done += chunksPerBody * BATCH) {
+    const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(done + at));
+    const space = await store.spaces.active(store.db);
+    const embedded = await embedTogether(space, bodies, never);
+    await writeInTurn(store.db, async (sql) => {
+      const stored = await insertBodies(sql, store, embedded, space.id);
+      await insertDocuments(
+        sql,
+        store,
+        stored.map(({ id, title }, at) => bulkDocument(id, title, bodies[at]?.key.sha256 ?? "", generation)),
+      );
+    });
+  }
+  await writeInTurn(store.db, (sql) => activateGeneration(sql, generation, 2));
+}
