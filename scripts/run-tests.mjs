@@ -5,8 +5,7 @@ import { join } from "node:path";
 const NODE_COMPILE_CACHE = join(import.meta.dirname, "../node_modules/.cache/node");
 const wanted = process.argv.slice(2);
 const files = wanted.length > 0 ? wanted : ["test/**/*.test.ts"];
-// Three at a time also on two cores: browsers and command lines are mostly waited for.
-const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=3", "--test-timeout=300000", ...files], {
+const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=2", "--test-timeout=300000", ...files], {
   stdio: "inherit",
   env: { NODE_COMPILE_CACHE, ...process.env },
 });

@@ -58,6 +58,8 @@ describe("the inventory in a browser", () => {
     const { page } = visited;
     await page.getByRole("link", { name: "Vector stores" }).click();
     await row(page, "handbook").getByRole("link", { name: /^2/ }).click();
+    // The page before has a filter, too.
+    await page.waitForURL(/vector_stores\/files/);
     await page.getByRole("searchbox", { name: "Filter" }).fill("failed");
     await row(page, "handbook.txt").waitFor({ state: "detached" });
     assert.match(await row(page, "broken.pdf").innerText(), /failed/);
