@@ -35,8 +35,7 @@ export async function requestControl(
   const now = (await readAgain()).record;
   if (now.endedAt !== "") {
     await rm(path, { force: true });
-    // A quick job has followed the request by now.
-    if (action !== "cancel" || now.state !== "cancelled") checkAllowed(now, action);
+    if (!hasFollowed(now, action)) checkAllowed(now, action);
   }
   const asked = `${action[0]?.toUpperCase()}${action.slice(1)} requested for job '${jobId}'.`;
   return now.stalled ? `${asked} It gives no sign of life; cancel it with force=true to end it now.` : asked;
@@ -77,6 +76,11 @@ function checkAllowed(record: JobRecord, action: ControlAction): void {
   if (state === "completed" || state === "cancelled") throw new BadInputError(`Job '${jobId}' is already ${state}.`);
   if (action === "resume" && state === "running") throw new BadInputError(`Cannot resume running job '${jobId}'.`);
   if (action === "pause" && state === "paused") throw new BadInputError(`Cannot pause paused job '${jobId}'.`);
+}
+
+/** A quick job has done what was asked, and more, by now: one that was paused ends only after it was resumed. */
+function hasFollowed({ state }: JobRecord, action: ControlAction): boolean {
+  return (action === "cancel" && state === "cancelled") || (action === "resume" && state === "completed");
 }
 
 async function appendEnd(job: ReadJob, reason: string): Promise<void> {
