@@ -13,6 +13,7 @@ export const SOURCE_KINDS = {
   file_sources: { folder: "01_files", scope: "files" },
   list_sources: { folder: "02_lists", scope: "lists" },
   sitepage_sources: { folder: "03_sitepages", scope: "sitepages" },
+  web_sources: { folder: "04_web", scope: "web" },
 } as const satisfies Readonly<Record<string, SourceKind>>;
 
 export type SourceType = keyof typeof SOURCE_KINDS;
@@ -37,6 +38,29 @@ export interface SitePageSourceConfig extends SharePointPlace {
   readonly urlPart: string;
 }
 
+/** Addresses that were registered one by one live in this source of their domain. */
+export const REGISTERED_SOURCE = "urls" as SourceId;
+
+/** A web site. Without start addresses, which only REGISTERED_SOURCE may be: the addresses that were registered one by one. */
+export interface WebSourceConfig {
+  readonly sourceType: "web_sources";
+  readonly sourceId: SourceId;
+  /** Pages, sitemaps, feeds, `llms.txt`. */
+  readonly startUrls: readonly string[];
+  /** Globs over the whole address or its path; none: everything of the site. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  /** Links from a start address; 0 for those alone. */
+  readonly maxDepth: number;
+  /** Documents. A crawl holds their ids in memory, and those of some addresses more for each. */
+  readonly maxPages: number;
+  /** Pictures of its pages are kept, too. */
+  readonly images: boolean;
+  readonly limits: RemovalLimits;
+}
+
+export type SharePointSourceConfig = FileSourceConfig | ListSourceConfig | SitePageSourceConfig;
+
 interface SharePointPlace {
   readonly sourceId: SourceId;
   readonly siteUrl: string;
@@ -45,10 +69,16 @@ interface SharePointPlace {
   readonly limits: RemovalLimits;
 }
 
-export type SourceConfig = FileSourceConfig | ListSourceConfig | SitePageSourceConfig;
+export type SourceConfig = SharePointSourceConfig | WebSourceConfig;
+
+/** Does it take only some of what is there? */
+export function hasFilter(config: SourceConfig): boolean {
+  return config.sourceType === "web_sources" ? config.include.length + config.exclude.length > 0 : config.filter !== "";
+}
 
 /** Where a source is, for logs and pages. */
 export function describePlace(config: SourceConfig): string {
+  if (config.sourceType === "web_sources") return config.startUrls.join(", ") || "addresses registered one by one";
   return config.sourceType === "list_sources"
     ? `list '${config.listName}' of ${config.siteUrl}`
     : `${config.siteUrl}${config.urlPart}`;

@@ -8,7 +8,7 @@ export interface NewTask {
 
 /** A task as the queue tells it. One that was completed is not there any more. */
 export interface Task extends NewTask {
-  readonly id: number;
+  readonly id: number | string;
   /** How often it was claimed; handing it back takes that claim back. */
   readonly attempts: number;
   /** Why the last attempt failed; "" when none did. */
@@ -33,9 +33,15 @@ export interface TaskQueue {
   complete(task: ClaimedTask): Promise<boolean>;
   /** It waits for `delayMs`, then may be claimed again. */
   fail(task: ClaimedTask, failure: { readonly error: string; readonly delayMs: number }): Promise<boolean>;
-  /** For the next one, at once, as if it had not been claimed. */
-  handBack(task: ClaimedTask): Promise<boolean>;
+  /** For the next one, at once or after a while, as if it had not been claimed. */
+  handBack(task: ClaimedTask, delayMs?: number): Promise<boolean>;
+  /** When the oldest of those that wait to be claimed was put there; undefined when none does. */
+  waitingSince(kind: string): Promise<Date | undefined>;
+  close(): Promise<void>;
+}
+
+/** A queue that can be looked through. */
+export interface ListedTaskQueue extends TaskQueue {
   /** Those that wait and those that are claimed, oldest first. */
   list(): Promise<Task[]>;
-  close(): Promise<void>;
 }

@@ -48,11 +48,28 @@ export interface Unreadable {
   readonly reason: string;
 }
 
+/** The source says itself that an item is gone, or not for us any more: that needs no complete look. */
+export interface Departed {
+  readonly kind: "departed";
+  readonly itemId: ItemId;
+  /** The item that stands in its place: where that is listed, too, nothing is lost. */
+  readonly successor?: ItemId;
+  readonly reason: string;
+}
+
+/** Neither there nor gone for good: whatever is known of it stays as it is, and where nothing is known there is nothing to tell. */
+export interface Undecided {
+  readonly kind: "undecided";
+  readonly itemId: ItemId;
+  readonly reason: string;
+}
+
 /** May absence from this listing mean deletion? */
 export type Completeness = "complete" | "partial";
 
 /** Pages: servers answer in them anyway, and a promise for every single item buys nothing. */
-export type Listing = AsyncGenerator<readonly (Sighting | Unreadable)[], Completeness>;
+export type Listed = Sighting | Unreadable | Departed | Undecided;
+export type Listing = AsyncGenerator<readonly Listed[], Completeness>;
 
 export type ItemRef = Pick<Sighting, "itemId" | "listItemId" | "name" | "path" | "serverPath" | "fingerprint">;
 

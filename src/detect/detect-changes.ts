@@ -2,7 +2,7 @@ import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts"
 import type { RemovalLimits } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
-import type { Completeness, Sighting, Unreadable } from "../contracts/source.ts";
+import type { Completeness, Departed, Listed, Sighting, Unreadable } from "../contracts/source.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { suspectRemovals } from "./removal-guard.ts";
 
@@ -34,7 +34,7 @@ export interface ChangePage {
 /** Pages known to be as they were, item for item, when everything about their items was in order. */
 export interface Familiar {
   /** How many items of the page stand for something; undefined: the page has to be judged. */
-  recognize(page: readonly (Sighting | Unreadable)[]): { readonly held: number } | undefined;
+  recognize(page: readonly Listed[]): { readonly held: number } | undefined;
   /** At the end: every page was recognised, and none is missing. */
   isAll(): boolean;
 }
@@ -47,7 +47,7 @@ export const MTIME_TOLERANCE_MS = 2;
  * Absence counts as deletion only where the listing was complete.
  */
 export async function* detectChanges(
-  listing: AsyncIterator<readonly (Sighting | Unreadable)[], Completeness>,
+  listing: AsyncIterator<readonly Listed[], Completeness>,
   ledger: Pick<Ledger, "getMany" | "items">,
   disk: DiskLookup,
   policy: DetectPolicy,
@@ -59,6 +59,8 @@ export async function* detectChanges(
     listed: new Set(),
     known: 0,
     unwantedNow: new Map(),
+    departed: new Map(),
+    undecided: new Map(),
     address: undefined,
   };
   let step = await listing.next();
@@ -71,7 +73,11 @@ export async function* detectChanges(
       continue;
     }
     const sightings = step.value.filter((each) => each.kind === "sighting");
-    for (const each of step.value) if (each.kind === "unreadable") look.unreadable.push(each);
+    for (const each of step.value) {
+      if (each.kind === "unreadable") look.unreadable.push(each);
+      if (each.kind === "departed") look.departed.set(each.itemId, each);
+      if (each.kind === "undecided") look.undecided.set(each.itemId, each.reason);
+    }
     const entries = await ledger.getMany(sightings.map(({ itemId }) => itemId));
     yield {
       from: "listed",
@@ -94,6 +100,10 @@ interface Look {
   known: number;
   /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
   readonly unwantedNow: Map<ItemId, string>;
+  /** Gone by the source's own word. */
+  readonly departed: Map<ItemId, Departed>;
+  /** To be kept by the source's own word, and why. */
+  readonly undecided: Map<ItemId, string>;
   /** Whether the site is where it was; undefined until a known item tells. */
   address: "same" | "other" | undefined;
 }
@@ -194,15 +204,35 @@ async function* judgeAbsent(
   const gone: AbsentChange[] = [];
   for (const entry of absent) {
     const change = { itemId: entry.itemId, entry, stillListed: look.unwantedNow.has(entry.itemId) };
-    const reason = whyKept(entry, look);
+    const departed = look.departed.get(entry.itemId);
+    const reason = departed === undefined ? whyKept(entry, look) : "";
     if (reason) kept.push({ kind: "kept", ...change, reason });
-    else gone.push({ kind: "removed", ...change, reason: look.unwantedNow.get(entry.itemId) ?? "not listed any more" });
+    else {
+      const why = departed?.reason ?? look.unwantedNow.get(entry.itemId) ?? "not listed any more";
+      gone.push({ kind: "removed", ...change, reason: why });
+    }
   }
-  const missing = gone.filter(({ entry }) => isHeld(entry)).length;
+  const replaced = findReplaced(gone, look);
+  const missing = gone.filter((change) => isHeld(change.entry) && !replaced.has(change)).length;
   const listed = look.listed.size - look.unwantedNow.size;
   const suspect = policy.confirmDeletes ? undefined : suspectRemovals({ missing, known, listed }, policy.limits);
-  yield { from: "absent", changes: [...kept, ...gone.map((change) => hold(change, suspect))] };
+  const judged = gone.map((change) => (replaced.has(change) ? change : hold(change, suspect)));
+  yield { from: "absent", changes: [...kept, ...judged] };
   return suspect ?? "";
+}
+
+/**
+ * What moved is not lost: its successor comes in the same run. One for each successor; that many pages have become one and the
+ * same is no move, and looks like a site that leads everybody to its sign-in page.
+ */
+function findReplaced(gone: readonly AbsentChange[], look: Look): ReadonlySet<AbsentChange> {
+  const bySuccessor = new Map<ItemId, AbsentChange>();
+  for (const change of gone) {
+    const successor = look.departed.get(change.itemId)?.successor;
+    if (!successor || !look.listed.has(successor) || look.unwantedNow.has(successor)) continue;
+    if (isHeld(change.entry) && !bySuccessor.has(successor)) bySuccessor.set(successor, change);
+  }
+  return new Set(bySuccessor.values());
 }
 
 function hold(change: AbsentChange, suspect: string | undefined): AbsentChange {
@@ -229,6 +259,8 @@ async function findAbsent(
 }
 
 function whyKept(entry: LedgerEntry, look: Look): string {
+  const undecided = look.undecided.get(entry.itemId);
+  if (undecided !== undefined) return undecided;
   if (look.completeness === "partial") return "the listing was incomplete";
   const path = entry.mirrored?.serverPath ?? entry.seen?.serverPath ?? "";
   const cover = look.unreadable.find(

@@ -1,20 +1,23 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Readers see the old content or the new, never a part: written beside, flushed to disk, renamed over. */
 export async function writeFileAtomic(
   path: string,
   content: string | Uint8Array | Iterable<Uint8Array>,
-  options: { readonly mode?: number } = {},
+  options: {
+    readonly mode?: number;
+    /** "later": a power cut may leave anything under the name. For what can be had again, and is checked when it is read. */
+    readonly flush?: "now" | "later";
+  } = {},
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
   const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`;
   try {
-    const file = await open(temporary, "wx", options.mode);
+    const file = await openNew(temporary, options.mode);
     try {
       await file.writeFile(content);
-      await file.sync();
+      if (options.flush !== "later") await file.sync();
     } finally {
       await file.close();
     }
@@ -22,6 +25,17 @@ export async function writeFileAtomic(
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
+  }
+}
+
+/** The folder is there nearly always, and asking for it costs as much as the file. */
+async function openNew(path: string, mode: number | undefined): Promise<FileHandle> {
+  try {
+    return await open(path, "wx", mode);
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+    await mkdir(dirname(path), { recursive: true });
+    return await open(path, "wx", mode);
   }
 }
 

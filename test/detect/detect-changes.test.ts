@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Change } from "../../src/contracts/change.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { LedgerEntry, Mirrored } from "../../src/contracts/ledger.ts";
-import type { Completeness, Fingerprint, Listing, Sighting, Unreadable } from "../../src/contracts/source.ts";
+import type { Completeness, Fingerprint, Listed, Listing, Sighting, Unreadable } from "../../src/contracts/source.ts";
 import { type Detected, type DetectPolicy, detectChanges } from "../../src/detect/detect-changes.ts";
 import { fileTypeOf } from "../../src/lib/file-type.ts";
 
@@ -57,7 +57,7 @@ const policy: DetectPolicy = {
 };
 
 async function detect(
-  seen: readonly (Sighting | Unreadable)[],
+  seen: readonly Listed[],
   known: readonly LedgerEntry[],
   options: { end?: Completeness; disk?: Record<string, typeof onDisk>; policy?: Partial<DetectPolicy> } = {},
 ): Promise<{ changes: Change[]; detected: Detected }> {
@@ -212,6 +212,22 @@ test("A2 removed: only after a complete listing", async () => {
   );
 });
 
+test("what the source itself calls gone leaves, also when the look was incomplete, and under the same guard", async () => {
+  const departed: Listed = { kind: "departed", itemId: "1" as ItemId, reason: "404 three times" };
+  const { changes } = await detect([departed], [entry(), entry({ itemId: "2" as ItemId })], { end: "partial" });
+  assert.deepEqual(
+    changes.map(({ itemId, kind, reason }) => [itemId, kind, reason]),
+    [
+      ["2", "kept", "the listing was incomplete"],
+      ["1", "removed", "404 three times"],
+    ],
+  );
+  const known = Array.from({ length: 60 }, (_, i) => entry({ itemId: `${i}` as ItemId }));
+  const many = known.slice(0, 30).map(({ itemId }): Listed => ({ kind: "departed", itemId, reason: "noindex" }));
+  const held = await detect([...many, sighting({ itemId: "59" as ItemId })], known, { end: "partial" });
+  assert.equal(held.changes.filter(({ kind }) => kind === "held").length, 30);
+});
+
 test("an unreadable folder protects exactly what lies below it", async () => {
   const below = entry({ itemId: "2" as ItemId, mirrored: mirrored({ serverPath: "/sites/x/L/locked/deep/c.txt" }) });
   const beside = entry({ itemId: "3" as ItemId, mirrored: mirrored({ serverPath: "/sites/x/L/locked-not/d.txt" }) });
@@ -254,4 +270,35 @@ test("an item whose type is not accepted any more leaves like a removed one and 
     ["skipped", "removed"],
   );
   assert.ok(changes[1]?.kind === "removed" && changes[1].stillListed);
+});
+
+const MOVES: [title: string, successor: (i: number) => string, listed: readonly string[], held: number][] = [
+  ["each to a page of its own", (i) => `new${i}`, Array.from({ length: 40 }, (_, i) => `new${i}`), 0],
+  ["each to a page that was not listed", (i) => `new${i}`, ["other"], 40],
+  ["all to the same page", () => "login", ["login"], 39],
+];
+for (const [title, successor, listed, held] of MOVES) {
+  test(`pages that moved, ${title}: ${held} are held`, async () => {
+    const known = Array.from({ length: 40 }, (_, i) => entry({ itemId: `${i}` as ItemId }));
+    const departed = known.map(({ itemId }, i): Listed => {
+      return { kind: "departed", itemId, successor: successor(i) as ItemId, reason: "another address" };
+    });
+    const sightings = listed.map((itemId) => sighting({ itemId: itemId as ItemId }));
+    const { changes } = await detect([...departed, ...sightings], known);
+    assert.equal(changes.filter(({ kind }) => kind === "held").length, held);
+    assert.equal(changes.filter(({ kind }) => kind === "removed").length, 40 - held);
+  });
+}
+
+test("what the source is not sure of is kept, in a complete listing, too, and is nothing to report", async () => {
+  const undecided: Listed = { kind: "undecided", itemId: "1" as ItemId, reason: "404, once" };
+  const { changes, detected } = await detect([undecided, sighting({ itemId: "2" as ItemId })], [entry()]);
+  assert.deepEqual(
+    changes.map(({ itemId, kind, reason }) => [itemId, kind, reason]),
+    [
+      ["2", "added", "new at the source"],
+      ["1", "kept", "404, once"],
+    ],
+  );
+  assert.deepEqual(detected.unreadable, []);
 });

@@ -23,20 +23,29 @@ export const VOID_TAGS: ReadonlySet<string> = new Set(
 
 const TABLE_TAGS: ReadonlySet<string> = new Set("caption table tbody td tfoot th thead tr".split(" "));
 
+interface ImpliedEnd {
+  readonly closes: ReadonlySet<string>;
+  readonly within: ReadonlySet<string>;
+}
+
 /** What a start tag closes when it is still open, and where the search for it ends. */
-const IMPLIED_END: Readonly<Record<string, { closes: string; within: string }>> = {
-  a: { closes: "a", within: "table td th" },
-  li: { closes: "li", within: "ul ol menu dir" },
-  dt: { closes: "dt dd", within: "dl" },
-  dd: { closes: "dt dd", within: "dl" },
-  tr: { closes: "tr caption", within: "table" },
-  td: { closes: "td th", within: "tr table" },
-  th: { closes: "td th", within: "tr table" },
-  thead: { closes: "thead tbody tfoot caption", within: "table" },
-  tbody: { closes: "thead tbody tfoot caption", within: "table" },
-  tfoot: { closes: "thead tbody tfoot caption", within: "table" },
-  option: { closes: "option", within: "select datalist" },
-};
+const IMPLIED_END: ReadonlyMap<string, ImpliedEnd> = new Map([
+  ["a", { closes: words("a"), within: words("table td th") }],
+  ["li", { closes: words("li"), within: words("ul ol menu dir") }],
+  ["dt", { closes: words("dt dd"), within: words("dl") }],
+  ["dd", { closes: words("dt dd"), within: words("dl") }],
+  ["tr", { closes: words("tr caption"), within: words("table") }],
+  ["td", { closes: words("td th"), within: words("tr table") }],
+  ["th", { closes: words("td th"), within: words("tr table") }],
+  ["thead", { closes: words("thead tbody tfoot caption"), within: words("table") }],
+  ["tbody", { closes: words("thead tbody tfoot caption"), within: words("table") }],
+  ["tfoot", { closes: words("thead tbody tfoot caption"), within: words("table") }],
+  ["option", { closes: words("option"), within: words("select datalist") }],
+]);
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.split(" "));
+}
 
 /** Builds the tree from tags and text in document order. Never deeper than MAX_DEPTH, every step at most that long. */
 export class HtmlTreeBuilder {
@@ -101,14 +110,12 @@ export class HtmlTreeBuilder {
 
   #endImplied(tag: string): void {
     if (BLOCK_TAGS.has(tag)) this.#endParagraph();
-    const rule = Object.hasOwn(IMPLIED_END, tag) ? IMPLIED_END[tag] : undefined;
+    const rule = IMPLIED_END.get(tag);
     if (!rule) return;
-    const closes = rule.closes.split(" ");
-    const within = rule.within.split(" ");
     for (let at = this.#open.length - 1; at > 0; at -= 1) {
       const open = this.#open[at]?.tag ?? "";
-      if (within.includes(open)) return;
-      if (closes.includes(open)) {
+      if (rule.within.has(open)) return;
+      if (rule.closes.has(open)) {
         this.#open.length = at;
         return;
       }

@@ -2,7 +2,12 @@ import { decodeAttribute, decodeEntities } from "./entities.ts";
 import { type HtmlElement, HtmlTreeBuilder, VOID_TAGS } from "./html-tree.ts";
 
 /** Their content is not markup, up to their end tag. */
-const RAW_TAGS = new Set(["script", "style", "title", "textarea", "iframe", "xmp", "noembed", "noframes"]);
+const RAW_TAGS: ReadonlyMap<string, RegExp> = new Map(
+  ["script", "style", "title", "textarea", "iframe", "xmp", "noembed", "noframes"].map((tag) => [
+    tag,
+    new RegExp(`</${tag}(?=[\\s/>])`, "gi"),
+  ]),
+);
 /** Transparent: a page is read alike with or without them, closed or not. */
 const FRAME_TAGS = new Set(["html", "head", "body"]);
 const FOREIGN_TAGS = new Set(["svg", "math"]);
@@ -18,15 +23,21 @@ export interface HtmlPage {
   readonly root: HtmlElement;
   /** Text of the first `<title>`, "" for none. */
   readonly title: string;
+  /** `lang` of `<html>` as it is written, "" for none. */
+  readonly language: string;
+  /** How many scripts a browser would run. */
+  readonly scripts: number;
+  /** Its end was left out: there are more tags than the caller wants. */
+  readonly isCut: boolean;
 }
 
 /**
  * A forgiving reader of its own, because what others build on cannot take hostile pages: the usual parser needs
  * quadratic time for deep nesting, the usual converter overflows the stack. This one is linear, and its tree is bounded.
- * `check` is called every few thousand tags and may throw.
+ * `check` is called every few thousand tags and may throw. Behind `maxTags` start and end tags nothing is read.
  */
-export function parseHtml(html: string, check: () => void): HtmlPage {
-  return new HtmlReader(html, check).read();
+export function parseHtml(html: string, check: () => void, maxTags = Number.POSITIVE_INFINITY): HtmlPage {
+  return new HtmlReader(html, check).read(maxTags);
 }
 
 class HtmlReader {
@@ -35,21 +46,29 @@ class HtmlReader {
   readonly #tree = new HtmlTreeBuilder();
   #at = 0;
   #title = "";
+  #language = "";
+  #scripts = 0;
 
   constructor(html: string, check: () => void) {
     this.#html = html;
     this.#check = check;
   }
 
-  read(): HtmlPage {
-    for (let tags = 0; this.#at < this.#html.length; tags += 1) {
+  read(maxTags: number): HtmlPage {
+    for (let tags = 0; this.#at < this.#html.length && tags < maxTags; tags += 1) {
       if (tags % TAGS_PER_CHECK === 0) this.#check();
       const start = this.#nextMarkup();
       this.#tree.text(decodeEntities(this.#html.slice(this.#at, start)));
       this.#at = start;
       if (start < this.#html.length) this.#readMarkup();
     }
-    return { root: this.#tree.root, title: this.#title };
+    return {
+      root: this.#tree.root,
+      title: this.#title,
+      language: this.#language,
+      scripts: this.#scripts,
+      isCut: this.#at < this.#html.length,
+    };
   }
 
   /** The next `<` that opens a tag or comment; `a < b` is text. */
@@ -89,9 +108,14 @@ class HtmlReader {
     this.#at = nameEnd;
     const attributes = this.#readAttributes();
     const selfClosed = this.#html[this.#at - 2] === "/";
-    if (FRAME_TAGS.has(tag)) return;
-    if (RAW_TAGS.has(tag)) {
-      this.#readRaw(tag);
+    if (FRAME_TAGS.has(tag)) {
+      this.#language ||= attributes.get("lang") ?? "";
+      return;
+    }
+    const closing = RAW_TAGS.get(tag);
+    if (closing) {
+      if (tag === "script" && isRun(attributes)) this.#scripts += 1;
+      this.#readRaw(tag, closing);
       return;
     }
     this.#tree.start(tag, attributes);
@@ -99,8 +123,7 @@ class HtmlReader {
       this.#tree.end(tag);
   }
 
-  #readRaw(tag: string): void {
-    const closing = new RegExp(`</${tag}(?=[\\s/>])`, "gi");
+  #readRaw(tag: string, closing: RegExp): void {
     closing.lastIndex = this.#at;
     const end = closing.exec(this.#html)?.index ?? this.#html.length;
     const text = this.#html.slice(this.#at, end);
@@ -135,6 +158,12 @@ class HtmlReader {
     NAME.exec(this.#html);
     return NAME.lastIndex;
   }
+}
+
+/** Other types are for templates and facts that programs read. */
+function isRun(script: ReadonlyMap<string, string>): boolean {
+  const type = script.get("type") ?? "";
+  return type === "" || /^module$|javascript/i.test(type);
 }
 
 /** A letter, `!`, `/` or `?`; NaN at the end of the text is none of them. */

@@ -1,0 +1,287 @@
+import type { ItemId } from "../../contracts/ids.ts";
+import type { ContentState, HttpState, IngestItem, IngestStatus, SchedulingState } from "../../contracts/registry.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import { BELIEVED_AFTER, countGone, countMove, NOTHING_COUNTED } from "./count-looks.ts";
+import { withEvent } from "./item-events.ts";
+import { intervalSeconds, retrySeconds } from "./item-intervals.ts";
+import { type CheckPolicy, hasLeft, isForced } from "./schedule-item.ts";
+
+/**
+ * What a look makes of an item. Each function takes the record as it is when the look ends, which somebody may have changed
+ * since it began: whoever loses the race to put it reads it again and tells it once more.
+ */
+export interface Look {
+  readonly at: Date;
+  /** The item's `reindexGeneration` when the look began: it serves the requests up to this one, and none that came later. */
+  readonly generation: number;
+  readonly isForced: boolean;
+  /** Somebody wanted it now, so it says nothing about how often is often enough. */
+  readonly isOutOfTurn: boolean;
+  /** What the item said then: other programs ask by setting both. */
+  readonly reindexRequested: boolean;
+  readonly nextCrawlAt: string;
+}
+
+/** `force`: also when the item does not ask for it. */
+export function beginLook(item: IngestItem, at: Date, { force = false } = {}): Look {
+  const { reindexGeneration: generation, reindexRequested, scheduling } = item;
+  const isAsked = isForced(item);
+  const { nextCrawlAt } = scheduling;
+  return { at, generation, isForced: isAsked, isOutOfTurn: isAsked || force, reindexRequested, nextCrawlAt };
+}
+
+/** What an answer said; what is left out is as it was. "Not modified" says nothing. */
+export interface Found {
+  readonly http?: Partial<HttpState>;
+  readonly content?: Partial<ContentState>;
+}
+
+const ERROR_CHARACTERS = 1024;
+
+/** It is there. The index needs it (Crawled) when it is not what the index has, or when somebody asked; else the interval lengthens. */
+export function afterFound(item: IngestItem, look: Look, found: Found, policy: CheckPolicy): IngestItem {
+  const content = { ...item.content, ...found.content };
+  const isChanged = content.contentHash !== item.content.contentHash;
+  const isNew = item.content.contentHash === "";
+  const isBack = hasLeft(item.status) || item.scheduling.goneCount >= BELIEVED_AFTER;
+  const served = serve(item, look, isOtherCanonical(item, found) && policy.forceOnCanonicalChange ? 1 : 0);
+  const isServed = served.processedGeneration > item.processedGeneration;
+  const isAsIndexed = !isChanged && !isServed && item.status !== "Crawled" && item.linkage.lastIndexedDocId !== "";
+  // Looking again does not make it readable.
+  const indexError = isChanged || isServed || isBack ? "" : item.linkage.indexError;
+  const unchangedCount = isChanged || isBack ? 0 : countUnchanged(item, look);
+  const looked: IngestItem = {
+    ...item,
+    ...served,
+    aliasOf: "",
+    status: indexError ? "Error" : isAsIndexed ? "Indexed" : "Crawled",
+    http: { ...item.http, robotsAllowed: true, ...found.http },
+    content,
+    linkage: { ...item.linkage, indexError },
+    scheduling: schedule(item, look, intervalSeconds(unchangedCount, policy), {
+      ...(isChanged || isBack ? { lastChanged: toUtcMicros(look.at) } : {}),
+      errorMessage: indexError,
+      crawlIntervalSeconds: intervalSeconds(unchangedCount, policy),
+      unchangedCount,
+      failureCount: 0,
+      ...NOTHING_COUNTED,
+    }),
+  };
+  const event = isNew ? "new" : isBack ? "restored" : isChanged ? "changed" : "unchanged";
+  return withEvent(looked, event, event === "unchanged" ? `${unchangedCount} in a row` : "", look.at);
+}
+
+/** 404 or 410: it is Gone when that was the answer too often in a row, and is looked at now and then in case it comes back. */
+export function afterMissing(item: IngestItem, look: Look, statusCode: number, policy: CheckPolicy): IngestItem {
+  const counts = countGone(item, look.at, policy);
+  const isGone = counts.goneCount >= BELIEVED_AFTER;
+  const seconds = isGone ? policy.maxIntervalSeconds : intervalSeconds(0, policy);
+  const count = `${Math.min(counts.goneCount, BELIEVED_AFTER)} of ${BELIEVED_AFTER}`;
+  const looked: IngestItem = {
+    ...item,
+    ...serve(item, look),
+    status: isGone ? "Gone" : failing(item.status),
+    http: { ...item.http, statusCode },
+    ...(isGone ? withoutDocument(item) : {}),
+    scheduling: schedule(item, look, seconds, {
+      ...(isGone && item.status !== "Gone" ? { lastChanged: toUtcMicros(look.at) } : {}),
+      errorMessage: `The server answered ${statusCode}: there is no such page (${count}).`,
+      crawlIntervalSeconds: seconds,
+      unchangedCount: 0,
+      failureCount: 0,
+      ...counts,
+    }),
+  };
+  return withEvent(looked, isGone ? "gone" : "missing", `${statusCode}, ${count}`, look.at);
+}
+
+/** Not now. What is known stays, requests stay owed, and it is tried again after a while. */
+export function afterFailure(
+  item: IngestItem,
+  look: Look,
+  failure: { readonly reason: string; readonly statusCode?: number; readonly retryAfterMs?: number },
+  policy: CheckPolicy,
+): IngestItem {
+  const failureCount = item.scheduling.failureCount + 1;
+  const looked: IngestItem = {
+    ...item,
+    status: failing(item.status),
+    http: { ...item.http, statusCode: failure.statusCode ?? item.http.statusCode },
+    scheduling: schedule(item, look, retrySeconds(failureCount, failure.retryAfterMs ?? 0, policy), {
+      errorMessage: failure.reason.slice(0, ERROR_CHARACTERS),
+      failureCount,
+    }),
+  };
+  return withEvent(looked, "failed", failure.reason, look.at);
+}
+
+/** A document leads to another item, for now or by its own word: until that is believed it failed. */
+export function afterMove(
+  item: IngestItem,
+  look: Look,
+  move: { readonly to: ItemId; readonly reason: string; readonly statusCode?: number },
+  policy: CheckPolicy,
+): IngestItem {
+  const failed = afterFailure(item, look, move, policy);
+  return { ...failed, scheduling: { ...failed.scheduling, ...countMove(item, move.to, look.at, policy) } };
+}
+
+/** An address that leads to an item which is in trouble is looked at again together with it. */
+export function afterTroubleBehind(item: IngestItem, look: Look, behind: IngestItem): IngestItem {
+  const seconds = (Date.parse(behind.scheduling.nextCrawlAt) - look.at.getTime()) / 1000;
+  const isAnswered = behind.scheduling.failureCount === 0;
+  return { ...item, ...(isAnswered && serve(item, look)), scheduling: schedule(item, look, Math.max(seconds, 0), {}) };
+}
+
+export interface Refusal {
+  readonly why: "robots" | "other";
+  readonly reason: string;
+  /** Of the answer that was refused. Without one its validators are forgotten: "not modified" means that it is still refused. */
+  readonly http?: Partial<HttpState>;
+}
+
+/** It must not be indexed: robots.txt, noindex, a type nobody reads, an address that must not be asked. */
+export function afterRefusal(item: IngestItem, look: Look, refusal: Refusal, policy: CheckPolicy): IngestItem {
+  const http = {
+    ...item.http,
+    ...(refusal.http ?? { etag: "", lastModified: "" }),
+    robotsAllowed: refusal.why !== "robots",
+  };
+  const left = leave(item, look, { http, aliasOf: "", errorMessage: refusal.reason }, policy);
+  return withEvent(left, "refused", refusal.reason, look.at);
+}
+
+/** It turned out to be another item, by a redirect or a canonical link. `http` is of this address, not of the other. */
+export function afterAlias(
+  item: IngestItem,
+  look: Look,
+  alias: { readonly of: ItemId; readonly http: Partial<HttpState> },
+  policy: CheckPolicy,
+): IngestItem {
+  const http = { ...item.http, robotsAllowed: true, ...alias.http };
+  return withEvent(
+    leave(item, look, { http, aliasOf: alias.of, errorMessage: "" }, policy),
+    "alias",
+    `of ${alias.of}`,
+    look.at,
+  );
+}
+
+/** The index has it. Told of another state than the present one, the item stays behind. The same object: nothing to put. */
+export function afterIndexed(
+  item: IngestItem,
+  indexed: {
+    readonly docId: string;
+    readonly contentHash: string;
+    /** The item's `processedGeneration` when it was listed. */
+    readonly generation: number;
+    readonly at: Date;
+  },
+): IngestItem {
+  if (hasLeft(item.status)) return item;
+  const isPresent = indexed.contentHash === item.content.contentHash && indexed.generation >= item.processedGeneration;
+  const isFailing = item.scheduling.failureCount > 0 || item.scheduling.goneCount > 0;
+  const status = isPresent ? (isFailing ? "Error" : "Indexed") : item.status;
+  if (status === item.status && indexed.docId === item.linkage.lastIndexedDocId) return item;
+  const told: IngestItem = {
+    ...item,
+    status,
+    linkage: { ...item.linkage, lastIndexedDocId: indexed.docId, indexError: "" },
+    scheduling: { ...item.scheduling, lastIndexed: toUtcMicros(indexed.at) },
+  };
+  return withEvent(told, "indexed", indexed.docId, indexed.at);
+}
+
+/** An address that leads to another is looked after there: whoever watches the one watches the other. The same object: nothing to put. */
+export function watchedLike(target: IngestItem, alias: IngestItem): IngestItem {
+  const watched = target.watched || alias.watched;
+  const includeImages = target.includeImages || alias.includeImages;
+  const title = target.title || alias.title;
+  const isSame = watched === target.watched && includeImages === target.includeImages && title === target.title;
+  return isSame ? target : { ...target, watched, includeImages, title };
+}
+
+/** A failure says nothing new of what the index lacks (Crawled) or must not have. */
+function failing(status: IngestStatus): IngestStatus {
+  return status === "Crawled" || hasLeft(status) ? status : "Error";
+}
+
+function isOtherCanonical(item: IngestItem, { http }: Found): boolean {
+  const isKnown = item.content.contentHash !== "";
+  return isKnown && http?.canonicalUrl !== undefined && http.canonicalUrl !== item.http.canonicalUrl;
+}
+
+function countUnchanged({ scheduling }: IngestItem, { isOutOfTurn }: Look): number {
+  return scheduling.unchangedCount + (isOutOfTurn ? 0 : 1);
+}
+
+function leave(
+  item: IngestItem,
+  look: Look,
+  to: { readonly http: HttpState; readonly aliasOf: ItemId | ""; readonly errorMessage: string },
+  policy: CheckPolicy,
+): IngestItem {
+  const isOut = item.status === "OutOfScope";
+  const unchangedCount = isOut ? countUnchanged(item, look) : 0;
+  const seconds = intervalSeconds(unchangedCount, policy);
+  return {
+    ...item,
+    ...serve(item, look),
+    status: "OutOfScope",
+    aliasOf: to.aliasOf,
+    http: to.http,
+    ...withoutDocument(item),
+    scheduling: schedule(item, look, seconds, {
+      ...(isOut ? {} : { lastChanged: toUtcMicros(look.at) }),
+      errorMessage: to.errorMessage.slice(0, ERROR_CHARACTERS),
+      crawlIntervalSeconds: seconds,
+      unchangedCount,
+      failureCount: 0,
+      ...NOTHING_COUNTED,
+    }),
+  };
+}
+
+function withoutDocument(item: IngestItem): Pick<IngestItem, "linkage"> {
+  return { linkage: { ...item.linkage, lastIndexedDocId: "", indexError: "" } };
+}
+
+type Generations = Pick<
+  IngestItem,
+  "reindexRequested" | "reindexGeneration" | "processedGeneration" | "requestedGeneration"
+>;
+
+/**
+ * Marks the requests that the look began with as done. A flag that somebody set without counting, and `more` requests that
+ * the answer itself made, are counted here, so that what follows sees another generation.
+ */
+function serve(item: IngestItem, look: Look, more: 0 | 1 = 0): Generations {
+  const isUncounted =
+    look.isForced &&
+    item.reindexRequested &&
+    look.generation <= item.processedGeneration &&
+    item.reindexGeneration === look.generation;
+  const added = isUncounted ? 1 : more;
+  const reindexGeneration = item.reindexGeneration + added;
+  const processedGeneration = Math.max(item.processedGeneration, look.generation + added);
+  const reindexRequested = reindexGeneration > processedGeneration || isFlaggedSince(item, look);
+  const requestedGeneration = isUncounted ? reindexGeneration : item.requestedGeneration;
+  return { reindexRequested, reindexGeneration, processedGeneration, requestedGeneration };
+}
+
+/** Did another program set the flag while the look was under way? It counts nothing, so the next look is the one it gets. */
+function isFlaggedSince({ reindexRequested, scheduling }: IngestItem, look: Look): boolean {
+  return reindexRequested && (!look.reindexRequested || scheduling.nextCrawlAt !== look.nextCrawlAt);
+}
+
+/** A request that came while the look was under way is due at once. */
+function schedule(item: IngestItem, look: Look, seconds: number, changes: Partial<SchedulingState>): SchedulingState {
+  const isOwed = item.reindexGeneration > look.generation || isFlaggedSince(item, look);
+  return {
+    ...item.scheduling,
+    lastChecked: toUtcMicros(look.at),
+    crawlAttempts: item.scheduling.crawlAttempts + 1,
+    nextCrawlAt: toUtcMicros(new Date(look.at.getTime() + (isOwed ? 0 : seconds * 1000))),
+    ...changes,
+  };
+}

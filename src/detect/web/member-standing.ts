@@ -1,0 +1,30 @@
+import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
+import { type IngestItem, type Member, TAKEN_OUT } from "../../contracts/registry.ts";
+
+/** Of an item that the index of the domain has nothing of yet. */
+export function newMember(domainId: DomainId, sourceId: SourceId, itemId: ItemId): Member {
+  return {
+    domainId,
+    sourceId,
+    itemId,
+    lastIndexedDocId: "",
+    lastIndexed: "",
+    contentHash: "",
+    indexedGeneration: 0,
+    unlinkedCount: 0,
+  };
+}
+
+/** Does the index of this domain have the item as it is known now? Of one that was taken out it should have nothing. */
+export function isInStep(member: Member, { content, processedGeneration }: IngestItem): boolean {
+  const isWanted = member.unlinkedCount < TAKEN_OUT;
+  return isWanted && member.contentHash === content.contentHash && member.indexedGeneration === processedGeneration;
+}
+
+/** Crawled while one of its domains is behind, Indexed when none is; what it is otherwise it stays. The same object: nothing to put. */
+export function withStanding(item: IngestItem, members: readonly Member[]): IngestItem {
+  if (item.status !== "Crawled" && item.status !== "Indexed") return item;
+  const isIndexed = members.length > 0 && members.every((one) => one.lastIndexedDocId !== "" && isInStep(one, item));
+  const status = isIndexed ? "Indexed" : "Crawled";
+  return status === item.status ? item : { ...item, status };
+}
