@@ -1,18 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type { ClaimedTask, Task, TaskQueue } from "../contracts/queue.ts";
+import type { ClaimedTask, ListedTaskQueue, Task } from "../contracts/queue.ts";
+import { openOnce } from "../lib/open-once.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "../lib/process-identity.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 
 /** The database is opened by the first call: most commands never ask the queue. */
-export function createTaskQueue(openDatabase: () => Promise<SqlDatabase>): TaskQueue {
-  let opening: Promise<SqlDatabase> | undefined;
-  const open = (): Promise<SqlDatabase> => {
-    opening ??= openDatabase().catch((error: unknown) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
-  };
+export function createTaskQueue(openDatabase: () => Promise<SqlDatabase>): ListedTaskQueue {
+  const { open, close } = openOnce(openDatabase);
   /** Changes the task if the lease is still the last one. */
   const change = async (task: ClaimedTask, set: (now: string) => string, values: SqlValue[] = []): Promise<boolean> => {
     const db = await open();
@@ -40,13 +34,17 @@ export function createTaskQueue(openDatabase: () => Promise<SqlDatabase>): TaskQ
     },
     fail: (task, { error, delayMs }) =>
       change(task, (now) => `state = 'waiting', error = $3, due_at = ${now} + $4`, [error, delayMs]),
-    handBack: (task) => change(task, (now) => `state = 'waiting', attempts = attempts - 1, due_at = ${now}`),
+    handBack: (task, delayMs = 0) =>
+      change(task, (now) => `state = 'waiting', attempts = attempts - 1, due_at = ${now} + $3`, [delayMs]),
+    async waitingSince(kind) {
+      const text = "SELECT min(created_at) AS since FROM tasks WHERE kind = $1 AND state = 'waiting'";
+      const { since } = (await (await open()).get<{ since: number | null }>(text, [kind])) ?? { since: null };
+      return since === null ? undefined : new Date(Number(since));
+    },
     async list() {
       return (await (await open()).all<TaskRow>("SELECT * FROM tasks ORDER BY id")).map(toTask);
     },
-    async close() {
-      await (await opening)?.close();
-    },
+    close,
   };
 }
 
@@ -75,6 +73,12 @@ function atOnce<T>(db: SqlDatabase, work: (sql: Sql) => Promise<T>): Promise<T> 
   return db.dialect === "sqlite" ? db.write(work) : work(db);
 }
 
+/** Where a task is looked for, each by an index of its own. Those whose lease ended were queued before whatever waits now. */
+const CLAIMABLE: readonly ((now: string) => string)[] = [
+  (now) => `state = 'running' AND lease_ends_at <= ${now} ORDER BY lease_ends_at, id`,
+  (now) => `state = 'waiting' AND due_at <= ${now} ORDER BY due_at, id`,
+];
+
 async function claimNext(
   db: SqlDatabase,
   kinds: readonly string[],
@@ -85,17 +89,19 @@ async function claimNext(
   const wanted = kinds.map((_, at) => `$${at + 5}`).join(", ");
   // Several that look at once take different tasks instead of waiting for each other.
   const lock = db.dialect === "postgres" ? "FOR UPDATE SKIP LOCKED" : "";
-  const row = await atOnce(db, (sql) =>
-    sql.get<TaskRow>(
-      `UPDATE tasks SET state = 'running', attempts = attempts + 1, lease = $1, lease_ends_at = ${now} + $2, worker = $3, process = $4
-       WHERE id = (
-         SELECT id FROM tasks
-         WHERE kind IN (${wanted}) AND (state = 'waiting' AND due_at <= ${now} OR state = 'running' AND lease_ends_at <= ${now})
-         ORDER BY due_at, id LIMIT 1 ${lock})
-       RETURNING *`,
-      [randomBytes(12).toString("hex"), leaseMs, worker, JSON.stringify(thisProcess()), ...kinds],
-    ),
-  );
+  const values = [randomBytes(12).toString("hex"), leaseMs, worker, JSON.stringify(thisProcess()), ...kinds];
+  const row = await atOnce(db, async (sql) => {
+    for (const which of CLAIMABLE) {
+      const taken = await sql.get<TaskRow>(
+        `UPDATE tasks SET state = 'running', attempts = attempts + 1, lease = $1, lease_ends_at = ${now} + $2, worker = $3, process = $4
+         WHERE id = (SELECT id FROM tasks WHERE kind IN (${wanted}) AND ${which(now)} LIMIT 1 ${lock})
+         RETURNING *`,
+        values,
+      );
+      if (taken) return taken;
+    }
+    return undefined;
+  });
   return row && { ...toTask(row), lease: row.lease };
 }
 

@@ -1,3 +1,5 @@
+import { BestOf } from "../lib/best-of.ts";
+
 /** What a cell is sorted by: numbers by their value and before any text, text without regard to case and accents. */
 type SortKey = number | string;
 
@@ -12,43 +14,25 @@ const NUMBER = /^-?\d{1,15}(?:\.\d{1,15})?$/;
 const KEY_CHARS = 200;
 
 /**
- * Keeps the first `size` of any number of rows in an order, in memory for about twice as many. Keys are made once and
- * compared plainly: a collator would hold up everybody else for seconds where many rows have to be kept.
+ * The first `size` rows of a table in an order. Keys are made once and compared plainly: a collator would hold up everybody
+ * else for seconds where many rows have to be kept.
  */
 export class BestRows {
-  readonly #size: number;
-  readonly #direction: 1 | -1;
-  #kept: Ranked[] = [];
-  /** What is behind this need not be looked at. */
-  #last: Ranked | undefined;
+  readonly #best: BestOf<Ranked>;
 
   constructor(size: number, order: "ascending" | "descending") {
-    this.#size = size;
-    this.#direction = order === "ascending" ? 1 : -1;
+    const direction = order === "ascending" ? 1 : -1;
+    // Equal ones stay as they come, in both directions.
+    this.#best = new BestOf(size, (a, b) => direction * compareKeys(a.key, b.key) || a.at - b.at);
   }
 
   offer(cell: string, at: number): void {
-    const row = { key: sortKey(cell), at };
-    if (this.#last && this.#compare(row, this.#last) > 0) return;
-    this.#kept.push(row);
-    if (this.#kept.length >= this.#size * 2 + 1000) this.#prune();
+    this.#best.offer({ key: sortKey(cell), at });
   }
 
   /** The places of the rows, in order. */
   take(): readonly number[] {
-    this.#prune();
-    return this.#kept.map(({ at }) => at);
-  }
-
-  #prune(): void {
-    this.#kept.sort((a, b) => this.#compare(a, b));
-    this.#kept = this.#kept.slice(0, this.#size);
-    if (this.#kept.length === this.#size) this.#last = this.#kept.at(-1);
-  }
-
-  /** Equal ones stay as they come, in both directions. */
-  #compare(a: Ranked, b: Ranked): number {
-    return this.#direction * compareKeys(a.key, b.key) || a.at - b.at;
+    return this.#best.take().map(({ at }) => at);
   }
 }
 

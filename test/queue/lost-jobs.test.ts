@@ -10,7 +10,7 @@ import { runWorker } from "../../src/app/run-worker.ts";
 import { forJob } from "../../src/app/task-job.ts";
 import { type JobId, parseDomainId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
-import type { TaskQueue } from "../../src/contracts/queue.ts";
+import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
 import { CRAWL, type Jobs, openJobs, readAll } from "../jobs/job-fixture.ts";
@@ -18,7 +18,7 @@ import { CRAWL, type Jobs, openJobs, readAll } from "../jobs/job-fixture.ts";
 const TASK = crawlTask(crawlRequest(parseDomainId("DEMO"), {}));
 const PATIENCE = AbortSignal.timeout(60_000);
 
-async function open(t: TestContext): Promise<{ readonly jobs: Jobs; readonly queue: TaskQueue }> {
+async function open(t: TestContext): Promise<{ readonly jobs: Jobs; readonly queue: ListedTaskQueue }> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-queue-"));
   const queue = openTaskQueue({ folder });
   t.after(async () => {
@@ -35,7 +35,7 @@ async function age(jobs: Jobs, id: JobId, minutes: number): Promise<void> {
 }
 
 /** A worker that runs until the job has ended. */
-async function workUntilEnded(jobs: Jobs, queue: TaskQueue, id: JobId): Promise<JobRecord> {
+async function workUntilEnded(jobs: Jobs, queue: ListedTaskQueue, id: JobId): Promise<JobRecord> {
   const leaving = new AbortController();
   const working = work(jobs, queue, leaving.signal);
   await readAll(jobs.store.follow(id, { signal: PATIENCE }));
@@ -44,7 +44,7 @@ async function workUntilEnded(jobs: Jobs, queue: TaskQueue, id: JobId): Promise<
   return jobs.store.get(id);
 }
 
-function work({ runner, store }: Jobs, queue: TaskQueue, signal: AbortSignal): Promise<void> {
+function work({ runner, store }: Jobs, queue: ListedTaskQueue, signal: AbortSignal): Promise<void> {
   const parts = { queue, runner, jobs: store, crawl: () => assert.fail("no crawl") };
   return runWorker(parts, { name: "w", jobsAtOnce: 1, log: () => undefined, pollMs: 5 }, signal);
 }
@@ -114,7 +114,7 @@ test("a worker whose runner takes nothing on hands the task back, and does not a
   await jobs.runner.stop("Stopping.");
   const handedBack = Promise.withResolvers<void>();
   let claims = 0;
-  const watched: TaskQueue = {
+  const watched: ListedTaskQueue = {
     ...queue,
     claim(...asked) {
       claims++;

@@ -1,14 +1,13 @@
-import { openPostgres } from "../../src/lib/sql/postgres-database.ts";
-import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";
-import { queueTables } from "../../src/queue/queue-tables.ts";
-import { createTaskQueue } from "../../src/queue/task-queue.ts";
+import { openAzureQueue } from "../../src/queue/open-azure-queue.ts";
+import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
+
+export type QueuePlace = Parameters<typeof openTaskQueue>[0] | Parameters<typeof openAzureQueue>[0];
 
 // Run as a process of its own: `take <where>` takes tasks until there are none and tells which; `hold <where>` claims one
 // and keeps it.
-const [verb = "", where = ""] = process.argv.slice(2);
-const postgres = where.startsWith("postgres:") ? openPostgres(where, { maxConnections: 2 }) : undefined;
-const db = await (postgres?.openTables("queue", queueTables("postgres")) ?? openSqlite(where, queueTables("sqlite")));
-const queue = createTaskQueue(async () => db);
+const [verb = "", place = ""] = process.argv.slice(2);
+const where = JSON.parse(place) as QueuePlace;
+const queue = "prefix" in where ? openAzureQueue(where) : openTaskQueue(where);
 const taken: unknown[] = [];
 for (;;) {
   const task = await queue.claim(["count"], `child ${process.pid}`, 60_000);
@@ -22,5 +21,4 @@ for (;;) {
 }
 process.send?.(taken);
 process.disconnect?.();
-await db.close();
-await postgres?.close();
+await queue.close();

@@ -11,11 +11,11 @@ import {
   type NewDocument,
   updateAttributes,
 } from "../../index/storage/documents.ts";
-import { isListed, listOf } from "../../index/storage/is-listed.ts";
 import { bumpVisibleRevision, writeInTurn } from "../../index/storage/state.ts";
 import type { Store } from "../../index/storage/store.ts";
 import { storedPath } from "../../index/storage/stored-path.ts";
 import { labelWords } from "../../index/text/label-words.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import type { WireFile } from "./file-shelf.ts";
 

@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import { listSpaces } from "../storage/spaces.ts";
 import type { ChunkVector, Selection, VectorIndex } from "../storage/store.ts";
 import { packVector, stepsOf } from "../vectors/vector-codec.ts";

@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import type { Words } from "../storage/store.ts";
 
 /** What is found by its words: the tables `<name>_text` and `<name>_postings`, and how much each field counts. */

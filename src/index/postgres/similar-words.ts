@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import type { Words } from "../storage/store.ts";
 
 /** Words of letters: nobody mistypes a number so that a similar one would be what was meant. */

@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import { clip } from "./postings.ts";
 
 /** Below this, counting costs nothing, and whether a word is rare, or there at all, must be right. */

@@ -1,7 +1,7 @@
 import type { SearchQuery, SearchScope } from "../../contracts/search-index.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, Values } from "../../lib/sql/sql.ts";
 import { visibleAt } from "../storage/generations.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import { filterCondition } from "./attribute-filter.ts";
 import { Bindings } from "./bindings.ts";
 

@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import type { Phrase } from "../storage/store.ts";
 import { type Expansion, expandWords } from "./expand-words.ts";
 import type { Candidate } from "./fuse-scores.ts";

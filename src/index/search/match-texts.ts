@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import type { Match, Near, Selection, Store, WordQuery } from "../storage/store.ts";
 import type { Question } from "./parse-query.ts";
 import type { Passages } from "./passages.ts";

@@ -1,6 +1,6 @@
 import type { FileId } from "../../contracts/ids.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import type { Words } from "../storage/store.ts";
 import { analyze, type PlacedWord, placeWords } from "../text/analyze.ts";
 

@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import type { Selection } from "../storage/store.ts";
 import type { DocumentCondition } from "./document-condition.ts";
 

@@ -1,4 +1,4 @@
-import { isListed, listOf } from "../storage/is-listed.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Match } from "../storage/store.ts";
 import { labelWords } from "../text/label-words.ts";
 import type { CandidateSearch } from "./match-texts.ts";

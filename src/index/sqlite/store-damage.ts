@@ -1,8 +1,6 @@
 import { basename } from "node:path";
 import { DamagedError } from "../../contracts/errors.ts";
-
-/** SQLITE_CORRUPT and SQLITE_NOTADB: what is in the file is not what SQLite wrote. */
-const DAMAGED = [11, 26];
+import { findDamage } from "../../lib/sql/sqlite-damage.ts";
 
 /** For people, where the file of a store is damaged; every other error as it is. The cure is that of docs/formats/index-sqlite.md. */
 export function sayDamage(path: string, error: unknown): unknown {
@@ -13,11 +11,4 @@ export function sayDamage(path: string, error: unknown): unknown {
     `The vector store '${basename(path, ".sqlite")}' is damaged: ${reason}.`,
     `Stop lockstep, delete index/${file} with its -wal and -shm, start it again and crawl: the store comes back under the same id, and nothing is downloaded. Files that were attached over the OpenAI protocol have to be attached again.`,
   );
-}
-
-function findDamage(error: unknown): string | undefined {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ("errcode" in at && typeof at.errcode === "number" && DAMAGED.includes(at.errcode & 0xff)) return at.message;
-  }
-  return undefined;
 }

@@ -1,6 +1,6 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import { deleteChunksOfBodies, insertChunks, type NewChunk } from "./chunks.ts";
-import { isListed, listOf } from "./is-listed.ts";
 import { insertSections, type SectionRow } from "./sections.ts";
 import { takeIds } from "./state.ts";
 import type { Store } from "./store.ts";

@@ -1,5 +1,5 @@
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "./is-listed.ts";
 import { takeIds } from "./state.ts";
 import type { Store, Words } from "./store.ts";
 

@@ -1,9 +1,9 @@
 import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { Attributes } from "../../contracts/search-index.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, Values } from "../../lib/sql/sql.ts";
 import { noteLooseBodies } from "./bodies.ts";
 import { visibleAt } from "./generations.ts";
-import { isListed, listOf } from "./is-listed.ts";
 import { takeIds } from "./state.ts";
 import type { LabelWords, Store } from "./store.ts";
 

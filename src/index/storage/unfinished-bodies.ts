@@ -1,8 +1,8 @@
 import { ConflictError } from "../../contracts/errors.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { nowSeconds } from "../../lib/time.ts";
 import { type BodyKey, noteLooseBodies, type StoredBody } from "./bodies.ts";
-import { isListed, listOf } from "./is-listed.ts";
 import { takeIds, writeInTurn } from "./state.ts";
 
 /**

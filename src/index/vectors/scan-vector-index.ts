@@ -1,7 +1,7 @@
 import { setImmediate as nextRound } from "node:timers/promises";
 import { createOneAtATime } from "../../lib/one-at-a-time.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { isListed, listOf } from "../storage/is-listed.ts";
 import type { ChunkVector, Selection, VectorIndex } from "../storage/store.ts";
 import type { DotProducts } from "./dot-products.ts";
 import { packVector } from "./vector-codec.ts";

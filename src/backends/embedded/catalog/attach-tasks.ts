@@ -1,5 +1,5 @@
 import type { FileId, VectorStoreId } from "../../../contracts/ids.ts";
-import { isListed, listOf } from "../../../index/storage/is-listed.ts";
+import { isListed, listOf } from "../../../lib/sql/is-listed.ts";
 import type { Sql } from "../../../lib/sql/sql.ts";
 
 /** A file that is to be made searchable in a store. There is one for every attached file that is `in_progress`. */

@@ -1,5 +1,5 @@
 import type { FileId, VectorStoreId } from "../../../contracts/ids.ts";
-import { isListed, listOf } from "../../../index/storage/is-listed.ts";
+import { isListed, listOf } from "../../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../../lib/sql/sql.ts";
 import { type ListKey, type Page, type PageRequest, readPage } from "./read-page.ts";
 

@@ -1,0 +1,42 @@
+import type { ItemId } from "../../contracts/ids.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
+import type { EntityKey } from "./entity-table.ts";
+
+/** `host`: the items of a host lie together. `scheme`: all of `https` do, and all files. */
+export type PartitionStrategy = "host" | "scheme";
+
+/** What keys must not hold, what the service or its clients decode once too often, and `!`, which stands for them. */
+const UNFIT = /[/\\#?%!|\p{Cc}\p{Cs}]/gu;
+const MAX_KEY_CHARS = 250;
+
+export function encodeKey(text: string): string {
+  return text
+    .replaceAll(UNFIT, (char) => `!${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .slice(0, MAX_KEY_CHARS);
+}
+
+export function partitionOf({ type, sourceHost, normalizedSource }: IngestItem, strategy: PartitionStrategy): string {
+  const byHost = strategy === "host" && sourceHost !== "";
+  // A file may have the address of a page, and with it the same row key.
+  if (type === "file") return encodeKey(byHost ? `file:${sourceHost}` : "file");
+  return encodeKey(byHost ? sourceHost : (/^[a-z][a-z0-9+.-]*(?=:)/i.exec(normalizedSource)?.[0] ?? type));
+}
+
+/** The hash alone: the partition tells of what. */
+export function rowKeyOf(id: ItemId): string {
+  return encodeKey(id.replace(/^(url|file)_/, ""));
+}
+
+/** Where what is known under an id can be looked up: spread, and yet many in one transaction. */
+export function idKey(id: ItemId, suffix = ""): EntityKey {
+  return { partitionKey: `id-${encodeKey(id.slice(-1))}`, rowKey: `${encodeKey(id)}${suffix}` };
+}
+
+/** A condition for keys that begin with a text of ours, which ends in `|`: `}` is the next character. */
+export function beginsWith(key: "PartitionKey" | "RowKey", prefix: `${string}|`): string {
+  return `${key} ge ${quoted(prefix)} and ${key} lt ${quoted(`${prefix.slice(0, -1)}}`)}`;
+}
+
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,133 @@
+import { ConflictError } from "../../contracts/errors.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { IngestItem, ItemVersion, RegisteredItem, Registry } from "../../contracts/registry.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import type { Entity, EntityTable } from "./entity-table.ts";
+import { toEntity, toItem } from "./item-entity.ts";
+import { beginsWith, idKey, type PartitionStrategy, partitionOf, quoted, rowKeyOf } from "./table-keys.ts";
+import { filterOf, listEntities, summarizeEntities } from "./table-listing.ts";
+import { createTableMembers, type MemberTables } from "./table-members.ts";
+
+export interface RegistryTables extends MemberTables {
+  readonly items: EntityTable;
+}
+
+const REQUESTS_AT_ONCE = 16;
+/** Ids whose partition is remembered. It never changes, so the others cost a request more. */
+const MAX_REMEMBERED = 20_000;
+
+/** Versions are ETags. The tables are opened by the first call. */
+export function createTableRegistry(open: () => Promise<RegistryTables>, strategy: PartitionStrategy): Registry {
+  const places = new Places(open, strategy);
+  const listing = async () => {
+    const { items, members } = await open();
+    return { items, idsIn: (domain: DomainId) => idsIn(members, domain) };
+  };
+  const get = async (id: ItemId): Promise<RegisteredItem | undefined> => {
+    const partitionKey = await places.find(id);
+    if (partitionKey === undefined) return undefined;
+    const entity = await (await open()).items.get({ partitionKey, rowKey: rowKeyOf(id) });
+    return entity && toRegistered(entity);
+  };
+  return {
+    get,
+    async getMany(ids) {
+      const found: (RegisteredItem | undefined)[] = ids.map(() => undefined);
+      await forEachConcurrent(ids.entries(), REQUESTS_AT_ONCE, async ([at, id]) => {
+        found[at] = await get(id);
+      });
+      return found;
+    },
+    async put(item, expected) {
+      const entity = toEntity(item, { partitionKey: await places.take(item, expected), rowKey: rowKeyOf(item.id) });
+      const { items } = await open();
+      const version = await (expected === null
+        ? items.insert(entity)
+        : isEtag(expected) && items.replace(entity, expected));
+      if (!version) throw changedMeanwhile(item.id);
+      return version;
+    },
+    async delete(id, expected) {
+      const partitionKey = await places.find(id);
+      if (partitionKey === undefined) return;
+      const { items } = await open();
+      const key = { partitionKey, rowKey: rowKeyOf(id) };
+      const isRefused = isEtag(expected) ? (await items.delete(key, expected)) === "changed" : await items.get(key);
+      if (isRefused) throw changedMeanwhile(id);
+    },
+    async *due(at) {
+      const time = `nextCrawlAt gt '' and nextCrawlAt le ${quoted(at)} and lockedUntil le ${quoted(at)}`;
+      const isLookedAfter = "(watched eq true or reindexRequested eq true or reindexOwed eq true)";
+      yield* readItems((await open()).items, `${time} and ${isLookedAfter}`);
+    },
+    async *entries(filter = {}) {
+      if (filter.statuses?.length !== 0) yield* readItems((await open()).items, filterOf(filter));
+    },
+    list: async (query) => listEntities(await listing(), query),
+    summary: async (at, domainId) => summarizeEntities(await listing(), at, domainId),
+    members: createTableMembers(open),
+    close: async () => undefined,
+  };
+}
+
+/**
+ * In which partition an item is, by its id alone. That is written down before the item, and stays when it is deleted: nobody
+ * who registers it again can be put out by somebody who tidies up.
+ */
+class Places {
+  readonly #open: () => Promise<RegistryTables>;
+  readonly #strategy: PartitionStrategy;
+  readonly #known = new Map<ItemId, string>();
+
+  constructor(open: () => Promise<RegistryTables>, strategy: PartitionStrategy) {
+    this.#open = open;
+    this.#strategy = strategy;
+  }
+
+  async find(id: ItemId): Promise<string | undefined> {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const place = (await (await this.#open()).keys.get(idKey(id)))?.["partition"];
+    return typeof place === "string" ? this.#remember(id, place) : undefined;
+  }
+
+  /** An item stays where it is, also when new ones are put elsewhere. */
+  async take(item: IngestItem, expected: ItemVersion | null): Promise<string> {
+    const place = partitionOf(item, this.#strategy);
+    if (expected !== null) return (await this.find(item.id)) ?? place;
+    if (this.#known.has(item.id)) return this.#known.get(item.id) ?? place;
+    const isNew = await (await this.#open()).keys.insert({ ...idKey(item.id), partition: place });
+    return (isNew ? undefined : await this.find(item.id)) ?? this.#remember(item.id, place);
+  }
+
+  #remember(id: ItemId, place: string): string {
+    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
+    this.#known.set(id, place);
+    return place;
+  }
+}
+
+/** `*` would overwrite whatever is there. */
+function isEtag(version: ItemVersion): boolean {
+  return version.startsWith('W/"');
+}
+
+function changedMeanwhile(id: ItemId): ConflictError {
+  return new ConflictError(`'${id}' was changed by somebody else in the meantime. Read it again.`);
+}
+
+function toRegistered(entity: Entity): RegisteredItem {
+  return { item: toItem(entity), version: String(entity["etag"]) };
+}
+
+async function* readItems(items: EntityTable, filter: string): AsyncGenerator<readonly RegisteredItem[], void> {
+  for await (const page of items.pages(filter)) yield page.map(toRegistered);
+}
+
+async function idsIn(members: EntityTable, domain: DomainId): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for await (const page of members.pages(beginsWith("PartitionKey", `${domain}|`), ["itemId"])) {
+    for (const { itemId } of page) ids.add(String(itemId));
+  }
+  return ids;
+}

@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { TableClient } from "@azure/data-tables";
+import { ConflictError, RemoteError } from "../../src/contracts/errors.ts";
+import type { ItemId } from "../../src/contracts/ids.ts";
+import { openTableRegistry } from "../../src/ledgers/registry/open-table-registry.ts";
+import { type Azurite, startAzurite } from "../azurite.ts";
+import { registrySuite } from "../contracts/registry-suite.ts";
+import { at, gather, member, namesOf, page, putMembers } from "./registry-fixture.ts";
+
+let azurite: Azurite;
+before(async () => {
+  azurite = await startAzurite();
+});
+after(() => azurite.stop());
+
+let tables = 0;
+function newPlace() {
+  return { connectionString: azurite.connectionString, tableName: `Items${++tables}`, partitions: "host" } as const;
+}
+
+registrySuite(
+  "Azure Table Storage",
+  async () => {
+    const where = { ...newPlace(), entitiesAtOnce: 50 };
+    return { registry: openTableRegistry(where), where };
+  },
+  { many: 120, isOrdered: false },
+);
+
+function clientOf({ connectionString, tableName }: ReturnType<typeof newPlace>, suffix = ""): TableClient {
+  return TableClient.fromConnectionString(connectionString, `${tableName}${suffix}`, { allowInsecureConnection: true });
+}
+
+test("entities are named and flattened as the specification has them", async () => {
+  const where = newPlace();
+  const registry = openTableRegistry(where);
+  const version = await registry.put(
+    page("blog/post-1", {
+      status: "Indexed",
+      reindexGeneration: 3,
+      processedGeneration: 3,
+      http: {
+        etag: 'W/"a1b2c3"',
+        lastModified: at(20),
+        contentLength: 45_231,
+        statusCode: 200,
+        redirectChain: ["https://example.com/old"],
+        canonicalUrl: "https://example.com/blog/post-1",
+      },
+      content: { contentHash: "sha256:8e", textHash: "sha256:9f", mimeType: "text/html", language: "en" },
+      linkage: { lastIndexedDocId: "page_0b", imageCount: 3 },
+      scheduling: {
+        lastChecked: at(30),
+        lastChanged: at(20),
+        lastIndexed: at(30),
+        crawlAttempts: 5,
+        nextCrawlAt: at(31),
+      },
+    }),
+    null,
+  );
+  const [entity] = await gather(clientOf(where).listEntities().byPage());
+  const { partitionKey, rowKey, etag, timestamp: _, ...properties } = entity ?? assert.fail("there is none");
+  assert.deepEqual([partitionKey, etag], ["example.com", version]);
+  assert.equal(rowKey, "777777777777777blog!002fpost-1");
+  const own =
+    "foundSource contentGroupId aliasOf watched includeImages title requestedGeneration processedGeneration reindexOwed history httpIgnoresConditions " +
+    "documentType foundTitle readerRevision queuedUntil unchangedCount failureCount goneCount movedTo movedCount countedAt lockedUntil lockedBy indexError httpVariantUrl";
+  for (const name of own.split(" ")) delete properties[name];
+  assert.deepEqual(properties, {
+    id: "url_777777777777777blog/post-1",
+    type: "url",
+    normalizedSource: "https://example.com/blog/post-1",
+    displaySource: "https://example.com/blog/post-1",
+    sourceHost: "example.com",
+    parentPageId: "",
+    status: "Indexed",
+    reindexRequested: false,
+    reindexGeneration: 3,
+    httpEtag: 'W/"a1b2c3"',
+    httpLastModified: at(20),
+    httpContentLength: 45_231n,
+    httpStatusCode: 200,
+    httpRedirectChain: '["https://example.com/old"]',
+    httpRobotsAllowed: true,
+    httpCanonicalUrl: "https://example.com/blog/post-1",
+    fileEtag: "",
+    fileLastModified: "",
+    fileLength: 0n,
+    fileContentType: "",
+    contentHash: "sha256:8e",
+    textHash: "sha256:9f",
+    mimeType: "text/html",
+    language: "en",
+    lastIndexedDocId: "page_0b",
+    imageCount: 3,
+    firstSeen: at(1),
+    lastChecked: at(30),
+    lastChanged: at(20),
+    lastIndexed: at(30),
+    crawlAttempts: 5,
+    errorMessage: "",
+    nextCrawlAt: at(31),
+    crawlIntervalSeconds: 86_400,
+  });
+});
+
+test("what is longer than a property is shortened, the oldest first", async () => {
+  const registry = openTableRegistry(newPlace());
+  const history = Array.from({ length: 30 }, (_, n) => ({ at: at(n + 1), event: "failed", detail: "x".repeat(2000) }));
+  const long = page("long", { history, scheduling: { errorMessage: "x".repeat(40_000) } });
+  await registry.put(long, null);
+  const kept = (await registry.get(long.id))?.item;
+  assert.equal(kept?.scheduling.errorMessage.length, 32_000);
+  assert.deepEqual(kept.history, history.slice(-15));
+});
+
+test("an item stays in its partition when the strategy changes, and is found by its id", async () => {
+  const where = newPlace();
+  const before = openTableRegistry(where);
+  const first = await before.put(page("a"), null);
+  const registry = openTableRegistry({ ...where, partitions: "scheme" });
+  await assert.rejects(registry.put(page("a"), null), ConflictError);
+  await registry.put(page("a", { title: "changed" }), first);
+  await registry.put(page("b"), null);
+  const file = page("f", { id: "file_f" as ItemId, type: "file", normalizedSource: "file:///f" });
+  await registry.put(file, null);
+  assert.equal((await before.get(page("a").id))?.item.title, "changed");
+  assert.deepEqual((await before.get(file.id))?.item, file);
+  const rows = await gather(clientOf(where).listEntities().byPage());
+  assert.deepEqual(
+    rows.map(({ partitionKey, id }) => `${partitionKey} ${String(id).slice(-1)}`),
+    ["example.com a", "file f", "https b"],
+  );
+});
+
+test("what a killed process left half done is healed by the next one", async () => {
+  const where = newPlace();
+  const registry = openTableRegistry(where);
+  await registry.put(page("a"), null);
+  await putMembers(registry, [member("a"), member("b")]);
+  for await (const { partitionKey, rowKey } of clientOf(where).listEntities()) {
+    await clientOf(where).deleteEntity(partitionKey ?? "", rowKey ?? "");
+  }
+  await clientOf(where, "Members").deleteEntity("DEMO|site", member("a").itemId);
+  const other = openTableRegistry(where);
+  assert.equal(await other.get(page("a").id), undefined);
+  await other.put(page("a"), null);
+  assert.deepEqual((await other.get(page("a").id))?.item, page("a"));
+  assert.deepEqual(await other.members.of(member("a").itemId), []);
+  await putMembers(other, [member("a")]);
+  assert.deepEqual(await other.members.of(member("a").itemId), [member("a")]);
+});
+
+test("entities that another program wrote are items; odd values count as absent", async () => {
+  const where = newPlace();
+  const registry = openTableRegistry(where);
+  await registry.put(page("a"), null);
+  const [{ partitionKey = "", rowKey = "" } = {}] = await gather(clientOf(where).listEntities().byPage());
+  const strange = { reindexRequested: true, status: "Odd", history: "{", httpRedirectChain: "7", imageCount: "many" };
+  await clientOf(where).updateEntity({ partitionKey, rowKey, ...strange });
+  assert.deepEqual((await registry.get(page("a").id))?.item, page("a", { reindexRequested: true }));
+  assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["a"]);
+});
+
+test("a table that is gone is trouble, not an empty registry; trouble is told without secrets", async () => {
+  const where = newPlace();
+  const registry = openTableRegistry(where);
+  const version = await registry.put(page("a"), null);
+  await clientOf(where).deleteTable();
+  const asks = [
+    () => registry.get(page("a").id),
+    () => registry.put(page("a"), version),
+    () => gather(registry.due(at(5))),
+  ];
+  for (const ask of asks) {
+    await assert.rejects(ask, /^RemoteError: use the table Items\d+: Azure Storage answered 404 TableNotFound$/);
+  }
+  const key = Buffer.from("a secret key").toString("base64");
+  const connectionString = where.connectionString.replace(/AccountKey=[^;]*/, `AccountKey=${key}`);
+  await assert.rejects(openTableRegistry({ ...where, connectionString }).get(page("a").id), (error: Error) => {
+    assert.ok(error instanceof RemoteError);
+    assert.match(error.message, /^create the table Items\d+: Azure Storage refuses \(403 \w+\); check the key/);
+    assert.equal(error.cause, undefined);
+    return true;
+  });
+});
