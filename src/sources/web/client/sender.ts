@@ -1,0 +1,92 @@
+import type { LookupFunction } from "node:net";
+import { CancelledError } from "../../../contracts/errors.ts";
+import type { WebAnswer, WebRequest } from "../../../contracts/web.ts";
+import { exchange } from "./exchange.ts";
+import { type Place, SYSTEM_CLOCK } from "./host-gate.ts";
+import { createHostGates } from "./host-gates.ts";
+import { judgeResponse, judgeSilence } from "./judge-answer.ts";
+import { isBrokenLine } from "./line-trouble.ts";
+import { openLine } from "./open-line.ts";
+import { ACCEPTED_CODINGS } from "./unpack-body.ts";
+
+export interface SenderOptions {
+  readonly userAgent: string;
+  readonly allowPrivateNetworks: boolean;
+  readonly requestsPerHost: number;
+  readonly hostDelayMs: number;
+  readonly timeoutMs: number;
+  readonly patienceMs: number;
+  readonly restMs: number;
+  readonly lookup?: LookupFunction;
+}
+
+/** Sends requests at the pace of their hosts, and says what their answers mean. Knows nothing of robots.txt. */
+export interface Sender {
+  /** Throws CancelledError when the signal aborts, and nothing else. */
+  send(url: URL, request: WebRequest): Promise<WebAnswer>;
+  /** At least so long between two requests to the host. */
+  slowDown(host: string, intervalMs: number): void;
+  close(): Promise<void>;
+}
+
+const USUAL_ACCEPT = "text/html, application/xhtml+xml, */*;q=0.8";
+const MAX_CONNECT_MS = 10_000;
+/** A server may close an idle connection in the very moment it is used again. */
+const MAX_TRIES = 2;
+
+export function createSender(options: SenderOptions): Sender {
+  const { requestsPerHost, timeoutMs, restMs, patienceMs } = options;
+  const line = openLine({
+    allowPrivateNetworks: options.allowPrivateNetworks,
+    connectionsPerOrigin: requestsPerHost,
+    connectMs: Math.min(timeoutMs, MAX_CONNECT_MS),
+    lookup: options.lookup,
+  });
+  const pace = { requestsAtOnce: requestsPerHost, intervalMs: options.hostDelayMs, patienceMs };
+  const gates = createHostGates({ ...pace, clock: SYSTEM_CLOCK });
+
+  async function send(url: URL, request: WebRequest, triesLeft: number): Promise<WebAnswer> {
+    const { method, maxBytes, excess = "refused", signal, tell } = request;
+    const { host, hostname } = url;
+    const gate = gates.of(host);
+    let place: Place | undefined;
+    try {
+      await line.check(hostname);
+      const entered = await gate.enter(signal, tell);
+      if ("waitMs" in entered) return { kind: "unavailable", reason: entered.reason, retryAfterMs: entered.waitMs };
+      place = entered;
+      const headers = headersOf(request, options.userAgent);
+      const order = { url, method, headers, maxBytes, excess, timeoutMs, signal, onOver: place.leave };
+      return judgeResponse(await exchange(line.dispatcher, order), { host, request, gate, place, restMs });
+    } catch (error) {
+      if (signal.aborted) throw new CancelledError("the request was cancelled", { cause: error });
+      if (triesLeft > 1 && isBrokenLine(error)) return send(url, request, triesLeft - 1);
+      return judgeSilence(error, { host, request, gate, place, restMs });
+    }
+  }
+
+  return {
+    send: (url, request) => send(url, request, MAX_TRIES),
+    slowDown: (host, intervalMs) => gates.of(host).slowDown(intervalMs),
+    async close() {
+      gates.close("the web client was closed");
+      await line.dispatcher.destroy();
+    },
+  };
+}
+
+function headersOf({ accept, etag, lastModified, excess }: WebRequest, userAgent: string): Record<string, string> {
+  return {
+    "user-agent": userAgent,
+    accept: accept || USUAL_ACCEPT,
+    "accept-encoding": excess === "cut off" ? "identity" : ACCEPTED_CODINGS,
+    "accept-language": "*",
+    ...(etag && { "if-none-match": etag }),
+    ...(lastModified && { "if-modified-since": asHttpDate(lastModified) }),
+  };
+}
+
+/** Some servers compare it as text, so one that came from a server is given back as it was. */
+function asHttpDate(instant: string): string {
+  return /^\d{4}-/.test(instant) ? new Date(instant).toUTCString() : instant;
+}
