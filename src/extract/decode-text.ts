@@ -11,12 +11,13 @@ const MIN_CONFIDENCE = 30;
  * about itself; then UTF-8 if the bytes are valid; then what their statistics say; then windows-1252, which accepts anything.
  */
 export function decodeText(bytes: Uint8Array, declared = ""): string {
-  const text = decode(bytes, declared);
+  const text = decodeBytes(bytes, declared);
   if (text.includes("\0")) throw new ExtractError("invalid_file", "The file is not text: it contains NUL bytes.");
   return text.includes("\r") ? text.replaceAll(/\r\n?/g, "\n") : text;
 }
 
-function decode(bytes: Uint8Array, declared: string): string {
+/** The same, whatever comes out: NULs and line ends stay. */
+export function decodeBytes(bytes: Uint8Array, declared: string): string {
   const marked = byteOrderMark(bytes) || unmarkedUtf16(bytes);
   if (marked) return new TextDecoder(marked).decode(bytes);
   const label = decoderFor(declared);
@@ -63,7 +64,7 @@ function guessEncoding(bytes: Uint8Array): string {
 }
 
 /** The name a decoder exists under, "" for none. A page that could be read up to its declaration is not UTF-16. */
-function decoderFor(declared: string): string {
+export function decoderFor(declared: string): string {
   if (!declared) return "";
   try {
     const { encoding } = new TextDecoder(declared);

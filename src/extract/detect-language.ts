@@ -60,10 +60,11 @@ function proseIn(markdown: string): string {
     .replaceAll(/https?:\/\/\S+/g, " ");
 }
 
-function withoutCode(markdown: string): string {
+/** Without the lines of fenced code. */
+export function withoutCode(markdown: string): string {
   let fence = "";
   const lines = markdown.split("\n").filter((line) => {
-    const marks = /^(?:`{3,}|~{3,})/.exec(line)?.[0] ?? "";
+    const marks = /^[ \t]{0,12}(`{3,}|~{3,})/.exec(line)?.[1] ?? "";
     if (fence === "" && marks === "") return true;
     if (fence === "") fence = marks;
     else if (marks.startsWith(fence)) fence = "";

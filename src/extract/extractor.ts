@@ -1,19 +1,16 @@
 import { open } from "node:fs/promises";
-import { ExtractError, type ExtractedDocument, type Extractor } from "../contracts/document.ts";
+import type { Extractor } from "../contracts/document.ts";
 import { bytesOf } from "./byte-source.ts";
 import { formatOf, READABLE_TYPES } from "./formats.ts";
 import { DEFAULT_LIMITS, type ExtractLimits } from "./limits.ts";
 import { readDocument } from "./read-document.ts";
-import type { ReadOutcome } from "./reader/messages.ts";
-import { ReaderPool } from "./reader/reader-pool.ts";
+import { errorOf } from "./reader/messages.ts";
+import { readers } from "./reader/reader-pool.ts";
 
 /** Raise it with every change that makes any file give other text. */
 const REVISION = "2";
 
 export type ExtractorOptions = Partial<ExtractLimits>;
-
-/** One for the whole process, whoever asks. */
-const pool = new ReaderPool();
 
 export function createExtractor(options: ExtractorOptions = {}): Extractor {
   const limits: ExtractLimits = { ...DEFAULT_LIMITS, ...options };
@@ -25,16 +22,11 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
       signal.throwIfAborted();
       const small = maxBytesHere > 0 ? await readSmall(path, maxBytesHere, signal) : undefined;
       if (small) return readDocument(bytesOf(small), fileType, limits);
-      const { outcome } = await pool.read({ path, fileType, limits }, signal);
-      return unwrap(outcome);
+      const { outcome } = await readers.read({ kind: "file", path, fileType, limits }, signal);
+      if (outcome.status === "read") return outcome.document;
+      throw errorOf(outcome);
     },
   };
-}
-
-function unwrap(outcome: ReadOutcome): ExtractedDocument {
-  if (outcome.status === "read") return outcome.document;
-  if (outcome.status === "refused") throw new ExtractError(outcome.code, outcome.message);
-  throw Object.assign(new Error(outcome.message), { code: outcome.code });
 }
 
 /** The bytes of a small file, undefined for a larger one. Judges the size of the very file it then reads. */

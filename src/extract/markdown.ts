@@ -2,10 +2,15 @@ import { decodeText } from "./decode-text.ts";
 import type { ReadText } from "./formats.ts";
 
 const MAX_FRONT_MATTER_LENGTH = 64 * 1024;
+/** A heading further down is nobody's title. */
+const TITLE_WITHIN_LENGTH = 1_000_000;
 
 /** Markdown as it is, without its front matter. A title there wins over the first heading. */
 export function extractMarkdown(bytes: Uint8Array): ReadText {
-  const text = decodeText(bytes);
+  return readMarkdownText(decodeText(bytes));
+}
+
+export function readMarkdownText(text: string): ReadText {
   const { matter, body } = splitFrontMatter(text);
   return { title: titleIn(matter) || firstHeading(body), markdown: body.trimEnd() };
 }
@@ -29,11 +34,11 @@ function titleIn(matter: string): string {
   return quoted?.[2] ?? (/^[>|]/.test(value) ? "" : value);
 }
 
-/** Text of the first ATX or Setext heading outside code, "" when there is none. Stops at the first it finds. */
+/** Text of the first ATX or Setext heading outside code, "" when there is none near the beginning. Stops at the first it finds. */
 export function firstHeading(markdown: string): string {
   let fence = "";
   let previous = "";
-  for (let start = 0; start < markdown.length; ) {
+  for (let start = 0; start < markdown.length && start < TITLE_WITHIN_LENGTH; ) {
     const feed = markdown.indexOf("\n", start);
     const end = feed === -1 ? markdown.length : feed;
     const line = markdown.slice(start, Math.min(end, start + 500));

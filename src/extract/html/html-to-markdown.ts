@@ -24,13 +24,15 @@ function blocksIn(nodes: readonly HtmlNode[], place: Place): string[] {
   const blocks: string[] = [];
   let run: HtmlNode[] = [];
   const endRun = (): void => {
+    if (run.length === 0) return;
     const text = inlineMarkdown(run);
     if (text) blocks.push(text.split("\n").map(escapeLine).join("\n"));
     run = [];
   };
   for (const node of nodes) {
     if (typeof node === "string" || !(node.hasBlock || BLOCK_TAGS.has(node.tag))) {
-      run.push(node);
+      // Most of the text between blocks is indentation.
+      if (run.length > 0 || typeof node !== "string" || /\S/.test(node)) run.push(node);
     } else if (!isNoise(node)) {
       endRun();
       for (const block of blockMarkdown(node, place)) blocks.push(block);

@@ -2,6 +2,10 @@ import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../lib/html/html
 import { isNoise } from "../../lib/html/is-noise.ts";
 
 const MAX_TARGET_LENGTH = 2000;
+/** White space and control characters. */
+const BLANKS = /[\s\p{Cc}]+/gu;
+const INVISIBLE = /[\u00ad\u200b\ufeff]/g;
+const SEVERAL_BLANKS = /[ \t\u00a0]{2,}|[\t\u00a0]/g;
 
 /** Whether links keep their targets, or only their text (in headings and inside other links). */
 export type LinkStyle = "targets" | "text";
@@ -18,7 +22,7 @@ export function inlineMarkdown(nodes: readonly HtmlNode[], links: LinkStyle = "t
 
 function collect(node: HtmlNode, links: LinkStyle, parts: string[]): void {
   if (typeof node === "string") {
-    parts.push(node.replaceAll(/[\s\p{Cc}]+/gu, " "));
+    parts.push(node.replaceAll(BLANKS, " "));
     return;
   }
   if (isNoise(node)) return;
@@ -76,9 +80,9 @@ function codeSpan(text: string): string {
 
 /** One blank at most, none at the ends of lines, soft hyphens gone. No-break spaces count as blanks. */
 function collapse(text: string): string {
-  return text
-    .replaceAll(/[\u00ad\u200b\ufeff]/g, "")
-    .replaceAll(/[ \t\u00a0]+/g, " ")
+  const visible = text.replaceAll(INVISIBLE, "").replaceAll(SEVERAL_BLANKS, " ");
+  if (!visible.includes("\n")) return visible.trim();
+  return visible
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean)

@@ -5,6 +5,8 @@ import { inlineMarkdown } from "./inline-markdown.ts";
 const MAX_COLUMNS = 100;
 /** A longer cell is not repeated in the rows it spans: its text would be multiplied. */
 const MAX_REPEATED_LENGTH = 200;
+/** Of one table. A hundred short cells that span a thousand rows would make a book. */
+const MAX_REPEATED_TOTAL = 200_000;
 
 interface Row {
   readonly element: HtmlElement;
@@ -61,6 +63,7 @@ function toGrid(rows: readonly Row[]): string[][] {
   const grid: string[][] = [];
   /** Per column: a cell from above and how many more rows it spans. */
   const spanning = new Map<number, { text: string; rows: number }>();
+  let repeatedLeft = MAX_REPEATED_TOTAL;
   for (const { element } of rows) {
     const line: string[] = [];
     const fillSpanned = (): void => {
@@ -68,7 +71,8 @@ function toGrid(rows: readonly Row[]): string[][] {
         if (line.length >= MAX_COLUMNS) return;
         if (above.rows === 1) spanning.delete(line.length);
         else spanning.set(line.length, { ...above, rows: above.rows - 1 });
-        line.push(above.text);
+        repeatedLeft -= above.text.length;
+        line.push(repeatedLeft > 0 ? above.text : "");
       }
     };
     for (const cell of cellsOf(element)) {
@@ -111,6 +115,5 @@ function cellText(nodes: readonly HtmlNode[]): string {
 }
 
 function toLine(row: readonly string[], columns: number): string {
-  const cells = Array.from({ length: columns }, (_, column) => row[column] ?? "");
-  return `| ${cells.join(" | ")} |`;
+  return `| ${row.join(" | ")}${" | ".repeat(columns - row.length)} |`;
 }

@@ -1,10 +1,25 @@
-import type { ExtractedDocument } from "../../contracts/document.ts";
+import { ExtractError, type ExtractedDocument } from "../../contracts/document.ts";
+import type { WebPage } from "../../contracts/web.ts";
 import type { ExtractLimits } from "../limits.ts";
 
-/** What a reader is asked: one file at a time. */
-export interface ReadRequest {
+/** What a reader is asked: one document at a time. */
+export type ReadRequest = FileRequest | PageRequest;
+
+export interface FileRequest {
+  readonly kind: "file";
   readonly path: string;
   readonly fileType: string;
+  readonly limits: ExtractLimits;
+}
+
+/** An answer from the web. */
+export interface PageRequest {
+  readonly kind: "page";
+  readonly form: "html" | "text";
+  readonly bytes: Uint8Array;
+  /** The header. */
+  readonly contentType: string;
+  readonly url: string;
   readonly limits: ExtractLimits;
 }
 
@@ -19,10 +34,18 @@ export interface ReadAnswer {
 
 export type ReadOutcome =
   | { readonly status: "read"; readonly document: ExtractedDocument }
+  | { readonly status: "read page"; readonly page: WebPage }
   /** A verdict on the file. */
   | { readonly status: "refused"; readonly code: "unsupported_file" | "invalid_file"; readonly message: string }
   /** Trouble with the machine: the file could not be opened, the disk failed. */
   | { readonly status: "failed"; readonly code: string; readonly message: string };
+
+/** Of an outcome that is not the one that was asked for. */
+export function errorOf(outcome: ReadOutcome): Error {
+  if (outcome.status === "refused") return new ExtractError(outcome.code, outcome.message);
+  if (outcome.status === "failed") return Object.assign(new Error(outcome.message), { code: outcome.code });
+  return new Error("read: the reader answered another question");
+}
 
 /** The signals a reader ends itself with when a file needs more memory or processor time than it may have. */
 export const TOO_MUCH_MEMORY = "SIGUSR2";

@@ -4,6 +4,7 @@ import { ExtractError } from "../../contracts/document.ts";
 import { withFile } from "../byte-source.ts";
 import type { ExtractLimits } from "../limits.ts";
 import { readDocument } from "../read-document.ts";
+import { readAnswer } from "../web/read-answer.ts";
 import {
   ALLOWED_CPU_MS,
   ALLOWED_KILOBYTES,
@@ -15,7 +16,7 @@ import {
   SHARED_BYTES,
 } from "./messages.ts";
 
-/** The program of a reader: a process of its own that reads one file after the other and may be killed at any time. */
+/** The program of a reader: a process of its own that reads one document after the other and may be killed at any time. */
 function readFiles(): void {
   const shared = new SharedArrayBuffer(SHARED_BYTES);
   const allowed = new Int32Array(shared);
@@ -45,8 +46,10 @@ function allow(allowed: Int32Array<SharedArrayBuffer>, { maxMemoryBytes, timeout
   Atomics.notify(allowed, ALLOWED_KILOBYTES);
 }
 
-async function read({ path, fileType, limits }: ReadRequest): Promise<ReadOutcome> {
+async function read(request: ReadRequest): Promise<ReadOutcome> {
   try {
+    if (request.kind === "page") return { status: "read page", page: readAnswer(request) };
+    const { path, fileType, limits } = request;
     const document = await withFile(path, (source) => readDocument(source, fileType, limits));
     return { status: "read", document };
   } catch (error) {

@@ -77,3 +77,6 @@ export class ReaderPool {
     this.#idle.push({ reader, timer });
   }
 }
+
+/** One for the whole process, whoever asks. */
+export const readers = new ReaderPool();

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { ExtractError } from "../../contracts/document.ts";
+import { passOn } from "../../lib/pass-on.ts";
 import { inMegabytes } from "../limits.ts";
 import { type ReadAnswer, type ReadRequest, TOO_MUCH_MEMORY, TOO_MUCH_TIME } from "./messages.ts";
 
@@ -16,9 +17,6 @@ const FLAGS = [
   "--max-semi-space-size=16",
   "--no-warnings",
 ];
-
-/** What a process needs to start. Secrets stay outside. */
-const PASSED_ON = new Set(["path", "systemroot", "temp", "tmp", "tmpdir", "lang", "tz"]);
 
 /**
  * The limit of time is one of work: a busy machine must not condemn a file. A reader that neither works nor answers is given
@@ -38,7 +36,7 @@ export class ReaderProcess {
   constructor() {
     this.#child = fork(PROGRAM, {
       execArgv: FLAGS,
-      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED_ON.has(name.toLowerCase()))),
+      env: passOn(process.env),
       serialization: "advanced",
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
@@ -110,23 +108,25 @@ export class ReaderProcess {
   }
 }
 
-function noAnswer({ limits }: ReadRequest): Error {
-  return new Error(`read file: no answer within ${inSeconds(limits.timeoutMs + PATIENCE_MS)} s`);
+function noAnswer({ kind, limits }: ReadRequest): Error {
+  return new Error(`read ${kind}: no answer within ${inSeconds(limits.timeoutMs + PATIENCE_MS)} s`);
 }
 
-function explainEnd(code: number | null, by: string | null, { limits }: ReadRequest): Error {
+function explainEnd(code: number | null, by: string | null, { kind, limits }: ReadRequest): Error {
   if (by === TOO_MUCH_TIME) {
-    return invalid(`The file takes too long to read: the limit is ${inSeconds(limits.timeoutMs)} s.`);
+    return invalid(`The ${kind} takes too long to read: the limit is ${inSeconds(limits.timeoutMs)} s.`);
   }
   // 134 and SIGABRT are how the engine ends when the heap is full.
   if (by === TOO_MUCH_MEMORY || by === "SIGABRT" || code === 134) {
-    return invalid(`The file needs too much memory to be read: the limit is ${inMegabytes(limits.maxMemoryBytes)} MB.`);
+    return invalid(
+      `The ${kind} needs too much memory to be read: the limit is ${inMegabytes(limits.maxMemoryBytes)} MB.`,
+    );
   }
   // Where there are no signals, an end says no more than this.
   if (code !== null || by === "SIGSEGV" || by === "SIGBUS" || by === "SIGILL" || by === "SIGTRAP") {
-    return invalid("The file is damaged or made to hurt: reading it took too much or ended in a crash.");
+    return invalid(`The ${kind} is damaged or made to hurt: reading it took too much or ended in a crash.`);
   }
-  return new Error(`read file: the reader was ended from outside (${by})`);
+  return new Error(`read ${kind}: the reader was ended from outside (${by})`);
 }
 
 function invalid(message: string): ExtractError {
