@@ -43,7 +43,7 @@ export async function listAll(source: Source, signal: AbortSignal = new AbortCon
     if (step.done) return { sightings, unreadable, completeness: step.value };
     for (const each of step.value) {
       if (each.kind === "sighting") sightings.push(each);
-      else unreadable.push(each);
+      else if (each.kind === "unreadable") unreadable.push(each);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { releaseNumber } from "../../lib/release.ts";
 import { createHttpLine, DEFAULT_TIMEOUTS, type Timeouts } from "./http-line.ts";
 import { createRestClient, type RestClient } from "./rest-client.ts";
 import { DEFAULT_RETRY_POLICY, first, type RetryPolicy } from "./retry.ts";
@@ -58,8 +58,5 @@ export function createSharePointConnection(options: SharePointConnectionOptions)
 
 /** Microsoft slows down traffic that does not say who it is, in exactly this form. */
 function userAgent(company = "lockstep"): string {
-  const manifest: { version?: string } = JSON.parse(
-    readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
-  );
-  return `NONISV|${company}|lockstep/${manifest.version ?? "0"}`;
+  return `NONISV|${company}|lockstep/${releaseNumber()}`;
 }

@@ -1,6 +1,6 @@
 import { CancelledError, explain } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
-import type { Listing, Sighting, Unreadable } from "../../../contracts/source.ts";
+import type { Listed, Listing, Sighting } from "../../../contracts/source.ts";
 import { forEachConcurrent } from "../../../lib/concurrency.ts";
 import type { LibraryPart } from "../find-library.ts";
 import { type LibraryListing, listLibrary } from "../list-library.ts";
@@ -8,8 +8,6 @@ import { decodePageRow, pageSighting } from "./page-codec.ts";
 import { openPageLibrary, type PageLibrary, readPublishedVersion } from "./page-library.ts";
 
 const AT_ONCE = 4;
-
-type Found = Sighting | Unreadable;
 
 /**
  * Every page that readers see, as they see it: an unpublished edit of a page changes nothing about it. `onFound` is told
@@ -45,12 +43,12 @@ export async function* listPages(
 
 /** The few pages that somebody is working on are looked up one by one. */
 async function withPublished(
-  found: readonly Found[],
+  found: readonly Listed[],
   drafts: ReadonlySet<ItemId>,
   wanted: Omit<LibraryListing, "chooseReading">,
-): Promise<readonly Found[]> {
-  const isDraft = (each: Found): each is Sighting => each.kind === "sighting" && drafts.has(each.itemId);
-  const published = new Map<ItemId, Found>();
+): Promise<readonly Listed[]> {
+  const isDraft = (each: Listed): each is Sighting => each.kind === "sighting" && drafts.has(each.itemId);
+  const published = new Map<ItemId, Listed>();
   await forEachConcurrent(found.filter(isDraft), AT_ONCE, async (sighting) => {
     published.set(sighting.itemId, await publishedSighting(sighting, wanted));
   });
@@ -61,7 +59,7 @@ async function withPublished(
 async function publishedSighting(
   sighting: Sighting,
   { rest, site, call }: Omit<LibraryListing, "chooseReading">,
-): Promise<Found> {
+): Promise<Listed> {
   const { itemId, path } = sighting;
   try {
     return pageSighting(sighting, await readPublishedVersion({ rest, site }, itemId, call));

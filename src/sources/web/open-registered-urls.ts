@@ -1,0 +1,112 @@
+import type { WebSourceConfig } from "../../contracts/domain.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { IngestItem, Member } from "../../contracts/registry.ts";
+import type { Listed, Listing, Source } from "../../contracts/source.ts";
+import type { ItemLooker } from "../../contracts/web.ts";
+import { plural } from "../../lib/plural.ts";
+import { lookAtRegistered } from "./look-at-registered.ts";
+import { sightingOf } from "./page-sighting.ts";
+import type { WebTools } from "./site/open-web-site.ts";
+
+export type RegisteredTools = WebTools & { readonly looker: ItemLooker; readonly now: () => Date };
+
+/** How many are looked at before the next of them are listed. */
+const PAGE = 200;
+
+/** The addresses that were registered one by one: looks at those that are due, then lists what the registry knows. */
+export function openRegisteredUrls(config: WebSourceConfig, tools: RegisteredTools): Source {
+  const { registry, visitor } = tools;
+  return {
+    id: config.sourceId,
+    list: (signal) => listRegistered(config, tools, signal),
+    async fetch({ itemId }, signal) {
+      const found = await registry.get(itemId);
+      const bytes = found && (await visitor.document(found.item, signal));
+      return bytes ? { status: "fetched", body: inOnePiece(bytes) } : { status: "gone" };
+    },
+    async *examine() {
+      let count = 0;
+      for await (const page of registry.members.in(tools.domainId, config.sourceId)) {
+        count += page.filter(({ unlinkedCount }) => unlinkedCount === 0).length;
+      }
+      const detail = `${plural(count, "address is", "addresses are")} registered.`;
+      yield { subject: "Registered addresses", outcome: "ok", detail, remedy: "" };
+    },
+  };
+}
+
+async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function* listRegistered(config: WebSourceConfig, tools: RegisteredTools, signal: AbortSignal): Listing {
+  const { registry, domainId } = tools;
+  const members = new Map<ItemId, Member>();
+  for await (const page of registry.members.in(domainId, config.sourceId)) {
+    for (const member of page) members.set(member.itemId, member);
+  }
+  // The others are there because one of these leads to them.
+  const registered = [...members.values()].filter(({ unlinkedCount }) => unlinkedCount === 0);
+  const listed = new Set<ItemId>();
+  for (let at = 0; at < registered.length; at += PAGE) {
+    const ids = registered.slice(at, at + PAGE).map(({ itemId }) => itemId);
+    const foreseen = yield* lookAtRegistered(ids, tools, signal);
+    const items = await resolve(ids, foreseen, tools);
+    yield items.flatMap((item) => describe(item, members, listed));
+  }
+  await dropUnused([...members.values()], listed, tools);
+  return "complete";
+}
+
+/**
+ * The addresses and all they lead to, as they are known now; in a dry run, as they would be. One that was an item once and
+ * leads to another one now leaves by its own name.
+ */
+async function resolve(
+  ids: readonly ItemId[],
+  foreseen: ReadonlyMap<ItemId, IngestItem>,
+  { registry }: RegisteredTools,
+): Promise<IngestItem[]> {
+  const known = new Map<ItemId, IngestItem>();
+  let asked = ids;
+  while (asked.length > 0) {
+    const records = await registry.getMany(asked);
+    const found = asked.flatMap((id, at) => foreseen.get(id) ?? records[at]?.item ?? []);
+    for (const item of found) known.set(item.id, item);
+    const led = new Set(found.flatMap(({ aliasOf }) => (aliasOf === "" || known.has(aliasOf) ? [] : [aliasOf])));
+    asked = [...led];
+  }
+  return [...known.values()];
+}
+
+/** Each item once, whatever leads to it. */
+function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed: Set<ItemId>): Listed[] {
+  const { id: itemId, status, content, scheduling } = item;
+  if (listed.has(itemId)) return [];
+  listed.add(itemId);
+  if (item.aliasOf !== "")
+    return [{ kind: "departed", itemId, successor: item.aliasOf, reason: "its address leads to another page" }];
+  if (status === "Gone" || status === "OutOfScope") {
+    return [{ kind: "departed", itemId, reason: scheduling.errorMessage || "it must not be indexed" }];
+  }
+  const isFetched = content.contentHash !== "";
+  const isHeld = members.get(itemId)?.lastIndexedDocId || item.linkage.indexError;
+  const isKept = status === "Crawled" || status === "Indexed" || isHeld;
+  // Its record was made anew, and the index has the document of the old one.
+  if (!isFetched && members.get(itemId)?.lastIndexedDocId) {
+    return [{ kind: "unreadable", itemId, path: item.displaySource, reason: scheduling.errorMessage }];
+  }
+  return isFetched && isKept ? [sightingOf(item)] : [];
+}
+
+/** What no registered address leads to any more, and the index has nothing of. */
+async function dropUnused(
+  members: readonly Member[],
+  listed: ReadonlySet<ItemId>,
+  { registry, dryRun }: RegisteredTools,
+): Promise<void> {
+  if (dryRun) return;
+  const isUnused = (one: Member): boolean => one.unlinkedCount > 0 && one.lastIndexedDocId === "";
+  const unused = members.filter((one) => isUnused(one) && !listed.has(one.itemId));
+  await registry.members.change(unused, (known) => (known && isUnused(known) ? undefined : known));
+}

@@ -1,0 +1,174 @@
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import { XMLParser } from "fast-xml-parser";
+import { explain } from "../../../contracts/errors.ts";
+import type { Tell, WebAnswer, WebClient, WebResponse } from "../../../contracts/web.ts";
+import { decodeEntities } from "../../../lib/html/entities.ts";
+import { isJsonObject } from "../../../lib/json-object.ts";
+import { followRedirects, MAX_REDIRECTS } from "../client/follow-redirects.ts";
+import type { ListLine } from "./crawl-lines.ts";
+
+/** As the protocol of sitemaps has it. */
+const MAX_BYTES = 50 * 1024 * 1024;
+export const MAX_ADDRESSES = 50_000;
+const NEITHER = "it is neither a sitemap nor a feed";
+/** A feed is small, and taking it apart is not cheap. */
+const MAX_FEED_BYTES = 5 * 1024 * 1024;
+const unpack = promisify(gunzip);
+
+/** A sitemap or a feed: addresses that somebody wrote down. */
+export type AddressList =
+  | ({ readonly kind: "list" } & ListLine)
+  /** Something else is there, or nothing. */
+  | { readonly kind: "none"; readonly reason: string }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export interface ListReading {
+  readonly client: WebClient;
+  readonly isOfSite: (url: string) => boolean;
+  /** As it was read the last time. */
+  readonly known?: ListLine | undefined;
+  readonly tell?: Tell;
+  readonly signal: AbortSignal;
+}
+
+export async function readAddressList(
+  url: string,
+  { client, isOfSite, known, tell, signal }: ListReading,
+): Promise<AddressList> {
+  const ask = async (at: string): Promise<WebAnswer> => {
+    const isFirst = at === url;
+    if (!isFirst && !isOfSite(at)) {
+      return { kind: "refused", why: "address", reason: `it leads out of the site to ${at}` };
+    }
+    const { etag = "", lastModified = "" } = isFirst && known ? known : {};
+    const request = { url: at, method: "GET", etag, lastModified, maxBytes: MAX_BYTES, signal } as const;
+    return await client.ask({ ...request, ...(tell && { tell }) });
+  };
+  const { answer, url: at, redirects } = await followRedirects(url, ask);
+  if (redirects > MAX_REDIRECTS) return { kind: "failed", reason: `it is redirected more than ${MAX_REDIRECTS} times` };
+  if (answer.kind === "refused") return noList(answer.reason, known);
+  if (answer.kind === "unavailable") return { kind: "failed", reason: answer.reason };
+  if (answer.status === 200) return (await takeList(answer, url, at, signal)) ?? noList(NEITHER, known);
+  await answer.cancel();
+  if (answer.status === 304 && known) return { kind: "list", ...known };
+  const reason = `the server answered ${answer.status}`;
+  return answer.status === 404 || answer.status === 410 ? { kind: "none", reason } : noList(reason, known);
+}
+
+/** Where a list was, only "there is none" says that it is gone: a sign-in page in its place names nothing, and means nothing. */
+function noList(reason: string, known: ListLine | undefined): AddressList {
+  return { kind: known ? "failed" : "none", reason };
+}
+
+/** undefined: it is none. */
+async function takeList(
+  answer: WebResponse,
+  url: string,
+  at: string,
+  signal: AbortSignal,
+): Promise<AddressList | undefined> {
+  try {
+    const bytes = await answer.body();
+    const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    const list = parseAddressList(isPacked ? await unpack(bytes, { maxOutputLength: MAX_BYTES }) : bytes, at);
+    if (!list) return undefined;
+    // Behind a redirect the validators are another address's.
+    const { headers } = answer;
+    const tags = at === url ? [headers.get("etag"), headers.get("last-modified")] : [];
+    return { kind: "list", url, etag: tags[0] ?? "", lastModified: tags[1] ?? "", ...list };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { kind: "failed", reason: explain(error) };
+  }
+}
+
+type Addresses = Pick<ListLine, "addresses" | "lists" | "isCut">;
+
+/** What it is, is told by what it holds. */
+function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  const [, prefix = "", root] = /<(\w+:)?(urlset|sitemapindex|rss|feed|RDF)[\s>]/.exec(text.slice(0, 4096)) ?? [];
+  if (root === "urlset") return listOf({ addresses: locations(text, prefix) }, url);
+  if (root === "sitemapindex") return listOf({ lists: locations(text, prefix) }, url);
+  if (root !== undefined && bytes.byteLength <= MAX_FEED_BYTES) return listOf({ addresses: feedLinks(text) }, url);
+  const json = /^\s*\{/.test(text) && bytes.byteLength <= MAX_FEED_BYTES ? jsonFeedLinks(text) : undefined;
+  return json && listOf({ addresses: json }, url);
+}
+
+function listOf({ addresses = [], lists = [] }: Partial<Addresses>, url: string): Addresses {
+  const absolute = (found: readonly string[]): string[] =>
+    found.slice(0, MAX_ADDRESSES).flatMap((address) => URL.parse(address.trim(), url)?.href ?? []);
+  const isCut = addresses.length + lists.length > MAX_ADDRESSES;
+  return { addresses: absolute(addresses), lists: absolute(lists), isCut };
+}
+
+/**
+ * The texts of `<loc>`, in one pass however large the file is, and one more than are taken. Those of pictures have another prefix
+ * than the list itself and are not meant.
+ */
+function locations(text: string, prefix: string): string[] {
+  const [opening, closing] = [`<${prefix}loc>`, `</${prefix}loc>`];
+  const found: string[] = [];
+  let at = text.indexOf(opening);
+  while (at >= 0 && found.length <= MAX_ADDRESSES) {
+    const end = text.indexOf(closing, at);
+    if (end < 0) break;
+    const inside = text.slice(at + opening.length, end).trim();
+    found.push(inside.startsWith("<![CDATA[") ? inside.slice(9, -3) : decodeEntities(inside));
+    at = text.indexOf(opening, end);
+  }
+  return found;
+}
+
+const xml = new XMLParser({
+  ignoreAttributes: false,
+  attributeNamePrefix: "@",
+  removeNSPrefix: true,
+  parseTagValue: false,
+  processEntities: true,
+  isArray: (name) => name === "item" || name === "entry" || name === "link",
+});
+
+function feedLinks(text: string): string[] {
+  const parsed: unknown = xml.parse(text);
+  if (!isJsonObject(parsed)) return [];
+  const feed = inside(parsed, "feed");
+  if (feed) return entries(feed, "entry").flatMap(atomLink);
+  const rss = inside(parsed, "rss") ?? inside(parsed, "RDF");
+  const channel = rss && inside(rss, "channel");
+  return [...entries(channel, "item"), ...entries(rss, "item")].flatMap(rssLink);
+}
+
+function inside(value: Record<string, unknown>, name: string): Record<string, unknown> | undefined {
+  const found = value[name];
+  return isJsonObject(found) ? found : undefined;
+}
+
+function entries(value: Record<string, unknown> | undefined, name: string): Record<string, unknown>[] {
+  const found = value?.[name];
+  return Array.isArray(found) ? found.filter(isJsonObject) : [];
+}
+
+/** The link that is the entry itself, not its pictures or its edit form. */
+function atomLink(entry: Record<string, unknown>): string[] {
+  const own = entries(entry, "link").find((link) => ["alternate", undefined].includes(link["@rel"] as string));
+  const href = own?.["@href"];
+  return typeof href === "string" ? [href] : [];
+}
+
+function rssLink(item: Record<string, unknown>): string[] {
+  const links = Array.isArray(item["link"]) ? item["link"] : [];
+  const text = links.find((link) => typeof link === "string");
+  return typeof text === "string" ? [text] : [];
+}
+
+function jsonFeedLinks(text: string): string[] | undefined {
+  try {
+    const feed: unknown = JSON.parse(text);
+    if (!isJsonObject(feed) || !String(feed["version"]).startsWith("https://jsonfeed.org/")) return undefined;
+    return entries(feed, "items").flatMap(({ url }) => (typeof url === "string" ? [url] : []));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import type { WebSourceConfig } from "../../../contracts/domain.ts";
+import { plural } from "../../../lib/plural.ts";
+import { toUtcMicros } from "../../../lib/time.ts";
+import type { CrawlLine } from "./crawl-lines.ts";
+import { CrawlLog } from "./crawl-log.ts";
+import { LinkMemory } from "./link-memory.ts";
+import type { WebTools } from "./open-web-site.ts";
+import { SiteMembers } from "./site-members.ts";
+
+/** What a crawl starts from. */
+export interface Beginning {
+  readonly members: SiteMembers;
+  readonly memory: LinkMemory;
+  readonly log: CrawlLog;
+  /** Pages that a crawl which was cut off has looked at, without their links. */
+  readonly recalled: readonly CrawlLine[];
+  /** It did not see all that some of them link to. */
+  readonly isBlind: boolean;
+}
+
+/** Opens what is remembered, and goes on with a crawl of the same kind that was cut off. A dry run starts from the beginning. */
+export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Promise<Beginning> {
+  const { sourceId, limits: _, ...what } = config;
+  const { folder, dryRun, force } = tools;
+  const members = new SiteMembers(tools.registry, tools.domainId, sourceId, tools);
+  await members.load();
+  const site = digest(config.startUrls);
+  const memory = await LinkMemory.open(folder, site);
+  if (dryRun) return { members, memory, log: CrawlLog.dry(folder), recalled: [], isBlind: false };
+  const recalled: CrawlLine[] = [];
+  let isBlind = false;
+  const head = { digest: digest({ ...what, force }), site, startedAt: toUtcMicros(new Date()) };
+  const { log, resumes } = await CrawlLog.open(folder, head, (line) => {
+    // What failed then is tried again now.
+    if (line.outcome === "failed") return;
+    isBlind ||= line.isBlind;
+    if (line.item !== "") recalled.push({ ...line, links: [], feeds: [] });
+  });
+  if (recalled.length > 0) {
+    tools.log(`Going on with the crawl of ${resumes}: ${plural(recalled.length, "page")} looked at already.`);
+  }
+  return { members, memory, log, recalled, isBlind };
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
+}

@@ -1,0 +1,62 @@
+import type { WebSourceConfig } from "../../../contracts/domain.ts";
+import { plural } from "../../../lib/plural.ts";
+
+/** Looks, and addresses that may wait, for each page that is wanted. Beyond that the site has no end, or the limit is too low. */
+const PER_PAGE = 4;
+const AT_LEAST = 1000;
+
+/** How far a crawl may go: pages, links from a start address, and looks that gave no page (redirects, `noindex`, dead links). */
+export class CrawlLimits {
+  /** Of looks, and of addresses that wait. */
+  readonly room: number;
+  readonly #config: WebSourceConfig;
+  #pages = 0;
+  #looks = 0;
+  #tooDeep = 0;
+
+  constructor(config: WebSourceConfig) {
+    this.#config = config;
+    this.room = config.maxPages * PER_PAGE + AT_LEAST;
+  }
+
+  notePage(): void {
+    this.#pages += 1;
+  }
+
+  noteLook(): void {
+    this.#looks += 1;
+  }
+
+  noteTooDeep(): void {
+    this.#tooDeep += 1;
+  }
+
+  /** While `running` looks are under way, each of which may give a page. */
+  allowOneMore(running: number): boolean {
+    return this.#pages + running < this.#config.maxPages && this.#looks + running < this.room;
+  }
+
+  problems({ waiting, dropped }: { readonly waiting: number; readonly dropped: number }): string[] {
+    const { maxPages, maxDepth } = this.#config;
+    const problems: string[] = [];
+    const left = addresses(waiting + dropped);
+    if (waiting + dropped > 0) {
+      const isFull = this.#pages >= maxPages;
+      const isEndless = this.#looks >= this.room;
+      if (isFull) problems.push(`max_pages (${maxPages}) was reached: ${left} not looked at`);
+      else if (isEndless) {
+        problems.push(
+          `${addresses(this.#looks)} gave only ${plural(this.#pages, "page")}, and more are not looked at while max_pages is ${maxPages}: ${left} left; exclude what is no page`,
+        );
+      } else problems.push(`more than ${addresses(this.room)} waited at once: ${left} not looked at`);
+    }
+    if (this.#tooDeep > 0) {
+      problems.push(`max_depth (${maxDepth}) was reached: ${addresses(this.#tooDeep)} not looked at`);
+    }
+    return problems;
+  }
+}
+
+function addresses(count: number): string {
+  return plural(count, "address", "addresses");
+}

@@ -1,0 +1,48 @@
+import type { WebSourceConfig } from "../../../contracts/domain.ts";
+import type { DomainId } from "../../../contracts/ids.ts";
+import type { Registry } from "../../../contracts/registry.ts";
+import type { Source } from "../../../contracts/source.ts";
+import type { PageVisitor, WebClient } from "../../../contracts/web.ts";
+import type { IdentityRules } from "../../../detect/web/web-identity.ts";
+import { beginCrawl } from "./begin-crawl.ts";
+import { examineSite } from "./examine-site.ts";
+import { markdownLast } from "./markdown-last.ts";
+import { SiteCrawl } from "./site-crawl.ts";
+
+/** What a web source works with. */
+export interface WebTools {
+  readonly domainId: DomainId;
+  readonly client: WebClient;
+  readonly visitor: PageVisitor;
+  readonly registry: Registry;
+  readonly rules: IdentityRules;
+  /** A folder of the source's own, for what it remembers between and during crawls; absolute, need not exist yet. */
+  readonly folder: string;
+  /** Nothing may be written, neither to the registry nor to disk. */
+  readonly dryRun: boolean;
+  /** Ask for every page regardless of what is known. */
+  readonly force: boolean;
+  readonly pagesAtOnce: number;
+  readonly log: (line: string) => void;
+}
+
+/** A web site: what can be reached from its start addresses. To list it is to crawl it. */
+export function openWebSite(config: WebSourceConfig, tools: WebTools): Source {
+  return {
+    id: config.sourceId,
+    async *list(signal) {
+      const crawl = new SiteCrawl(config, tools, await beginCrawl(config, tools), signal);
+      return yield* markdownLast(crawl.list());
+    },
+    async fetch({ itemId }, signal) {
+      const known = (await tools.registry.get(itemId))?.item;
+      const document = known && (await tools.visitor.document(known, signal));
+      return document ? { status: "fetched", body: only(document) } : { status: "gone" };
+    },
+    examine: (signal) => examineSite(config, tools, signal),
+  };
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

@@ -1,0 +1,273 @@
+import type { WebSourceConfig } from "../../../contracts/domain.ts";
+import { RemoteError } from "../../../contracts/errors.ts";
+import type { ItemId } from "../../../contracts/ids.ts";
+import type { Completeness, Listed, Listing } from "../../../contracts/source.ts";
+import type { Visit } from "../../../contracts/web.ts";
+import { Turn } from "../../../lib/turn.ts";
+import type { Beginning } from "./begin-crawl.ts";
+import { CrawlLimits } from "./crawl-limits.ts";
+import { CrawlProgress } from "./crawl-progress.ts";
+import { Frontier, type WaitingPage } from "./frontier.ts";
+import { HostPatience } from "./host-patience.ts";
+import { asPart, isThere, type LookedAt, listVisit } from "./list-visit.ts";
+import { lookAhead } from "./look-ahead.ts";
+import { lookAtUnlinked, type NextLook } from "./look-at-unlinked.ts";
+import type { WebTools } from "./open-web-site.ts";
+import type { SiteMembers } from "./site-members.ts";
+import { SiteScope, withoutTraps } from "./site-scope.ts";
+import { isListName, SeedReader, type Seeds } from "./site-seeds.ts";
+import { SiteVisits } from "./site-visits.ts";
+
+/** Handed over together: a page of the listing. */
+const PAGE_OF_LISTING = 32;
+const RECORDS_AT_ONCE = 200;
+
+type Take = (options: { readonly isIdle: boolean }) => WaitingPage | undefined;
+
+/** One crawl of a web site: every page that can be reached from the start addresses, each looked at once. */
+export class SiteCrawl {
+  readonly #config: WebSourceConfig;
+  readonly #tools: WebTools;
+  readonly #beginning: Beginning;
+  readonly #scope: SiteScope;
+  readonly #frontier: Frontier;
+  readonly #members: SiteMembers;
+  readonly #seeds: SeedReader;
+  readonly #visits: SiteVisits;
+  readonly #progress: CrawlProgress;
+  readonly #limits: CrawlLimits;
+  readonly #patience = new HostPatience();
+  /** Addresses that need no further look, aliases and the items they stand for included. */
+  readonly #looked = new Set<ItemId>();
+  readonly #sighted = new Set<ItemId>();
+  /** Pages that failed, and are tried once more; undefined: what fails now has failed. */
+  #again: WaitingPage[] | undefined;
+  /** Why something may be missing from the listing. */
+  readonly #problems: string[] = [];
+  readonly #startProblems: string[] = [];
+  /** Links of a page that could not be read are not known: nothing can be said of what nobody links to. */
+  #isBlind: boolean;
+  /** By robots.txt: then it is looked at page by page what else may not be asked for any more. */
+  #isForbidden = false;
+  #trapped = 0;
+
+  constructor(config: WebSourceConfig, tools: WebTools, beginning: Beginning, signal: AbortSignal) {
+    this.#config = config;
+    this.#tools = tools;
+    this.#beginning = beginning;
+    this.#members = beginning.members;
+    this.#scope = new SiteScope(config);
+    this.#isBlind = beginning.isBlind;
+    this.#limits = new CrawlLimits(config);
+    this.#frontier = new Frontier(tools.rules, this.#limits.room);
+    this.#seeds = new SeedReader(tools, this.#scope, beginning, signal);
+    const isFresh = (id: ItemId): boolean => this.#looked.has(id);
+    this.#visits = new SiteVisits(config, tools, this.#scope, beginning.memory, { isFresh, signal });
+    this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
+  }
+
+  async *list(): Listing {
+    const { memory, log } = this.#beginning;
+    try {
+      yield* this.#recallPages();
+      yield* this.#lookAtStarts();
+      if (this.#config.maxDepth > 0) await this.#seeds.discover(this.#config.startUrls, this.#seedsAt(1));
+      yield* this.#lookAtWaiting();
+      this.#problems.push(...this.#limits.problems(this.#frontier));
+      if (!this.#patience.isOver) yield* this.#lookAtUnlinked();
+      await this.#members.flush();
+    } finally {
+      await memory.close();
+      await log.close();
+    }
+    if (!this.#patience.isOver) {
+      await log.finish();
+      await this.#members.finish();
+    }
+    this.#progress.sumUp(this.#trapped);
+    return yield* this.#conclude();
+  }
+
+  /** Pages of the crawl that was cut off, as the registry knows them. */
+  async *#recallPages(): AsyncGenerator<readonly Listed[]> {
+    const { recalled } = this.#beginning;
+    for (let at = 0; at < recalled.length; at += RECORDS_AT_ONCE) {
+      const lines = recalled.slice(at, at + RECORDS_AT_ONCE);
+      const records = await this.#tools.registry.getMany(lines.map(({ item }) => item as ItemId));
+      const listed = lines.flatMap(({ id, outcome, aliases }, i) => {
+        const item = records[i]?.item;
+        // What an older registry knows nothing of is looked at again.
+        if (!item) return [];
+        this.#noteLook([id, ...aliases, item.id]);
+        return this.#listed({ outcome, aliases, item, reason: item.scheduling.errorMessage });
+      });
+      await this.#members.flush();
+      yield listed;
+    }
+  }
+
+  async *#lookAtStarts(): AsyncGenerator<readonly Listed[]> {
+    const { startUrls } = this.#config;
+    for (const url of startUrls) {
+      const isList = isListName(url) && (await this.#seeds.read(url, this.#seedsAt(0, this.#startProblems))) !== "none";
+      if (!isList) this.#add(url, 0);
+    }
+    yield* this.#lookTwice(({ isIdle }) => this.#frontier.take({ isIdle, upTo: 0 }));
+    const hasNone = this.#startProblems.length >= startUrls.length && this.#sighted.size === 0;
+    if (hasNone && !this.#isForbidden) {
+      throw new RemoteError(`no start address could be looked at: ${this.#startProblems.join("; ")}`);
+    }
+    this.#problems.push(...this.#startProblems);
+  }
+
+  /** Links of an earlier beginning come after the seeds: what is also a seed is not as deep as it looks. */
+  async *#lookAtWaiting(): AsyncGenerator<readonly Listed[]> {
+    for await (const { links, depth } of this.#beginning.log.earlier()) {
+      await this.#follow(links, depth + 1);
+    }
+    yield* this.#lookTwice(({ isIdle }) => this.#frontier.take({ isIdle }));
+  }
+
+  /** What failed is tried once more when the rest was looked at; what it links to then may be new. */
+  async *#lookTwice(take: Take): AsyncGenerator<readonly Listed[]> {
+    const again: WaitingPage[] = [];
+    this.#again = again;
+    yield* this.#look(take);
+    this.#again = undefined;
+    yield* this.#look(() => again.shift());
+    this.#frontier.drop(again.length);
+    yield* this.#look(take);
+  }
+
+  async *#look(take: Take): AsyncGenerator<readonly Listed[]> {
+    const next: NextLook = (running) => {
+      while (this.#limits.allowOneMore(running)) {
+        const page = take({ isIdle: running === 0 });
+        if (!page) return undefined;
+        if (this.#looked.has(page.id)) continue;
+        if (!this.#patience.hasGivenUp(page.url)) return () => this.#lookAt(page);
+        this.#patience.passOver(page.url);
+      }
+      return undefined;
+    };
+    yield* this.#handOver(next);
+  }
+
+  async *#handOver(next: NextLook): AsyncGenerator<readonly Listed[]> {
+    const { pagesAtOnce: atOnce } = this.#tools;
+    for await (const pages of lookAhead(next, { atOnce, together: PAGE_OF_LISTING })) {
+      await this.#members.flush();
+      yield pages.flat();
+    }
+  }
+
+  async #lookAt(page: WaitingPage): Promise<readonly Listed[]> {
+    const { visit, read } = await this.#visits.visitPage(page);
+    const { url, depth } = page;
+    this.#patience.note(url, visit);
+    if (visit.isHostTrouble && this.#again) {
+      this.#again.push(page);
+      for (const { links } of read) await this.#follow(links, depth + 1);
+      return [];
+    }
+    const { outcome, item, aliases } = visit;
+    this.#noteLook([page.id, item.id, ...aliases]);
+    this.#isBlind ||= read.some(({ isBlind }) => isBlind);
+    await this.#beginning.log.write(
+      read.map((each) => {
+        const whose = each.id === page.id ? { item: item.id, aliases } : { item: "" as const, aliases: [] };
+        return { url, depth, outcome, ...whose, ...each };
+      }),
+    );
+    for (const { links, feeds } of read) {
+      await this.#follow(links, depth + 1);
+      if (depth < this.#config.maxDepth) await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
+    }
+    if (depth === 0) await this.#judgeStart(page, visit);
+    return this.#listed(visit);
+  }
+
+  #noteLook(ids: readonly ItemId[]): void {
+    this.#limits.noteLook();
+    for (const id of ids) this.#looked.add(id);
+  }
+
+  /** Several addresses may lead to an item: it is listed once. */
+  #listed(looked: LookedAt): readonly Listed[] {
+    const { outcome, item, reason } = looked;
+    this.#progress.note(outcome);
+    const isRemark = outcome === "missing" ? this.#members.has(item.id) : isThere(outcome);
+    if (isRemark && reason !== "") this.#progress.remark(item.displaySource, reason);
+    return listVisit(looked, this.#scope, this.#members).filter((each) => {
+      if (each.kind !== "sighting") return true;
+      if (this.#sighted.has(each.itemId)) return false;
+      this.#sighted.add(each.itemId);
+      this.#limits.notePage();
+      return true;
+    });
+  }
+
+  async #judgeStart(page: WaitingPage, { outcome, item, links, reason }: Visit): Promise<void> {
+    if (!this.#config.startUrls.includes(page.url)) return;
+    const mayBeList = outcome === "refused" && /xml|json/.test(item.content.mimeType);
+    const isList = mayBeList && (await this.#seeds.read(page.url, this.#seedsAt(0, this.#startProblems))) === "list";
+    // One that asks not to be indexed was read all the same.
+    if (isList || isThere(outcome) || links.size > 0) return;
+    this.#startProblems.push(`${page.url}: ${asPart(reason)}`);
+    this.#isForbidden ||= outcome === "refused" && !item.http.robotsAllowed;
+  }
+
+  #seedsAt(depth: number, problems = this.#problems): Seeds {
+    return {
+      onAddresses: (urls) => this.#follow(urls, depth),
+      onProblem: (problem) => problems.push(problem),
+    };
+  }
+
+  async #follow(links: readonly string[], depth: number): Promise<void> {
+    const turn = new Turn();
+    for (const link of links) {
+      if (turn.isOver()) await turn.next();
+      if (this.#frontier.isFamiliar(link)) continue;
+      const address = withoutTraps(link);
+      if (address === undefined) this.#trapped += 1;
+      else if (this.#scope.has(address)) this.#add(address, depth);
+    }
+  }
+
+  #add(url: string, depth: number): void {
+    const id = this.#frontier.identify(url);
+    if (!id || this.#frontier.hasMet(id)) return;
+    if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth });
+    else {
+      this.#frontier.meet(id);
+      if (!this.#looked.has(id)) this.#limits.noteTooDeep();
+    }
+  }
+
+  /** What was there before and nobody links to any more: is it still there, and for how much longer does it stay? */
+  async *#lookAtUnlinked(): AsyncGenerator<readonly Listed[]> {
+    const left = [...this.#members.ids()].filter((id) => !this.#looked.has(id));
+    yield* lookAtUnlinked(left, (next) => this.#handOver(next), {
+      members: this.#members,
+      registry: this.#tools.registry,
+      scope: this.#scope,
+      visits: this.#visits,
+      patience: this.#patience,
+      isComplete: !this.#isBlind && this.#allProblems().length === 0,
+      list: (looked) => this.#listed(looked),
+    });
+  }
+
+  /** Why something may be missing, as far as that is known by now. */
+  #allProblems(): readonly string[] {
+    return [...this.#problems, ...this.#patience.problems];
+  }
+
+  async *#conclude(): AsyncGenerator<readonly Listed[], Completeness> {
+    const problems = this.#allProblems();
+    if (problems.length === 0) return "complete";
+    yield [{ kind: "unreadable", path: "", reason: problems.join("; ") }];
+    return "partial";
+  }
+}

@@ -1,0 +1,144 @@
+import { explain } from "../../../contracts/errors.ts";
+import { throwIfStopped } from "../throw-if-stopped.ts";
+import { type AddressList, MAX_ADDRESSES, readAddressList } from "./address-list.ts";
+import type { ListLine } from "./crawl-lines.ts";
+import type { CrawlLog } from "./crawl-log.ts";
+import type { LinkMemory } from "./link-memory.ts";
+import { asPart, isThere } from "./list-visit.ts";
+import type { WebTools } from "./open-web-site.ts";
+import type { SiteScope } from "./site-scope.ts";
+
+/** Sitemaps name sitemaps; so many are read. */
+const MAX_LISTS = 1000;
+const MAX_FEEDS = 20;
+const UNTAGGED = { etag: "", lastModified: "" };
+
+/** A name that nobody gives to a page. */
+export function isListName(url: string): boolean {
+  return /\.(xml|xml\.gz|rss|atom)$/i.test(new URL(url).pathname);
+}
+
+export interface Seeds {
+  /** Pages that somebody wrote down. */
+  readonly onAddresses: (urls: readonly string[]) => Promise<void>;
+  /** A list that could not be read now: pages may be missing. */
+  readonly onProblem: (problem: string) => void;
+}
+
+/** Reads sitemaps, those they name, feeds and `llms.txt`. Each is read once. */
+export class SeedReader {
+  readonly #tools: Pick<WebTools, "client" | "visitor" | "log">;
+  readonly #scope: SiteScope;
+  readonly #memory: LinkMemory;
+  readonly #log: CrawlLog;
+  readonly #signal: AbortSignal;
+  readonly #read = new Set<string>();
+  readonly #feeds = new Set<string>();
+
+  constructor(
+    tools: Pick<WebTools, "client" | "visitor" | "log">,
+    scope: SiteScope,
+    { memory, log }: { readonly memory: LinkMemory; readonly log: CrawlLog },
+    signal: AbortSignal,
+  ) {
+    this.#tools = tools;
+    this.#scope = scope;
+    this.#memory = memory;
+    this.#log = log;
+    this.#signal = signal;
+  }
+
+  /** What the first one is; the others are only reported. */
+  async read(url: string, seeds: Seeds): Promise<AddressList["kind"]> {
+    const waiting = [url];
+    let first: AddressList["kind"] | undefined;
+    for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
+      if (this.#read.has(at) || !this.#scope.isOfSite(at)) continue;
+      if (this.#read.size >= MAX_LISTS) {
+        seeds.onProblem(`there are more than ${MAX_LISTS} sitemaps and feeds`);
+        break;
+      }
+      this.#read.add(at);
+      const list = await this.#readList(at);
+      first ??= list.kind;
+      if (list.kind === "failed") seeds.onProblem(`${at} could not be read: ${list.reason}`);
+      if (list.known?.isCut)
+        seeds.onProblem(`${at} names more than ${MAX_ADDRESSES} addresses, the rest was passed over`);
+      await seeds.onAddresses(list.known?.addresses ?? []);
+      waiting.push(...(list.known?.lists ?? []));
+    }
+    return first ?? "none";
+  }
+
+  /** Pages that are only named in a list which cannot be read now are still named there. */
+  async #readList(url: string): Promise<AddressList & { readonly known?: ListLine | undefined }> {
+    const known = await this.#memory.recallList(url);
+    const isOfSite = (target: string): boolean => this.#scope.isOfSite(target);
+    const { client, log: tell } = this.#tools;
+    const list = await readAddressList(url, { client, isOfSite, known, tell, signal: this.#signal });
+    const read = list.kind === "list" ? { ...list, addresses: this.#scope.linksOf(list.addresses) } : undefined;
+    const remembered = read ?? (list.kind === "failed" ? known : undefined);
+    if (remembered) await this.#log.writeList(remembered);
+    return { ...list, known: remembered };
+  }
+
+  /** Feeds that pages name. Some sites have one for each page: the first ones are those of the site. */
+  async readFeeds(urls: readonly string[], seeds: Seeds): Promise<void> {
+    for (const url of urls) {
+      if (this.#feeds.size >= MAX_FEEDS) return;
+      this.#feeds.add(url);
+      await this.read(url, seeds);
+    }
+  }
+
+  /** What the hosts of the start addresses offer without being linked to: sitemaps, and an `llms.txt`. */
+  async discover(starts: readonly string[], seeds: Seeds): Promise<void> {
+    for (const origin of new Set(starts.map((url) => new URL(url).origin))) {
+      for (const url of [...(await this.#named(origin, seeds)), `${origin}/sitemap.xml`]) await this.read(url, seeds);
+      await this.#readText(`${origin}/llms.txt`, seeds);
+    }
+  }
+
+  async #named(origin: string, { onProblem }: Seeds): Promise<readonly string[]> {
+    try {
+      return await this.#tools.client.sitemapsOf(origin, this.#signal);
+    } catch (error) {
+      throwIfStopped(this.#signal);
+      onProblem(`the robots.txt of ${origin} could not be read: ${explain(error)}`);
+      return [];
+    }
+  }
+
+  /** By its headers alone: if it is another one, the visitor reads it. */
+  async #isAsKnown({ url, etag, lastModified }: ListLine): Promise<boolean> {
+    if (etag === "" && lastModified === "") return false;
+    const request = { url, method: "HEAD", etag, lastModified, maxBytes: 0, signal: this.#signal } as const;
+    const answer = await this.#tools.client.ask({ ...request, ...(this.#tools.log && { tell: this.#tools.log }) });
+    if (answer.kind !== "response") return false;
+    await answer.cancel();
+    return answer.status === 304 || (answer.status === 200 && etag !== "" && answer.headers.get("etag") === etag);
+  }
+
+  /** A table of contents: what it names is worth finding, it is not. */
+  async #readText(url: string, { onAddresses, onProblem }: Seeds): Promise<void> {
+    const known = await this.#memory.recallList(url);
+    if (known && (await this.#isAsKnown(known))) {
+      await this.#log.writeList(known);
+      return await onAddresses(known.addresses);
+    }
+    const options = { force: true, dryRun: true, tell: this.#tools.log, signal: this.#signal };
+    const visit = await this.#tools.visitor.visit(url, options);
+    const { outcome, item, links, reason, isHostTrouble } = visit;
+    const isText = isThere(outcome) && /^text\/(plain|markdown)$/.test(item.content.mimeType);
+    const isNone = outcome === "missing" || outcome === "gone" || (!known && !isHostTrouble);
+    if (!isText && isNone) return;
+    if (!isText) onProblem(`${url} could not be read: ${asPart(reason) || "it is no text"}`);
+    const found = [...links.values()].flatMap((each) => each ?? []).slice(0, MAX_ADDRESSES);
+    // Behind a redirect the validators are another address's.
+    const { etag, lastModified } = item.foundSource === url ? item.http : UNTAGGED;
+    const read = { url, etag, lastModified, addresses: this.#scope.linksOf(found), lists: [], isCut: false };
+    const list = isText ? read : known;
+    if (list) await this.#log.writeList(list);
+    await onAddresses(list?.addresses ?? []);
+  }
+}

@@ -1,0 +1,77 @@
+import type { WebSourceConfig } from "../../../contracts/domain.ts";
+import type { ItemId } from "../../../contracts/ids.ts";
+import type { IngestItem } from "../../../contracts/registry.ts";
+import type { Visit, VisitOptions } from "../../../contracts/web.ts";
+import type { CrawlLine } from "./crawl-lines.ts";
+import type { WaitingPage } from "./frontier.ts";
+import type { LinkMemory } from "./link-memory.ts";
+import { isDocument } from "./list-visit.ts";
+import type { WebTools } from "./open-web-site.ts";
+import type { SiteScope } from "./site-scope.ts";
+
+export type PageLinks = Pick<CrawlLine, "id" | "links" | "feeds" | "isBlind">;
+
+export interface VisitedPage {
+  readonly visit: Visit;
+  /** Of the page, and of those that were read on the way. */
+  readonly read: readonly PageLinks[];
+}
+
+/** A page that links to more links to everything, or to nothing that anybody would miss. */
+const MAX_LINKS = 20_000;
+
+/** How the pages of one crawl are visited. */
+export class SiteVisits {
+  readonly #tools: WebTools;
+  readonly #scope: SiteScope;
+  readonly #memory: LinkMemory;
+  readonly #options: Omit<VisitOptions, "force" | "inScope">;
+
+  constructor(
+    { images }: WebSourceConfig,
+    tools: WebTools,
+    scope: SiteScope,
+    memory: LinkMemory,
+    { isFresh, signal }: Required<Pick<VisitOptions, "isFresh" | "signal">>,
+  ) {
+    this.#tools = tools;
+    this.#scope = scope;
+    this.#memory = memory;
+    this.#options = { includeImages: images, crawl: this, isFresh, dryRun: tools.dryRun, tell: tools.log, signal };
+  }
+
+  async visitPage(page: WaitingPage): Promise<VisitedPage> {
+    const visit = await this.#visit(page);
+    const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
+    const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];
+    // Its own line comes last: only when all are written is the page done with.
+    const links = [...visit.links].filter(([id]) => id !== page.id).concat([[page.id, own]]);
+    const read: PageLinks[] = [];
+    for (const [id, found] of links) {
+      // Links of a page that was not read again are those it had.
+      const known = found ? { links: found, feeds: visit.feeds } : await this.#memory.recall(id);
+      const isBlind = !known || known.links.length > MAX_LINKS;
+      const { links: all, feeds } = known ?? { links: [], feeds: [] };
+      read.push({ id, links: this.#scope.linksOf(all.slice(0, MAX_LINKS)), feeds, isBlind });
+    }
+    return { visit, read };
+  }
+
+  /** An item that nobody links to any more. What it links to itself is no matter. */
+  async visitMember(item: IngestItem): Promise<Visit> {
+    const inScope = (target: string): boolean => this.#scope.has(target);
+    return await this.#tools.visitor.visit(item.foundSource, { ...this.#options, inScope, force: this.#tools.force });
+  }
+
+  async #visit({ id, url, depth }: WaitingPage): Promise<Visit> {
+    const { visitor, force } = this.#tools;
+    // The way from a start address may lead through pages that are not wanted themselves.
+    const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
+    const options = { ...this.#options, inScope };
+    // "Not modified" is of no use when nobody remembers what the page links to.
+    const visit = await visitor.visit(url, { ...options, force: force || !this.#memory.has(id) });
+    const isForgotten = ([page, links]: [ItemId, readonly string[] | undefined]): boolean =>
+      links === undefined && !this.#memory.has(page);
+    return [...visit.links].some(isForgotten) ? await visitor.visit(url, { ...options, force: true }) : visit;
+  }
+}

@@ -1,0 +1,176 @@
+import type { HttpState, IngestItem } from "../../../contracts/registry.ts";
+import type { Tell, WebAnswer, WebResponse } from "../../../contracts/web.ts";
+import { throwIfStopped } from "../throw-if-stopped.ts";
+import type { VisitorParts } from "./create-page-visitor.ts";
+import { readHeaderWishes } from "./header-wishes.ts";
+import type { PageStop } from "./page-stop.ts";
+import { isRefusedByHeader } from "./reading-revision.ts";
+
+/** What came of asking for one address, its body not read yet. */
+export type PageAnswer =
+  | { readonly kind: "body"; readonly response: WebResponse }
+  | { readonly kind: "redirect"; readonly status: number; readonly target: string }
+  | PageUnchanged
+  | { readonly kind: "missing"; readonly status: number }
+  | PageRefusal
+  | PageFailure;
+
+export interface PageUnchanged {
+  readonly kind: "unchanged";
+  readonly http: Partial<HttpState>;
+  /** Its headers ask not to index it, whatever they said before. */
+  readonly noindex: boolean;
+}
+
+export interface PageRefusal {
+  readonly kind: "refused";
+  readonly why: "robots" | "other";
+  readonly reason: string;
+  /** Of the answer that was refused: with its validators, "not modified" will mean that it still is. */
+  readonly http?: Partial<HttpState>;
+  readonly mimeType?: string;
+  /** What it was refused with; the reader, unless told. */
+  readonly revision?: string;
+}
+
+/** Not now. */
+export interface PageFailure {
+  readonly kind: "failed";
+  readonly reason: string;
+  readonly statusCode?: number;
+  readonly retryAfterMs?: number;
+  /** Because of the host, not of the page. */
+  readonly isHostTrouble?: boolean;
+  /** Asking again will hardly change it, so what was never there is given up. What is known stays all the same. */
+  readonly isLasting?: boolean;
+}
+
+/** Markdown is what we would make of a page anyway. */
+const ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, */*;q=0.5";
+/** A file of this size is worth a question about its headers. */
+const LARGE_BYTES = 1024 * 1024;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+export interface AskOptions {
+  /** "Not modified" will not do. */
+  readonly unconditional: boolean;
+  readonly robotsMaxAgeMs?: number;
+  readonly tell?: Tell | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** One answer for one address: conditionally where what is known may be enough. Throws only when the signal aborts. */
+export async function askPage(stop: PageStop, parts: VisitorParts, options: AskOptions): Promise<PageAnswer> {
+  const { http } = stop.item;
+  const known = options.unconditional ? NOTHING : { etag: http.etag, lastModified: http.lastModified };
+  const isConditional = known.etag !== "" || known.lastModified !== "";
+  // "Not modified" need not repeat the header for which it was refused.
+  const isRefused = isRefusedByHeader(stop.item, parts);
+  if (isConditional && (isRefused || http.ignoresConditions || isLargeFile(stop.item))) {
+    const head = await ask(stop, parts, "HEAD", isRefused ? NOTHING : known, options);
+    const answer = judgeHead(head, stop, { isRefused });
+    if (answer) return answer;
+    return judge(await ask(stop, parts, "GET", NOTHING, options), stop, NOTHING);
+  }
+  return judge(await ask(stop, parts, "GET", known, options), stop, known);
+}
+
+interface Validators {
+  readonly etag: string;
+  readonly lastModified: string;
+}
+const NOTHING: Validators = { etag: "", lastModified: "" };
+
+async function ask(
+  { url }: PageStop,
+  { client, maxBytes }: VisitorParts,
+  method: "GET" | "HEAD",
+  known: Validators,
+  { tell, robotsMaxAgeMs, signal }: AskOptions,
+): Promise<WebAnswer> {
+  const rules = robotsMaxAgeMs === undefined ? {} : { robotsMaxAgeMs };
+  const request = { url, method, ...known, accept: ACCEPT, maxBytes, ...rules, signal };
+  const answer = await client.ask(tell ? { ...request, tell } : request);
+  if (signal.aborted && answer.kind === "response") await answer.cancel();
+  throwIfStopped(signal);
+  return answer;
+}
+
+function isLargeFile({ http, content }: IngestItem): boolean {
+  return http.contentLength > LARGE_BYTES && content.mimeType !== "text/html";
+}
+
+/** undefined: the headers do not settle it. */
+function judgeHead(
+  answer: WebAnswer,
+  stop: PageStop,
+  { isRefused }: { readonly isRefused: boolean },
+): PageAnswer | undefined {
+  const { http } = stop.item;
+  if (answer.kind !== "response") return refusalOf(answer, stop.item);
+  const { status, headers } = answer;
+  const unchanged = unchangedBy(answer, stop, { statusCode: status });
+  if (isRefused && !unchanged.noindex) return undefined;
+  if (status === 304) return unchanged;
+  if (status !== 200) return undefined;
+  const etag = headers.get("etag") ?? "";
+  const isSame =
+    etag !== "" && http.etag !== ""
+      ? etag === http.etag
+      : http.lastModified !== "" &&
+        headers.get("last-modified") === http.lastModified &&
+        Number(headers.get("content-length") ?? -1) === http.contentLength;
+  return isSame ? unchanged : undefined;
+}
+
+function unchangedBy({ headers }: WebResponse, { url }: PageStop, http: Partial<HttpState>): PageUnchanged {
+  return { kind: "unchanged", http, noindex: readHeaderWishes(headers, url).noindex };
+}
+
+async function judge(answer: WebAnswer, stop: PageStop, known: Validators): Promise<PageAnswer> {
+  if (answer.kind !== "response") return refusalOf(answer, stop.item);
+  const { status, headers } = answer;
+  if (status === 200 || status === 203) {
+    const isSame = known.etag !== "" && !known.etag.startsWith("W/") && headers.get("etag") === known.etag;
+    if (!isSame) return { kind: "body", response: answer };
+    await answer.cancel();
+    return unchangedBy(answer, stop, { statusCode: status, ignoresConditions: true });
+  }
+  await answer.cancel();
+  const isConditional = known.etag !== "" || known.lastModified !== "";
+  if (status === 304 && isConditional) return unchangedBy(answer, stop, { statusCode: status });
+  if (status === 404 || status === 410) return { kind: "missing", status };
+  const location = headers.get("location") ?? "";
+  const target = REDIRECTS.has(status) && location !== "" ? URL.parse(location, stop.url)?.href : undefined;
+  if (target !== undefined) return { kind: "redirect", status, target };
+  return { kind: "failed", reason: whyNot(status, location), statusCode: status, isLasting: status !== 304 };
+}
+
+function whyNot(status: number, location: string): string {
+  if (status === 401 || status === 403) return `The server answered ${status}: the page is not shown to everybody.`;
+  if (status === 304) return 'The server answered 304 "not modified" although nothing was known of the page.';
+  if (REDIRECTS.has(status)) {
+    return location
+      ? `The server answered ${status} and leads to something that is no address.`
+      : `The server answered ${status} without saying where the page is.`;
+  }
+  return `The server answered ${status}.`;
+}
+
+function refusalOf(answer: Exclude<WebAnswer, WebResponse>, item: IngestItem): PageRefusal | PageFailure {
+  if (answer.kind === "refused") {
+    const { why, reason } = answer;
+    // A page that was there does not leave because its host has another address today, or sends what cannot be unpacked.
+    const isKnown = item.content.contentHash !== "";
+    if (isKnown && (why === "broken" || why === "address")) return { kind: "failed", reason };
+    return { kind: "refused", why: why === "robots" ? "robots" : "other", reason };
+  }
+  const { reason, status, retryAfterMs } = answer;
+  return {
+    kind: "failed",
+    reason,
+    isHostTrouble: true,
+    ...(status !== undefined && { statusCode: status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  };
+}

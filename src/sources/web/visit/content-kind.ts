@@ -1,0 +1,89 @@
+import { fileTypeOf } from "../../../lib/file-type.ts";
+
+/** What is to be made of an answer, told by what the server calls it and by what the address ends with. */
+export type ContentKind =
+  /** HTML: its Markdown is the document. */
+  | { readonly form: "page"; readonly documentType: "md" }
+  /** Text in which links may stand; a document as it comes. */
+  | { readonly form: "text"; readonly documentType: string }
+  | { readonly form: "file"; readonly documentType: string }
+  /** The server does not say, so the bytes have to. */
+  | { readonly form: "unknown" };
+
+const PAGE: ContentKind = { form: "page", documentType: "md" };
+
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ["text/markdown", "md"],
+  ["text/x-markdown", "md"],
+  ["application/pdf", "pdf"],
+  ["application/x-pdf", "pdf"],
+  ["application/rtf", "rtf"],
+  ["text/rtf", "rtf"],
+  ["text/csv", "csv"],
+  ["text/tab-separated-values", "tsv"],
+  ["application/json", "json"],
+  ["application/xml", "xml"],
+  ["text/xml", "xml"],
+  ["message/rfc822", "eml"],
+  ["application/msword", "doc"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.ms-powerpoint", "ppt"],
+  ["application/vnd.ms-outlook", "msg"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+  ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
+]);
+/** Nothing to read in them, whatever the address ends with; feeds are read, but not as documents. */
+const NO_DOCUMENTS = /^(image|audio|video|font)\/|^application\/(rss|atom|rdf|feed)\+(xml|json)$/;
+/** Says only that the server does not know. */
+const UNTOLD = /^(application|binary)\/(octet-stream|x-download|force-download|download)$/;
+const PAGE_TYPES = new Set(["html", "htm", "xhtml"]);
+
+/** undefined: nothing that is accepted. */
+export function kindOf(mimeType: string, url: string, accepted: ReadonlySet<string>): ContentKind | undefined {
+  if (mimeType === "") return { form: "unknown" };
+  if (mimeType === "text/html" || mimeType === "application/xhtml+xml") return accepted.has("md") ? PAGE : undefined;
+  if (NO_DOCUMENTS.test(mimeType)) return undefined;
+  const told = TYPES.get(mimeType) ?? "";
+  const named = extensionOf(url);
+  // A page that is sent as anything else is meant to be read as its source, or not at all.
+  const type = told || (PAGE_TYPES.has(named) || !accepted.has(named) ? "" : named);
+  if (type !== "") return accepted.has(type) ? asKind(type) : undefined;
+  if (UNTOLD.test(mimeType) && PAGE_TYPES.has(named)) return PAGE;
+  return mimeType === "text/plain" && accepted.has("txt") ? asKind("txt") : undefined;
+}
+
+/** For answers without a type. */
+export function sniffKind(bytes: Uint8Array, url: string, accepted: ReadonlySet<string>): ContentKind | undefined {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).toString("latin1");
+  if (/^\s*(<!doctype html|<html|<head|<body)/i.test(start.replace(/^\u00ef\u00bb\u00bf/, ""))) {
+    return kindOf("text/html", url, accepted);
+  }
+  if (start.startsWith("%PDF-")) return kindOf("application/pdf", url, accepted);
+  // A type of which nothing but the extension tells: archives of Office, and whatever is no text.
+  if (start.includes("\0") || start.startsWith("PK\u0003\u0004")) {
+    return kindOf("application/octet-stream", url, accepted);
+  }
+  return kindOf("text/plain", url, accepted);
+}
+
+/** `text/html; charset=utf-8` → `text/html`. */
+export function mimeTypeOf(contentType: string): string {
+  return (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
+function asKind(documentType: string): ContentKind {
+  const hasLinks = documentType === "md" || documentType === "markdown" || documentType === "txt";
+  return { form: hasLinks ? "text" : "file", documentType };
+}
+
+function extensionOf(url: string): string {
+  return fileTypeOf(new URL(url).pathname.split("/").at(-1) ?? "");
+}
+
+const LIST_ROOT = /<(urlset|sitemapindex|rss|feed|rdf:RDF)[\s>]/;
+
+/** A sitemap or a feed: a list of addresses that nobody wants to find when searching. */
+export function isAddressList(bytes: Uint8Array): boolean {
+  return LIST_ROOT.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 4096)).toString("latin1"));
+}

@@ -1,0 +1,259 @@
+import { explain } from "../../../contracts/errors.ts";
+import type { ItemId } from "../../../contracts/ids.ts";
+import type { IngestItem } from "../../../contracts/registry.ts";
+import type { Visit, VisitOptions } from "../../../contracts/web.ts";
+import {
+  afterAlias,
+  afterFound,
+  afterMove,
+  afterTroubleBehind,
+  watchedLike,
+} from "../../../detect/web/look-at-item.ts";
+import { toUtcMicros } from "../../../lib/time.ts";
+import { throwIfStopped } from "../throw-if-stopped.ts";
+import type { PageFailure, PageRefusal } from "./ask-page.ts";
+import { findCanonical } from "./canonical-page.ts";
+import type { VisitorParts } from "./create-page-visitor.ts";
+import { type DoubtfulMove, findDoubtfulMove } from "./doubtful-move.ts";
+import type { HostHabits } from "./host-habits.ts";
+import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
+import { type NotedItem, noteItem } from "./note-item.ts";
+import type { PageStop } from "./page-stop.ts";
+import { afterTrouble, asTroubleOf, freshTrouble, isTrouble, type Trouble } from "./page-trouble.ts";
+import { type Heard, PageWalk, type TrailStop, type Walk } from "./page-walk.ts";
+import { readingRevision } from "./reading-revision.ts";
+
+type Success = Exclude<Heard, Trouble>;
+
+/** One look at one address, from the question to what the registry holds afterwards. */
+export class PageVisit {
+  readonly #parts: VisitorParts;
+  readonly #options: VisitOptions;
+  readonly #habits: HostHabits | undefined;
+  readonly #walk: PageWalk;
+  readonly #links = new Map<ItemId, readonly string[] | undefined>();
+  #feeds: readonly string[] = [];
+
+  constructor(parts: VisitorParts, options: VisitOptions, habits: HostHabits | undefined, now: Date, url: string) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#habits = habits;
+    this.#walk = new PageWalk(parts, options, habits, now, url);
+  }
+
+  async look(url: string): Promise<Visit> {
+    return await this.#settle(await this.#walk.walk(await this.#walk.stopAt(url)));
+  }
+
+  async #settle(walk: Walk): Promise<Visit> {
+    const { stop, heard } = walk;
+    this.#learn(walk);
+    const noindexed = this.#noindexed(heard);
+    if (noindexed) return await this.#giveUp(walk, noindexed);
+    if (heard.kind === "unchanged" && stop.item.status === "OutOfScope" && stop.item.aliasOf === "") {
+      const { errorMessage: reason } = stop.item.scheduling;
+      const revision = stop.item.content.readerRevision;
+      return await this.#giveUp(walk, { kind: "refused", why: "other", reason, http: heard.http, revision });
+    }
+    if (heard.kind !== "read" && heard.kind !== "unchanged" && heard.kind !== "fresh")
+      return await this.#giveUp(walk, heard);
+    const canonical = await findCanonical(walk, this.#walk, this.#parts);
+    if (canonical) {
+      this.#learn(canonical);
+      const { heard: there } = canonical;
+      return isTrouble(there) ? await this.#giveUp(canonical, there) : await this.#succeed(canonical, there);
+    }
+    // It is the other item no more, so "not modified" does not tell what it is now.
+    if (heard.kind === "unchanged" && stop.item.aliasOf !== "") return await this.#askAgain(walk);
+    return await this.#succeed(walk, heard);
+  }
+
+  async #askAgain({ trail, stop }: Walk): Promise<Visit> {
+    const heard = await this.#walk.hear(stop, { unconditional: true });
+    if (heard.kind === "redirect") return await this.#giveUp({ trail, stop, heard: HASTY }, HASTY);
+    const walk = { trail, stop, heard };
+    this.#learn(walk);
+    if (isTrouble(heard)) return await this.#giveUp(walk, heard);
+    const noindexed = this.#noindexed(heard);
+    if (noindexed) return await this.#giveUp(walk, noindexed);
+    return await this.#succeed(walk, heard);
+  }
+
+  #noindexed(heard: Heard): PageRefusal | undefined {
+    if ((heard.kind !== "read" && heard.kind !== "unchanged") || !heard.noindex) return undefined;
+    const { http, noindex } = heard;
+    return {
+      kind: "refused",
+      why: "other",
+      reason: "The page asks not to be indexed (noindex).",
+      http,
+      ...(heard.kind === "read" && { mimeType: heard.content.mimeType }),
+      ...(noindex !== "page" && { revision: readingRevision(this.#parts, "headers") }),
+    };
+  }
+
+  #learn({ stop, heard }: Walk): void {
+    if (heard.kind === "read") {
+      this.#links.set(stop.id, heard.links);
+      this.#feeds = heard.feeds;
+    } else if (heard.kind === "unchanged") this.#links.set(stop.id, undefined);
+  }
+
+  async #succeed(walk: Walk, heard: Success): Promise<Visit> {
+    if (heard.kind === "fresh") return await this.#concludeFresh(walk);
+    const doubtful = findDoubtfulMove(walk, this.#parts.policy);
+    if (doubtful) return await this.#doubt(doubtful);
+    const { stop, trail } = walk;
+    const preferred = await preferMarkdown(stop, heard, this.#habits, this.#parts, this.#options);
+    if (preferred.kind === "failed") return await this.#giveUp(walk, preferred);
+    if (preferred.kind === "to be read") return await this.#askAgain(walk);
+    const { reading, variant } = preferred;
+    if (reading) await this.#keepDocument(stop, reading);
+    const variantUrl = variant?.stop.url ?? "";
+    const found = reading ? { http: { ...reading.http, variantUrl }, content: reading.content } : { http: heard.http };
+    const aliases = variant ? [...trail.filter((each) => each.stop.id !== variant.stop.id), variant] : trail;
+    const noted = await this.#note(stop, (item) => {
+      const becameAlias = item.aliasOf !== "" && stop.item.aliasOf === "";
+      return becameAlias
+        ? item
+        : this.#withWishes(afterFound(item, stop.look, found, this.#parts.policy), stop, aliases);
+    });
+    // Somebody who looked at another page meanwhile took this one for its Markdown.
+    if (noted.item.aliasOf !== "") return await this.look(stop.url);
+    await this.#noteAliases(aliases, stop);
+    const outcome = outcomeOf(noted);
+    if (reading && outcome !== "unchanged") await this.#keepSnapshot(noted.item, reading);
+    const { item, remark } = reading ? await this.#keepImages(noted.item, stop, reading) : { ...noted, remark: "" };
+    return this.#visit(outcome, item, aliases, [reading?.remark ?? "", remark].filter(Boolean).join(" "));
+  }
+
+  /** As it was found a moment ago: an item that is in trouble is not told so twice, but what leads to it is. */
+  async #concludeFresh(walk: Walk): Promise<Visit> {
+    const { stop, trail } = walk;
+    const trouble = freshTrouble(stop.item);
+    if (!trouble) {
+      const doubtful = findDoubtfulMove(walk, this.#parts.policy);
+      if (doubtful) return await this.#doubt(doubtful);
+      await this.#noteAliases(trail, stop);
+      return this.#visit("unchanged", stop.item, trail, "");
+    }
+    if (trail.some((each) => each.stop.item.aliasOf === "")) return await this.#giveUp(walk, trouble);
+    await this.#putOff(trail, stop.item);
+    const outcome = trouble.kind === "missing" && stop.item.status === "Gone" ? "gone" : trouble.kind;
+    return this.#visit(outcome, stop.item, trail, stop.item.scheduling.errorMessage);
+  }
+
+  /** What leads to the document goes on leading there. */
+  async #doubt({ from, before, ...move }: DoubtfulMove): Promise<Visit> {
+    const { item } = await this.#note(from, (known) => afterMove(known, from.look, move, this.#parts.policy));
+    await this.#noteAliases(before, from);
+    return this.#visit("failed", item, before, move.reason);
+  }
+
+  /** Whoever watches one of them would ask for all of them every time. */
+  async #putOff(trail: readonly TrailStop[], behind: IngestItem): Promise<void> {
+    for (const { stop } of trail) {
+      await this.#note(stop, (item) => (item.aliasOf === "" ? item : afterTroubleBehind(item, stop.look, behind)));
+    }
+  }
+
+  /**
+   * The address that was asked for is what is in trouble, wherever it leads: what is known of it must not be given up for
+   * something that could not be read. Those that have been another item's for long stay that.
+   */
+  async #giveUp(walk: Walk, met: Trouble): Promise<Visit> {
+    const { stop, trail } = walk;
+    const doubtful = met.kind === "refused" ? findDoubtfulMove(walk, this.#parts.policy) : undefined;
+    if (doubtful) return await this.#doubt(doubtful);
+    const at = trail.findIndex((each) => each.stop.item.aliasOf === "");
+    const subject = trail[at]?.stop ?? stop;
+    const trouble = asTroubleOf(subject.item, met);
+    const { item } = await this.#note(subject, (before) =>
+      afterTrouble(before, trouble, { subject, answered: stop }, this.#parts),
+    );
+    const outcome = trouble.kind !== "missing" ? trouble.kind : item.status === "Gone" ? "gone" : "missing";
+    await this.#putOff(at < 0 ? trail : trail.slice(0, at), item);
+    const passed = trail.filter((each) => each.stop.item.aliasOf === item.id);
+    const reason = trouble.kind === "missing" ? item.scheduling.errorMessage : trouble.reason;
+    const isHostTrouble = trouble.kind === "failed" && trouble.isHostTrouble === true;
+    return { ...this.#visit(outcome, item, passed, reason), isHostTrouble };
+  }
+
+  #visit(outcome: Visit["outcome"], item: IngestItem, aliases: readonly TrailStop[], reason: string): Visit {
+    return {
+      outcome,
+      item,
+      aliases: aliases.map(({ stop }) => stop.id),
+      links: this.#links,
+      feeds: this.#feeds,
+      reason,
+    };
+  }
+
+  async #note(stop: PageStop, tell: (item: IngestItem) => IngestItem): Promise<NotedItem> {
+    return await noteItem(stop, tell, this.#parts, { dryRun: this.#options.dryRun ?? false });
+  }
+
+  /** Whoever asked for an address that led here asked for this. */
+  #withWishes(item: IngestItem, { url }: PageStop, aliases: readonly TrailStop[]): IngestItem {
+    const includeImages = item.includeImages || (this.#options.includeImages ?? false);
+    const spelt = { ...item, foundSource: url, includeImages };
+    return aliases.reduce((target, alias) => watchedLike(target, alias.stop.item), spelt);
+  }
+
+  async #noteAliases(aliases: readonly TrailStop[], { id }: PageStop): Promise<void> {
+    const chain = aliases.flatMap(({ http }) => http.redirectChain ?? []);
+    let passed = 0;
+    for (const { stop, http, content } of aliases) {
+      const isRedirect = (http.redirectChain?.length ?? 0) > 0;
+      const said = isRedirect ? { ...http, redirectChain: chain.slice(passed) } : http;
+      if (isRedirect) passed += 1;
+      if (stop.id === id) continue;
+      await this.#note(stop, (before) => {
+        const item = afterAlias(before, stop.look, { of: id, http: said }, this.#parts.policy);
+        return content ? { ...item, content: { ...item.content, ...content } } : item;
+      });
+    }
+  }
+
+  async #keepDocument(stop: PageStop, { document, content }: TakenDocument): Promise<void> {
+    const isKnown = content.contentHash === stop.item.content.contentHash && !this.#options.force;
+    if (this.#options.dryRun || isKnown || !document) return;
+    await this.#parts.documents.put(stop.id, document);
+  }
+
+  async #keepSnapshot({ id, scheduling }: IngestItem, { raw }: TakenDocument): Promise<void> {
+    if (this.#options.dryRun) return;
+    const at = scheduling.lastChecked || toUtcMicros(new Date());
+    await this.#parts.documents.keepSnapshot(id, at, raw.bytes, raw.mimeType);
+  }
+
+  /** After the record: a picture belongs to an item that is known. What goes wrong here is no trouble of the page. */
+  async #keepImages(
+    item: IngestItem,
+    stop: PageStop,
+    { images }: TakenDocument,
+  ): Promise<{ readonly item: IngestItem; readonly remark: string }> {
+    if (!images || !item.includeImages || this.#options.dryRun) return { item, remark: "" };
+    try {
+      const imageCount = await this.#parts.images.replace(item, images, this.#options.signal);
+      if (imageCount === item.linkage.imageCount) return { item, remark: "" };
+      const registered = await this.#parts.registry.get(stop.id);
+      const counted = await this.#note({ ...stop, registered }, (now) => ({
+        ...now,
+        linkage: { ...now.linkage, imageCount },
+      }));
+      return { item: counted.item, remark: "" };
+    } catch (error) {
+      throwIfStopped(this.#options.signal);
+      return { item, remark: `Its pictures could not be kept: ${explain(error)}` };
+    }
+  }
+}
+
+const HASTY: PageFailure = { kind: "failed", reason: "It changed while it was looked at." };
+
+function outcomeOf({ before, item }: NotedItem): "new" | "changed" | "unchanged" {
+  if (before.content.contentHash === "") return "new";
+  return before.content.contentHash === item.content.contentHash ? "unchanged" : "changed";
+}

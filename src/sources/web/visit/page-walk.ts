@@ -1,0 +1,162 @@
+import { BadInputError } from "../../../contracts/errors.ts";
+import type { ContentState, HttpState } from "../../../contracts/registry.ts";
+import type { VisitOptions } from "../../../contracts/web.ts";
+import { hasDocument } from "../../../detect/web/schedule-item.ts";
+import { isSameSite, parseAddress } from "../../../detect/web/web-identity.ts";
+import {
+  type AskOptions,
+  askPage,
+  type PageAnswer,
+  type PageFailure,
+  type PageRefusal,
+  type PageUnchanged,
+} from "./ask-page.ts";
+import type { VisitorParts } from "./create-page-visitor.ts";
+import type { HostHabits } from "./host-habits.ts";
+import { type PageStop, respelt, stopAt } from "./page-stop.ts";
+import { type PageReading, readPage } from "./read-page.ts";
+import { isReadAlike } from "./reading-revision.ts";
+
+/** What an address that is no redirect had to say. */
+export type Heard =
+  | PageReading
+  | PageUnchanged
+  /** It was looked at a moment ago, and is taken as it is known. */
+  | { readonly kind: "fresh" }
+  | { readonly kind: "missing"; readonly status: number }
+  | PageRefusal
+  | PageFailure;
+
+/** An address that led on to another. */
+export interface TrailStop {
+  readonly stop: PageStop;
+  readonly http: Partial<HttpState>;
+  readonly content?: Partial<ContentState>;
+}
+
+/** From an address to where it led. */
+export interface Walk {
+  readonly trail: readonly TrailStop[];
+  readonly stop: PageStop;
+  readonly heard: Heard;
+}
+
+const MAX_HOPS = 10;
+const FORCED_ROBOTS_AGE_MS = 5 * 60_000;
+export const PERMANENT: ReadonlySet<number> = new Set([301, 308]);
+
+/** Asks, and follows redirects: each address with the validators of its own record. */
+export class PageWalk {
+  readonly #parts: VisitorParts;
+  readonly #options: VisitOptions;
+  readonly #habits: HostHabits | undefined;
+  readonly #now: Date;
+  readonly #start: string;
+
+  constructor(parts: VisitorParts, options: VisitOptions, habits: HostHabits | undefined, now: Date, start: string) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#habits = habits;
+    this.#now = now;
+    this.#start = start;
+  }
+
+  stopAt(address: string): Promise<PageStop> {
+    return stopAt(address, this.#parts, this.#now, this.#options);
+  }
+
+  isInScope(url: string): boolean {
+    return this.#options.inScope ? this.#options.inScope(url) : isSameSite(url, this.#start);
+  }
+
+  async walk(from: PageStop, before: readonly TrailStop[] = []): Promise<Walk> {
+    const trail = [...before];
+    const asked = new Set<string>();
+    let stop = from;
+    for (;;) {
+      if (trail.length > 0 && this.#isFresh(stop, trail)) {
+        return { trail, stop, heard: { kind: "fresh" } };
+      }
+      asked.add(stop.url);
+      const isForced = trail.some((each) => each.stop.look.isForced);
+      const heard = await this.hear(stop, isForced ? { unconditional: true } : {});
+      if (heard.kind === "missing" && stop.otherUrl && !asked.has(stop.otherUrl)) {
+        stop = respelt(stop, stop.otherUrl);
+        continue;
+      }
+      if (heard.kind !== "redirect") return { trail, stop, heard };
+      const next = await this.#next(stop, heard);
+      if ("kind" in next) return { trail, stop, heard: next };
+      const problem = asked.has(next.url) ? "in a circle" : asked.size > MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
+      if (problem) {
+        const reason = `It is redirected ${problem}.`;
+        return { trail, stop, heard: { kind: "failed", reason, statusCode: heard.status, isLasting: true } };
+      }
+      if (next.id !== stop.id) trail.push({ stop, http: redirectedHttp(heard.status, next.url) });
+      stop = next;
+    }
+  }
+
+  /** One address. A redirect is left to `walk`. */
+  async hear(
+    stop: PageStop,
+    { unconditional = !this.#mayBeUnchanged(stop) } = {},
+  ): Promise<Exclude<Heard, { kind: "fresh" }> | Extract<PageAnswer, { kind: "redirect" }>> {
+    const { tell, signal } = this.#options;
+    const answer = await askPage(stop, this.#parts, { ...this.#rulesFor(stop), unconditional, tell, signal });
+    if (answer.kind !== "body") return answer;
+    const reading = await readPage(answer.response, stop, this.#parts, { tell, signal });
+    if (reading.kind !== "read" || !reading.isHtml || !reading.page || !this.#habits) return reading;
+    const isNotFound = await this.#habits.isNotFound(stop.url, reading.page, signal);
+    return isNotFound ? { kind: "missing", status: 404 } : reading;
+  }
+
+  /** Each crawl reads the robots.txt of its hosts itself, and whoever wants one address looked at regardless wants it by today's rules. */
+  #rulesFor({ look }: PageStop): Pick<AskOptions, "robotsMaxAgeMs"> {
+    if (this.#habits) return { robotsMaxAgeMs: this.#habits.ageMs };
+    return this.#options.force || look.isForced ? { robotsMaxAgeMs: FORCED_ROBOTS_AGE_MS } : {};
+  }
+
+  async #next(
+    stop: PageStop,
+    { status, target }: Extract<PageAnswer, { kind: "redirect" }>,
+  ): Promise<PageStop | PageRefusal | PageFailure> {
+    try {
+      const next = await this.stopAt(target);
+      // Also with the trackers that it insists on.
+      if (next.id === stop.id) return respelt(stop, parseAddress(target).href);
+      if (this.isInScope(next.url)) return next;
+      const reason = `It leads out of the site to ${next.identity.displaySource}.`;
+      // A site that sends everybody to a sign-in page for an hour has not lost its pages.
+      const isKnown = stop.item.content.contentHash !== "" && stop.item.status !== "OutOfScope";
+      if (isKnown && !PERMANENT.has(status)) return { kind: "failed", reason, statusCode: status };
+      return { kind: "refused", why: "other", reason };
+    } catch (error) {
+      if (error instanceof BadInputError) {
+        const reason = "It is redirected to something that is no web address.";
+        return { kind: "failed", reason, statusCode: status, isLasting: true };
+      }
+      throw error;
+    }
+  }
+
+  /** Why a page was given up is not all in its record; where a document hangs on that, it is asked. */
+  #isFresh({ id, registered }: PageStop, trail: readonly TrailStop[]): boolean {
+    if (!registered || !this.#options.isFresh?.(id)) return false;
+    return registered.item.status !== "OutOfScope" || !trail.some(({ stop }) => hasDocument(stop.item));
+  }
+
+  /** Would "not modified" be an answer we can work with? */
+  #mayBeUnchanged({ item, look }: PageStop): boolean {
+    const { force, includeImages = false } = this.#options;
+    const isOut = item.status === "OutOfScope";
+    const lacksImages = includeImages && !item.includeImages && !isOut;
+    if (force || look.isForced || lacksImages) return false;
+    const isKnown = item.content.contentHash !== "" || isOut;
+    return isKnown && isReadAlike(item, this.#parts);
+  }
+}
+
+function redirectedHttp(statusCode: number, target: string): Partial<HttpState> {
+  return { statusCode, redirectChain: [target], etag: "", lastModified: "", canonicalUrl: "" };
+}

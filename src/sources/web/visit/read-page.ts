@@ -1,0 +1,183 @@
+import { createHash } from "node:crypto";
+import { explain, RemoteError } from "../../../contracts/errors.ts";
+import type { ContentState, HttpState } from "../../../contracts/registry.ts";
+import { BodyError, type PageImage, type WebPage, type WebResponse } from "../../../contracts/web.ts";
+import { shownAddress } from "../../../detect/web/web-identity.ts";
+import { throwIfStopped } from "../throw-if-stopped.ts";
+import type { AskOptions, PageFailure, PageRefusal } from "./ask-page.ts";
+import { type ContentKind, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-kind.ts";
+import type { VisitorParts } from "./create-page-visitor.ts";
+import { type HeaderWishes, readHeaderWishes } from "./header-wishes.ts";
+import type { PageStop } from "./page-stop.ts";
+import { readingRevision } from "./reading-revision.ts";
+
+/** An answer that was read: the document it makes, and what it says beside. */
+export interface PageReading {
+  readonly kind: "read";
+  readonly document: Uint8Array;
+  /** As it came. */
+  readonly raw: { readonly bytes: Uint8Array; readonly mimeType: string };
+  readonly http: Partial<HttpState>;
+  readonly content: ContentState;
+  /** undefined: a file, in which nobody looked for links. */
+  readonly page: WebPage | undefined;
+  readonly isHtml: boolean;
+  /** Who asks not to index it, "" for nobody. */
+  readonly noindex: "" | "page" | "headers";
+  /** Absolute, "" for none. */
+  readonly canonical: string;
+  readonly links: readonly string[];
+  readonly feeds: readonly string[];
+  readonly images: readonly PageImage[];
+  /** What is worth knowing, "" for nothing. */
+  readonly remark: string;
+}
+
+export type ReadOptions = Pick<AskOptions, "tell" | "signal">;
+
+/** Takes the body and reads it. Never throws, unless the signal aborts. */
+export async function readPage(
+  response: WebResponse,
+  stop: PageStop,
+  parts: VisitorParts,
+  options: ReadOptions,
+): Promise<PageReading | PageRefusal | PageFailure> {
+  const contentType = response.headers.get("content-type") ?? "";
+  const mimeType = mimeTypeOf(contentType);
+  const told = kindOf(mimeType, stop.url, parts.acceptedTypes);
+  if (!told) {
+    await response.cancel();
+    return refuseType(mimeType, response, parts);
+  }
+  const body = await orFailure(response.body(), response, options.signal);
+  if (!("done" in body)) return body;
+  const bytes = body.done;
+  const kind = told.form === "unknown" ? sniffKind(bytes, stop.url, parts.acceptedTypes) : told;
+  if (!kind || kind.form === "unknown") return refuseType(mimeType, response, parts);
+  if (kind.form === "file" && kind.documentType === "xml" && isAddressList(bytes)) {
+    const reason = "This is a list of addresses, not a document.";
+    return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response) };
+  }
+  const wishes = readHeaderWishes(response.headers, stop.url);
+  const shown = await orFailure(showPage(bytes, contentType, kind, stop, parts, options), response, options.signal);
+  if (!("done" in shown)) return shown;
+  const read = { mimeType: mimeType || usualType(kind), documentType: kind.documentType, bytes };
+  return readingOf(read, shown.done, httpOf(response, bytes, shown.done), wishes, parts);
+}
+
+/** A body that does not arrive, and a page that takes too much to be read, are no reason to let go of what is known. */
+async function orFailure<T>(
+  work: Promise<T>,
+  { status }: WebResponse,
+  signal: AbortSignal,
+): Promise<PageFailure | { readonly done: T }> {
+  try {
+    return { done: await work };
+  } catch (error) {
+    throwIfStopped(signal);
+    const isHostTrouble = error instanceof BodyError && error.why === "unavailable";
+    return { kind: "failed", reason: explain(error), statusCode: status, isHostTrouble };
+  }
+}
+
+function refuseType(mimeType: string, response: WebResponse, parts: VisitorParts): PageRefusal {
+  const reason = mimeType ? `Content of type ${mimeType} is not accepted.` : "What this is cannot be told.";
+  const revision = readingRevision(parts, "accepted types");
+  return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response), revision };
+}
+
+function validatorsOf({ status, headers }: WebResponse): Partial<HttpState> {
+  const [etag, lastModified] = [headers.get("etag") ?? "", headers.get("last-modified") ?? ""];
+  return { statusCode: status, etag, lastModified };
+}
+
+function usualType({ form }: ContentKind): string {
+  return form === "page" ? "text/html" : form === "text" ? "text/plain" : "";
+}
+
+interface Shown {
+  readonly page: WebPage | undefined;
+  readonly isHtml: boolean;
+  readonly isRendered: boolean;
+  readonly remark: string;
+}
+
+const HOW_TO_RENDER = "Set WEB_RENDER=true to have such pages shown by a browser.";
+
+/** A page that needs scripts is shown by a browser, where there is one. */
+async function showPage(
+  bytes: Uint8Array,
+  contentType: string,
+  { form }: ContentKind,
+  stop: PageStop,
+  { reader, renderer }: VisitorParts,
+  { tell, signal }: ReadOptions,
+): Promise<Shown> {
+  const plain = { isHtml: false, isRendered: false, remark: "" };
+  if (form === "text") return { ...plain, page: await reader.readMarkdown(bytes, contentType, stop.url, signal) };
+  if (form !== "page") return { ...plain, page: undefined };
+  const page = await reader.read(bytes, contentType, stop.url, signal);
+  if (!page.needsScripts) return { ...plain, page, isHtml: true };
+  if (!renderer) {
+    return { ...plain, page, isHtml: true, remark: `There is little to read unless its scripts run. ${HOW_TO_RENDER}` };
+  }
+  try {
+    const html = await renderer.render(stop.url, signal, tell);
+    const rendered = await reader.read(html, "text/html; charset=utf-8", stop.url, signal);
+    return { ...plain, page: rendered, isHtml: true, isRendered: true };
+  } catch (error) {
+    throwIfStopped(signal);
+    const remark = `It needs scripts and could not be shown: ${explain(error)}`;
+    // What a browser showed the last time is better than what there is without one.
+    if (stop.item.content.contentHash !== "") throw new RemoteError(remark);
+    return { ...plain, page, isHtml: true, remark };
+  }
+}
+
+/** What a browser made of a page may change while the page does not: without validators it is always looked at again. */
+function httpOf(response: WebResponse, bytes: Uint8Array, { isRendered }: Shown): Partial<HttpState> {
+  return {
+    ...validatorsOf(response),
+    ...(isRendered && { etag: "", lastModified: "" }),
+    contentLength: Number(response.headers.get("content-length") ?? "") || bytes.length,
+    redirectChain: [],
+  };
+}
+
+function readingOf(
+  read: { readonly bytes: Uint8Array; readonly mimeType: string; readonly documentType: string },
+  { page, isHtml, remark }: Shown,
+  http: Partial<HttpState>,
+  wishes: HeaderWishes,
+  parts: VisitorParts,
+): PageReading {
+  const document = page && isHtml ? Buffer.from(page.markdown) : read.bytes;
+  const canonical = shownAddress(wishes.canonical || (page?.canonical ?? ""));
+  return {
+    kind: "read",
+    document,
+    raw: { bytes: read.bytes, mimeType: read.mimeType },
+    http: { ...http, canonicalUrl: canonical },
+    content: {
+      contentHash: digest(document),
+      textHash: page ? digest(page.markdown.replaceAll(/\s+/g, " ").trim()) : "",
+      language: page?.language ?? "",
+      mimeType: read.mimeType,
+      documentType: read.documentType,
+      foundTitle: page?.title ?? "",
+      readerRevision: readingRevision(parts, page?.needsScripts ? "no browser" : "reader"),
+    },
+    page,
+    isHtml,
+    noindex: page?.noindex ? "page" : wishes.noindex ? "headers" : "",
+    canonical,
+    links: wishes.nofollow ? [] : (page?.links ?? []),
+    feeds: page?.feeds ?? [],
+    images: page?.images ?? [],
+    remark,
+  };
+}
+
+function digest(content: Uint8Array | string): string {
+  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
+}

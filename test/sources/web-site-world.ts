@@ -1,0 +1,101 @@
+import { join } from "node:path";
+import type { WebSourceConfig } from "../../src/contracts/domain.ts";
+import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import type { Completeness, Listed } from "../../src/contracts/source.ts";
+import { openWebSite, type WebTools } from "../../src/sources/web/site/open-web-site.ts";
+import { VisitWorld } from "./web-visit-world.ts";
+
+export interface SiteCrawled {
+  readonly completeness: Completeness;
+  readonly listed: readonly Listed[];
+  /** Addresses of the sightings below the site, sorted. */
+  readonly pages: readonly string[];
+  readonly departed: readonly string[];
+  readonly unreadable: readonly string[];
+  readonly log: readonly string[];
+}
+
+/** A site and the source that crawls it. */
+export class SiteWorld {
+  readonly world: VisitWorld;
+  readonly #names = new Map<string, string>();
+
+  private constructor(world: VisitWorld) {
+    this.world = world;
+  }
+
+  static async open(): Promise<SiteWorld> {
+    return new SiteWorld(await VisitWorld.open());
+  }
+
+  get site(): VisitWorld["site"] {
+    return this.world.site;
+  }
+
+  get folder(): string {
+    return join(this.world.folder, "crawl");
+  }
+
+  config(more: Partial<WebSourceConfig> = {}): WebSourceConfig {
+    return {
+      sourceType: "web_sources",
+      sourceId: parseSourceId("site"),
+      startUrls: [this.world.url("/")],
+      include: [],
+      exclude: [],
+      maxDepth: 10,
+      maxPages: 1000,
+      images: false,
+      limits: { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false },
+      ...more,
+    };
+  }
+
+  source(config: Partial<WebSourceConfig> = {}, tools: Partial<WebTools> = {}): ReturnType<typeof openWebSite> {
+    const { client, visitor, registry, parts } = this.world;
+    const usual = { domainId: parseDomainId("STORY"), client, visitor, registry, rules: parts.rules };
+    const quiet = { folder: this.folder, dryRun: false, force: false, pagesAtOnce: 4, log: () => undefined };
+    return openWebSite(this.config(config), { ...usual, ...quiet, ...tools });
+  }
+
+  async crawl(config: Partial<WebSourceConfig> = {}, tools: Partial<WebTools> = {}): Promise<SiteCrawled> {
+    const log: string[] = [];
+    const source = this.source(config, { log: (line) => log.push(line), ...tools });
+    const listing = source.list(new AbortController().signal);
+    const listed: Listed[] = [];
+    let step = await listing.next();
+    for (; !step.done; step = await listing.next()) listed.push(...step.value);
+    for (const each of listed) {
+      if (each.kind === "sighting") this.#names.set(each.itemId, each.url.slice(this.site.origin.length));
+    }
+    const sorted = (texts: string[]): string[] => texts.sort();
+    const named = (kind: "sighting" | "departed" | "unreadable"): string[] =>
+      sorted(
+        listed.flatMap((each) => (each.kind === kind && each.itemId ? (this.#names.get(each.itemId) ?? "?") : [])),
+      );
+    return {
+      completeness: step.value,
+      listed,
+      pages: named("sighting"),
+      departed: named("departed"),
+      unreadable: named("unreadable"),
+      log,
+    };
+  }
+
+  /** Addresses of the members below the site. */
+  async members(): Promise<string[]> {
+    const found: string[] = [];
+    const { registry } = this.world;
+    for await (const page of registry.members.in(parseDomainId("STORY"), parseSourceId("site"))) {
+      for (const item of await registry.getMany(page.map(({ itemId }) => itemId))) {
+        found.push(item?.item.normalizedSource.slice(this.site.origin.length) ?? "?");
+      }
+    }
+    return found.sort();
+  }
+
+  close(): Promise<void> {
+    return this.world.close();
+  }
+}

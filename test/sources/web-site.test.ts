@@ -1,0 +1,399 @@
+import assert from "node:assert/strict";
+import { access, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { createWebClient } from "../../src/sources/web/client/create-web-client.ts";
+import { lookAhead } from "../../src/sources/web/site/look-ahead.ts";
+import { createPageVisitor } from "../../src/sources/web/visit/create-page-visitor.ts";
+import { SiteWorld } from "./web-site-world.ts";
+import { CLIENT, html, linksTo, redirect } from "./web-visit-world.ts";
+
+let world: SiteWorld;
+beforeEach(async () => {
+  world = await SiteWorld.open();
+});
+afterEach(() => world.close());
+
+const noindex = '<meta name="robots" content="noindex">';
+const canonical = (href: string): string => `<link rel="canonical" href="${href}">`;
+const sitemap = (...paths: string[]): string =>
+  `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${paths
+    .map((path) => `<url><loc>${world.site.origin}${path}</loc><lastmod>2020-01-01</lastmod></url>`)
+    .join("")}</urlset>`;
+
+/** A front page, two pages below, one of them with a page below, and what no crawl should trip over. */
+function plainSite(): void {
+  world.site.set(
+    "/",
+    html("Home", linksTo("/a", "/b#part", "/b?utm_source=x", "mailto:a@b.c", "https://elsewhere.example/")),
+  );
+  world.site.set("/a", html("Alpha", linksTo("/", "/a/deep", "b")));
+  world.site.set("/b", html("Beta", linksTo("/a", "/old", "/dead")));
+  world.site.set("/a/deep", html("Deep", linksTo("/a")));
+  world.site.set("/old", redirect("/a/deep"));
+}
+
+test("every page that can be reached is listed once, and a second crawl downloads nothing", async () => {
+  plainSite();
+  const first = await world.crawl({}, { pagesAtOnce: 1 });
+  assert.equal(first.completeness, "complete");
+  assert.deepEqual(first.pages, ["/", "/a", "/a/deep", "/b"]);
+  assert.deepEqual(await world.members(), ["/", "/a", "/a/deep", "/b"]);
+  const asked = world.site.asked.filter((line) => /^GET \/(a|b|a\/deep|old)?$/.test(line));
+  assert.deepEqual(asked.length, new Set(asked).size, `each is asked once: ${asked.join()}`);
+  world.site.forgetRequests();
+  const second = await world.crawl();
+  assert.deepEqual(second.pages, first.pages);
+  assert.deepEqual(world.site.bodies, []);
+  assert.deepEqual(
+    second.listed.map((each) => each.kind === "sighting" && each.fingerprint).sort(),
+    first.listed.map((each) => each.kind === "sighting" && each.fingerprint).sort(),
+  );
+});
+
+test("a sighting is named after its address", async () => {
+  world.site.set("/", html("Home", linksTo("/docs/install", "/Gr%C3%BC%C3%9Fe/%2Fx.html?q=1%2F2", "/paper.pdf")));
+  world.site.set("/docs/install", html("Install"));
+  world.site.set("/Gr%C3%BC%C3%9Fe/%2Fx.html?q=1%2F2", html("Greetings"));
+  world.site.set("/paper.pdf", { type: "application/pdf", body: "%PDF-1.4" });
+  const { listed } = await world.crawl();
+  const host = new URL(world.site.origin).host;
+  assert.deepEqual(
+    listed.flatMap((each) => (each.kind === "sighting" ? [[each.path, each.name, each.documentType]] : [])).sort(),
+    [
+      [`${host}/Grüße/_x_q=1_2.md`, "_x_q=1_2.md", "md"],
+      [`${host}/docs/install.md`, "install.md", "md"],
+      [`${host}/index.md`, "index.md", "md"],
+      [`${host}/paper.pdf`, "paper.pdf", "pdf"],
+    ],
+  );
+});
+
+test("what links hold that nobody should write down is not written down", async () => {
+  const secretive = `${world.site.origin.replace("http://", "http://user:hunter2@")}/a?token=hunter2`;
+  world.site.set("/", html("Home", linksTo(secretive, "/a?sig=hunter2&se=1")));
+  world.site.set("/sitemap.xml", { type: "text/xml", body: sitemap("/a?password=hunter2") });
+  world.site.set("/a", html("A"));
+  assert.deepEqual((await world.crawl()).pages, ["/", "/a"]);
+  assert.doesNotMatch(await readFile(join(world.folder, "pages.jsonl"), "utf8"), /hunter2/);
+});
+
+test("include and exclude choose by path or by whole address; the way may lead through what is not wanted", async () => {
+  world.site.set("/", html("Home", linksTo("/docs", "/blog", "/docs/a", "/docs/secret/b")));
+  for (const path of ["/docs", "/blog", "/docs/a", "/docs/secret/b"]) world.site.set(path, html(path));
+  const { pages } = await world.crawl({ include: ["/docs/**"], exclude: [`${world.site.origin}/docs/secret/**`] });
+  assert.deepEqual(pages, ["/docs", "/docs/a"]);
+  const wider = await world.crawl();
+  assert.deepEqual(wider.pages, ["/", "/blog", "/docs", "/docs/a", "/docs/secret/b"]);
+  const { departed } = await world.crawl({ exclude: ["/blog"] });
+  assert.deepEqual(departed, ["/blog"]);
+});
+
+test("limits make the listing partial, and the sentence says which one", async () => {
+  plainSite();
+  const shallow = await world.crawl({ maxDepth: 1 });
+  assert.deepEqual([shallow.completeness, shallow.pages], ["partial", ["/", "/a", "/b"]]);
+  assert.match(JSON.stringify(shallow.listed.at(-1)), /max_depth \(1\) was reached: \d addresses not looked at/);
+  const few = await world.crawl({ maxPages: 2 });
+  assert.equal(few.completeness, "partial");
+  assert.match(JSON.stringify(few.listed.at(-1)), /max_pages \(2\) was reached/);
+  assert.equal((await world.crawl({ maxDepth: 0 })).pages.length, 1 + 2, "the start, and members that are still there");
+});
+
+test("a calendar without end, paths that repeat themselves and session ids end by themselves", async () => {
+  world.site.set(
+    "/",
+    html("Home", linksTo("/cal/1", "/x/x/x/x/page", `/${"l".repeat(2001)}`, "/s?PHPSESSID=1", "/s;jsessionid=2")),
+  );
+  world.site.set("/s", html("Session"));
+  for (let day = 1; day < 40; day++) world.site.set(`/cal/${day}`, html(`Day ${day}`, linksTo(`/cal/${day + 1}`)));
+  const { pages, completeness, log } = await world.crawl({ maxDepth: 5 });
+  assert.deepEqual(pages, ["/", "/cal/1", "/cal/2", "/cal/3", "/cal/4", "/cal/5", "/s"]);
+  assert.equal(completeness, "partial");
+  assert.match(log.join("\n"), /Passed over 2 addresses/);
+});
+
+test("sitemaps from robots.txt, an index, a packed one, feeds and llms.txt lead to pages nobody links to", async () => {
+  const { site } = world;
+  site.set(
+    "/",
+    html(
+      "Home",
+      "",
+      '<link rel="alternate" type="application/rss+xml" href="/rss"><link rel="alternate" type="application/atom+xml" href="/atom"><link rel="alternate" type="application/feed+json" href="/feed.json">',
+    ),
+  );
+  site.set("/robots.txt", { type: "text/plain", body: `Sitemap: ${site.origin}/maps.xml` });
+  site.set("/maps.xml", {
+    type: "application/xml",
+    body: `<sitemapindex><sitemap><loc>${site.origin}/one.xml.gz</loc></sitemap><sitemap><loc><![CDATA[${site.origin}/two.xml]]></loc></sitemap></sitemapindex>`,
+  });
+  site.set("/one.xml.gz", { type: "application/gzip", body: gzipSync(sitemap("/packed?a=1&amp;b=2")) });
+  site.set("/two.xml", { type: "text/xml", body: sitemap("/plain") });
+  site.set("/sitemap.xml", { type: "text/xml", body: sitemap("/usual") });
+  site.set("/rss", {
+    type: "application/rss+xml",
+    body: `<rss version="2.0"><channel><link>${site.origin}/</link><item><link>${site.origin}/rss-item</link></item></channel></rss>`,
+  });
+  site.set("/atom", {
+    type: "application/atom+xml",
+    body: '<feed xmlns="http://www.w3.org/2005/Atom"><link href="/"/><entry><link rel="edit" href="/edit"/><link href="/atom-item"/></entry></feed>',
+  });
+  site.set("/feed.json", {
+    type: "application/feed+json",
+    body: '{"version":"https://jsonfeed.org/version/1.1","items":[{"url":"/json-item"}]}',
+  });
+  site.set("/llms.txt", { type: "text/plain", body: "# Site\n\n- [Guide](/guide.md)\n" });
+  site.set("/guide.md", { type: "text/markdown", body: "# Guide\n" });
+  const found = ["/packed?a=1&b=2", "/plain", "/usual", "/rss-item", "/atom-item", "/json-item"];
+  for (const path of found) site.set(path, html(path));
+  const { pages, completeness } = await world.crawl();
+  assert.deepEqual(pages, ["/", "/guide.md", ...found].sort());
+  assert.equal(completeness, "complete");
+  site.forgetRequests();
+  assert.deepEqual((await world.crawl()).pages, pages, "also when the front page that names the feeds is unchanged");
+  assert.deepEqual(site.bodies, [], "lists are asked conditionally, too");
+  site.set("/two.xml", { status: 500 });
+  const { completeness: now, pages: then } = await world.crawl();
+  assert.deepEqual([now, then], ["partial", pages]);
+  site.set("/two.xml", { type: "text/xml", body: sitemap("/plain") });
+  site.forgetRequests();
+  await world.crawl();
+  assert.deepEqual(site.bodies, [], "what it named is remembered meanwhile");
+  site.set("/llms.txt", {
+    type: "text/plain",
+    body: `# Site\n\n- [Packed](${site.origin}/packed?a=1&b=2)\n- [New](/new.md)\n`,
+  });
+  site.set("/new.md", { type: "text/markdown", body: "# New\n" });
+  assert.ok((await world.crawl()).pages.includes("/new.md"));
+});
+
+test("lists that are broken, hostile or endless harm nobody", async () => {
+  const { site } = world;
+  site.set("/", html("Home", linksTo("/a"), '<link rel="alternate" type="application/rss+xml" href="/rss">'));
+  site.set("/a", html("A"));
+  const bomb = gzipSync(Buffer.alloc(60 * 1024 * 1024, " "));
+  site.set("/robots.txt", {
+    type: "text/plain",
+    body: ["/bomb.xml.gz", "/circle.xml", "/odd.xml"].map((path) => `Sitemap: ${site.origin}${path}`).join("\n"),
+  });
+  site.set("/bomb.xml.gz", { type: "application/gzip", body: bomb });
+  site.set("/circle.xml", {
+    type: "text/xml",
+    body: `<sitemapindex><sitemap><loc>${site.origin}/circle.xml</loc></sitemap></sitemapindex>`,
+  });
+  site.set("/odd.xml", {
+    type: "text/xml",
+    body: "<urlset><loc>http://</loc><loc>javascript:alert(1)</loc><loc>https://elsewhere.example/</loc><loc>",
+  });
+  site.set("/rss", {
+    type: "text/xml",
+    body: `<!DOCTYPE rss [<!ENTITY a "${"x".repeat(100)}"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><rss><channel><item><link>&b;&b;</link></item></channel></rss>`,
+  });
+  const { pages, completeness, listed } = await world.crawl();
+  assert.deepEqual([pages, completeness], [["/", "/a"], "partial"]);
+  assert.match(JSON.stringify(listed.at(-1)), /bomb\.xml\.gz could not be read/);
+});
+
+test("a start address may be a sitemap, a feed or Markdown, told by what it holds", async () => {
+  const { site } = world;
+  site.set("/list", { type: "text/xml", body: sitemap("/x") });
+  site.set("/map.xml", { type: "text/xml", body: sitemap("/y") });
+  site.set("/llms-full.txt", { type: "text/plain", body: "# All\n\nSee [z](/z).\n" });
+  for (const path of ["/x", "/y", "/z"]) site.set(path, html(path));
+  const startUrls = ["/list", "/map.xml", "/llms-full.txt"].map((path) => site.origin + path);
+  assert.deepEqual((await world.crawl({ startUrls })).pages, ["/llms-full.txt", "/x", "/y", "/z"]);
+  assert.deepEqual((await world.crawl({ startUrls, maxDepth: 0 })).pages, ["/llms-full.txt", "/x", "/y", "/z"]);
+});
+
+test("404 and a new canonical link three times, and noindex at once, make a page leave; failures do not", async () => {
+  world.site.set("/", html("Home", linksTo("/gone", "/noindex", "/robots", "/twin", "/sick", "/stays")));
+  for (const path of ["/gone", "/noindex", "/robots", "/twin", "/sick", "/stays"]) world.site.set(path, html(path));
+  assert.equal((await world.crawl()).pages.length, 7);
+  world.site.pages.delete("/gone");
+  world.site.set("/noindex", html("/noindex", "", noindex));
+  world.site.set("/twin", html("/twin", "", canonical("/stays")));
+  world.site.set("/sick", { status: 500 });
+  const first = await world.crawl();
+  assert.deepEqual(first.departed, ["/noindex"]);
+  assert.deepEqual(first.unreadable, ["/sick", "/twin"]);
+  assert.deepEqual(first.pages, ["/", "/gone", "/robots", "/stays"]);
+  assert.equal(first.completeness, "complete");
+  assert.deepEqual((await world.crawl()).departed, ["/noindex"]);
+  assert.deepEqual((await world.crawl()).departed, ["/gone", "/noindex", "/twin"]);
+  world.site.set("/gone", html("/gone"));
+  world.site.set("/sick", html("/sick"));
+  assert.deepEqual((await world.crawl()).pages, ["/", "/gone", "/robots", "/sick", "/stays"]);
+});
+
+test("a page that nobody links to any more leaves after three complete crawls", async () => {
+  plainSite();
+  await world.crawl();
+  world.site.set("/a", html("Alpha", linksTo("/")));
+  world.site.set("/b", html("Beta"));
+  for (const crawl of [1, 2]) {
+    const { pages, departed } = await world.crawl();
+    assert.deepEqual([pages, departed], [["/", "/a", "/a/deep", "/b"], []], `crawl ${crawl}`);
+  }
+  assert.deepEqual((await world.crawl({ maxPages: 2 })).departed, [], "an incomplete crawl does not count");
+  assert.deepEqual((await world.crawl()).departed, ["/a/deep"]);
+  assert.deepEqual(await world.members(), ["/", "/a", "/b"]);
+});
+
+test("pages below one that cannot be read now are still linked to", async () => {
+  plainSite();
+  await world.crawl();
+  world.site.set("/a", { status: 500 });
+  world.site.set("/b", html("Beta"));
+  for (let i = 0; i < 3; i++) {
+    const { pages, departed, unreadable } = await world.crawl();
+    assert.deepEqual([pages, departed, unreadable], [["/", "/a/deep", "/b"], [], ["/a"]]);
+  }
+});
+
+test("a site that robots.txt closes leaves page by page", async () => {
+  plainSite();
+  await world.crawl();
+  world.site.set("/robots.txt", { type: "text/plain", body: "User-agent: *\nDisallow: /" });
+  const client = createWebClient(CLIENT);
+  const visitor = createPageVisitor({ ...world.world.parts, client });
+  const { completeness, departed, listed } = await world.crawl({}, { client, visitor });
+  await client.close();
+  assert.deepEqual([completeness, departed], ["partial", ["/", "/a", "/a/deep", "/b"]]);
+  assert.match(JSON.stringify(listed.at(-1)), /robots\.txt/);
+});
+
+test("no start address: an error; one of two: partial", async () => {
+  plainSite();
+  world.site.set("/movie", { type: "video/mp4", body: "x" });
+  await assert.rejects(world.crawl({ startUrls: [`${world.site.origin}/movie`] }), /video\/mp4 is not accepted/);
+  const sick = `${world.site.origin}/sick`;
+  world.site.set("/sick", { status: 500 });
+  await assert.rejects(world.crawl({ startUrls: [sick] }), /no start address could be looked at: .*\/sick: .*500/);
+  const { completeness, pages } = await world.crawl({ startUrls: [`${world.site.origin}/`, sick] });
+  assert.deepEqual([completeness, pages], ["partial", ["/", "/a", "/a/deep", "/b"]]);
+});
+
+test("a site that stops answering is left alone, and the next crawl goes on from there", async () => {
+  const paths = Array.from({ length: 120 }, (_, i) => `/p${i}`);
+  world.site.set("/", html("Home", linksTo(...paths)));
+  for (const path of paths) world.site.set(path, html(path));
+  world.site.onRequest = () => {
+    if (world.site.asked.length === 50) world.site.trouble = { status: 500 };
+  };
+  const { completeness, listed } = await world.crawl();
+  assert.equal(completeness, "partial");
+  assert.match(JSON.stringify(listed.at(-1)), /stopped answering: \d+ addresses not looked at/);
+  assert.ok(world.site.asked.length < 100, `${world.site.asked.length} requests`);
+  world.site.onRequest = () => undefined;
+  world.site.trouble = undefined;
+  world.site.forgetRequests();
+  const next = await world.crawl();
+  assert.deepEqual([next.completeness, next.pages.length], ["complete", 121]);
+  assert.ok(world.site.bodies.length < 90, `${world.site.bodies.length} of 120 pages were downloaded again`);
+});
+
+test("a crawl that was cut off goes on with what is left", async () => {
+  plainSite();
+  const stop = new AbortController();
+  world.site.onRequest = (path) => {
+    if (path === "/a/deep") stop.abort();
+  };
+  const cut = world.source({}, { pagesAtOnce: 1 }).list(stop.signal);
+  await assert.rejects(async () => {
+    while (!(await cut.next()).done);
+  }, /stopped|cancelled/);
+  const path = join(world.folder, "crawl.jsonl");
+  await writeFile(path, `${await readFile(path, "utf8")}{"id":"url_torn`);
+  world.site.onRequest = () => undefined;
+  world.site.forgetRequests();
+  const { pages, log, completeness } = await world.crawl();
+  assert.deepEqual([pages, completeness], [["/", "/a", "/a/deep", "/b"], "complete"]);
+  assert.match(log.join("\n"), /Going on with the crawl of .*: \d pages? looked at already/);
+  assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
+  await assert.rejects(access(path), "a finished crawl is not gone on with");
+  const lines = (await readFile(join(world.folder, "pages.jsonl"), "utf8")).trimEnd().split("\n").slice(1);
+  const ids = new Set(lines.map((line) => (JSON.parse(line) as { id: string }).id));
+  assert.equal(ids.size, 6, "four pages, an alias and a dead link, each on lines of their own");
+});
+
+test("who watches a crawl is told why it takes long", async () => {
+  plainSite();
+  world.site.set("/robots.txt", { type: "text/plain", body: "User-agent: *\nCrawl-delay: 50" });
+  const stop = new AbortController();
+  const log: string[] = [];
+  const tell = (line: string): void => {
+    log.push(line);
+    if (line.startsWith("Waiting")) stop.abort();
+  };
+  const listing = world.source({}, { log: tell }).list(stop.signal);
+  await assert.rejects(async () => {
+    while (!(await listing.next()).done);
+  }, /stopped|cancelled/);
+  assert.match(log.join("\n"), /^Waiting (4\d|50) s: .* wants time between two requests$/m);
+});
+
+test("a crawl with other rules, or an old one, starts from the beginning", async () => {
+  plainSite();
+  await world.crawl();
+  const path = join(world.folder, "crawl.jsonl");
+  const finished = await readFile(join(world.folder, "pages.jsonl"), "utf8");
+  await writeFile(path, finished);
+  const other = await world.crawl({ exclude: ["/b"] });
+  assert.doesNotMatch(other.log.join("\n"), /Going on/);
+  const old = new Date(Date.now() - 25 * 3600 * 1000).toISOString();
+  await writeFile(path, finished.replace(/"started_at":"[^"]*"/, `"started_at":"${old}"`));
+  assert.doesNotMatch((await world.crawl()).log.join("\n"), /Going on/);
+});
+
+test("without the memory of links a page is read again", async () => {
+  plainSite();
+  await world.crawl();
+  await writeFile(join(world.folder, "pages.jsonl"), "not ours\n");
+  world.site.forgetRequests();
+  assert.deepEqual((await world.crawl({}, { pagesAtOnce: 1 })).pages, ["/", "/a", "/a/deep", "/b"]);
+  assert.deepEqual(world.site.bodies.sort(), ["/", "/a", "/a/deep", "/b"]);
+});
+
+test("a dry run leaves nothing", async () => {
+  plainSite();
+  const { pages } = await world.crawl({}, { dryRun: true });
+  assert.deepEqual(pages, ["/", "/a", "/a/deep", "/b"]);
+  assert.deepEqual(await world.members(), []);
+  for await (const page of world.world.registry.entries()) assert.deepEqual(page, []);
+  await assert.rejects(access(world.folder));
+});
+
+test("a reader that takes its time is not run away from", async () => {
+  let started = 0;
+  const work = lookAhead(() => (started < 1000 ? async () => ++started : undefined), { atOnce: 4, together: 10 });
+  await work.next();
+  for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(started >= 10 && started < 30, `${started} pieces of work while nobody listens`);
+  await work.return();
+  assert.ok(started < 30);
+});
+
+test("examine says what a crawl would meet", async () => {
+  plainSite();
+  world.site.set("/robots.txt", { type: "text/plain", body: "User-agent: *\nDisallow: /private" });
+  world.site.set("/private", html("Private"));
+  const startUrls = ["/", "/private", "/nowhere"].map((path) => world.site.origin + path);
+  const found: [string, string][] = [];
+  for await (const { subject, outcome, detail } of world.source({ startUrls }).examine(new AbortController().signal)) {
+    found.push([`${subject.slice(0, 5)} ${outcome}`, detail]);
+  }
+  assert.deepEqual(
+    found.map(([what]) => what),
+    ["Start ok", "Start problem", "Start problem", "Sitem not checked"],
+  );
+  assert.match(found[0]?.[1] ?? "", /Links to 3 addresses/);
+  assert.match(found[1]?.[1] ?? "", /robots\.txt/);
+  assert.equal(found[2]?.[1], "The address answers 404: there is no such page.");
+  const details: string[] = [];
+  for await (const { detail } of world.source({ include: ["/a*/x"] }).examine(new AbortController().signal)) {
+    details.push(detail);
+  }
+  assert.match(details[0] ?? "", /Neither it nor anything it links to is wanted/);
+});
