@@ -11,6 +11,7 @@ import type { Deletion } from "../engine/delete-domain.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain-document.ts";
 import type { GenerationsView } from "../engine/generations.ts";
+import type { Ingest } from "../engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
 import type { Standing } from "../engine/standing.ts";
@@ -35,6 +36,8 @@ export interface App {
   /** What the backend holds, whoever put it there. */
   readonly inventory: Inventory;
   readonly schedule: Schedule;
+  /** Addresses that were registered one by one, and what is known of every page. */
+  readonly ingest: Ingest;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
   /** The verb itself, to be run inside a job. */

@@ -2,7 +2,7 @@ import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobStore } from "../jobs/job-store.ts";
 
 /** Routers whose jobs write into the folders of the domain that they are named after. */
-const ROUTERS = ["crawler", "domains"];
+const ROUTERS = ["crawler", "domains", "ingest"];
 
 /** A job that works on the domain, or waits to. One whose process is gone does not count. */
 export function busyWith(jobs: JobStore): (domainId: DomainId, except?: JobId) => Promise<JobId | undefined> {

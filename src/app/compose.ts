@@ -10,9 +10,11 @@ import { crawl } from "../engine/crawl.ts";
 import { crawlRequest } from "../engine/crawl-request.ts";
 import { planDeletion } from "../engine/delete-domain.ts";
 import { examine, examineOneSource, type PlacedFinding } from "../engine/doctor.ts";
-import type { EngineParts } from "../engine/engine-parts.ts";
+import type { EngineParts, SourceOptions, SourceRun } from "../engine/engine-parts.ts";
 import { explainDocument } from "../engine/explain-document.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
+import { createIngest } from "../engine/ingest/create-ingest.ts";
+import type { Ingest } from "../engine/ingest/ingest.ts";
 import { query } from "../engine/query.ts";
 import { planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { settleRenames } from "../engine/settle-renames.ts";
@@ -39,6 +41,7 @@ import { examineIndex, type IndexFacts } from "./examine-index.ts";
 import { examineInstallation } from "./examine-installation.ts";
 import { openBackend } from "./open-backend.ts";
 import { type LazyConnection, openConverter, openSharePoint, openSource, type Pace } from "./open-sources.ts";
+import { type OpenedWeb, openWeb, timesOf, type WebPace } from "./open-web.ts";
 import { prepareStorage } from "./prepare-storage.ts";
 import { createQueueingRunner } from "./queueing-runner.ts";
 import { runWorker } from "./run-worker.ts";
@@ -47,7 +50,7 @@ import { wasCutOff } from "./was-cut-off.ts";
 const MAX_FILE_BYTES = 512 * 1024 * 1024;
 
 /** Puts the product together. The only place that knows a source, a ledger, a backend by name. */
-export async function compose(config: Config, pace: Pace = {}): Promise<App> {
+export async function compose(config: Config, pace: Pace & { readonly web?: WebPace } = {}): Promise<App> {
   await prepareStorage(config.storagePath);
   const folder = (name: Parameters<typeof storageFolder>[1]): string => storageFolder(config.storagePath, name);
   const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler") });
@@ -55,7 +58,9 @@ export async function compose(config: Config, pace: Pace = {}): Promise<App> {
   const { backend, facts } = opened;
   const reports = createReportStore(folder("reports"));
   const sharepoint = openSharePoint(config, pace);
-  const parts = openParts(config, { domains, backend, reports, sharepoint });
+  const web = openWeb(config, config.acceptedTypes ?? backend.acceptedTypes, pace.web);
+  const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
+  const parts = openParts(config, { domains, backend, reports, sharepoint, web });
   const queryParts = { ...parts, metadata: createFilesMetadataReader() };
   const jobs = createJobStore(folder("jobs"));
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
@@ -73,6 +78,9 @@ export async function compose(config: Config, pace: Pace = {}): Promise<App> {
     access: openAccess({ ...config.access, folder: folder("security"), adminKey: config.access.adminKey.reveal() }),
     audit: createAuditLog(folder("audit")),
     inventory: createInventory({ client: opened.client, folder: folder("inventory") }),
+    get ingest() {
+      return ingest();
+    },
     schedule: createSchedule({
       domains,
       busyWith: busyWith(jobs),
@@ -90,19 +98,43 @@ export async function compose(config: Config, pace: Pace = {}): Promise<App> {
     explainDocument: (request) => explainDocument(request, queryParts),
     standing: createStanding(parts),
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
-    generations: (domainId) => viewGenerations(domainId, parts),
-    rollback: (domainId, number, options) => rollback(domainId, number, parts, options),
-    release: (domainId, options) => release(domainId, parts, options),
-    difference: (domainId, between) => difference(domainId, between, parts),
-    examine: (domainId, signal) => examineWith(config, facts, parts, domainId, signal),
-    examineSource: (source, signal) => examineWith(config, facts, parts, source, signal),
+    ...generationVerbs(parts),
+    examine: (domainId, signal) => examineWith({ config, facts, parts, web }, domainId, signal),
+    examineSource: (source, signal) => examineWith({ config, facts, parts, web }, source, signal),
     wire: opened.wire,
     async close() {
       await starter.stop("Server stopped.");
-      for (const part of [app.inventory, app.access, sharepoint, opened, queue]) await part.close();
+      for (const part of [app.inventory, app.access, sharepoint, web, opened, queue]) await part.close();
     },
   };
   return app;
+}
+
+/** Opened when it is first asked for: most commands never need the registry. */
+function openIngest(
+  { storagePath, web: { checks, defaultDomain } }: Config,
+  { domains, web, pace }: { readonly domains: DomainStore; readonly web: OpenedWeb; readonly pace: WebPace },
+): () => Ingest {
+  let ingest: Ingest | undefined;
+  return () => {
+    ingest ??= createIngest({
+      registry: web.registry,
+      queue: web.queue,
+      looker: web.looker,
+      documents: web.documents,
+      images: web.images,
+      domains,
+      crawlerFolder: storageFolder(storagePath, "crawler"),
+      rules: web.rules,
+      policy: web.policy,
+      defaultDomain,
+      keepGoneDays: checks.keepGoneDays,
+      // One is left for the others.
+      looksPerHost: Math.max(checks.itemsAtOnce - 1, 1),
+      ...timesOf(pace),
+    });
+    return ingest;
+  };
 }
 
 function domainVerbs(parts: RenameParts): Pick<App, "planRename" | "renameDomain" | "settleRenames" | "planDeletion"> {
@@ -111,6 +143,15 @@ function domainVerbs(parts: RenameParts): Pick<App, "planRename" | "renameDomain
     renameDomain: (rename, job) => renameDomain(rename, parts, job),
     settleRenames: (log, signal) => settleRenames(parts, { log, signal, owner: `process ${process.pid}` }),
     planDeletion: (domainId, options) => planDeletion(domainId, options, parts),
+  };
+}
+
+function generationVerbs(parts: EngineParts): Pick<App, "generations" | "rollback" | "release" | "difference"> {
+  return {
+    generations: (domainId) => viewGenerations(domainId, parts),
+    rollback: (domainId, number, options) => rollback(domainId, number, parts, options),
+    release: (domainId, options) => release(domainId, parts, options),
+    difference: (domainId, between) => difference(domainId, between, parts),
   };
 }
 
@@ -129,18 +170,21 @@ interface Opened {
   readonly backend: Backend;
   readonly reports: ReportStore;
   readonly sharepoint: LazyConnection;
+  readonly web: OpenedWeb;
 }
 
-function openParts(config: Config, { domains, backend, reports, sharepoint }: Opened): EngineParts {
+function openParts(config: Config, { domains, backend, reports, sharepoint, web }: Opened): EngineParts {
+  const crawlerFolder = storageFolder(config.storagePath, "crawler");
   return {
     domains,
     backend,
     acceptedTypes: config.acceptedTypes ?? backend.acceptedTypes,
     maxFileBytes: MAX_FILE_BYTES,
-    crawlerFolder: storageFolder(config.storagePath, "crawler"),
+    crawlerFolder,
     domainsFolder: storageFolder(config.storagePath, "domains"),
     archive: (archive) => reports.archive(archive),
-    openSource: (source, log) => openSource(source, sharepoint(), log),
+    openSource: (run, options) => openSource(run, options, { sharepoint, web, crawlerFolder }),
+    shelf: () => web,
     openConverter,
     async openLedger(sourceFolder, source, options) {
       const ledger = await CsvLedger.open({ folder: sourceFolder, sourceId: source.sourceId, ...options });
@@ -155,11 +199,16 @@ function openParts(config: Config, { domains, backend, reports, sharepoint }: Op
   };
 }
 
+interface Examined {
+  readonly config: Config;
+  readonly facts: IndexFacts;
+  readonly parts: EngineParts;
+  readonly web: OpenedWeb;
+}
+
 /** With a connection of its own: a fresh token tells what is consented to now, and whoever asks is waiting. */
 async function* examineWith(
-  config: Config,
-  facts: IndexFacts,
-  parts: EngineParts,
+  { config, facts, parts, web }: Examined,
   what: DomainId | SourceConfig | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<PlacedFinding, void> {
@@ -169,10 +218,12 @@ async function* examineWith(
   });
   const doctorParts = {
     ...parts,
-    openSource: (source: SourceConfig, log: (line: string) => void) => openSource(source, sharepoint(), log),
-    async *examineInstallation() {
-      yield* examineInstallation(config);
+    openSource: (run: SourceRun, options: SourceOptions) => openSource(run, options, { ...parts, sharepoint, web }),
+    async *examineInstallation(needs: { readonly sharepoint: boolean }) {
+      yield* examineInstallation(config, needs);
       yield* examineIndex(facts);
+      // To start a browser takes a while.
+      if (typeof what !== "object") yield* web.examine();
     },
   };
   try {

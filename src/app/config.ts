@@ -13,6 +13,7 @@ import { Secret } from "./secret.ts";
 import { createSettingReader, type Environment, type SettingReader } from "./setting-reader.ts";
 import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
 import { warnOfUnused } from "./unused-settings.ts";
+import { readWebSettings, type WebSettings } from "./web-settings.ts";
 
 /** Every setting, parsed and checked once at the start. Plain data; what must not be printed is a Secret. */
 export interface Config {
@@ -23,6 +24,7 @@ export interface Config {
   readonly storagePath: string;
   /** null: none of its settings is set, and SharePoint sources cannot be crawled. */
   readonly sharepoint: SharePointSettings | null;
+  readonly web: WebSettings;
   readonly backend: BackendSettings;
   readonly access: AccessSettings;
   readonly search: SearchSettings;
@@ -91,6 +93,7 @@ export function readConfig(env: Environment): Config {
     port: reader.number("PORT", 8000, { min: 0, max: 65535 }),
     storagePath,
     sharepoint: readSharePointSettings(reader, storagePath),
+    web: readWebSettings(reader),
     backend,
     access: readAccess(reader, host),
     search: {

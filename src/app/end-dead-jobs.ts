@@ -1,7 +1,7 @@
 import { BadInputError, explain } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { JobRecord } from "../contracts/job.ts";
-import type { TaskQueue } from "../contracts/queue.ts";
+import type { ListedTaskQueue } from "../contracts/queue.ts";
 import type { JobStore, WorkerJob } from "../jobs/job-store.ts";
 import { jobOf } from "./task-job.ts";
 
@@ -12,7 +12,7 @@ const ENDED = "Its process ended before it did.";
 const NEVER_QUEUED = "It was never queued, or its task was lost. Start it again.";
 
 /** Jobs that nobody will ever end would be shown as running for ever. */
-export async function endDeadJobs(jobs: JobStore, queue: TaskQueue, log: (line: string) => void): Promise<void> {
+export async function endDeadJobs(jobs: JobStore, queue: ListedTaskQueue, log: (line: string) => void): Promise<void> {
   const forWorkers = new Set((await jobs.listForWorkers()).map(({ record }) => record.jobId));
   const isDead = ({ stalled, jobId }: JobRecord): boolean => stalled && !forWorkers.has(jobId);
   for (const { jobId } of await jobs.list({ state: "active", matching: isDead })) await end(jobs, jobId, ENDED);
@@ -24,7 +24,7 @@ export async function endDeadJobs(jobs: JobStore, queue: TaskQueue, log: (line: 
 }
 
 /** Ends those that are for workers and have no task any worker would find them by. The queue is asked only if there are any. */
-export async function endUnqueuedJobs(jobs: JobStore, queue: TaskQueue): Promise<void> {
+export async function endUnqueuedJobs(jobs: JobStore, queue: ListedTaskQueue): Promise<void> {
   const doubtful = (await jobs.listForWorkers()).filter(isDoubtful);
   if (doubtful.length === 0) return;
   // Asked after the jobs were read: a task is there before its job is taken on, until the end of the job is written.

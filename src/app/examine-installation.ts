@@ -6,13 +6,23 @@ import type { Config } from "./config.ts";
 import type { SharePointSettings } from "./sharepoint-settings.ts";
 
 /** Settings, certificate and storage: what can be looked at without leaving this machine. */
-export async function* examineInstallation(config: Config): AsyncGenerator<Finding, void> {
+export async function* examineInstallation(
+  config: Config,
+  needs: { readonly sharepoint: boolean },
+): AsyncGenerator<Finding, void> {
   const { sharepoint } = config;
-  yield examineSettings(sharepoint);
+  yield sharepoint || needs.sharepoint ? examineSettings(sharepoint) : NOT_NEEDED;
   if (sharepoint) yield examineCertificate(sharepoint, new Date());
   else yield { subject: "Certificate", outcome: "not checked", detail: "None is configured.", remedy: "" };
   yield await examineStorage(config.storagePath);
 }
+
+const NOT_NEEDED: Finding = {
+  subject: "Settings",
+  outcome: "not checked",
+  detail: "SharePoint is not configured, and no source needs it.",
+  remedy: "",
+};
 
 function examineSettings(sharepoint: SharePointSettings | null): Finding {
   const subject = "Settings";

@@ -1,7 +1,15 @@
+import { join } from "node:path";
 import type { Converter } from "../contracts/converter.ts";
-import type { SourceConfig, SourceType } from "../contracts/domain.ts";
+import {
+  REGISTERED_SOURCE,
+  type SharePointSourceConfig,
+  type SourceConfig,
+  type SourceType,
+} from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { Source } from "../contracts/source.ts";
+import type { SourceOptions, SourceRun } from "../engine/engine-parts.ts";
+import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import { createListConverter } from "../sources/sharepoint/lists/list-converter.ts";
 import { openSharePointList } from "../sources/sharepoint/lists/open-sharepoint-list.ts";
 import { openSharePointLibrary } from "../sources/sharepoint/open-sharepoint-library.ts";
@@ -13,7 +21,10 @@ import {
   type SharePointConnectionOptions,
 } from "../sources/sharepoint/sharepoint-connection.ts";
 import type { Waited } from "../sources/sharepoint/throttle-gate.ts";
+import { openRegisteredUrls } from "../sources/web/open-registered-urls.ts";
+import { openWebSite } from "../sources/web/site/open-web-site.ts";
 import type { Config } from "./config.ts";
+import type { OpenedWeb } from "./open-web.ts";
 
 /** For the kinds whose originals are no documents yet. */
 const CONVERTERS: Partial<Record<SourceType, () => Converter>> = {
@@ -28,8 +39,26 @@ export function openConverter({ sourceType }: SourceConfig): Converter | undefin
   return CONVERTERS[sourceType]?.();
 }
 
-export function openSource(
-  source: SourceConfig,
+export interface Connections {
+  readonly sharepoint: LazyConnection;
+  readonly web: OpenedWeb;
+  /** The folder `crawler/`, absolute. */
+  readonly crawlerFolder: string;
+}
+
+export function openSource(run: SourceRun, { log, ...options }: SourceOptions, connections: Connections): Source {
+  const { config: source } = run;
+  if (source.sourceType !== "web_sources") return openSharePointSource(source, connections.sharepoint(), log);
+  const folder = join(connections.crawlerFolder, sourceFolder(run.domainId, source), PRIVATE_FOLDER, "web");
+  const { client, visitor, looker, registry, rules, pagesAtOnce, now } = connections.web;
+  const tools = { domainId: run.domainId, client, visitor, registry, rules, folder, pagesAtOnce, log, ...options };
+  return source.startUrls.length === 0 && source.sourceId === REGISTERED_SOURCE
+    ? openRegisteredUrls(source, { ...tools, looker, now })
+    : openWebSite(source, tools);
+}
+
+function openSharePointSource(
+  source: SharePointSourceConfig,
   connection: SharePointConnection,
   log: (line: string) => void,
 ): Source {

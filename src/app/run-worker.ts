@@ -1,7 +1,7 @@
 import { setInterval } from "node:timers";
 import { ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { Result } from "../contracts/job.ts";
-import type { ClaimedTask, TaskQueue } from "../contracts/queue.ts";
+import type { ClaimedTask, ListedTaskQueue } from "../contracts/queue.ts";
 import type { JobRunner, JobWork } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
 import { sleep } from "../lib/time.ts";
@@ -23,7 +23,7 @@ export interface WorkerOptions {
 }
 
 export interface WorkerParts extends Pick<App, "crawl"> {
-  readonly queue: TaskQueue;
+  readonly queue: ListedTaskQueue;
   readonly runner: JobRunner;
   readonly jobs: JobStore;
 }
@@ -103,7 +103,7 @@ async function runTask(
 }
 
 /** What could not be begun: while this worker stops, it is for the next one; without a job it is for nobody. */
-async function putAside(task: ClaimedTask, error: unknown, queue: TaskQueue): Promise<void> {
+async function putAside(task: ClaimedTask, error: unknown, queue: ListedTaskQueue): Promise<void> {
   if (error instanceof ConflictError) await queue.handBack(task);
   else if (error instanceof NotFoundError) await queue.complete(task);
   else {
@@ -135,7 +135,7 @@ interface KeptLease {
   end(): void;
 }
 
-function keepLease(queue: TaskQueue, task: ClaimedTask, leaseMs: number): KeptLease {
+function keepLease(queue: ListedTaskQueue, task: ClaimedTask, leaseMs: number): KeptLease {
   const lost = new AbortController();
   let renewedAt = performance.now();
   const timer = setInterval(() => {

@@ -23,7 +23,8 @@ const NOT_YET: Readonly<Record<string, string>> = {
   LOG_QUERIES_AND_RESPONSES: "queries and answers are not logged",
 };
 
-const OUR_PREFIXES = /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP|ENTRA)_/;
+const OUR_PREFIXES =
+  /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP|ENTRA|WEB|CRAWL|IMAGE|REGISTRY|INGEST|TRACKING)_/;
 /** Two slips of the finger; three would match names that mean something else. */
 const NEAR = 2;
 

@@ -1,5 +1,4 @@
 import type { App } from "../app/app.ts";
-import { compose } from "../app/compose.ts";
 import { type Config, readConfig } from "../app/config.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
 
@@ -7,6 +6,8 @@ import { loadEnvironment } from "../app/load-environment.ts";
 export async function openApp(overrides: Readonly<Record<string, string>> = {}): Promise<App> {
   const config = readConfig({ ...loadEnvironment(process.cwd()), ...overrides });
   showWarnings(config);
+  // Loaded now: whoever called wrongly, or asked for help, need not wait for it.
+  const { compose } = await import("../app/compose.ts");
   return await compose(config);
 }
 

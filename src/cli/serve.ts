@@ -1,4 +1,6 @@
+import { hostname } from "node:os";
 import { removeOldDaily } from "../app/remove-old.ts";
+import { runIngest } from "../app/run-ingest.ts";
 import { explain } from "../contracts/errors.ts";
 import { serveHttp } from "../http/serve-http.ts";
 import { logLine } from "../lib/log-line.ts";
@@ -28,6 +30,8 @@ export const serveCommand: Command = {
     say(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})`);
     const schedule = app.schedule.start(say);
     const ending = new AbortController();
+    const ingest = { name: `${hostname()}:${process.pid}`, log: say };
+    const ingesting = app.config.runJobsIn === "server" ? runIngest(app, ingest, ending.signal) : undefined;
     const renames = app.settleRenames(say, ending.signal).catch((error: unknown) => {
       if (!ending.signal.aborted) warn(`complete interrupted renames: ${explain(error)}`);
     });
@@ -36,6 +40,7 @@ export const serveCommand: Command = {
     schedule.stop();
     ending.abort();
     await renames;
+    await ingesting;
     // Jobs first: their last events still reach whoever watches.
     await app.close();
     await server.close();

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { runIngest } from "../app/run-ingest.ts";
 import type { Command } from "./command.ts";
 import { openApp, untilStopped } from "./open-app.ts";
 
@@ -7,7 +8,7 @@ const JOB_CHOICES = ["1", "2", "3", "4", "6", "8"];
 export const workerCommand: Command = {
   name: "worker",
   arguments: [],
-  summary: "Runs the crawls that servers with RUN_JOBS_IN=workers were asked for, until it is stopped.",
+  summary: "Looks at registered addresses, and runs the crawls that servers with RUN_JOBS_IN=workers were asked for.",
   options: {
     jobs: { value: "number", choices: JOB_CHOICES, default: "1", help: "How many crawls at a time." },
   },
@@ -19,12 +20,13 @@ export const workerCommand: Command = {
     const log = (line: string): void => void process.stdout.write(`${line}\n`);
     const name = `${hostname()}:${process.pid}`;
     const working = app.work({ name, jobsAtOnce: Number(call.text("jobs")), log }, leaving.signal);
+    const ingesting = runIngest(app, { name, log }, leaving.signal);
     log(`Worker ${name} waits for crawls (storage: ${app.config.storagePath})`);
     await stopped;
     leaving.abort();
     // What runs is left for another worker, and has to be in the queue again before the database is closed.
     await app.runner.stop("The worker was stopped.");
-    await working;
+    await Promise.all([working, ingesting]);
     await app.close();
     return 0;
   },

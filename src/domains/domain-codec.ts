@@ -67,9 +67,11 @@ function formatSources(domain: Domain, earlier: JsonObject = {}): JsonObject {
       .find((source) => source["source_id"] === id);
   const arrays = SOURCE_TYPES.map((type) => {
     const sources = domain.sources.filter(({ sourceType }) => sourceType === type);
-    return [type, sources.map((source) => formatSource(source, before(type, source.sourceId)))];
+    return [type, sources.map((source) => formatSource(source, before(type, source.sourceId)))] as const;
   });
-  return Object.fromEntries(arrays) as JsonObject;
+  // The specification's own kinds are always there, as it has them; others when there is something to say.
+  const told = arrays.filter(([type, sources]) => type !== "web_sources" || sources.length > 0 || type in earlier);
+  return Object.fromEntries(told);
 }
 
 /** One that cannot be kept is none: everything but the unattended crawls goes on, and people are told. */

@@ -1,8 +1,9 @@
-import type { RemovalLimits, SourceConfig, SourceType } from "../contracts/domain.ts";
+import type { RemovalLimits, SharePointSourceConfig, SourceConfig, SourceType } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { findSiteUrlProblem } from "../lib/site-url.ts";
+import { formatWebPlace, parseWebPlace, WEB_FIELDS } from "./web-source-codec.ts";
 
 /** What may vanish in one run unconfirmed, where a source says nothing. */
 export const DEFAULT_LIMITS: RemovalLimits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
@@ -12,6 +13,7 @@ const OWN_FIELDS: Readonly<Record<SourceType, readonly string[]>> = {
   file_sources: ["source_id", "site_url", "sharepoint_url_part", "filter"],
   list_sources: ["source_id", "site_url", "list_name", "filter"],
   sitepage_sources: ["source_id", "site_url", "sharepoint_url_part", "filter"],
+  web_sources: WEB_FIELDS,
 };
 const LIMIT_FIELDS: readonly string[] = ["max_removals", "max_removals_percent", "allow_empty"];
 
@@ -31,17 +33,30 @@ export function parseSource(
     return undefined;
   }
   const before = problems.length;
+  const sourceId = readSourceId(value["source_id"], where, problems);
+  const limits = readLimits(value, where, problems);
+  const source: SourceConfig =
+    type === "web_sources"
+      ? { sourceType: type, sourceId, ...parseWebPlace(value, where, problems), limits }
+      : { sourceId, ...parsePlace(type, value, where, problems), limits };
+  return problems.length === before ? source : undefined;
+}
+
+type SharePointPlace<T = SharePointSourceConfig> = T extends unknown ? Omit<T, "sourceId" | "limits"> : never;
+
+function parsePlace(
+  type: SharePointSourceConfig["sourceType"],
+  value: JsonObject,
+  where: string,
+  problems: string[],
+): SharePointPlace {
   const place = {
-    sourceId: readSourceId(value["source_id"], where, problems),
     siteUrl: readSiteUrl(value["site_url"], where, problems),
     filter: readText(value["filter"] ?? "", `${where}.filter`, problems),
-    limits: readLimits(value, where, problems),
   };
-  const source: SourceConfig =
-    type === "list_sources"
-      ? { ...place, sourceType: type, listName: readListName(value["list_name"], where, problems) }
-      : { ...place, sourceType: type, urlPart: readUrlPart(value["sharepoint_url_part"], type, where, problems) };
-  return problems.length === before ? source : undefined;
+  return type === "list_sources"
+    ? { ...place, sourceType: type, listName: readListName(value["list_name"], where, problems) }
+    : { ...place, sourceType: type, urlPart: readUrlPart(value["sharepoint_url_part"], type, where, problems) };
 }
 
 /** The source as JSON. Fields of the earlier version that are not ours stay; limits are written when set or there before. */
@@ -50,11 +65,7 @@ export function formatSource(source: SourceConfig, earlier: JsonObject = {}): Js
   const json: JsonObject = {
     ...earlier,
     source_id: source.sourceId,
-    site_url: source.siteUrl,
-    ...(source.sourceType === "list_sources"
-      ? { list_name: source.listName }
-      : { sharepoint_url_part: source.urlPart }),
-    filter: source.filter,
+    ...(source.sourceType === "web_sources" ? formatWebPlace(source, earlier) : formatPlace(source)),
   };
   const set = (key: string, value: number | boolean, usual: number | boolean): void => {
     if (value !== usual || key in earlier) json[key] = value;
@@ -63,6 +74,13 @@ export function formatSource(source: SourceConfig, earlier: JsonObject = {}): Js
   set("max_removals_percent", limits.maxRemovalsPercent, DEFAULT_LIMITS.maxRemovalsPercent);
   set("allow_empty", limits.allowEmpty, DEFAULT_LIMITS.allowEmpty);
   return json;
+}
+
+function formatPlace(source: SharePointSourceConfig): JsonObject {
+  const { siteUrl: site_url, filter } = source;
+  return source.sourceType === "list_sources"
+    ? { site_url, list_name: source.listName, filter }
+    : { site_url, sharepoint_url_part: source.urlPart, filter };
 }
 
 /** The embedded index keeps files that others attach to a store under this source id. */

@@ -9,14 +9,14 @@ import type { EngineParts } from "./engine-parts.ts";
 
 const MAP_FILES = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"];
 
-/** The report of a whole crawl; "" where there is none: single steps, dry runs. A crawl is no worse for want of a report. */
+/** The report of a whole crawl; "" where there is none: single steps, single items, dry runs. A crawl is no worse for want of a report. */
 export async function archiveCrawl(
   request: CrawlRequest,
   result: Omit<CrawlResult, "report_id"> & { readonly startedAt: string },
   parts: EngineParts,
   job: JobContext,
 ): Promise<string> {
-  if (job.dryRun || !STEPS.every((step) => request.steps.includes(step))) return "";
+  if (job.dryRun || request.gathered || !STEPS.every((step) => request.steps.includes(step))) return "";
   try {
     const id = await parts.archive({
       domainId: request.domainId,

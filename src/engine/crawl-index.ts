@@ -25,7 +25,8 @@ export async function openTarget(
     ? await openSwapTarget(domain, parts, job, problems)
     : await openIndexTarget(domain, request.vectorStoreId, parts, job, problems);
   // With the time: numbers of jobs may come again when all that had one are removed.
-  return target && { ...target, crawl: `${job.jobId} ${nowUtcMicros()}` };
+  const crawl = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
+  return target && { ...target, crawl };
 }
 
 /** What is due when all sources are in the index. */

@@ -29,6 +29,8 @@ export interface CrawlRequest {
   readonly retryFailed: boolean;
   /** The integrity check reads and hashes every file instead of a rotating part of them. */
   readonly checkHashes: boolean;
+  /** For a few items, perhaps many times a day: all of a day count as one crawl when old generations go, and none leaves a report. */
+  readonly gathered?: boolean;
 }
 
 /** A whole incremental crawl, except for what is wished otherwise. */

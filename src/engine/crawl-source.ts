@@ -13,6 +13,7 @@ import { type Embedded, embed, type Removals, type Uploads } from "./embed.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { writeLastLook } from "./last-look.ts";
+import { noteIndexed } from "./note-indexed.ts";
 import { PlannedChanges } from "./planned-changes.ts";
 import { processOriginals } from "./process.ts";
 import { findShortfalls } from "./swap-shortfalls.ts";
@@ -194,6 +195,9 @@ async function takeEmbed(
       target.swap.shortfalls.push(
         ...(await findShortfalls(run, request, { ...embedded, look, ledger, mirror }, target)),
       );
+    }
+    if (run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun) {
+      await noteIndexed(run, { ledger: await setting.ledger(), mirror, shelf: parts.shelf() });
     }
     return embedded;
   });

@@ -10,8 +10,10 @@ import { archiveCrawl } from "./archive-crawl.ts";
 import { concludeTarget, openTarget } from "./crawl-index.ts";
 import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
+import type { Removals } from "./embed.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
+import { forgetMembers } from "./ingest/drop-items.ts";
 import { findRetired, retiredSource } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
 
@@ -87,14 +89,21 @@ async function* crawlSources(
   for (const config of selected) {
     await job.checkpoint();
     job.log(`Source '${config.sourceId}': ${describePlace(config)}`);
-    const open = (): Source => parts.openSource(config, (line) => job.log(line));
-    yield await crawlSource(run(config, retired), open, request, target, parts, job, removals);
+    const source = run(config, retired);
+    const options = { log: (line: string) => job.log(line), dryRun: job.dryRun, force: request.mode === "full" };
+    const open = (): Source => parts.openSource(source, options);
+    yield await crawlSource(source, open, request, target, parts, job, removalsOf(config, removals));
   }
   for (const config of request.sourceId === undefined ? retired : []) {
     await job.checkpoint();
     const result = await retireSource(run(config, domain.sources), request, target, parts, job);
     yield { result, removeGone: undefined };
   }
+}
+
+/** A site is one thing to its readers: what is gone from it leaves in the moment in which the rest arrives. */
+function removalsOf({ sourceType }: SourceConfig, usual: Removals): Removals {
+  return sourceType === "web_sources" ? "now" : usual;
 }
 
 /** The sources a request means. NotFoundError for one that the domain does not have. */
@@ -130,7 +139,11 @@ async function retireSource(
   const result = sayRetired(crawled.result);
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
-  if (isGone && !job.dryRun) await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
+  if (!isGone || job.dryRun) return result;
+  if (run.config.sourceType === "web_sources") {
+    await forgetMembers(run.domainId, [run.config.sourceId], parts.shelf());
+  }
+  await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
   return result;
 }
 

@@ -1,13 +1,16 @@
+import { join } from "node:path";
 import type { Backend } from "../contracts/backend.ts";
-import type { Domain } from "../contracts/domain.ts";
+import { type Domain, SOURCE_KINDS } from "../contracts/domain.ts";
 import { ConflictError } from "../contracts/errors.ts";
-import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
+import type { DomainId, JobId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { forgetMembers } from "./ingest/drop-items.ts";
 import { leaseSources } from "./lease-sources.ts";
+import { foldersIn } from "./retired-sources.ts";
 
 export interface DeletionParts
-  extends Pick<EngineParts, "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId"> {
+  extends Pick<EngineParts, "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "shelf"> {
   readonly backend: Pick<Backend, "deleteVectorStore">;
   /** A job that works on the domain. */
   busyWith(domainId: DomainId, except?: JobId): Promise<JobId | undefined>;
@@ -51,12 +54,23 @@ export async function planDeletion(
         }
         log(`[ ${stores.length + 1} / ${stores.length + 1} ] Deleting domain '${domainId}'...`);
         // Deleting a store takes long enough for a crawl to begin.
-        return await parts.domains.remove(domainId, refuseNow);
+        return await parts.domains.remove(domainId, async () => {
+          await refuseNow();
+          await forgetAddresses(domain, parts);
+        });
       } finally {
         for (const lease of leases) await lease.release();
       }
     },
   };
+}
+
+/** In the last moment before the domain goes: interrupted afterwards, it is a domain to be deleted once more. */
+async function forgetAddresses({ domainId, sources }: Domain, parts: DeletionParts): Promise<void> {
+  const retired = await foldersIn(join(parts.crawlerFolder, domainId, SOURCE_KINDS.web_sources.folder));
+  const named = sources.filter(({ sourceType }) => sourceType === "web_sources").map(({ sourceId }) => sourceId);
+  const all = new Set([...named, ...retired.map((name) => name as SourceId)]);
+  if (all.size > 0) await forgetMembers(domainId, all, parts.shelf());
 }
 
 /** The domain's own, its predecessors, and one that is being built; but none that another domain names as its own. */

@@ -2,7 +2,8 @@ import { type Domain, describePlace, type SourceConfig } from "../contracts/doma
 import { BadInputError, DamagedError, explain, RemoteError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { EngineParts } from "./engine-parts.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { examineRecords } from "./examine-records.ts";
 import { sayMissing } from "./index-target.ts";
 
 /** What was found, and what it belongs to: a source, a domain, or ("" for both) the installation. */
@@ -11,9 +12,12 @@ export interface PlacedFinding extends Finding {
   readonly sourceId: SourceId | "";
 }
 
-export type DoctorParts = Pick<EngineParts, "domains" | "backend" | "openSource"> & {
-  /** Settings, certificate, storage. */
-  examineInstallation(): AsyncIterable<Finding>;
+export type DoctorParts = Pick<
+  EngineParts,
+  "domains" | "backend" | "openSource" | "shelf" | "crawlerFolder" | "openLedger"
+> & {
+  /** Settings, certificate, storage. Who has web sites alone needs no SharePoint. */
+  examineInstallation(needs: { readonly sharepoint: boolean }): AsyncIterable<Finding>;
 };
 
 /**
@@ -28,7 +32,10 @@ export async function* examine(
   const { domains, broken } =
     domainId === undefined ? await parts.domains.list() : { domains: [await parts.domains.get(domainId)], broken: [] };
   let sound = true;
-  for await (const finding of parts.examineInstallation()) {
+  const sources = domains.flatMap((domain) => domain.sources);
+  for await (const finding of parts.examineInstallation({
+    sharepoint: sources.length === 0 || sources.some(isOfSharePoint),
+  })) {
     sound &&= finding.outcome !== "problem";
     yield { ...finding, domainId: "", sourceId: "" };
   }
@@ -39,7 +46,7 @@ export async function* examine(
     if (domain.scheduleProblem) yield badSchedule(domain, domain.scheduleProblem);
     yield { ...(await examineStore(domain, parts, signal)), domainId: domain.domainId, sourceId: "" };
     for (const source of domain.sources) {
-      for await (const finding of examineSource(source, parts, sound, signal)) {
+      for await (const finding of examineSource({ domainId: domain.domainId, config: source }, parts, sound, signal)) {
         const { subject, outcome, remedy } = finding;
         // Not by the detail, which may carry the number of a request.
         const words = JSON.stringify([subject, outcome, remedy]);
@@ -58,30 +65,42 @@ export async function* examineOneSource(
   signal: AbortSignal,
 ): AsyncGenerator<PlacedFinding, void> {
   let sound = true;
-  for await (const finding of parts.examineInstallation()) {
+  for await (const finding of parts.examineInstallation({ sharepoint: isOfSharePoint(config) })) {
     if (finding.outcome !== "problem") continue;
     sound = false;
     yield { ...finding, domainId: "", sourceId: "" };
   }
-  for await (const finding of examineSource(config, parts, sound, signal)) {
+  for await (const finding of examineSource({ domainId: NOBODYS, config }, parts, sound, signal)) {
     yield { ...finding, domainId: "", sourceId: config.sourceId };
   }
 }
 
+function isOfSharePoint({ sourceType }: SourceConfig): boolean {
+  return sourceType !== "web_sources";
+}
+
+/** To examine a source it need not be in a domain. */
+const NOBODYS = "_" as DomainId;
+
 /** Unless the installation is sound, a source that cannot even be opened is not to blame. */
 async function* examineSource(
-  config: SourceConfig,
-  { openSource }: DoctorParts,
+  run: SourceRun,
+  parts: DoctorParts,
   sound: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<Finding, void> {
   try {
-    yield* openSource(config, () => undefined).examine(signal);
+    yield* parts.openSource(run, { log: () => undefined, dryRun: true, force: false }).examine(signal);
+    if (run.domainId !== NOBODYS) yield* examineRecords(run, parts);
   } catch (error) {
+    if (error instanceof DamagedError) {
+      yield { subject: "Registry", outcome: "problem", detail: error.problem, remedy: error.remedy };
+      return;
+    }
     if (!(error instanceof BadInputError || error instanceof RemoteError)) throw error;
     const remedy = sound ? "Correct the source in the domain." : "";
     const outcome = sound ? "problem" : "not checked";
-    yield { subject: describePlace(config), outcome, detail: explain(error), remedy };
+    yield { subject: describePlace(run.config), outcome, detail: explain(error), remedy };
   }
 }
 

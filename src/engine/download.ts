@@ -3,7 +3,7 @@ import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Source } from "../contracts/source.ts";
+import type { Source, Unreadable } from "../contracts/source.ts";
 import type { Detected } from "../detect/detect-changes.ts";
 import { plural } from "../lib/plural.ts";
 import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
@@ -89,6 +89,7 @@ export async function download(
   const how = view.looking.by === "feed" ? " by the change log" : "";
   job.log(`Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`);
   const problems = planProblems(plan.detected, counts);
+  if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const tools = { ...setting, ledger: await setting.ledger() };
   const returned = await returnMisplaced(plan, tools, request, job, counts);
@@ -164,14 +165,32 @@ function lookOf({ detected, removed, moved, fetched }: Plan): SourceLook {
   };
 }
 
+/** A site in trouble has thousands of them; the log names every one. */
+const NAMED = 10;
+
+function sayUnreadable({ path, reason }: Unreadable): string {
+  return path ? `'${path}' (${reason.replace(/\.$/, "")})` : reason.replace(/\.$/, "");
+}
+
+function someOf(names: readonly string[]): string {
+  const different = [...new Set(names)];
+  const rest = different.length - NAMED;
+  return [...different.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
+}
+
+function nameUnreadable({ unreadable }: Detected, job: JobContext): void {
+  for (const { path, reason } of unreadable) job.log(`  Not readable: '${path}': ${reason}`);
+}
+
 function planProblems(detected: Detected, counts: StepCounts): string[] {
   const problems: string[] = [];
   if (detected.completeness === "partial") {
-    const why = detected.unreadable.map(({ reason }) => reason).join("; ");
-    problems.push(`nothing was removed, because ${why || "the listing is incomplete"}`);
+    const why = someOf(detected.unreadable.map(sayUnreadable)) || "the listing is incomplete";
+    const kept = counts.removed + counts.held > 0 ? "only what is known to be gone leaves" : "nothing was removed";
+    problems.push(`${kept}, because ${why}`);
   } else if (detected.unreadable.length > 0) {
-    const names = detected.unreadable.map(({ path, reason }) => `'${path}' (${reason})`);
-    problems.push(`could not be read, so what is known there is kept: ${names.join("; ")}`);
+    const names = someOf(detected.unreadable.map(sayUnreadable));
+    problems.push(`could not be read, so what is known there is kept: ${names}`);
   }
   if (detected.heldBecause) {
     problems.push(

@@ -7,6 +7,7 @@ import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { Step } from "./crawl-request.ts";
+import type { ItemShelf } from "./ingest/drop-items.ts";
 
 /** A ledger freshly opened; `problems` are map files that could not be used, one sentence each. */
 export interface OpenedLedger {
@@ -25,8 +26,9 @@ export interface EngineParts {
   readonly crawlerFolder: string;
   /** The folder `domains/`, absolute. */
   readonly domainsFolder: string;
-  /** `log` hears of waits (throttling) that a person watching would wonder about. */
-  openSource(config: SourceConfig, log: (line: string) => void): Source;
+  openSource(run: SourceRun, options: SourceOptions): Source;
+  /** What is known of single addresses, and what was kept of them; opened when it is first needed. */
+  shelf(): ItemShelf;
   openLedger(folder: string, config: SourceConfig, options: LedgerOptions): Promise<OpenedLedger>;
   /** What the `version()` of the ledger in this folder would say, without reading it; "" when there is none to rely on. */
   ledgerVersion(folder: string): Promise<string>;
@@ -44,6 +46,15 @@ export interface EngineParts {
   readonly keepSupersededMs: number;
   /** Keeps the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
+}
+
+export interface SourceOptions {
+  /** Hears of waits (throttling) and progress that a person watching would wonder about. */
+  readonly log: (line: string) => void;
+  /** The source must not write anything down. */
+  readonly dryRun: boolean;
+  /** Sources that can leave out what they know to be unchanged ask for it all the same. */
+  readonly force: boolean;
 }
 
 export interface LedgerOptions {

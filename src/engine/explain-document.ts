@@ -1,9 +1,11 @@
 import type { Domain } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
+import type { IngestItem } from "../contracts/registry.ts";
 import type { DocumentVersion, Index } from "../contracts/search-index.ts";
 import { plural } from "../lib/plural.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { findRecord, sayRecord, withRecord } from "./explain-record.ts";
 import { searchStage } from "./explain-search.ts";
 import { indexStage, mirrorStage, type OpenIndex, openForReaders, problem, sourceStage } from "./explain-stages.ts";
 import { closeNames, type FoundEntry, findEntries, type OpenSource, openSources } from "./find-entries.ts";
@@ -47,7 +49,7 @@ export interface Stage {
 
 export type ExplainParts = Pick<
   EngineParts,
-  "domains" | "backend" | "crawlerFolder" | "openLedger" | "openConverter" | "acceptedTypes" | "maxFileBytes"
+  "domains" | "backend" | "crawlerFolder" | "openLedger" | "openConverter" | "acceptedTypes" | "maxFileBytes" | "shelf"
 >;
 
 /** What an explanation of one domain is made from. */
@@ -66,9 +68,11 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
   const domain = await parts.domains.get(domainId);
   const sources = await openSources(domain, parts);
   const setting: Setting = { domain, sources, opened: await openForReaders(domain, parts), query, parts };
-  const { found, more } = await findEntries(called, sources);
-  if (found.length > 0) {
-    const documents: ExplainedDocument[] = [];
+  const record = await findRecord(called, parts);
+  const { found, more } = await findEntries(record ? record.aliasOf || record.id : called, sources);
+  if (found.length > 0 || record) {
+    const isItself = found.length > 0 && record?.aliasOf === "";
+    const documents: ExplainedDocument[] = record && !isItself ? [await explainRecord(record, parts)] : [];
     for (const one of found) documents.push(await explainEntry(one, setting));
     return more > 0 ? { domainId, query, documents, more } : { domainId, query, documents };
   }
@@ -82,7 +86,9 @@ async function explainEntry(found: FoundEntry, setting: Setting, calledNow = "")
   const isRetired = !domain.sources.some(
     ({ sourceId, sourceType }) => sourceId === source.config.sourceId && sourceType === source.config.sourceType,
   );
-  const atSource = sourceStage(found, isRetired);
+  const listed = sourceStage(found, isRetired);
+  const isOfWeb = source.config.sourceType === "web_sources" && !isRetired;
+  const atSource = isOfWeb ? await withRecord(listed, entry.itemId, parts) : listed;
   const inMirror = mirrorStage(found, parts);
   const inIndex = await indexStage(found, domain, opened);
   const { sourceId } = source.config;
@@ -154,6 +160,14 @@ function explainGone({ sourceId, itemId, name, path, url, since, until, visible 
   const detail = `A crawl did not find it at the source any more, because it was deleted there or is left out since: ${ended}.`;
   const stages: Stage[] = [problem("source", detail), notReached("mirror"), notReached("index"), notReached("search")];
   return { sourceId, itemId, name, path, url, stages, verdict: verdictOf(stages) };
+}
+
+/** An address that the registry has, and no source of the domain. */
+async function explainRecord(item: IngestItem, parts: ExplainParts): Promise<ExplainedDocument> {
+  const { id: itemId, displaySource: name, normalizedSource: url } = item;
+  const detail = await sayRecord(item, parts);
+  const stages: Stage[] = [problem("source", detail), notReached("mirror"), notReached("index"), notReached("search")];
+  return { sourceId: "", itemId, name, path: "", url, stages, verdict: detail };
 }
 
 async function explainUnknown(called: string, { domain, sources }: Setting): Promise<ExplainedDocument> {

@@ -1,4 +1,4 @@
-import type { Domain } from "../contracts/domain.ts";
+import { type Domain, hasFilter } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import type { DocumentVersion, Index } from "../contracts/search-index.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
@@ -17,7 +17,7 @@ export function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): 
   }
   if (seen)
     return fine("source", `The last crawl saw it at '${seen.serverPath}', last modified ${shown(seen.modifiedAt)}.`);
-  const filter = source.config.filter ? " or the filter of the source leaves it out" : "";
+  const filter = hasFilter(source.config) ? " or the filter of the source leaves it out" : "";
   const place = mirrored ? `'${mirrored.serverPath}'` : "its place";
   return problem(
     "source",
@@ -142,7 +142,7 @@ function because(reason: string): string {
 }
 
 /** `2026-01-15 14:25` */
-function shown(at: string): string {
+export function shown(at: string): string {
   return at ? `${at.slice(0, 16).replace("T", " ")} UTC` : "at an unknown time";
 }
 

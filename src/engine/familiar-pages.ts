@@ -1,5 +1,5 @@
 import type { Change } from "../contracts/change.ts";
-import type { Sighting, Unreadable } from "../contracts/source.ts";
+import type { Listed } from "../contracts/source.ts";
 import type { Familiar } from "../detect/detect-changes.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { digestPage, type SettledPage } from "./last-look.ts";
@@ -21,7 +21,7 @@ export class FamiliarPages implements Familiar {
     this.#counts = counts;
   }
 
-  recognize(page: readonly (Sighting | Unreadable)[]): { readonly held: number } | undefined {
+  recognize(page: readonly Listed[]): { readonly held: number } | undefined {
     this.#digest = digestPage(page);
     const known = this.#before[this.#pages.length];
     if (!known || known.digest === "" || known.digest !== this.#digest) return undefined;

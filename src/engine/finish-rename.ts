@@ -44,8 +44,16 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
     const { signal } = watch;
     await parts.backend.changeOwner(store, { from, to, folders }, { signal, report: (line) => watch.log(line) });
   }
+  if (domain.sources.some(({ sourceType }) => sourceType === "web_sources") || roots.some(isOfWeb)) {
+    await parts.shelf().registry.members.rename(from, to);
+  }
   await endRename(parts.domainsFolder, rename);
   watch.log(`Domain '${from}' is called '${to}' now.`);
+}
+
+/** A source that was taken out may still have members. */
+function isOfWeb(root: string): boolean {
+  return root.includes(`/${SOURCE_KINDS.web_sources.folder}/`);
 }
 
 /** Folders of the domain's sources, also of those it does not have any more, relative to `crawler/`. */

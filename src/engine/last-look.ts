@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { SourceConfig } from "../contracts/domain.ts";
-import type { Sighting, Unreadable } from "../contracts/source.ts";
+import type { Listed, Sighting } from "../contracts/source.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
 import type { StepCounts } from "./crawl-request.ts";
@@ -87,7 +87,7 @@ function* linesOf(disk: ReadonlyMap<string, FileOnDisk>): Generator<string> {
   for (const [path, { size, mtimeMs }] of disk) yield `${path} ${size} ${mtimeMs}`;
 }
 
-export function digestPage(page: readonly (Sighting | Unreadable)[]): string {
+export function digestPage(page: readonly Listed[]): string {
   return page.every((each) => each.kind === "sighting") ? digest(page.map(lineOf)) : "";
 }
 

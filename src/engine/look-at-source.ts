@@ -1,10 +1,10 @@
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { ChangesSince, Completeness, Listing, Sighting, Source, Unreadable } from "../contracts/source.ts";
+import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } from "../contracts/source.ts";
 import { startEarly } from "../lib/start-early.ts";
 import type { LastLook } from "./last-look.ts";
 
-export type Page = readonly (Sighting | Unreadable)[];
+export type Page = readonly Listed[];
 
 /** A look at the source on its way. */
 export interface Looking {

@@ -1,5 +1,5 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
-import type { SourceConfig } from "../contracts/domain.ts";
+import { hasFilter, type SourceConfig } from "../contracts/domain.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { PlannedChange, SourceResult } from "./crawl-request.ts";
 
@@ -43,7 +43,9 @@ function absent(
   const name = facet?.name ?? "";
   const place = { name, path: file ? mirror.relativePath(file) : name };
   if (kind === "held") return { change: "held", ...place, reason: `held: ${reason}` };
-  const gone = config.filter ? "removed at the source, or not matched by its filter any more" : "removed at the source";
+  const gone = hasFilter(config)
+    ? "removed at the source, or not matched by its filter any more"
+    : "removed at the source";
   return { change: "removed", ...place, reason: stillListed ? reason : gone };
 }
 

@@ -20,6 +20,10 @@ export async function findRetired(domain: Domain, crawlerFolder: string): Promis
 }
 
 function retiredConfig(sourceType: SourceType, sourceId: SourceId): SourceConfig {
+  if (sourceType === "web_sources") {
+    const nothing = { startUrls: [], include: [], exclude: [], maxDepth: 0, maxPages: 0, images: false };
+    return { sourceType, sourceId, ...nothing, limits: DEFAULT_LIMITS };
+  }
   const place = { sourceId, siteUrl: "", filter: "", limits: DEFAULT_LIMITS };
   return sourceType === "list_sources" ? { ...place, sourceType, listName: "" } : { ...place, sourceType, urlPart: "" };
 }

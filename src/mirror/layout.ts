@@ -12,6 +12,7 @@ export const STORAGE_FOLDERS = {
   security: "security",
   audit: "audit",
   inventory: "inventory",
+  web: "web",
 } as const;
 
 /** What the process step starts from. */

@@ -1,6 +1,7 @@
 import { ROLES } from "../contracts/access.ts";
 import type { AuditEntry, AuditRow } from "../contracts/audit.ts";
 import { isJsonObject } from "../lib/json-object.ts";
+import { isSecretParameter } from "../lib/secret-parameters.ts";
 
 const PHASES = ["asked", "done", "once"] as const;
 const MAX_TEXT = 500;
@@ -8,9 +9,11 @@ const MAX_MEMBERS = 100;
 const MAX_DEPTH = 5;
 const MAX_WHAT = 16_000;
 const SECRET_NAME = /(^|[_-])(api_?key|key|secret|token|password|passphrase|cookie|authorization|session)$/i;
-/** In addresses, and wherever somebody pasted one of ours. */
-const SECRET_TEXT =
-  /([?&](?:sig|code|key|token|access_token|secret)=)[^&\s"']+|\blk_[0-9a-f]{12}_[\w-]{8,}|\bBearer\s+\S+/gi;
+/** Names that may mean something else in an address, where nothing is lost by leaving the value out here. */
+const DOUBTFUL_NAME = /^code$|(?:^|[_-])(?:key|token|secret|password|signature)$/i;
+const PARAMETER = /([?&])([^\s"'?&=#]{1,100})=[^\s"'&#]+/g;
+/** User names and passwords in addresses, and keys of ours wherever somebody pasted them. */
+const SECRET_TEXT = /(:\/\/)[^\s/?#@"']+(?=@)|\blk_[0-9a-f]{12}_[\w-]{8,}|\bBearer\s+\S+/gi;
 
 /** A line of the file: `asked` before a change and `done` when it is over, with the same id; `once` for what is over at once. */
 export interface AuditLine extends AuditEntry {
@@ -77,13 +80,20 @@ function tame(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return value.slice(0, MAX_MEMBERS).map((member) => tame(member, depth + 1));
   const members = Object.entries(value).slice(0, MAX_MEMBERS);
   return Object.fromEntries(
-    members.map(([name, member]) => [cut(name), SECRET_NAME.test(name) ? "(left out)" : tame(member, depth + 1)]),
+    members.map(([name, member]) => [cut(name), isSecretName(name) ? "(left out)" : tame(member, depth + 1)]),
   );
+}
+
+function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) || isSecretParameter(name);
 }
 
 function cut(text: string): string {
   const clean = text
     .slice(0, MAX_TEXT * 4)
-    .replaceAll(SECRET_TEXT, (_, before?: string) => `${before ?? ""}(left out)`);
+    .replaceAll(SECRET_TEXT, (_, scheme?: string) => `${scheme ?? ""}(left out)`)
+    .replaceAll(PARAMETER, (found, mark: string, name: string) =>
+      isSecretParameter(name) || DOUBTFUL_NAME.test(name) ? `${mark}${name}=(left out)` : found,
+    );
   return clean.length > MAX_TEXT ? `${clean.slice(0, MAX_TEXT)}…` : clean;
 }

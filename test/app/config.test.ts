@@ -8,6 +8,7 @@ import { type Config, ConfigError, readConfig } from "../../src/app/config.ts";
 import { loadEnvironment } from "../../src/app/load-environment.ts";
 import { Secret } from "../../src/app/secret.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
+import { parseDomainId } from "../../src/contracts/ids.ts";
 
 const EXAMPLE = new URL("../../.env.example", import.meta.url);
 
@@ -31,6 +32,32 @@ describe("configuration", () => {
       port: 8000,
       storagePath: resolve("storage"),
       sharepoint: null,
+      web: {
+        contactUrl: "",
+        allowPrivateNetworks: false,
+        requestsPerHost: 4,
+        hostDelayMs: 100,
+        pagesAtOnce: 16,
+        timeoutSeconds: 30,
+        maxBytes: 50 * 1024 * 1024,
+        keepSnapshotsDays: 0,
+        render: { enabled: false, browserPath: "" },
+        trackingPrefixes: ["utm_", "gclid", "fbclid", "msclkid"],
+        images: { minWidth: 128, minHeight: 128, minArea: 16_384, minBytes: 5000, maxAspect: 6, enableSvg: false },
+        checks: {
+          baseIntervalSeconds: 86_400,
+          maxIntervalSeconds: 1_209_600,
+          errorBackoffSeconds: 600,
+          goneSpacingSeconds: 3600,
+          forceOnCanonicalChange: true,
+          timerSeconds: 60,
+          itemsAtOnce: 4,
+          keepGoneDays: 30,
+        },
+        defaultDomain: parseDomainId("INGEST"),
+        registry: { kind: "database", tableName: "IngestItems", partitions: "host" },
+        queue: { kind: "database" },
+      },
       backend: { kind: "embedded" },
       access: {
         adminKey: new Secret(""),

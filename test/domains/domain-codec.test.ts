@@ -116,6 +116,33 @@ test("everything wrong in a domain.json is told at once", () => {
   );
 });
 
+test("rules of a web source that cannot be meant are refused", () => {
+  const web = (source: object): (() => Domain) => {
+    return () =>
+      parseDomain({ web_sources: [{ source_id: "site", start_urls: ["https://a.example/"], ...source }] }, DEMO);
+  };
+  assert.throws(web({ start_urls: [] }), /web_sources\[0\]\.start_urls must name at least one address/);
+  assert.throws(web({ start_urls: undefined }), /start_urls must name at least one address/);
+  assert.deepEqual(web({ source_id: "urls", start_urls: undefined })().sources[0]?.sourceId, "urls");
+  assert.throws(
+    web({ include: ["/a", "guide/**"] }),
+    /include must begin with "\/", "\*" or "https:\/\/".*number 2 matches no page/,
+  );
+  assert.throws(web({ exclude: ["a.example/x"] }), /exclude must begin with .*number 1 matches no page/);
+  const fine = [
+    "/guide/**",
+    "**/*.pdf",
+    "*",
+    "https://a.example/**",
+    "http://a.example/x",
+    "{/a,/b}/**",
+    "!(/a)",
+    "[/]a",
+  ];
+  web({ include: fine, exclude: fine })();
+  assert.throws(web({ max_pages: 1_000_001 }), /max_pages must be a whole number from 1 to 1000000/);
+});
+
 test("the source id of files attached directly is nobody else's", () => {
   const file_sources = [{ ...SOURCE, source_id: "_direct" }];
   const sentence = /file_sources\[0\]: source_id '_direct' is taken by files attached to the vector store directly/;
@@ -276,7 +303,7 @@ test("an array replaces the sources of its kind only, sources_json all of them",
   assert.deepEqual(ids({ sources_json: JSON.stringify({ sitepage_sources: [pages] }) }), ["pages"]);
   assert.throws(() => ids({ list_sources: [{ ...list, source_id: "PAGES" }] }), /'pages' is used more than once/);
   assert.throws(() => ids({ list_sources: [], sources_json: "{}" }), /not both/);
-  assert.throws(() => ids({ sources_json: '{"web_sources": []}' }), /Unknown field 'web_sources' in sources_json/);
+  assert.throws(() => ids({ sources_json: '{"ftp_sources": []}' }), /Unknown field 'ftp_sources' in sources_json/);
 });
 
 test("tokens go to https only, or to this machine", () => {

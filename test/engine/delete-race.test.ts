@@ -41,6 +41,7 @@ describe("deleting a domain", () => {
       domainsFolder: join(world.storage, "domains"),
       crawlerFolder: join(world.storage, "crawler"),
       defaultVectorStoreId: "",
+      shelf: () => assert.fail("it has no web source"),
       busyWith: busyWith(world.app.jobs),
       backend: {
         async deleteVectorStore(id) {

@@ -193,7 +193,7 @@ async function addListAndPages(): Promise<void> {
   await addPage("Stay.aspx", "This page stays.");
   const domain = await world.app.domains.get(DOMAIN);
   const [docs] = domain.sources;
-  assert.ok(docs);
+  assert.ok(docs?.sourceType === "file_sources");
   const { siteUrl, filter, limits } = docs;
   const place = { siteUrl, filter, limits };
   const id = (name: string): typeof docs.sourceId => name as typeof docs.sourceId;

@@ -109,7 +109,7 @@ describe("a full crawl with swap, on a store that changes gradually", () => {
     await stage.world.control("POST", "add-item", { list, values: { Title: "Feed the wombat" } });
     const domain = await stage.world.app.domains.get(DOMAIN);
     const [docs] = domain.sources;
-    assert.ok(docs);
+    assert.ok(docs?.sourceType === "file_sources");
     const { siteUrl, limits } = docs;
     const tasks = {
       sourceType: "list_sources",

@@ -94,6 +94,12 @@ describe("the audit log", () => {
       sources: [
         { source_id: "docs", url: "https://x.example/c?sv=1&sig=s3cret&x=1", note: `Bearer s3cret and ${key}` },
       ],
+      address: "add https://user:s3cret@x.example/a?X-Amz-Signature=s3cret https://s3cret@x.example/",
+      addresses: ["apikey", "pwd", "passwd", "authtoken", "X-Amz-Credential", "SIG", "%73ig", "x_key", "code"].map(
+        (name) => `https://x.example/?page=7&${name}=s3cret`,
+      ),
+      pwd: "s3cret",
+      authtoken: "s3cret",
       long: "x".repeat(100_000),
       many: Array.from({ length: 5000 }, (_, i) => i),
     };
@@ -101,6 +107,7 @@ describe("the audit log", () => {
     const written = await text();
     assert.doesNotMatch(written, /s3cret/i);
     assert.match(written, /"source_id":"docs"/);
+    assert.match(written, /\?page=7&pwd=\(left out\)"/);
     assert.ok(written.length < 20_000);
   });
 

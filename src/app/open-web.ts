@@ -1,0 +1,148 @@
+import { join } from "node:path";
+import type { Finding } from "../contracts/finding.ts";
+import type { TaskQueue } from "../contracts/queue.ts";
+import type { Registry } from "../contracts/registry.ts";
+import type { ItemLooker, PageRenderer, PageVisitor, WebClient, WebDocuments, WebImages } from "../contracts/web.ts";
+import type { CheckPolicy } from "../detect/web/schedule-item.ts";
+import type { IdentityRules } from "../detect/web/web-identity.ts";
+import { createItemLooker } from "../engine/ingest/create-item-looker.ts";
+import { createWebPageReader } from "../extract/web/create-web-page-reader.ts";
+import { openSqlRegistry } from "../ledgers/registry/open-sql-registry.ts";
+import { openTableRegistry } from "../ledgers/registry/open-table-registry.ts";
+import { releaseNumber } from "../lib/release.ts";
+import { storageFolder } from "../mirror/layout.ts";
+import { openAzureQueue } from "../queue/open-azure-queue.ts";
+import { openTaskQueue } from "../queue/open-task-queue.ts";
+import { createWebClient } from "../sources/web/client/create-web-client.ts";
+import { createWebDocuments } from "../sources/web/documents/create-web-documents.ts";
+import { createWebImages } from "../sources/web/images/create-web-images.ts";
+import { createPageRenderer, type PageRendererOptions } from "../sources/web/render/create-page-renderer.ts";
+import { examineBrowser } from "../sources/web/render/examine-browser.ts";
+import { createPageVisitor } from "../sources/web/visit/create-page-visitor.ts";
+import type { Config } from "./config.ts";
+
+/** The web as the product sees it. Parts are made when they are first asked for: most commands never need them. */
+export interface OpenedWeb {
+  readonly registry: Registry;
+  readonly queue: TaskQueue;
+  readonly client: WebClient;
+  readonly visitor: PageVisitor;
+  readonly looker: ItemLooker;
+  readonly documents: WebDocuments;
+  readonly images: WebImages;
+  readonly rules: IdentityRules;
+  readonly policy: CheckPolicy;
+  readonly pagesAtOnce: number;
+  readonly now: () => Date;
+  /** What `lockstep doctor` says of the browser, where one is wanted. */
+  examine(): AsyncIterable<Finding>;
+  close(): Promise<void>;
+}
+
+/** How web sites are asked, where the usual patience does not fit: tests have none. */
+export type WebPace = Partial<Parameters<typeof createWebClient>[0]> & {
+  readonly now?: () => Date;
+  /** How long an item and its message belong to a worker that gives no sign of life. */
+  readonly lockMs?: number;
+};
+
+export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace: WebPace = {}): OpenedWeb {
+  const { web, storagePath } = config;
+  const opened: { close(): Promise<void> }[] = [];
+  const kept = <T extends { close(): Promise<void> }>(part: T): T => {
+    opened.push(part);
+    return part;
+  };
+  const folder = storageFolder(storagePath, "web");
+  const rules = { trackingPrefixes: web.trackingPrefixes };
+  const { keepSnapshotsDays, render, checks: policy, pagesAtOnce } = web;
+  const renderer = (): PageRenderer | undefined =>
+    render.enabled ? kept(createPageRenderer({ client: parts.client, ...rendererOptions(config) })) : undefined;
+  const parts: LazyParts = lazily<LazyParts>({
+    registry: () => kept(openRegistry(config)),
+    queue: () => kept(openQueue(config)),
+    client: () => kept(createWebClient({ ...clientOptions(config), ...pace })),
+    documents: () => createWebDocuments({ folder: join(folder, "documents"), keepSnapshotsDays }),
+    images: () => createWebImages({ folder: join(folder, "images"), client: parts.client, rules: web.images }),
+    visitor: () =>
+      createPageVisitor({
+        client: parts.client,
+        registry: parts.registry,
+        reader: createWebPageReader(),
+        documents: parts.documents,
+        images: parts.images,
+        renderer: renderer(),
+        rules,
+        policy,
+        acceptedTypes,
+        maxBytes: web.maxBytes,
+        ...(pace.now && { now: pace.now }),
+      }),
+    looker: () => createItemLooker({ registry: parts.registry, visitor: parts.visitor, ...timesOf(pace) }),
+  });
+  const close = async (): Promise<void> => {
+    for (const part of opened.reverse()) await part.close();
+  };
+  async function* examine(): AsyncGenerator<Finding> {
+    if (render.enabled) yield await examineBrowser(render.browserPath);
+  }
+  return Object.assign(parts, { rules, policy, pagesAtOnce, now: pace.now ?? (() => new Date()), examine, close });
+}
+
+type LazyParts = Pick<OpenedWeb, "registry" | "queue" | "client" | "visitor" | "looker" | "documents" | "images">;
+
+/** Those that were given. */
+export function timesOf({ now, lockMs }: WebPace): Pick<WebPace, "now" | "lockMs"> {
+  return { ...(now && { now }), ...(lockMs && { lockMs }) };
+}
+
+/** Each is made by whoever asks for it first. */
+function lazily<T extends object>(makers: { readonly [K in keyof T]: () => T[K] }): T {
+  const made = {} as T;
+  for (const name of Object.keys(makers) as (keyof T)[]) {
+    Object.defineProperty(made, name, { enumerable: true, get: once(makers[name]) });
+  }
+  return made;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+function clientOptions({ web }: Config): Parameters<typeof createWebClient>[0] {
+  const contact = web.contactUrl ? ` (+${web.contactUrl})` : "";
+  return {
+    userAgent: `lockstep/${releaseNumber()}${contact}`,
+    allowPrivateNetworks: web.allowPrivateNetworks,
+    requestsPerHost: web.requestsPerHost,
+    hostDelayMs: web.hostDelayMs,
+    timeoutMs: web.timeoutSeconds * 1000,
+  };
+}
+
+function rendererOptions({ web }: Config): Omit<PageRendererOptions, "client"> {
+  return { browserPath: web.render.browserPath, timeoutMs: web.timeoutSeconds * 1000 };
+}
+
+function databaseOf({ database, storagePath }: Config): { readonly url: string } | { readonly folder: string } {
+  return database.kind === "postgres"
+    ? { url: database.url.reveal() }
+    : { folder: storageFolder(storagePath, "index") };
+}
+
+function openRegistry(config: Config): Registry {
+  const { registry } = config.web;
+  if (registry.kind === "database") return openSqlRegistry(databaseOf(config));
+  const { tableName, partitions } = registry;
+  return openTableRegistry({ connectionString: registry.connectionString.reveal(), tableName, partitions });
+}
+
+function openQueue(config: Config): TaskQueue {
+  const { queue } = config.web;
+  if (queue.kind === "database") return openTaskQueue(databaseOf(config));
+  return openAzureQueue({ connectionString: queue.connectionString.reveal(), prefix: "lockstep-" });
+}

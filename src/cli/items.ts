@@ -1,0 +1,92 @@
+import { BadInputError } from "../contracts/errors.ts";
+import { type ItemId, parseDomainId } from "../contracts/ids.ts";
+import { INGEST_STATUSES, type IngestItem, type ItemQuery } from "../contracts/registry.ts";
+import type { ItemView } from "../engine/ingest/ingest.ts";
+import { plural } from "../lib/plural.ts";
+import type { Call, Command } from "./command.ts";
+import { openApp } from "./open-app.ts";
+import { plainText } from "./plain-text.ts";
+
+const USUAL_LIMIT = "50";
+
+export const itemsCommand: Command = {
+  name: "items",
+  arguments: ["[ITEM]"],
+  summary: "Lists what is known of web addresses, or tells everything about one.",
+  options: {
+    domain: { value: "domain", help: "Only those of this domain." },
+    status: { value: "status", choices: INGEST_STATUSES, help: "Only those with this status." },
+    host: { value: "host", help: "Only those of this host." },
+    text: { value: "text", help: "Only those with this in their address or title." },
+    limit: { value: "number", default: USUAL_LIMIT, help: "How many at most." },
+    json: { help: "Prints the answer as JSON." },
+  },
+  examples: ["lockstep items", "lockstep items --status Error --domain INGEST", "lockstep items url_k7gxn3…"],
+  async run(call) {
+    const query = readQuery(call);
+    const app = await openApp();
+    try {
+      const [id] = call.positionals;
+      if (id !== undefined) show(await app.ingest.item(id as ItemId), call.flag("json"), tellOne);
+      else show(await app.ingest.items(query), call.flag("json"), tellAll);
+      return 0;
+    } finally {
+      await app.close();
+    }
+  },
+};
+
+function readQuery(call: Call): ItemQuery {
+  const [domain, status, host, text] = ["domain", "status", "host", "text"].map((name) => call.text(name));
+  const limit = call.text("limit") ?? USUAL_LIMIT;
+  if (!/^[1-9]\d{0,4}$/.test(limit))
+    throw new BadInputError(`Invalid value '${limit}' for --limit. Accepted: 1 to 99999.`);
+  return {
+    ...(domain !== undefined && { domainId: parseDomainId(domain) }),
+    ...(status !== undefined && { statuses: INGEST_STATUSES.filter((one) => one === status) }),
+    ...(host !== undefined && { host }),
+    ...(text !== undefined && { text }),
+    sort: "displaySource",
+    offset: 0,
+    limit: Number(limit),
+  };
+}
+
+function show<T>(answer: T, json: boolean, tell: (answer: T) => string[]): void {
+  const lines = json ? [JSON.stringify(answer, null, 2)] : tell(answer);
+  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+}
+
+function tellAll({ items, total }: { readonly items: readonly IngestItem[]; readonly total: number }): string[] {
+  const lines = items.map(({ id, status, displaySource, scheduling }) => {
+    const next = scheduling.nextCrawlAt.slice(0, 16).replace("T", " ");
+    return `${status.padEnd(10)}  ${next.padEnd(16)}  ${id}  ${plainText(displaySource)}`;
+  });
+  const more = total > items.length ? ` of ${total}` : "";
+  return [
+    ...lines,
+    `${items.length}${more} ${total === 1 ? "address" : "addresses"}; the time is that of the next look.`,
+  ];
+}
+
+function tellOne({ item, members, images }: ItemView): string[] {
+  const { scheduling, content } = item;
+  const facts: [string, string][] = [
+    ["Address", plainText(item.displaySource)],
+    ["Status", item.status],
+    ["Title", plainText(item.title || content.foundTitle)],
+    ["Stands for", item.aliasOf],
+    ["Problem", plainText(scheduling.errorMessage)],
+    ["Last look", scheduling.lastChecked],
+    ["Last change", scheduling.lastChanged],
+    ["Next look", scheduling.nextCrawlAt],
+    ["Registered in", members.map(({ domainId, sourceId }) => `${domainId}/${sourceId}`).join(", ")],
+    ["Last indexed", scheduling.lastIndexed],
+    ["Pictures", images.length > 0 ? plural(images.length, "picture") : ""],
+  ];
+  const told = facts.filter(([, value]) => value !== "").map(([name, value]) => `${name.padEnd(13)} ${value}`);
+  const events = item.history.map(
+    ({ at, event, detail }) => `  ${at.slice(0, 19)}  ${event.padEnd(10)} ${plainText(detail)}`,
+  );
+  return [...told, "History", ...events];
+}

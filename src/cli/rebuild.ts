@@ -1,0 +1,31 @@
+import { rebuildIndexJob } from "../app/rebuild-index-job.ts";
+import { parseDomainId } from "../contracts/ids.ts";
+import { plural } from "../lib/plural.ts";
+import type { Command } from "./command.ts";
+import { runJob } from "./run-job.ts";
+
+export const rebuildCommand: Command = {
+  name: "rebuild",
+  arguments: ["DOMAIN"],
+  summary: "Has every registered web address of a domain looked at anew; a running server or worker does it.",
+  options: {
+    force: { help: "Fetches them even if nothing changed." },
+    "dry-run": { help: "Counts them and changes nothing." },
+  },
+  examples: ["lockstep rebuild INGEST", "lockstep rebuild DEMO --force"],
+  async run(call) {
+    const [domainId] = call.positionals.map(parseDomainId);
+    if (domainId === undefined) return 2;
+    const [force, dryRun] = [call.flag("force"), call.flag("dry-run")];
+    return await runJob({
+      prepare: (app) => rebuildIndexJob(app, { domainId, force, mode: "soft" }, { dryRun }),
+      summary(data) {
+        const { queued = 0, would_queue = queued } = (data ?? {}) as {
+          readonly queued?: number;
+          readonly would_queue?: number;
+        };
+        return `${dryRun ? "Would queue" : "Queued"}: ${plural(would_queue, "address", "addresses")}.\n`;
+      },
+    });
+  },
+};

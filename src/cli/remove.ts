@@ -1,0 +1,44 @@
+import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
+import { type ItemId, parseDomainId } from "../contracts/ids.ts";
+import { audited } from "./audited.ts";
+import type { Command } from "./command.ts";
+import { openApp } from "./open-app.ts";
+import { plainText } from "./plain-text.ts";
+
+export const removeCommand: Command = {
+  name: "remove",
+  arguments: ["ITEM…"],
+  summary: "Takes registered web addresses out of a domain; a running server or worker takes them out of its index.",
+  options: {
+    domain: { value: "domain", help: "Where they are registered; otherwise INGEST_DEFAULT_DOMAIN." },
+    "dry-run": { help: "Tells which are registered there and changes nothing." },
+  },
+  examples: ["lockstep remove https://example.com/handbook", "lockstep remove --domain DEMO url_k7gxn3…"],
+  async run(call) {
+    const domain = call.text("domain");
+    const dryRun = call.flag("dry-run");
+    const app = await openApp();
+    const domainId = domain === undefined ? app.config.web.defaultDomain : parseDomainId(domain);
+    const remove = async (): Promise<number> => {
+      let failed = 0;
+      for (const text of call.positionals) {
+        try {
+          const id = text.includes(":") ? app.ingest.idOf(text) : (text as ItemId);
+          await app.ingest.remove(id, domainId, { dryRun });
+          process.stdout.write(`${dryRun ? "Would take out" : "Taken out"}: ${plainText(text)} (domain ${domainId})\n`);
+        } catch (error) {
+          if (!(error instanceof BadInputError || error instanceof NotFoundError)) throw error;
+          failed += 1;
+          process.stderr.write(`lockstep: '${plainText(text)}': ${explain(error)}\n`);
+        }
+      }
+      return failed;
+    };
+    const outcome = (failed: number) => ({ ok: failed === 0, error: failed > 0 ? `${failed} not taken out` : "" });
+    try {
+      return (dryRun ? await remove() : await audited(app.audit, remove, outcome)) > 0 ? 2 : 0;
+    } finally {
+      await app.close();
+    }
+  },
+};

@@ -1,0 +1,120 @@
+import { REGISTERED_SOURCE, type WebSourceConfig } from "../contracts/domain.ts";
+import type { JsonObject } from "../lib/json-object.ts";
+import { withoutSecrets } from "../lib/secret-parameters.ts";
+
+export const WEB_FIELDS: readonly string[] = [
+  "source_id",
+  "start_urls",
+  "include",
+  "exclude",
+  "max_depth",
+  "max_pages",
+  "images",
+];
+
+export const USUAL_DEPTH = 10;
+export const USUAL_PAGES = 10_000;
+/** A crawl holds the ids of all pages in memory. */
+const MAX_PAGES = 1_000_000;
+
+type WebPlace = Omit<WebSourceConfig, "sourceType" | "sourceId" | "limits">;
+
+/** What tells a web site from others. Everything wrong with it goes to `problems`. */
+export function parseWebPlace(value: JsonObject, where: string, problems: string[]): WebPlace {
+  return {
+    startUrls: readStartUrls(value, where, problems),
+    include: readGlobs(value["include"], `${where}.include`, problems),
+    exclude: readGlobs(value["exclude"], `${where}.exclude`, problems),
+    maxDepth: readCount(value["max_depth"], `${where}.max_depth`, { usual: USUAL_DEPTH, min: 0, max: 1000 }, problems),
+    maxPages: readCount(
+      value["max_pages"],
+      `${where}.max_pages`,
+      { usual: USUAL_PAGES, min: 1, max: MAX_PAGES },
+      problems,
+    ),
+    images: readFlag(value["images"], `${where}.images`, problems),
+  };
+}
+
+/** Fields that say nothing unusual are left out, unless they were there before. */
+export function formatWebPlace(source: WebSourceConfig, earlier: JsonObject): JsonObject {
+  const json: JsonObject = { start_urls: [...source.startUrls] };
+  const set = (key: string, value: JsonObject[string], isUsual: boolean): void => {
+    if (!isUsual || key in earlier) json[key] = value;
+  };
+  set("include", [...source.include], source.include.length === 0);
+  set("exclude", [...source.exclude], source.exclude.length === 0);
+  set("max_depth", source.maxDepth, source.maxDepth === USUAL_DEPTH);
+  set("max_pages", source.maxPages, source.maxPages === USUAL_PAGES);
+  set("images", source.images, !source.images);
+  return json;
+}
+
+function readStartUrls(value: JsonObject, where: string, problems: string[]): readonly string[] {
+  const urls = readTexts(value["start_urls"], `${where}.start_urls`, problems);
+  if (urls.length === 0 && value["source_id"] !== REGISTERED_SOURCE) {
+    problems.push(`${where}.start_urls must name at least one address, like "https://docs.example.com/".`);
+  }
+  for (const [at, url] of urls.entries()) {
+    // The sentences never repeat the address: it may hold a password.
+    const parsed = URL.parse(url);
+    const query = parsed?.search.slice(1) ?? "";
+    if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.hostname === "") {
+      problems.push(
+        `${where}.start_urls must be addresses like "https://docs.example.com/"; number ${at + 1} is none.`,
+      );
+    } else if (parsed.username || parsed.password) {
+      problems.push(`${where}.start_urls must not contain a user name or password; number ${at + 1} does.`);
+    } else if (withoutSecrets(query) !== query) {
+      problems.push(
+        `${where}.start_urls must not contain keys, tokens or signatures; number ${at + 1} does. Give it without them: they are not kept, and pages behind them cannot be crawled.`,
+      );
+    }
+  }
+  return urls;
+}
+
+/** What a path, or a whole address, can begin with. */
+const GLOB = /^(\/|https?:|[*?{[(!@+])/i;
+
+function readGlobs(value: unknown, where: string, problems: string[]): readonly string[] {
+  const globs = readTexts(value, where, problems);
+  for (const [at, glob] of globs.entries()) {
+    if (GLOB.test(glob)) continue;
+    problems.push(
+      `${where} must begin with "/", "*" or "https://", like "/guide/**"; number ${at + 1} matches no page.`,
+    );
+  }
+  return globs;
+}
+
+/** Form fields hold several in one text, separated by blanks; commas occur in addresses and globs. */
+function readTexts(value: unknown, where: string, problems: string[]): readonly string[] {
+  if (value === undefined) return [];
+  const list = typeof value === "string" ? value.split(/\s+/) : value;
+  if (!Array.isArray(list) || list.some((each) => typeof each !== "string")) {
+    problems.push(`${where} must be a list of texts.`);
+    return [];
+  }
+  const texts = list.map((each: string) => each.trim()).filter((each) => each !== "");
+  return [...new Set(texts)];
+}
+
+function readCount(
+  value: unknown,
+  where: string,
+  { usual, min, max }: { readonly usual: number; readonly min: number; readonly max: number },
+  problems: string[],
+): number {
+  if (value === undefined) return usual;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  problems.push(`${where} must be a whole number from ${min} to ${max}.`);
+  return usual;
+}
+
+function readFlag(value: unknown, where: string, problems: string[]): boolean {
+  if (value === undefined) return false;
+  if (typeof value === "boolean") return value;
+  problems.push(`${where} must be true or false.`);
+  return false;
+}

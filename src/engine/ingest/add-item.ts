@@ -1,0 +1,66 @@
+import { ConflictError } from "../../contracts/errors.ts";
+import type { DomainId } from "../../contracts/ids.ts";
+import type { IngestItem, Registry } from "../../contracts/registry.ts";
+import { newMember, withStanding } from "../../detect/web/member-standing.ts";
+import { afterRegistration, newItem } from "../../detect/web/schedule-item.ts";
+import { identifyUrl } from "../../detect/web/web-identity.ts";
+import type { OpenIngestParts } from "./create-ingest.ts";
+import { ensureSource } from "./ensure-source.ts";
+import { type AddRequest, REGISTERED_SOURCE, type Registered } from "./ingest.ts";
+import { asQueued, isQueued, sendItem } from "./queue-item.ts";
+import { settleItem } from "./settle-item.ts";
+
+type AddParts = Pick<
+  OpenIngestParts,
+  "registry" | "queue" | "domains" | "crawlerFolder" | "rules" | "defaultDomain" | "now"
+>;
+
+/** The same address twice is one record and one member, however it was written, and one message while nobody has begun with it. */
+export async function addItem(
+  request: AddRequest,
+  parts: AddParts,
+  options: { readonly dryRun: boolean },
+): Promise<Registered> {
+  const { registry, rules, now } = parts;
+  const identity = identifyUrl(request.url, rules);
+  const domainId = request.domainId ?? parts.defaultDomain;
+  await ensureSource(domainId, parts, options);
+  let isSent = true;
+  for (;;) {
+    const found = await registry.get(identity.id);
+    const at = now();
+    const item = afterRegistration(found?.item ?? newItem(identity, at), { ...request, identity }, at);
+    if (options.dryRun) return told(item, domainId, { isNew: !found });
+    isSent &&= isQueued(item, at);
+    try {
+      await registry.put(isSent ? item : asQueued(item, at), found?.version ?? null);
+    } catch (error) {
+      if (error instanceof ConflictError) continue;
+      throw error;
+    }
+    const status = await join(item, domainId, registry);
+    // Whoever saw the record before its member may have taken it away, or off the timer's hands.
+    if (!(await registry.get(item.id))?.item.watched) continue;
+    if (!isSent) await sendItem(item, parts);
+    return told({ ...item, status }, domainId, { isNew: !found });
+  }
+}
+
+/** What another domain has indexed already, this one has not: then it is Crawled again. */
+async function join(item: IngestItem, domainId: DomainId, registry: Registry): Promise<IngestItem["status"]> {
+  let isNew = false;
+  await registry.members.change([newMember(domainId, REGISTERED_SOURCE, item.id)], (known, added) => {
+    isNew = known?.unlinkedCount !== 0;
+    return isNew ? { ...(known ?? added), unlinkedCount: 0 } : known;
+  });
+  if (!isNew) return item.status;
+  if (item.aliasOf !== "") await settleItem(item.id, item.aliasOf, registry);
+  await settleItem(item.id, item.id, registry);
+  return withStanding(item, await registry.members.of(item.id)).status;
+}
+
+export function told(item: IngestItem, domainId: DomainId, { isNew }: { readonly isNew: boolean }): Registered {
+  const { id, normalizedSource, displaySource, status, reindexGeneration } = item;
+  const { nextCrawlAt } = item.scheduling;
+  return { id, normalizedSource, displaySource, domainId, status, nextCrawlAt, reindexGeneration, isNew };
+}

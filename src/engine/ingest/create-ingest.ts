@@ -1,0 +1,93 @@
+import { NotFoundError } from "../../contracts/errors.ts";
+import type { DomainId } from "../../contracts/ids.ts";
+import type { TaskQueue } from "../../contracts/queue.ts";
+import type { Registry } from "../../contracts/registry.ts";
+import type { ItemLooker, WebDocuments, WebImages } from "../../contracts/web.ts";
+import { LOCK_MS } from "../../detect/web/lock-item.ts";
+import type { CheckPolicy } from "../../detect/web/schedule-item.ts";
+import { type IdentityRules, identifyUrl } from "../../detect/web/web-identity.ts";
+import type { DomainStore } from "../../domains/domain-store.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import { addItem } from "./add-item.ts";
+import { findBehind } from "./find-behind.ts";
+import { HostSeats } from "./host-seats.ts";
+import type { Ingest } from "./ingest.ts";
+import { purgeGone, purgeStray } from "./purge-items.ts";
+import { rebuildItems } from "./rebuild-items.ts";
+import { removeItem } from "./remove-item.ts";
+import { reindexItem } from "./request-look.ts";
+import { sweepItems } from "./sweep-items.ts";
+import { workOne } from "./work-one.ts";
+
+export interface IngestParts {
+  readonly registry: Registry;
+  readonly queue: TaskQueue;
+  readonly looker: ItemLooker;
+  readonly documents: WebDocuments;
+  readonly images: WebImages;
+  readonly domains: DomainStore;
+  readonly crawlerFolder: string;
+  readonly rules: IdentityRules;
+  readonly policy: CheckPolicy;
+  readonly defaultDomain: DomainId;
+  /** How long the record of a gone item is kept. */
+  readonly keepGoneDays: number;
+  /** How many items of one host are looked at in this process at a time; as many as there are workers when left out. */
+  readonly looksPerHost?: number;
+  /** A worker that gives no sign of life for so long has lost what it took from the queue. */
+  readonly lockMs?: number;
+  readonly now?: () => Date;
+}
+
+export type OpenIngestParts = IngestParts & Required<Pick<IngestParts, "lockMs" | "now">>;
+
+const HOUR_MS = 3600_000;
+
+export function createIngest(given: IngestParts): Ingest {
+  const parts: OpenIngestParts = { lockMs: LOCK_MS, now: () => new Date(), ...given };
+  const { registry, images, now } = parts;
+  const wet = { dryRun: false };
+  const seats = new HostSeats(parts.looksPerHost ?? Number.POSITIVE_INFINITY);
+  const isTimeFor = { goneOnes: everyMs(HOUR_MS), strayOnes: everyMs(24 * HOUR_MS) };
+  return {
+    add: (request, options = wet) => addItem(request, parts, options),
+    reindex: (wanted, options = wet) => reindexItem(wanted, parts, options),
+    rebuild: (request, job) => rebuildItems(request, parts, job),
+    remove: (id, domainId, options = wet) => removeItem(id, domainId, parts, options),
+    idOf: (address) => identifyUrl(address, parts.rules).id,
+    items: ({ host, ...query }) => registry.list(host === undefined ? query : { ...query, host: hostOf(host) }),
+    async item(id) {
+      const found = await registry.get(id);
+      if (!found) throw new NotFoundError(`Item '${id}' is not registered.`);
+      return { item: found.item, members: await registry.members.of(id), images: await images.of(id) };
+    },
+    images,
+    summary: (domainId) => registry.summary(toUtcMicros(now()), domainId),
+    async sweep(signal) {
+      const queued = await sweepItems(parts, signal);
+      if (isTimeFor.goneOnes(now())) await purgeGone(parts, signal);
+      if (isTimeFor.strayOnes(now())) {
+        await purgeStray(parts, signal);
+        await parts.documents.removeOld(now());
+      }
+      return queued;
+    },
+    workOne: (worker, signal) => workOne(worker, { ...parts, seats }, signal),
+    behind: () => findBehind(parts),
+  };
+}
+
+/** As items know it: in ASCII, without the port that goes without saying. */
+function hostOf(text: string): string {
+  return URL.parse(`http://${text.trim()}`)?.host ?? text;
+}
+
+/** true the first time, and then whenever so much time has passed. */
+function everyMs(ms: number): (now: Date) => boolean {
+  let lastMs: number | undefined;
+  return (now) => {
+    if (lastMs !== undefined && now.getTime() - lastMs < ms) return false;
+    lastMs = now.getTime();
+    return true;
+  };
+}

@@ -1,0 +1,98 @@
+import { randomBytes } from "node:crypto";
+import { ConflictError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { IngestItem, Registry } from "../../contracts/registry.ts";
+import type { ItemLooker, Looked, LookOptions, PageVisitor } from "../../contracts/web.ts";
+import { LOCK_MS, lock, mayLock, unlock } from "../../detect/web/lock-item.ts";
+import { isDue, isForced } from "../../detect/web/schedule-item.ts";
+import { changeItem } from "./change-item.ts";
+import { keepLocks } from "./keep-locks.ts";
+import { withoutMessage } from "./queue-item.ts";
+import { settleItem } from "./settle-item.ts";
+
+export interface LookerParts {
+  readonly registry: Registry;
+  readonly visitor: PageVisitor;
+  /** Whoever gives no sign of life for so long has lost the item. */
+  readonly lockMs?: number;
+  readonly now?: () => Date;
+}
+
+/** Read, lock with the version that was read, visit, unlock: of several that want the same item, one has it. */
+export function createItemLooker(parts: LookerParts): ItemLooker {
+  return { look: (id, options) => look(id, options, { lockMs: LOCK_MS, now: () => new Date(), ...parts }) };
+}
+
+async function look(id: ItemId, options: LookOptions, parts: Required<LookerParts>): Promise<Looked> {
+  // Of its own for every look: the loops of one worker are rivals, too.
+  const token = `${options.worker} ${randomBytes(4).toString("hex")}`;
+  const begun = await begin(id, token, options, parts);
+  if (begun.kind !== "begun") return begun;
+  const { item, locked } = begun;
+  const held = keepLocks(locked, token, parts, options.heartbeat);
+  try {
+    const visit = await parts.visitor.visit(item.foundSource, {
+      force: options.force || isForced(item),
+      includeImages: item.includeImages,
+      // Whoever registers an address wants what is behind it, wherever that is. A page that is known stays on its site.
+      ...(item.content.contentHash === "" && { inScope: () => true }),
+      ...(options.tell && { tell: options.tell }),
+      signal: AbortSignal.any([options.signal, held.lost]),
+    });
+    await settleItem(id, visit.item.id, parts.registry);
+    return { kind: "visited", visit };
+  } catch (error) {
+    if (!held.lost.aborted) throw error;
+    throw new ConflictError(`look at ${item.displaySource}: it took too long, and is somebody else's now`, {
+      cause: error,
+    });
+  } finally {
+    await held.end();
+    await release(locked, token, parts);
+  }
+}
+
+type Begun = Exclude<Looked, { kind: "visited" }> | Locked;
+
+interface Locked {
+  readonly kind: "begun";
+  readonly item: IngestItem;
+  readonly locked: readonly ItemId[];
+}
+
+/** An address that is known to lead to another item is looked at together with that one. */
+async function begin(id: ItemId, token: string, options: LookOptions, parts: Required<LookerParts>): Promise<Begun> {
+  const first = await lockOne(id, token, options.when, parts);
+  if (first.kind !== "begun" || first.item.aliasOf === "") return first;
+  const second = await lockOne(first.item.aliasOf, token, "always", parts);
+  if (second.kind === "begun") return { ...first, locked: [...first.locked, ...second.locked] };
+  if (second.kind === "absent") return first;
+  await release(first.locked, token, parts);
+  return second;
+}
+
+async function lockOne(
+  id: ItemId,
+  token: string,
+  when: LookOptions["when"],
+  { registry, now, lockMs }: Required<LookerParts>,
+): Promise<Begun> {
+  for (;;) {
+    const found = await registry.get(id);
+    if (!found) return { kind: "absent" };
+    const { item, version } = found;
+    if (!mayLock(item, token, now())) return { kind: "busy", until: item.lock.lockedUntil };
+    if (when === "due" && !isDue(item, now())) return { kind: "not due" };
+    try {
+      await registry.put(lock(withoutMessage(item), token, now(), lockMs), version);
+      return { kind: "begun", item, locked: [id] };
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+    }
+  }
+}
+
+/** What cannot be unlocked now is free when the lock ends. */
+async function release(ids: readonly ItemId[], token: string, { registry }: Required<LookerParts>): Promise<void> {
+  for (const id of ids) await changeItem(registry, id, (item) => unlock(item, token)).catch(() => undefined);
+}

@@ -1,0 +1,63 @@
+import { ConflictError } from "../../contracts/errors.ts";
+import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
+import type { Member, Registry } from "../../contracts/registry.ts";
+import type { WebDocuments, WebImages } from "../../contracts/web.ts";
+import { changeItem } from "./change-item.ts";
+import { REGISTERED_SOURCE } from "./ingest.ts";
+
+/** Where items are kept. */
+export interface ItemShelf {
+  readonly registry: Registry;
+  readonly documents: Pick<WebDocuments, "delete">;
+  readonly images: Pick<WebImages, "delete">;
+}
+
+/**
+ * Forgets those of the items that no domain has any more, with their documents and pictures; those that nobody registered any
+ * more are not looked after. What is known of pages that left (Gone, OutOfScope) may be kept for a while: they may come back.
+ */
+export async function dropItems(
+  ids: Iterable<ItemId>,
+  shelf: ItemShelf,
+  { keepLeft }: { readonly keepLeft: boolean },
+): Promise<void> {
+  const { registry } = shelf;
+  for (const id of ids) {
+    let members: readonly Member[] = [];
+    const found = await changeItem(registry, id, async (item) => {
+      members = await registry.members.of(id);
+      const isRegistered = members.some(({ sourceId }) => sourceId === REGISTERED_SOURCE);
+      return item.watched && !isRegistered ? { ...item, watched: false } : item;
+    });
+    const hasLeft = found?.item.status === "Gone" || found?.item.status === "OutOfScope";
+    if (found && members.length === 0 && !(keepLeft && hasLeft)) await deleteItem(id, found.version, shelf);
+  }
+}
+
+/** The record first: one that somebody changed meanwhile stays, with all it has. */
+export async function deleteItem(
+  id: ItemId,
+  version: string,
+  { registry, documents, images }: ItemShelf,
+): Promise<boolean> {
+  try {
+    await registry.delete(id, version);
+  } catch (error) {
+    if (error instanceof ConflictError) return false;
+    throw error;
+  }
+  await documents.delete(id);
+  await images.delete(id);
+  return true;
+}
+
+/** Of all web sources of a domain, or of one. */
+export async function forgetMembers(domainId: DomainId, sources: Iterable<SourceId>, shelf: ItemShelf): Promise<void> {
+  const ids = new Set<ItemId>();
+  for (const source of sources) {
+    for await (const page of shelf.registry.members.in(domainId, source))
+      for (const { itemId } of page) ids.add(itemId);
+    await shelf.registry.members.forget(domainId, source);
+  }
+  await dropItems(ids, shelf, { keepLeft: false });
+}

@@ -1,0 +1,85 @@
+import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type {
+  IngestItem,
+  IngestStatus,
+  ItemPage,
+  ItemQuery,
+  Member,
+  RegistrySummary,
+} from "../../contracts/registry.ts";
+import type { StoredImage, WebImages } from "../../contracts/web.ts";
+
+export { REGISTERED_SOURCE } from "../../contracts/domain.ts";
+
+export interface AddRequest {
+  readonly url: string;
+  readonly title: string;
+  /** undefined: the default domain, which is created on first use. */
+  readonly domainId: DomainId | undefined;
+  readonly force: boolean;
+  readonly includeImages: boolean;
+}
+
+/** What a request came to. */
+export interface Registered {
+  readonly id: ItemId;
+  /** Under what the address is known, for programs and for people. */
+  readonly normalizedSource: string;
+  readonly displaySource: string;
+  readonly domainId: DomainId;
+  readonly status: IngestStatus;
+  readonly nextCrawlAt: string;
+  readonly reindexGeneration: number;
+  /** It was not in the registry before. */
+  readonly isNew: boolean;
+}
+
+export interface RebuildRequest {
+  readonly domainId: DomainId | undefined;
+  /** Bypasses what is known of every item. */
+  readonly force: boolean;
+}
+
+export interface ItemView {
+  readonly item: IngestItem;
+  readonly members: readonly Member[];
+  readonly images: readonly StoredImage[];
+}
+
+/** A source of a domain whose index is behind its registry. */
+export interface Behind {
+  readonly domainId: DomainId;
+  readonly sourceId: SourceId;
+  readonly items: number;
+  /** The same for the same items. */
+  readonly which: string;
+}
+
+/** The registry as a product: what CLI, HTTP and pages call. */
+export interface Ingest {
+  /** BadInputError for what is no address that may be asked; nothing is fetched here. */
+  add(request: AddRequest, options?: { readonly dryRun: boolean }): Promise<Registered>;
+  /** By id or by address. NotFoundError when it is not registered. */
+  reindex(
+    wanted: { readonly id: ItemId } | { readonly source: string },
+    options?: { readonly dryRun: boolean },
+  ): Promise<Registered>;
+  /** Inside a job: every item of the domain is due at once, and queued. */
+  rebuild(request: RebuildRequest, job: JobContext): Promise<{ readonly domainId: DomainId; readonly queued: number }>;
+  /** Takes it out of the domain; its record stays while another domain has it. */
+  remove(id: ItemId, domainId: DomainId, options?: { readonly dryRun: boolean }): Promise<void>;
+  /** Under which an address is known, or would be. BadInputError for what is none. */
+  idOf(address: string): ItemId;
+  items(query: ItemQuery): Promise<ItemPage>;
+  /** NotFoundError. */
+  item(id: ItemId): Promise<ItemView>;
+  images: Pick<WebImages, "of" | "read">;
+  summary(domainId?: DomainId): Promise<RegistrySummary>;
+  /** The timer's work: queues what is due, purges what is gone long enough. Returns how many were queued. */
+  sweep(signal: AbortSignal): Promise<number>;
+  /** Takes one queued item and looks at it. false: there was none, or none whose host has room. Throws what is not the item's fault. Never two at once at the same item, whoever asks. */
+  workOne(worker: string, signal: AbortSignal): Promise<boolean>;
+  /** Sources whose index does not have what the registry says. */
+  behind(): Promise<readonly Behind[]>;
+}

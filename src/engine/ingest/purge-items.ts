@@ -1,0 +1,53 @@
+import type { RegisteredItem } from "../../contracts/registry.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import type { OpenIngestParts } from "./create-ingest.ts";
+import { deleteItem, dropItems } from "./drop-items.ts";
+
+const DAY_MS = 24 * 3600_000;
+
+/** Forgets what has been gone for long enough, wherever it was registered. Not while an index still has it: there somebody has to confirm that it goes. */
+export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal): Promise<number> {
+  const { registry } = parts;
+  let purged = 0;
+  for await (const page of registry.entries({ statuses: ["Gone"] })) {
+    for (const found of page) {
+      if (signal.aborted) return purged;
+      const { id, scheduling } = found.item;
+      if (scheduling.lastChanged > limitOf(parts)) continue;
+      const members = await registry.members.of(id);
+      if (members.some(({ lastIndexedDocId }) => lastIndexedDocId !== "")) continue;
+      await registry.members.change(members, () => undefined);
+      if (await deleteItem(id, found.version, parts)) purged += 1;
+      // Somebody asked for it meanwhile.
+      else await registry.members.change(members, (known, member) => known ?? member);
+    }
+  }
+  return purged;
+}
+
+/**
+ * Forgets what no domain has and nobody has looked at for as long: pages that were once followed and led nowhere. What is
+ * looked after although nobody has it registered, as a kill may leave it, is not looked after any more.
+ */
+export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal): Promise<number> {
+  let purged = 0;
+  for await (const page of parts.registry.entries()) {
+    for (const found of page) {
+      if (signal.aborted) return purged;
+      const { id, watched } = found.item;
+      if (watched) await dropItems([id], parts, { keepLeft: true });
+      else if (isStale(found, parts) && (await parts.registry.members.of(id)).length === 0) {
+        if (await deleteItem(id, found.version, parts)) purged += 1;
+      }
+    }
+  }
+  return purged;
+}
+
+function isStale({ item: { scheduling } }: RegisteredItem, parts: OpenIngestParts): boolean {
+  return scheduling.lastChecked <= limitOf(parts) && scheduling.firstSeen <= limitOf(parts);
+}
+
+function limitOf({ now, keepGoneDays }: OpenIngestParts): string {
+  return toUtcMicros(new Date(now().getTime() - keepGoneDays * DAY_MS));
+}

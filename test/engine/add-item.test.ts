@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { ItemId } from "../../src/contracts/ids.ts";
+import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
+import type { Registry } from "../../src/contracts/registry.ts";
+import { USUAL_RULES } from "../../src/detect/web/web-identity.ts";
+import { createDomainStore } from "../../src/domains/domain-store.ts";
+import { addItem } from "../../src/engine/ingest/add-item.ts";
+import { dropItems } from "../../src/engine/ingest/drop-items.ts";
+import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
+import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
+import { DEMO } from "../ledgers/registry-fixture.ts";
+
+let folder: string;
+let registry: Registry;
+let queue: ListedTaskQueue;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "lockstep-add-"));
+  registry = openSqlRegistry({ folder });
+  queue = openTaskQueue({ folder });
+});
+after(async () => {
+  await Promise.all([registry.close(), queue.close()]);
+  await rm(folder, { recursive: true });
+});
+
+async function add(path: string, seen: Registry = registry): Promise<ItemId> {
+  const request = { url: `https://example.com${path}`, title: "", force: false, includeImages: false };
+  const crawlerFolder = join(folder, "crawler");
+  const domains = createDomainStore({ domainsFolder: join(folder, "domains"), crawlerFolder });
+  const given = { registry: seen, queue, domains, crawlerFolder };
+  const parts = { ...given, rules: USUAL_RULES, defaultDomain: DEMO, now: () => new Date() };
+  return (await addItem({ ...request, domainId: undefined }, parts, { dryRun: false })).id;
+}
+
+async function drop(id: ItemId, seen: Registry = registry): Promise<void> {
+  const nothing = { delete: async () => undefined };
+  await dropItems([id], { registry: seen, documents: nothing, images: nothing }, { keepLeft: false });
+}
+
+/** The same members, with something that happens once before or after one of them is called. */
+function withMembers(changes: Partial<Registry["members"]>): Registry {
+  return { ...registry, members: { ...registry.members, ...changes } };
+}
+
+async function assertRegistered(id: ItemId): Promise<void> {
+  assert.equal((await registry.get(id))?.item.watched, true);
+  assert.deepEqual(
+    (await registry.members.of(id)).map(({ domainId, unlinkedCount }) => [domainId, unlinkedCount]),
+    [[DEMO, 0]],
+  );
+  const messages = (await queue.list()).map(({ payload }) => (payload as { id: string }).id);
+  assert.deepEqual(
+    messages.filter((one) => one === id),
+    [id],
+  );
+}
+
+test("an address whose record is dropped before its member is there is registered nevertheless", async () => {
+  let isDropped = false;
+  const id = await add(
+    "/dropped",
+    withMembers({
+      async change(keys, change) {
+        if (!isDropped && keys[0]) {
+          isDropped = true;
+          await drop(keys[0].itemId);
+        }
+        await registry.members.change(keys, change);
+      },
+    }),
+  );
+  assert.ok(isDropped);
+  await assertRegistered(id);
+});
+
+test("whoever drops a record that somebody registers meanwhile leaves it alone", async () => {
+  const id = await add("/kept");
+  await registry.members.change(await registry.members.of(id), () => undefined);
+  let isAdded = false;
+  await drop(
+    id,
+    withMembers({
+      async of(item) {
+        const found = await registry.members.of(item);
+        if (!isAdded) {
+          isAdded = true;
+          await add("/kept");
+        }
+        return found;
+      },
+    }),
+  );
+  assert.ok(isAdded);
+  await assertRegistered(id);
+});

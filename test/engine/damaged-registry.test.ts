@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, test } from "node:test";
+import type { ItemId } from "../../src/contracts/ids.ts";
+import type { PlacedFinding } from "../../src/engine/doctor.ts";
+import { serveHttp } from "../../src/http/serve-http.ts";
+import { INGEST, IngestStage } from "./ingest-stage.ts";
+
+let stage: IngestStage;
+let okapi: ItemId;
+beforeEach(async () => {
+  stage = await IngestStage.open();
+  stage.pages.answers.set("/okapi", { text: "The okapi sleeps standing." });
+  stage.pages.answers.set("/quokka", { text: "The quokka smiles." });
+  okapi = await stage.add("/okapi");
+  await stage.add("/quokka");
+  await stage.round();
+});
+afterEach(() => stage.close());
+
+/** With the product closed meanwhile. */
+async function harm(work: (file: string) => void): Promise<void> {
+  await stage.app.close();
+  work(join(stage.storage, "index", "registry.sqlite"));
+  await stage.reopen();
+}
+
+function breakRecord(file: string): void {
+  const db = new DatabaseSync(file);
+  db.prepare("UPDATE items SET item = '{broken' WHERE id = ?").run(okapi);
+  db.close();
+}
+
+async function problems(): Promise<string[]> {
+  const found: PlacedFinding[] = [];
+  for await (const one of stage.app.examine(INGEST, new AbortController().signal)) found.push(one);
+  return found
+    .filter(({ outcome, sourceId }) => outcome === "problem" && sourceId)
+    .map((one) => `${one.detail} ${one.remedy}`);
+}
+
+async function ask(path: string, body?: object): Promise<{ status: number; text: string }> {
+  const server = await serveHttp(stage.app, { host: "127.0.0.1", port: 0, log: () => undefined });
+  const json = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const answer = await fetch(`${server.url}${path}`, body && json);
+  const told = { status: answer.status, text: await answer.text() };
+  await server.close();
+  return told;
+}
+
+test("a record that is damaged is named, keeps nothing from working, and is made anew by the next crawl", async () => {
+  await harm(breakRecord);
+  const listed = await ask("/v2/ingest/items?format=json");
+  assert.equal(listed.status, 200, listed.text);
+  assert.match(listed.text, /Its record in the registry is damaged/);
+  assert.match((await problems()).join(), /The record of 'http:\/\/127[^']+\/okapi' in the registry cannot be read/);
+  assert.deepEqual(await stage.found("okapi"), ["/okapi"]);
+
+  const job = await stage.crawl();
+  assert.equal(job.result?.error, "");
+  const item = await stage.item(okapi);
+  assert.deepEqual([item.status, item.watched, item.history[0]?.event], ["Indexed", true, "damaged"]);
+  assert.deepEqual([await problems(), await stage.found("okapi")], [[], ["/okapi"]]);
+});
+
+test("while its page cannot be asked, the document of a damaged record stays in the index", async () => {
+  await harm(breakRecord);
+  stage.pages.answers.set("/okapi", { status: 503 });
+  await stage.crawl({ confirmDeletes: true });
+  assert.deepEqual(await stage.found("okapi"), ["/okapi"]);
+});
+
+test("a damaged record is made anew by whoever registers its address", async () => {
+  await harm(breakRecord);
+  assert.equal(await stage.add("/okapi"), okapi);
+  await stage.round();
+  assert.equal((await stage.item(okapi)).status, "Indexed");
+});
+
+test("a registry that cannot be read is named with its cure; the search goes on; after the cure what is lost is told", async () => {
+  const lost = /The index has 2 documents of addresses that the registry does not know/;
+  const cure = /Stop lockstep, delete index\/registry\.sqlite with its -wal and -shm/;
+  await harm((file) => writeFileSync(file, "this is no database\n".repeat(500)));
+  assert.match((await problems()).join(), cure);
+  assert.match((await stage.crawl()).result?.error ?? "", cure);
+  const listed = await ask("/v2/ingest/items?format=json");
+  assert.deepEqual([listed.status, cure.test(listed.text)], [502, true]);
+  const found = await ask("/api/Search", { query: "okapi" });
+  assert.deepEqual([found.status, found.text.includes("sleeps standing")], [200, true], found.text);
+
+  await harm((file) => {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+  });
+  assert.match((await problems()).join(), lost);
+  assert.match((await ask("/api/SearchStatus")).text, lost);
+});

@@ -1,0 +1,113 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { App } from "../../src/app/app.ts";
+import { compose } from "../../src/app/compose.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { crawlJob } from "../../src/app/crawl-job.ts";
+import { parseDomainId } from "../../src/contracts/ids.ts";
+import { parseDomain } from "../../src/domains/domain-codec.ts";
+import {
+  type CrawlRequest,
+  type CrawlResult,
+  crawlRequest,
+  type SourceResult,
+} from "../../src/engine/crawl-request.ts";
+import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { PageSite } from "../sources/web-visit-world.ts";
+
+export const DOMAIN = parseDomainId("WEB");
+
+/** A web site page by page, and the whole product that crawls it. */
+export class WebStory {
+  readonly site: PageSite;
+  readonly storage: string;
+  readonly settings: Readonly<Record<string, string>>;
+  app: App;
+
+  private constructor(site: PageSite, storage: string, settings: Readonly<Record<string, string>>, app: App) {
+    this.site = site;
+    this.storage = storage;
+    this.settings = settings;
+    this.app = app;
+  }
+
+  static async open(source: object = {}): Promise<WebStory> {
+    const site = await PageSite.start();
+    const storage = await mkdtemp(join(tmpdir(), "lockstep-web-"));
+    const settings = {
+      PERSISTENT_STORAGE_PATH: storage,
+      WEB_ALLOW_PRIVATE_NETWORKS: "true",
+      WEB_HOST_DELAY_MS: "0",
+      CRAWL_GONE_SPACING_SECONDS: "0",
+    };
+    const app = await openApp(settings);
+    const web = { source_id: "site", start_urls: [`${site.origin}/`], ...source };
+    const json = { name: "Web", description: "", vector_store_name: "web", vector_store_id: "", web_sources: [web] };
+    await app.domains.create(parseDomain(json, DOMAIN));
+    return new WebStory(site, storage, settings, app);
+  }
+
+  /** As after a restart: hosts are asked for their robots.txt anew. */
+  async reopen(): Promise<void> {
+    await this.app.close();
+    this.app = await openApp(this.settings);
+  }
+
+  async close(): Promise<void> {
+    await this.app.close();
+    await this.site.close();
+    await rm(this.storage, { recursive: true, force: true });
+  }
+
+  async crawl(
+    wishes: Partial<CrawlRequest> & { dryRun?: boolean } = {},
+  ): Promise<{ error: string; source: SourceResult }> {
+    const { dryRun = false, ...request } = wishes;
+    const { start, work } = crawlJob(this.app, crawlRequest(DOMAIN, { scope: "web", ...request }), { dryRun });
+    const job = await (await this.app.runner.start({ ...start, endpoint: "test" }, work)).done;
+    const [source] = (job.result?.data as CrawlResult | undefined)?.sources ?? [];
+    if (!source) throw new Error(`the crawl has no source: ${job.result?.error}`);
+    return { error: job.result?.error ?? "", source };
+  }
+
+  /** Paths of the pages that answer with the very word. */
+  async found(word: string): Promise<string[]> {
+    const { sources } = await this.app.query({ text: word, limit: 20, domainId: DOMAIN, vectorStoreId: undefined });
+    const hits = sources.filter(({ text }) => new RegExp(`\\b${word}\\b`).test(text));
+    return [...new Set(hits.map(({ url }) => url.slice(this.site.origin.length)))].sort();
+  }
+
+  /** Path to id of what the vector store's map has. */
+  async indexed(): Promise<Record<string, string>> {
+    const seen = new Map(
+      (await this.#map("sharepoint_map")).map((row) => [row["sharepoint_unique_file_id"], row["url"]]),
+    );
+    const rows = await this.#map("vectorstore_map");
+    const ids = rows.map((row) => row["sharepoint_unique_file_id"] ?? "");
+    return Object.fromEntries(ids.map((id) => [(seen.get(id) ?? id).slice(this.site.origin.length), id]).sort());
+  }
+
+  /** Files of the mirror, below the folder of the host. */
+  async disk(): Promise<string[]> {
+    const root = this.folder("02_embedded");
+    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    return files.map((file) => file.slice(root.length + 1).replace(/^[^/]*\//, "")).sort();
+  }
+
+  folder(...path: string[]): string {
+    return join(this.storage, "crawler", DOMAIN, "04_web", "site", ...path);
+  }
+
+  async #map(name: string): Promise<Record<string, string>[]> {
+    const text = await readFile(this.folder(`${name}.csv`), "utf8");
+    const [header = "", ...rows] = text.split("\r\n").filter(Boolean);
+    const columns = decodeCsvRow(header);
+    return rows.map((row) => Object.fromEntries(decodeCsvRow(row).map((field, i) => [columns[i] ?? "", field])));
+  }
+}
+
+function openApp(settings: Readonly<Record<string, string>>): Promise<App> {
+  return compose(readConfig(settings), { web: { restMs: 0 } });
+}
