@@ -8,7 +8,9 @@ import { describeEndpoints } from "./endpoints/describe-endpoints.ts";
 import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
 import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
+import { functionEndpoints } from "./endpoints/function-endpoints.ts";
 import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
+import { ingestEndpoints } from "./endpoints/ingest-endpoints.ts";
 import { inventoryEndpoints } from "./endpoints/inventory-endpoints.ts";
 import { jobEndpoints } from "./endpoints/job-endpoints.ts";
 import { keyEndpoints } from "./endpoints/key-endpoints.ts";
@@ -71,7 +73,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   });
   mountWire(http, app, logError);
   http.notFound((c) =>
-    c.json({ ok: false, error: `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`, data: {} }, 404),
+    c.json(refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`), 404),
   );
   http.onError((error, c) => {
     const failure = toFailure(error);
@@ -94,6 +96,8 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...inventoryEndpoints(app),
     ...describeEndpoints(app),
     ...explainEndpoints(app),
+    ...ingestEndpoints(app),
+    ...functionEndpoints(app),
     ...keyEndpoints(app),
     ...auditEndpoints(app),
   ];

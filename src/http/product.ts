@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import type { App } from "../app/app.ts";
+import { releaseNumber } from "../lib/release.ts";
 
 export interface ProductFacts {
   readonly version: string;
@@ -7,7 +7,5 @@ export interface ProductFacts {
 }
 
 export function describeProduct(app: App): ProductFacts {
-  const file = new URL("../../package.json", import.meta.url);
-  const { version } = JSON.parse(readFileSync(file, "utf8")) as { version: string };
-  return { version, backend: app.config.backend.kind };
+  return { version: releaseNumber(), backend: app.config.backend.kind };
 }

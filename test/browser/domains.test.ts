@@ -79,7 +79,12 @@ describe("domains in a browser", () => {
     const { sources, description } = await world.app.domains.get(HANDBOOK);
     assert.equal(description, "Travel <b>and</b> leave");
     assert.deepEqual(
-      sources.map((source) => [source.sourceType, source.sourceId, source.siteUrl, source.limits.maxRemovals]),
+      sources.map((source) => [
+        source.sourceType,
+        source.sourceId,
+        "siteUrl" in source && source.siteUrl,
+        source.limits.maxRemovals,
+      ]),
       [
         ["file_sources", "docs", world.sandbox.siteUrl, 25],
         ["list_sources", "suppliers", world.sandbox.siteUrl, 3],

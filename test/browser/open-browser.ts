@@ -12,8 +12,11 @@ const ON_THE_MACHINE = [
 
 /** A Chromium of the machine when there is one, else the one that the package carries. */
 export async function openBrowser(): Promise<Browser> {
-  const installed = ON_THE_MACHINE.find((path) => path !== "" && existsSync(path));
-  return chromium.launch({ executablePath: installed ?? (await carriedChromium()), args: ["--no-sandbox"] });
+  return chromium.launch({ executablePath: await chromiumPath(), args: ["--no-sandbox"] });
+}
+
+export async function chromiumPath(): Promise<string> {
+  return ON_THE_MACHINE.find((path) => path !== "" && existsSync(path)) ?? (await carriedChromium());
 }
 
 /** The package reuses what lies in TMPDIR whoever unpacked it, so every user and version gets a folder of their own. */

@@ -1,13 +1,75 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
 import { World } from "../engine/world.ts";
 import { ask, type Reply } from "./ask.ts";
+import { type OpenServer, openServer } from "./open-server.ts";
 
 function rowsOf<T>(reply: Reply, key: string): readonly T[] {
   const rows: unknown = reply.json["data"]?.[key];
   return Array.isArray(rows) ? (rows as T[]) : assert.fail(reply.text);
 }
+
+describe("/v2/domains/check_source of a web site", () => {
+  let site: SandboxSite;
+  let server: OpenServer;
+  before(async () => {
+    site = await startCompanySite();
+    // Without SharePoint: who has web sites alone needs none.
+    server = await openServer({ WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0" });
+  });
+  after(async () => {
+    await server?.close();
+    await site?.close();
+  });
+
+  const check = (fields: Record<string, string>): Promise<Reply> => {
+    const query = new URLSearchParams({ source_type: "web_sources", ...fields });
+    return ask(server.url, `GET /v2/domains/check_source?${query}`);
+  };
+
+  it("looks at every start address, and registers nothing", async () => {
+    const reply = await check({ start_urls: `${site.origin}/ ${site.origin}/trial`, max_depth: "2", images: "true" });
+    assert.deepEqual([reply.status, reply.json["ok"], reply.json["error"]], [200, true, ""], reply.text);
+    const findings = rowsOf<{ subject: string; outcome: string }>(reply, "findings");
+    assert.equal(findings.filter(({ subject, outcome }) => /^Start/.test(subject) && outcome === "ok").length, 2);
+    assert.equal((await server.app.ingest.summary()).total, 0);
+    const missing = await check({ start_urls: `${site.origin}/nowhere` });
+    assert.equal(missing.json["ok"], false);
+    assert.match(missing.text, /404/);
+  });
+
+  it("says which fields are missing, wrong, or another kind's", async () => {
+    const refused = async (fields: Record<string, string>, error: RegExp): Promise<void> => {
+      const reply = await check(fields);
+      assert.equal(reply.status, 400, reply.text);
+      assert.match(String(reply.json["error"]), error);
+    };
+    const start_urls = `${site.origin}/`;
+    await refused({}, /^Missing 'start_urls'\.$/);
+    await refused(
+      { start_urls: `${start_urls} docs.example.com` },
+      /addresses like "https:\/\/docs\.example\.com\/"; number 2 is none/,
+    );
+    const withSecrets = [
+      "ftp://user:hunter2@x/",
+      "https://user:hunter2@x/",
+      "https://x/?a=1&sig=hunter2",
+      "https://x/?%74oken=hunter2",
+    ];
+    for (const address of withSecrets) {
+      await refused({ start_urls: address }, /^(?!.*hunter2).*start_urls must .*number 1 (?:is none|does)\./);
+    }
+    await refused(
+      { start_urls, site_url: "https://contoso.sharepoint.com" },
+      /'site_url' does not belong to web_sources/,
+    );
+    await refused({ start_urls, max_pages: "0" }, /max_pages must be a whole number from 1/);
+    const list = { source_type: "list_sources", site_url: "https://contoso.sharepoint.com", list_name: "Tasks" };
+    await refused({ ...list, max_depth: "0" }, /'max_depth' does not belong to list_sources/);
+  });
+});
 
 describe("/v2/domains/check_source", () => {
   let world: World;

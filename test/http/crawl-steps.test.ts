@@ -103,7 +103,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
       ["domain_id=..%2fx", 400, /^'domain_id' must be 1 to 64 letters/],
       ["domain_id=DEMO&source_id=nope", 404, /^Source 'nope' does not exist/],
       ["domain_id=DEMO&mode=fast", 400, /^'mode' must be full or incremental; got 'fast'\.$/],
-      ["domain_id=DEMO&scope=web", 400, /^'scope' must be all or files or lists or sitepages; got 'web'\.$/],
+      ["domain_id=DEMO&scope=mail", 400, /^'scope' must be all or files or lists or sitepages or web; got 'mail'\.$/],
       ["domain_id=DEMO&retry_batches=0", 400, /^'retry_batches' must be a whole number from 1 to 10; got '0'\.$/],
       ["domain_id=DEMO&retry_batches=11", 400, /^'retry_batches' must be/],
       ["domain_id=DEMO&dryrun=true", 400, /^Unknown parameter 'dryrun'\. Accepted: .*dry_run/],

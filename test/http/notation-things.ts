@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import type { ItemId } from "../../src/contracts/ids.ts";
 import type { CrawlResult } from "../../src/engine/crawl-request.ts";
+import type { SandboxSite } from "../../src/sandbox/site/start-site.ts";
 import { DOMAIN, type World } from "../engine/world.ts";
 import { type AskInit, ask, type Reading } from "./ask.ts";
 import type { Thing } from "./notation-checks.ts";
@@ -10,7 +12,7 @@ const CRAWL_NEEDS = ["domain_id"];
 
 /** By resource: how items of it come to be in an installation that works. */
 export function thingsOf(
-  stage: () => { readonly world: World; readonly url: string },
+  stage: () => { readonly world: World; readonly url: string; readonly site: SandboxSite },
 ): Readonly<Record<string, Thing>> {
   let made = 0;
   const post = async (path: string, init: AskInit): Promise<Reading> => {
@@ -58,6 +60,22 @@ export function thingsOf(
   const keptReport = async (): Promise<Record<string, string>> => ({ report_id: await kept() });
   const crawl = { needs: CRAWL_NEEDS, act: async () => ({ domain_id: DOMAIN, dry_run: "true" }) };
   const endedJob = { needs: ["job_id"], act: async () => ({ job_id: await makeJob() }) };
+
+  const makeItem = async (path: string): Promise<string> => {
+    const wanted = { url: stage().site.origin + path, include_images: true };
+    return String((await post("/v2/ingest/items/create", { json: wanted }))["data"]?.["id"]);
+  };
+  /** A page that was looked at, with a picture. */
+  const illustrated = once(async (): Promise<Record<string, string>> => {
+    const id = await makeItem("/guides/winter");
+    while (await stage().world.app.ingest.workOne("notation", AbortSignal.timeout(30_000)));
+    const [image] = await stage().world.app.ingest.images.of(id as ItemId);
+    return { item_id: id, image_id: image?.id ?? assert.fail("the page has no picture") };
+  });
+  const ofRegistry = async (): Promise<Record<string, string>> => {
+    await makeItem("/");
+    return { domain_id: "INGEST" };
+  };
 
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
   const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).active;
@@ -130,6 +148,14 @@ export function thingsOf(
       act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
     },
     "/v2/audit": {},
+    "/v2/ingest/items": {
+      idName: "item_id",
+      make: () => makeItem(`/made-${++made}`),
+      create: (serial) => ({ url: `https://docs.example.com/created-${serial}` }),
+    },
+    "/v2/ingest/rebuild": { act: async () => ({ ...(await ofRegistry()), dry_run: "true" }) },
+    "/v2/ingest/status": { act: ofRegistry },
+    "/v2/ingest/images/get": { needs: ["item_id", "image_id"], act: illustrated },
     "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/generations/difference": {
       needs: ["domain_id", "from", "to"],

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
 import { World } from "../engine/world.ts";
 import { ask } from "./ask.ts";
 import { ADDITIONS, EXCEPTIONS, expand, SPECIFICATION, WITH_A_KEY } from "./notation.ts";
@@ -10,8 +11,10 @@ import { keysOf, thingsOf } from "./notation-things.ts";
 describe("the endpoints of the specification, line by line, against the real product", () => {
   let world: World;
   let server: RunningServer;
+  let site: SandboxSite;
   before(async () => {
-    world = await World.open();
+    site = await startCompanySite();
+    world = await World.open({ settings: { WEB_ALLOW_PRIVATE_NETWORKS: "true" } });
     await world.change("add", { path: "Handbook.md", text: "# Handbook\n\nHotels cost up to 180 EUR." });
     const { result } = await world.crawl();
     assert.deepEqual(result.problems, []);
@@ -20,9 +23,10 @@ describe("the endpoints of the specification, line by line, against the real pro
   after(async () => {
     await world.close();
     await server.close();
+    await site.close();
   });
 
-  const things = thingsOf(() => ({ world, url: server.url }));
+  const things = thingsOf(() => ({ world, url: server.url, site }));
   for (const line of [...SPECIFICATION, ...ADDITIONS]) {
     describe(line.trim(), () => {
       for (const expected of expand(line)) {

@@ -29,7 +29,7 @@ export const ADDITIONS = [
   "- L(rjhc): `/v2/reports/file?report_id={id}&file_path={path}` - One file of a report",
   "- L(z): `/v2/reports/download?report_id={id}` - A whole report",
   "- L(jh): `/v2/domains/check?domain_id={id}` - What a crawl of the domain would meet",
-  "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}` - The same of a source that is in no domain yet",
+  "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}&start_urls={urls}` - The same of a source that is in no domain yet",
   "- L(jhu): `/v2/search?query={text}&domain_id={id}` - Passages",
   "- L(jh): `/v2/search/explain?domain_id={id}&query={text}&document={name}` - Why a document is found, or not",
   "- L(jhu): `/v2/audit?filter={text}` - Who changed what",
@@ -37,6 +37,10 @@ export const ADDITIONS = [
   "- L(jh): `/v2/domains/generations/difference?domain_id={id}&from={number}&to={number}`",
   "- A(jh): `/v2/domains/generations/rollback?domain_id={id}&generation={number}&dry_run=false`",
   "- A(jh): `/v2/domains/generations/release?domain_id={id}&dry_run=false`",
+  "- L(jhu)C(jh)G(jh)U(jh)D(jh): `/v2/ingest/items` - The registry: what is known of every address",
+  "- A(jhs): `/v2/ingest/rebuild?domain_id={id}&force=[true|false]&mode=[soft|blueGreen]&dry_run=false` - Looks at all of them again",
+  "- L(jh): `/v2/ingest/status?domain_id={id}` - How many, in which state",
+  "- L(r): `/v2/ingest/images/get?item_id={id}&image_id={id}&size=[full|thumbnail]` - A picture of a page",
 ] as const;
 
 /** Those that need a key, because from the first one on everybody has to bring one. */

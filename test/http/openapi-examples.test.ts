@@ -26,8 +26,10 @@ describe("the examples in the documentation", () => {
     assert.ok(paths.length > 40);
     const tried: string[] = [];
     const problems: string[] = [];
+    const functions = (await ask(server.url, "GET /api")).text.split(/(?=^\/api\/)/m);
     for (const path of paths) {
-      const { text } = await ask(server.url, `GET ${path}`);
+      const told = functions.find((one) => one.startsWith(`${path}\n`));
+      const text = told ?? (await ask(server.url, `GET ${path}`)).text;
       const block = /^Examples\n((?: {2}.*\n)+)/m.exec(text)?.[1] ?? "";
       for (const line of block.split("\n").filter((one) => one.trim() !== "")) {
         tried.push(path);

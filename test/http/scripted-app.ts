@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,11 +7,12 @@ import type { App } from "../../src/app/app.ts";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
-import type { VectorStoreId } from "../../src/contracts/ids.ts";
+import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
 import { planDeletion } from "../../src/engine/delete-domain.ts";
+import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
 import type { Patience } from "../../src/http/safety/slow-clients.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
@@ -27,6 +29,7 @@ export interface Script {
   crawl: (request: CrawlRequest, job: JobContext) => Promise<CrawlResult>;
   query: (request: QueryRequest) => Promise<QueryAnswer>;
   wire: (request: Request, tell?: (failure: unknown) => void) => Promise<Response>;
+  ingest: Ingest;
 }
 
 export interface Served {
@@ -42,6 +45,33 @@ export interface Served {
 
 const NO_GENERATIONS = { active: 0, pinned: false, kept: [] };
 
+/** A registry in which nothing was ever registered. */
+const NOTHING_KNOWN: Ingest = {
+  add: async () => assert.fail("nobody says what comes of it"),
+  idOf: () => assert.fail("nobody asks"),
+  reindex: async () => assert.fail("nobody says what comes of it"),
+  rebuild: async ({ domainId }) => ({ domainId: domainId ?? ("INGEST" as DomainId), queued: 0 }),
+  remove: async () => undefined,
+  items: async () => ({ items: [], total: 0 }),
+  item: async (id) => {
+    throw new NotFoundError(`Item '${id}' does not exist.`);
+  },
+  images: { of: async () => [], read: async () => undefined },
+  summary: async () => ({
+    total: 0,
+    byStatus: { Pending: 0, Crawled: 0, Indexed: 0, Error: 0, OutOfScope: 0, Gone: 0 },
+    due: 0,
+    oldestDue: "",
+    oldestChecked: "",
+    checkedLastDay: 0,
+    changedLastDay: 0,
+    failedLastDay: 0,
+  }),
+  sweep: async () => 0,
+  workOne: async () => false,
+  behind: async () => [],
+};
+
 export interface ScriptedOptions {
   readonly keepAliveMs?: number;
   readonly patience?: Patience;
@@ -51,7 +81,7 @@ export interface ScriptedOptions {
 export async function serveScripted(options: ScriptedOptions = {}): Promise<Served> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-http-"));
   const jobsFolder = join(folder, "jobs");
-  const script: Script = { crawl: countToThree, query: findNothing, wire: echo };
+  const script: Script = { crawl: countToThree, query: findNothing, wire: echo, ingest: NOTHING_KNOWN };
   const runner = createJobRunner({ jobsFolder, controlPollMs: 20 });
   const domains = createDomainStore({
     domainsFolder: join(folder, "domains"),
@@ -74,6 +104,9 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       client: wireClient((request) => script.wire(request)),
       folder: join(folder, "inventory"),
     }),
+    get ingest() {
+      return script.ingest;
+    },
     schedule: { nextRunAt: () => "", start: () => ({ stop: () => undefined }) },
     async checkCrawl({ domainId, sourceId }) {
       const { sources } = await domains.get(domainId);
@@ -102,6 +135,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         crawlerFolder: join(folder, "crawler"),
         defaultVectorStoreId: "",
         backend: { deleteVectorStore: async () => undefined },
+        shelf: () => assert.fail("domains with web sites are not deleted here"),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),
     generations: async () => NO_GENERATIONS,

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
+import { newItem } from "../../src/detect/web/schedule-item.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import type { QuerySource } from "../../src/engine/query.ts";
+import { toItemViewJson } from "../../src/http/endpoints/item-codec.ts";
+import { ingestItemPage } from "../../src/http/pages/ingest-item-page.ts";
 import { named } from "../../src/http/pages/inventory-parts.ts";
 import { reportTree } from "../../src/http/pages/report-tree.ts";
 import { searchResults } from "../../src/http/pages/search-results.ts";
@@ -33,8 +37,22 @@ describe("a name with characters that turn text around", () => {
     metadata: null,
     details: null,
   };
+  const page = newItem(identifyUrl("https://docs.example.com/", USUAL_RULES), new Date());
+  const item = {
+    ...page,
+    title: DECEIVING,
+    http: { ...page.http, etag: DECEIVING },
+    scheduling: { ...page.scheduling, errorMessage: DECEIVING },
+    history: [{ at: "2026-01-01T00:00:00Z", event: "failed", detail: DECEIVING }],
+  };
+  const frame = {
+    product: { version: "1", backend: "embedded" },
+    principal: undefined,
+    url: new URL("http://127.0.0.1/v2/ingest/items/get"),
+  };
   const PAGES: readonly [title: string, page: () => unknown][] = [
     ["search", () => searchResults({ query: "x", vectorStoreId: "vs_1" as VectorStoreId, sources: [source] })],
+    ["the registry", () => ingestItemPage(toItemViewJson({ item, members: [], images: [] }), frame)],
     ["the inventory", () => named(DECEIVING, "file-1", "/v2/inventory/files/get")],
     [
       "a report",

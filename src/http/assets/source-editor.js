@@ -3,6 +3,9 @@ import { announce } from "./enhance.js";
 const TYPING_PAUSE_MS = 500;
 const MARKS = { ok: ["good", "✓"], problem: ["bad", "✗"], "not checked": ["idle", "–"] };
 
+/** What a source may lose at once is nothing to look for at the source. */
+const LIMITS = ["max_removals", "max_removals_percent", "allow_empty"];
+
 /** By row: the pause in typing that is waited for, and the question that is under way. */
 const checks = new WeakMap();
 let lists = 0;
@@ -41,6 +44,7 @@ function readSource(row) {
 function readInput(input) {
   if (input.type === "checkbox") return input.checked;
   if (input.type === "number") return input.value === "" ? undefined : Number(input.value);
+  if (input.matches("textarea")) return input.value.split(/\s+/).filter((line) => line !== "");
   return input.value.trim();
 }
 
@@ -48,7 +52,7 @@ function add(editor, rows, kind) {
   const template = editor.querySelector(`template[data-kind=${kind}]`);
   rows.append(template.content.cloneNode(true));
   const row = rows.lastElementChild;
-  row.querySelector("input").focus();
+  row.querySelector("[data-field]").focus();
   count(editor, rows);
 }
 
@@ -96,12 +100,13 @@ function checkSoon(row) {
 async function ask(row, check) {
   const place = row.querySelector("[data-part=check]");
   const source = readSource(row);
-  if (!source.site_url) return place.replaceChildren();
+  if (!source.site_url && !source.start_urls?.length) return place.replaceChildren();
   check.asking = new AbortController();
-  place.replaceChildren(line("idle", "…", "Looking at the tenant", ""));
+  place.replaceChildren(line("idle", "…", source.site_url ? "Looking at the tenant" : "Looking at the site", ""));
   const wish = { source_type: row.dataset.sourceRow, format: "json" };
-  for (const name of ["source_id", "site_url", "sharepoint_url_part", "list_name", "filter"]) {
-    if (source[name]) wish[name] = source[name];
+  for (const [name, value] of Object.entries(source)) {
+    if (LIMITS.includes(name) || value === "" || value.length === 0) continue;
+    wish[name] = Array.isArray(value) ? value.join(" ") : value;
   }
   try {
     const response = await fetch(`/v2/domains/check_source?${new URLSearchParams(wish)}`, {

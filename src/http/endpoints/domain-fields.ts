@@ -16,5 +16,9 @@ export const domainFields = {
   file_sources: optional(json, "Document libraries: an array of {source_id, site_url, sharepoint_url_part, filter}."),
   list_sources: optional(json, "Lists: an array of {source_id, site_url, list_name, filter}."),
   sitepage_sources: optional(json, "Site pages: an array of {source_id, site_url, sharepoint_url_part, filter}."),
+  web_sources: optional(
+    json,
+    "Web sites: an array of {source_id, start_urls, include, exclude, max_depth, max_pages, images}; the last five may be left out.",
+  ),
   sources_json: optional(text, "All source arrays in one JSON text, for forms and older clients."),
 };

@@ -19,6 +19,7 @@ import {
   wholeNumber,
   words,
 } from "../grammar/values.ts";
+import { gatherPages } from "../pages/found-pages.ts";
 import { queryPage } from "../pages/query-page.ts";
 import { gatherChoices } from "../pages/search-choices.ts";
 import { searchPage } from "../pages/search-page.ts";
@@ -85,8 +86,10 @@ export function searchEndpoints(app: App): Endpoint[] {
         answer: (result) => resultEnvelope.answer({ ...result, data: toJson(result.data as QueryAnswer) }),
       },
       html: ({ data }, _args, frame) => queryPage(data, frame),
-      ui: async ({ data, error }, args, frame) =>
-        searchPage({ answer: data, error, args, choices: await gatherChoices(app, args.domain_id) }, frame),
+      ui: async ({ data, error }, args, frame) => {
+        const [choices, pages] = await Promise.all([gatherChoices(app, args.domain_id), gatherPages(app, data)]);
+        return searchPage({ answer: data, error, args, choices, pages }, frame);
+      },
     }),
   ];
 }

@@ -15,6 +15,8 @@ export interface Answer<T> extends Result {
   readonly data: T;
   /** Of a list of which only a part was asked for. */
   readonly page?: PageFacts | undefined;
+  /** It was taken on and is done later: 202. */
+  readonly later?: boolean;
 }
 
 /** Bytes to keep. They are produced while they are sent. */
@@ -25,6 +27,8 @@ export interface RawAnswer {
   /** Never one that a browser would run. */
   readonly mediaType: string;
   readonly fileName: string;
+  /** The address names these bytes and no others, so whoever has them need not ask again. */
+  readonly lasting?: true;
 }
 
 /** A request that passed the grammar: the part of it that an endpoint may still want to know. */
@@ -62,6 +66,10 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly unknownParameters?: "refused" | "tolerated";
   /** Query strings ("?domain_id=DEMO") or whole command lines. */
   readonly examples: readonly string[];
+  /** What a GET without parameters is answered with; clients of the functions expect the answer itself. */
+  readonly bareGet?: "documentation" | "answer";
+  /** Of an endpoint that may answer 202: what it then does later, for people. */
+  readonly later?: string;
   readonly envelope?: Envelope;
   readonly run?: (args: Taken<Q, B>, call: Call) => Promise<Answer<T>>;
   readonly job?: (args: Taken<Q, B>, call: Call) => Promise<JobWork>;

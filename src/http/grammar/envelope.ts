@@ -49,3 +49,11 @@ export const plainFailure: Pick<Envelope, "failure" | "failureSchema"> = {
   failure: (message) => ({ error: message }),
   failureSchema: { type: "object", required: ["error"], properties: { error: { type: "string" } } },
 };
+
+/** The answer and nothing around it, as clients of the functions read it. */
+export const bareEnvelope: Envelope = {
+  name: "Function",
+  answer: ({ data }) => data,
+  ...plainFailure,
+  answerSchema: { type: "object" },
+};

@@ -9,15 +9,24 @@ import { type GrammarParts, handleRequest } from "./handle-request.ts";
 import { describeForPrograms } from "./openapi.ts";
 import { type Rendered, respondFailure } from "./respond.ts";
 
-/** Gives every endpoint its route, and the list of them all two: as text at `/v2`, for programs at `/openapi.json`. */
+/**
+ * Gives every endpoint its route, and the list of them all two: as text at `/v2`, for programs at `/openapi.json`. The functions,
+ * which answer a bare GET, are told at `/api`.
+ */
 export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: GrammarParts): void {
   const forPrograms = describeForPrograms(endpoints, parts.product);
   http.get("/v2", (c) => c.text(describeAll(endpoints, new URL(c.req.url).origin)));
+  http.get("/api", (c) => c.text(describeFunctions(endpoints, new URL(c.req.url).origin)));
   http.get("/openapi.json", (c) => c.json(forPrograms));
   for (const one of endpoints) {
     const below = endpoints.filter((other) => other.path.startsWith(`${one.path}/`));
     http.all(one.path, (c) => answer(one, below, c, parts));
   }
+}
+
+function describeFunctions(endpoints: readonly Endpoint[], origin: string): string {
+  const functions = endpoints.filter(({ path }) => path.startsWith("/api/"));
+  return functions.map((one) => describeEndpoint(one, [], origin)).join("\n\n");
 }
 
 async function answer(
@@ -27,8 +36,8 @@ async function answer(
   parts: GrammarParts,
 ): Promise<Response> {
   const url = new URL(c.req.url);
-  if ((c.req.method === "GET" || c.req.method === "HEAD") && url.search === "")
-    return c.text(describeEndpoint(one, below, url.origin));
+  const isBare = (c.req.method === "GET" || c.req.method === "HEAD") && url.search === "";
+  if (isBare && one.bareGet !== "answer") return c.text(describeEndpoint(one, below, url.origin));
   const frame: Frame = { product: parts.product, principal: c.get("principal"), url };
   const record = createRecord(one, c, parts);
   try {

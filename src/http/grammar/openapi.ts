@@ -148,13 +148,15 @@ function responses(one: Endpoint, method: Method): Json {
     if (format === "json") content["application/json"] = { schema: { $ref: ref(one.envelope.name) } };
     else content[MEDIA_TYPES[format]] = TEXT;
   }
-  if (method === "GET") content["text/plain"] = TEXT;
+  if (method === "GET" && one.bareGet !== "answer") content["text/plain"] = TEXT;
   const failure = { "application/json": { schema: { $ref: ref(`${one.envelope.name}Failure`) } } };
   return {
     200: {
-      description: "The answer, in the format asked for; as text/plain, without parameters, the documentation.",
+      description:
+        "The answer, in the format asked for; as text/plain, where there is that, the documentation: without parameters.",
       content,
     },
+    ...(one.later !== undefined && { 202: { description: one.later, content } }),
     ...(one.stream && { 204: { description: "Of a stream: nothing more will come." } }),
     ...Object.fromEntries(
       Object.entries(REFUSALS).map(([status, description]) => [status, { description, content: failure }]),

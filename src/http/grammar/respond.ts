@@ -16,7 +16,9 @@ export async function respondAnswer(
   const rendering = format === "ui" ? one.ui : format === "html" ? one.html : undefined;
   if (rendering) return c.html(await rendering(result, args, frame));
   const content = one.envelope.answer(result);
-  return format === "json" ? c.json(content as object) : c.html(await answerPage(one.path, content, frame));
+  return format === "json"
+    ? c.json(content as object, result.later ? 202 : 200)
+    : c.html(await answerPage(one.path, content, frame));
 }
 
 /** What a person or a program reads at once, and what a page of it stands in. */
@@ -44,6 +46,7 @@ export function respondRaw(answer: RawAnswer, method: string, onError: (error: u
     headers: {
       "content-type": answer.mediaType,
       ...(answer.bytes === undefined ? {} : { "content-length": String(answer.bytes) }),
+      ...(answer.lasting ? { "cache-control": "private, max-age=31536000, immutable" } : {}),
       "content-disposition": `attachment; filename="${answer.fileName.replaceAll(/[^\w.~-]/g, "_")}"`,
     },
   });

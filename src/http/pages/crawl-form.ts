@@ -34,6 +34,7 @@ const SCOPE_NAMES: Record<CrawlScope, string> = {
   files: "Files",
   lists: "Lists",
   sitepages: "Site pages",
+  web: "Web sites",
 };
 
 /**

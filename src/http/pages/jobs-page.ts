@@ -14,7 +14,7 @@ import { jobOutcome } from "./recent-jobs.ts";
 import { shownTime } from "./shown-time.ts";
 import { watchedJob } from "./watched-job.ts";
 
-const ROUTERS = ["crawler", "domains", "inventory"] as const;
+const ROUTERS = ["crawler", "domains", "ingest", "inventory"] as const;
 
 export interface JobsWishes extends Listing {
   readonly state: string | undefined;

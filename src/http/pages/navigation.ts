@@ -7,6 +7,8 @@ interface Place {
   readonly icon: IconName;
   readonly name: string;
   readonly path: string;
+  /** Where everything of it is, when that is not below `path`. */
+  readonly around?: string;
 }
 
 const PLACES: readonly Place[] = [
@@ -14,6 +16,7 @@ const PLACES: readonly Place[] = [
   { icon: "search", name: "Search", path: "/v2/search" },
   { icon: "domains", name: "Domains", path: "/v2/domains" },
   { icon: "crawler", name: "Crawler", path: "/v2/crawler" },
+  { icon: "web", name: "Web", path: "/v2/ingest/items", around: "/v2/ingest" },
   { icon: "jobs", name: "Jobs", path: "/v2/jobs" },
   { icon: "inventory", name: "Inventory", path: "/v2/inventory" },
   { icon: "reports", name: "Reports", path: "/v2/reports" },
@@ -48,8 +51,8 @@ export function placeAround(pathname: string): { readonly name: string; readonly
   return around ? { name: around.name, address: addressOf(around) } : { name: "the overview", address: "/" };
 }
 
-function isAround({ path }: Place, pathname: string): boolean {
-  return path === "/" ? pathname === "/" : pathname === path || pathname.startsWith(`${path}/`);
+function isAround({ path, around = path }: Place, pathname: string): boolean {
+  return path === "/" ? pathname === "/" : pathname === around || pathname.startsWith(`${around}/`);
 }
 
 function addressOf({ path }: Place): string {

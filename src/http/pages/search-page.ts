@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { QueryAnswer } from "../../engine/query.ts";
 import type { SearchArguments } from "../endpoints/search-endpoints.ts";
+import type { FoundPages } from "./found-pages.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { mayChange } from "./may-change.ts";
 import { addressWith } from "./paged-table.ts";
@@ -13,6 +14,7 @@ export interface SearchModel {
   readonly error: string;
   readonly args: SearchArguments;
   readonly choices: SearchChoices;
+  readonly pages: FoundPages;
 }
 
 const MOST_RESULTS = 50;
@@ -27,7 +29,7 @@ export function searchPage(model: SearchModel, frame: Frame): Html {
     body: html`<header class="page-head"><h1>Search</h1></header>
 ${choices.domains.length === 0 ? nothingYet(frame) : html`<section class="panel stack" aria-label="Search">${searchForm(args, choices)}</section>`}
 ${error ? html`<p class="notice bad" role="alert">${error}</p>` : ""}
-${asked && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, choices.chosen?.domainId)}${moreLink(model, frame)}</section>` : ""}
+${asked && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { domainId: choices.chosen?.domainId, pages: model.pages })}${moreLink(model, frame)}</section>` : ""}
 ${asked && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
   });
 }

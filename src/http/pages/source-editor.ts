@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import { SOURCE_TYPES, type SourceConfig, type SourceType } from "../../contracts/domain.ts";
 import { DEFAULT_LIMITS, formatSource } from "../../domains/source-codec.ts";
+import { USUAL_DEPTH, USUAL_PAGES } from "../../domains/web-source-codec.ts";
 import type { Html } from "./layout.ts";
 import { SOURCE_WORDS } from "./source-words.ts";
 import { textOf } from "./text-of.ts";
@@ -10,8 +11,10 @@ interface SourceField {
   readonly label: string;
   readonly placeholder: string;
   readonly hint?: string;
-  readonly type?: "url";
+  /** lines: several, one below the other. */
+  readonly type?: "url" | "lines" | "number" | "flag";
   readonly optional?: true;
+  readonly usual?: number;
 }
 
 const SITE: SourceField = {
@@ -48,6 +51,50 @@ const FIELDS: Readonly<Record<SourceType, readonly SourceField[]>> = {
     { name: "sharepoint_url_part", label: "Library of the pages", placeholder: "/SitePages" },
     FILTER,
   ],
+  web_sources: [
+    ID,
+    {
+      name: "start_urls",
+      label: "Start addresses",
+      placeholder: "https://docs.example.com/",
+      hint: "Pages, sitemaps, feeds or llms.txt, one per line. Empty only for the source 'urls': the addresses that are added one by one.",
+      type: "lines",
+      optional: true,
+    },
+    {
+      name: "include",
+      label: "Take only",
+      placeholder: "/guide/**",
+      hint: "Patterns of addresses or paths, one per line. Empty: everything of the site.",
+      type: "lines",
+      optional: true,
+    },
+    {
+      name: "exclude",
+      label: "Leave out",
+      placeholder: "/blog/**",
+      hint: "Patterns, one per line.",
+      type: "lines",
+      optional: true,
+    },
+    {
+      name: "max_depth",
+      label: "Depth",
+      placeholder: "",
+      hint: "Links from a start address; 0 for those alone.",
+      type: "number",
+      usual: USUAL_DEPTH,
+    },
+    {
+      name: "max_pages",
+      label: "Most pages",
+      placeholder: "",
+      hint: "A crawl that meets more removes nothing.",
+      type: "number",
+      usual: USUAL_PAGES,
+    },
+    { name: "images", label: "Keep the pictures of its pages, too", placeholder: "", type: "flag" },
+  ],
 };
 
 /** Rows of sources. They carry no field names of a form: the module reads them, and checks them with the tenant while they are typed. */
@@ -55,7 +102,7 @@ export function sourceEditor(sources: readonly SourceConfig[]): Html {
   return html`<section class="source-editor stack" data-source-editor data-scripted hidden aria-labelledby="sources-title">
 <div class="section-head"><h3 id="sources-title">Sources</h3>
 <div class="actions">${SOURCE_TYPES.map((type) => html`<button type="button" class="small" data-add="${type}">Add ${SOURCE_WORDS[type].toLowerCase()}</button>`)}</div></div>
-<p class="quiet" data-part="no-sources" ${sources.length > 0 ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add a library, a list, or the pages of a site.</p>
+<p class="quiet" data-part="no-sources" ${sources.length > 0 ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add a library, a list, the pages of a site, or a web site.</p>
 <div class="stack" data-part="rows">${sources.map((source) => sourceRow(source.sourceType, { ...formatSource(source), ...limitsOf(source) }))}</div>
 ${SOURCE_TYPES.map((type) => html`<template data-kind="${type}">${sourceRow(type, {})}</template>`)}
 </section>`;
@@ -72,14 +119,32 @@ function limitsOf({ limits }: SourceConfig): Record<string, unknown> {
 function sourceRow(type: SourceType, source: Readonly<Record<string, unknown>>): Html {
   return html`<fieldset class="source-row" data-source-row="${type}">
 <legend>${SOURCE_WORDS[type]} <bdi class="quiet" data-part="title">${textOf(source["source_id"])}</bdi></legend>
-<div class="fields">${FIELDS[type].map((field) => fieldOf(field, textOf(source[field.name])))}</div>
+<div class="fields">${FIELDS[type].map((field) => fieldOf(field, source[field.name]))}</div>
 <div class="source-check" data-part="check" role="status"></div>
 <details class="source-limits"><summary>Limits on removals</summary>${limitFields(source)}</details>
 <div class="row-actions"><button type="button" class="small" data-duplicate>Duplicate</button><button type="button" class="small danger" data-remove>Remove</button></div>
 </fieldset>`;
 }
 
-function fieldOf({ name, label, placeholder, hint, type = undefined, optional }: SourceField, value: string): Html {
+function fieldOf(field: SourceField, value: unknown): Html {
+  if (field.type === "lines") return linesField(field, value);
+  if (field.type === "number") return numberField(field, value);
+  if (field.type === "flag") {
+    return html`<label class="check"><input type="checkbox" data-field="${field.name}" ${value === true ? "checked" : ""}><span>${field.label}</span></label>`;
+  }
+  return textField(field, textOf(value));
+}
+
+function linesField({ name, label, placeholder, hint, optional }: SourceField, value: unknown): Html {
+  const lines = Array.isArray(value) ? value.map(textOf).join("\n") : textOf(value);
+  return html`<div class="field"><label><span>${label}</span><textarea data-field="${name}" rows="2" placeholder="${placeholder}" ${optional ? "" : "required"} autocomplete="off" spellcheck="false">${lines}</textarea></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
+}
+
+function numberField({ name, label, hint, usual }: SourceField, value: unknown): Html {
+  return html`<div class="field"><label><span>${label}</span><input type="number" min="0" step="1" data-field="${name}" value="${textOf(value ?? usual)}" required></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
+}
+
+function textField({ name, label, placeholder, hint, type = undefined, optional }: SourceField, value: string): Html {
   return html`<div class="field"><label><span>${label}</span><input type="${type ?? "text"}" data-field="${name}" value="${value}" placeholder="${placeholder}" ${optional ? "" : "required"} ${name === "source_id" ? html`pattern="[A-Za-z0-9_\\-]{1,64}"` : ""} autocomplete="off" spellcheck="false"></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
 }
 

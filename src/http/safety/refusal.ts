@@ -7,13 +7,13 @@ const OPENAI_CODES: { readonly [status: number]: string } = {
   429: "rate_limit_exceeded",
 };
 
-/** A refusal in the words that clients of the address understand: OpenAI's below `/openai`, the older ones' at `/query` and `/describe`. */
+/** A refusal in the words that clients of the address understand: OpenAI's below `/openai`, the older ones' at `/query`, `/describe` and `/api`. */
 export function refusalBody(path: string, status: number, message: string): object {
   if (/^\/openai(\/|$)/.test(path)) {
     const type = status === 429 ? "requests" : status >= 500 ? "server_error" : "invalid_request_error";
     return { error: { message, type, param: null, code: OPENAI_CODES[status] ?? null } };
   }
-  if (/^\/(query|describe)2?\/?$/.test(path)) return { error: message };
+  if (/^\/(query|describe)2?\/?$|^\/api\//.test(path)) return { error: message };
   return { ok: false, error: message, data: {} };
 }
 

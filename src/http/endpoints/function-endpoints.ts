@@ -1,0 +1,120 @@
+import type { App } from "../../app/app.ts";
+import { rebuildIndexJob } from "../../app/rebuild-index-job.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { Registered } from "../../engine/ingest/ingest.ts";
+import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { bareEnvelope } from "../grammar/envelope.ts";
+import { optional, required, withDefault } from "../grammar/parameters.ts";
+import { domainId, oneOf, text, trueOrFalse, words } from "../grammar/values.ts";
+import { searchFunction } from "./function-search.ts";
+import { readSearchStatus } from "./function-status.ts";
+import { REBUILD_MODES, REBUILD_WORDS } from "./ingest-endpoints.ts";
+import { itemId } from "./ingest-items.ts";
+import { toRegisteredJson } from "./item-codec.ts";
+
+const shared = { formats: ["json"], envelope: bareEnvelope } as const;
+
+/** The functions of the registry, under the addresses and in the words of their specification. */
+export function functionEndpoints(app: App): Endpoint[] {
+  return [addUrlDocument(app), reindexItem(app), rebuildIndex(app), searchFunction(app), searchStatus(app)];
+}
+
+function addUrlDocument(app: App): Endpoint {
+  const path = "/api/AddUrlDocument";
+  const { defaultDomain } = app.config.web;
+  return endpoint({
+    ...shared,
+    path,
+    methods: ["POST"],
+    description:
+      "Registers an address, which is then looked at soon, and again whenever it is due. The same address, however it is written, is one item.",
+    changes: `The registry and the queue. The first one for ${defaultDomain} creates that domain.`,
+    query: {},
+    body: {
+      url: required(words, "The address, https or http."),
+      title: withDefault(text, "", "What to call it; without it, what the page calls itself."),
+      force: withDefault(trueOrFalse, false, "true looks at it whatever is known, and indexes it again."),
+      domain_id: optional(domainId, `The domain to index it in; without it, ${defaultDomain}.`),
+      includeImages: withDefault(trueOrFalse, false, "true keeps the pictures of the page, too."),
+    },
+    examples: [
+      `curl '{origin}${path}' -H 'content-type: application/json' -d '{"url":"https://docs.example.com/guide","force":true}'`,
+    ],
+    later: "It is queued and looked at soon.",
+    async run({ body }) {
+      const { url, title, domain_id, force, includeImages } = body;
+      const added = await app.ingest.add({ url, title, domainId: domain_id, force, includeImages });
+      return noted(added, added.isNew ? "The address is registered." : "The address was registered before.");
+    },
+  });
+}
+
+function noted(result: Registered, words: string): Answer<object> {
+  return { ...ok({ ...toRegisteredJson(result), message: `${words} It is queued and looked at soon.` }), later: true };
+}
+
+function reindexItem(app: App): Endpoint {
+  const path = "/api/ReindexItem";
+  return endpoint({
+    ...shared,
+    path,
+    methods: ["POST"],
+    description: "Has one item looked at and indexed again, whatever is known of it.",
+    changes: "The item's reindexGeneration, and the queue.",
+    query: {},
+    body: {
+      id: optional(itemId, "The item."),
+      source: optional(words, "Instead of the id: its address, however it is written."),
+      force: withDefault(trueOrFalse, true, "There is nothing else to ask for."),
+    },
+    examples: [`curl '{origin}${path}' -H 'content-type: application/json' -d '{"id":"url_k7gxn3","force":true}'`],
+    later: "It is queued and looked at soon.",
+    async run({ body: { id, source, force } }) {
+      if (!force) throw new BadInputError("'force' must be true: an item looks after itself otherwise.");
+      if ((id === undefined) === (source === undefined)) throw new BadInputError("Give 'id' or 'source'.");
+      const wanted = id !== undefined ? { id } : { source: source ?? "" };
+      return noted(await app.ingest.reindex(wanted), "The request is noted.");
+    },
+  });
+}
+
+function rebuildIndex(app: App): Endpoint {
+  const path = "/api/RebuildIndex";
+  return endpoint({
+    ...shared,
+    path,
+    methods: ["POST"],
+    description: `Looks at every registered item of a domain again, as a job whose id it answers with. ${REBUILD_WORDS}`,
+    changes: "The registry and the queue; with blueGreen also the mirror and the index, as a crawl does.",
+    query: {},
+    body: {
+      domain_id: withDefault(domainId, app.config.web.defaultDomain, "The domain."),
+      force: withDefault(trueOrFalse, false, "true looks whatever is known, and indexes everything again."),
+      mode: withDefault(oneOf(REBUILD_MODES), "soft", "How."),
+    },
+    examples: [`curl '{origin}${path}' -H 'content-type: application/json' -d '{"domain_id":"DEMO","mode":"soft"}'`],
+    later: "The job has begun.",
+    async run({ body: { domain_id, force, mode } }, call) {
+      const { start, work } = await rebuildIndexJob(app, { domainId: domain_id, force, mode }, { dryRun: false });
+      const { jobId } = await app.runner.start({ ...start, endpoint: call.endpoint }, work);
+      const monitor = `/v2/jobs/monitor?job_id=${jobId}`;
+      const message = `The job ${jobId} has begun. ${monitor} tells how it goes.`;
+      return { ...ok({ job_id: jobId, domain_id, mode, force, monitor, message }), later: true };
+    },
+  });
+}
+
+function searchStatus(app: App): Endpoint {
+  return endpoint({
+    ...shared,
+    path: "/api/SearchStatus",
+    methods: ["GET"],
+    description:
+      "Tells how a domain stands: its documents, its items by state, and of those looked at in the last day the share that changed (changeRate) and that failed (errorRate).",
+    changes: null,
+    query: { domain_id: withDefault(domainId, app.config.web.defaultDomain, "The domain.") },
+    examples: ["?domain_id=DEMO"],
+    bareGet: "answer",
+    run: async ({ domain_id }) => ok(await readSearchStatus(app, domain_id)),
+  });
+}

@@ -1,0 +1,102 @@
+import type { IngestItem, Member, RegistrySummary } from "../../contracts/registry.ts";
+import type { StoredImage } from "../../contracts/web.ts";
+import type { ItemView, Registered } from "../../engine/ingest/ingest.ts";
+
+export type ItemJson = ReturnType<typeof toItemJson>;
+export type ItemViewJson = ReturnType<typeof toItemViewJson>;
+
+/** A row of IngestItems with the names of the specification, flattened as its example is. */
+export function toItemJson(item: IngestItem) {
+  const { http, file, content, linkage } = item;
+  const { queuedUntil: _ofOurQueue, ...scheduling } = item.scheduling;
+  return {
+    id: item.id,
+    type: item.type,
+    normalizedSource: item.normalizedSource,
+    displaySource: item.displaySource,
+    sourceHost: item.sourceHost,
+    contentGroupId: item.contentGroupId,
+    parentPageId: item.parentPageId,
+    aliasOf: item.aliasOf,
+    status: item.status,
+    title: item.title || content.foundTitle,
+    watched: item.watched,
+    includeImages: item.includeImages,
+    reindexRequested: item.reindexRequested,
+    reindexGeneration: item.reindexGeneration,
+    processedGeneration: item.processedGeneration,
+    httpEtag: http.etag,
+    httpLastModified: http.lastModified,
+    httpContentLength: http.contentLength,
+    httpStatusCode: http.statusCode,
+    httpRedirectChain: http.redirectChain,
+    httpRobotsAllowed: http.robotsAllowed,
+    httpCanonicalUrl: http.canonicalUrl,
+    fileEtag: file.etag,
+    fileLastModified: file.lastModified,
+    fileLength: file.length,
+    fileContentType: file.contentType,
+    contentHash: content.contentHash,
+    textHash: content.textHash,
+    mimeType: content.mimeType,
+    language: content.language,
+    ...linkage,
+    ...scheduling,
+  };
+}
+
+/** One item with where it is indexed, its pictures, and what happened to it, newest last. */
+export function toItemViewJson({ item, members, images }: ItemView) {
+  return {
+    ...toItemJson(item),
+    members: members.map(toMemberJson),
+    images: images.map(toImageJson),
+    history: item.history,
+  };
+}
+
+function toMemberJson(member: Member) {
+  return {
+    domain_id: member.domainId,
+    source_id: member.sourceId,
+    lastIndexedDocId: member.lastIndexedDocId,
+    lastIndexed: member.lastIndexed,
+    contentHash: member.contentHash,
+  };
+}
+
+export function toImageJson(image: StoredImage) {
+  const { id, url, alt, caption, width, height, mimeType, parentPageId, parentPageUrl } = image;
+  const thumbnail = imageAddress(parentPageId, id, "thumbnail");
+  return { id, url, alt, caption, thumbnail, width, height, mimeType, parentPageId, parentPageUrl };
+}
+
+/** Where we serve it ourselves. */
+export function imageAddress(page: string, image: string, size: "full" | "thumbnail"): string {
+  return `/v2/ingest/images/get?${new URLSearchParams({ item_id: page, image_id: image, size })}`;
+}
+
+/** What a request came to. */
+export function toRegisteredJson(registered: Registered) {
+  const { id, status, nextCrawlAt, domainId, reindexGeneration, normalizedSource, displaySource } = registered;
+  return { id, status, nextCrawlAt, domain_id: domainId, reindexGeneration, normalizedSource, displaySource };
+}
+
+/** Rates are shares of what was looked at in the last day: 0 to 1. */
+export function toSummaryJson(summary: RegistrySummary) {
+  const { total, byStatus, due, oldestDue, oldestChecked, checkedLastDay, changedLastDay, failedLastDay } = summary;
+  const share = (count: number): number =>
+    checkedLastDay === 0 ? 0 : Math.min(1, Math.round((count / checkedLastDay) * 10_000) / 10_000);
+  return {
+    itemCount: total,
+    byStatus,
+    changeRate: share(changedLastDay),
+    errorRate: share(failedLastDay),
+    due,
+    oldestDue,
+    oldestChecked,
+    checkedLastDay,
+    changedLastDay,
+    failedLastDay,
+  };
+}
