@@ -5,6 +5,7 @@ import { httpBench } from "./http.ts";
 import { noChangeBench } from "./no-change.ts";
 import { postgresBench } from "./postgres.ts";
 import { searchBench } from "./search.ts";
+import { webBench } from "./web.ts";
 
 /** Every figure is a ratio measured side by side in this very run: absolute times say little on a shared machine. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
@@ -15,6 +16,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   search: searchBench,
   postgres: postgresBench,
   http: httpBench,
+  web: webBench,
 };
 
 const wanted = process.argv.slice(2);

@@ -1,10 +1,12 @@
 import { parseArgs } from "node:util";
 import { generationSoak } from "./generation-soak.ts";
 import { historySoak } from "./history-soak.ts";
+import { ingestSoak } from "./ingest-soak.ts";
 import { killSoak } from "./kill-soak.ts";
 import { parallelSoak } from "./parallel-soak.ts";
 import type { Soak } from "./soak.ts";
 import { storySoak } from "./story-soak.ts";
+import { webSoak } from "./web-soak.ts";
 
 const SOAKS: Readonly<Record<string, Soak>> = {
   stories: storySoak,
@@ -12,6 +14,8 @@ const SOAKS: Readonly<Record<string, Soak>> = {
   generations: generationSoak,
   kills: killSoak,
   parallel: parallelSoak,
+  web: webSoak,
+  ingest: ingestSoak,
 };
 
 const USAGE = `npm run soak -- [${Object.keys(SOAKS).join("|")}] [--seed N] [--count N]

@@ -13,7 +13,7 @@ export interface OptionSpec {
 /** One command of the CLI: what it is called with, and what it does. */
 export interface Command {
   readonly name: string;
-  /** Positional arguments, in order; those in brackets, `[DOMAIN]`, may be left out. */
+  /** Positional arguments, in order; those in brackets, `[DOMAIN]`, may be left out, and of the last one, `URL…`, there may be more. */
   readonly arguments: readonly string[];
   readonly summary: string;
   readonly options: Readonly<Record<string, OptionSpec>>;
@@ -37,7 +37,8 @@ export function readCall(command: Command, args: readonly string[]): Call {
   const parsed = parse(command, args, options);
   const { positionals } = parsed;
   const needed = command.arguments.filter((name) => !name.startsWith("[")).length;
-  if (positionals.length < needed || positionals.length > command.arguments.length) {
+  const most = command.arguments.at(-1)?.endsWith("…") ? positionals.length : command.arguments.length;
+  if (positionals.length < needed || positionals.length > most) {
     const problem = positionals.length < needed ? "Something is missing" : "Too many arguments";
     throw new BadInputError(`${problem}. Usage: ${usageLine(command)}`);
   }

@@ -3,13 +3,14 @@ import { join, resolve } from "node:path";
 import { styleText } from "node:util";
 import type { App } from "../app/app.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
-import type { Domain } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError, RemoteError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { parseDomain } from "../domains/domain-codec.ts";
 import { type RunningServer, serveHttp } from "../http/serve-http.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
-import { demoQuestions } from "../sandbox/seed/demo-questions.ts";
+import { demoQuestions, siteQuestion } from "../sandbox/seed/demo-questions.ts";
+import { type SandboxSite, startCompanySite } from "../sandbox/site/start-site.ts";
 import { type Sandbox, startSandbox } from "../sandbox/start-sandbox.ts";
 import type { Command } from "./command.ts";
 import { showJob } from "./job-view.ts";
@@ -23,7 +24,7 @@ const PASSAGES_SHOWN = 2;
 export const demoCommand: Command = {
   name: "demo",
   arguments: [],
-  summary: "Shows it all: a tenant, a crawl, three questions, and the pages.",
+  summary: "Shows it all: a tenant, a web site, a crawl, four questions, and the pages.",
   options: { once: { help: "Ends after the answers instead of serving the pages." } },
   examples: ["npm run demo", "npm run demo -- --once"],
   async run(call) {
@@ -31,16 +32,17 @@ export const demoCommand: Command = {
     const environment = loadEnvironment(process.cwd());
     const storage = await demoStorage(environment["PERSISTENT_STORAGE_PATH"]);
     const sandbox = await startSandbox({ port: Number(environment["SANDBOX_PORT"] ?? 0) });
+    const site = await startCompanySite();
     try {
       const app = await openDemoApp(sandbox, storage, environment["PORT"] ?? "0");
       let server: RunningServer | undefined;
       try {
-        await createDemoDomain(app, sandbox);
+        await createDemoDomain(app, sandbox, site);
         server = await serveHttp(app, { host: app.config.host, port: app.config.port });
-        const early = await Promise.race([stopped, demonstrate(app, server, sandbox)]);
+        const early = await Promise.race([stopped, demonstrate(app, server, { sandbox, site })]);
         if (early) return exitCodeOf(early);
         if (call.flag("once")) return 0;
-        showWhatNext(server, sandbox);
+        showWhatNext(server, { sandbox, site });
         await stopped;
         return 0;
       } finally {
@@ -48,7 +50,7 @@ export const demoCommand: Command = {
         await server?.close();
       }
     } finally {
-      await sandbox.stop();
+      await Promise.all([sandbox.stop(), site.close()]);
     }
   },
 };
@@ -63,15 +65,26 @@ async function openDemoApp(sandbox: Sandbox, storage: string, port: string): Pro
     PERSISTENT_STORAGE_PATH: storage,
     PORT: port,
     OPENAI_SERVICE_TYPE: "embedded",
+    // The site is on this machine, and nobody minds if it is asked at once, or wants to wait for hours until a page leaves.
+    WEB_ALLOW_PRIVATE_NETWORKS: "true",
+    WEB_HOST_DELAY_MS: "0",
+    CRAWL_GONE_SPACING_SECONDS: "0",
   });
 }
 
-async function demonstrate(app: App, server: RunningServer, sandbox: Sandbox): Promise<void> {
-  step(`The sandbox tenant, a simulated SharePoint, listens on ${sandbox.url}`);
+interface Sources {
+  readonly sandbox: Sandbox;
+  readonly site: SandboxSite;
+}
+
+async function demonstrate(app: App, server: RunningServer, { sandbox, site }: Sources): Promise<void> {
+  step(
+    `The sandbox tenant, a simulated SharePoint, listens on ${sandbox.url}, the company's web site on ${site.origin}`,
+  );
   step(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})`);
   step("Crawling the domain DEMO");
   await crawlDemo(server);
-  for (const { question } of demoQuestions) await ask(server, question);
+  for (const { question } of [...demoQuestions, siteQuestion]) await ask(server, question);
 }
 
 /** A folder of its own that begins empty, unless the environment names one: that is somebody's and is kept. */
@@ -82,17 +95,19 @@ async function demoStorage(configured: string | undefined): Promise<string> {
   return folder;
 }
 
-async function createDemoDomain(app: App, sandbox: Sandbox): Promise<void> {
+async function createDemoDomain(app: App, sandbox: Sandbox, site: SandboxSite): Promise<void> {
   const place = { site_url: sandbox.siteUrl, filter: "" };
   const library = (source_id: string, sharepoint_url_part: string) => ({ source_id, ...place, sharepoint_url_part });
   const json = {
     name: "Demo",
-    description: "The documents, suppliers and pages of a small company, from the sandbox tenant.",
+    description: "The documents, suppliers and pages of a small company, from the sandbox tenant, and its web site.",
     vector_store_name: "demo",
     vector_store_id: "",
     file_sources: [library("documents", "/Shared Documents"), library("contracts", "/Contracts")],
     list_sources: [{ source_id: "suppliers", ...place, list_name: "Suppliers" }],
     sitepage_sources: [library("pages", "/SitePages")],
+    // A site of an earlier run had another port: what is known of it is outside, and leaves.
+    web_sources: [{ source_id: "help", start_urls: [`${site.origin}/`], include: [`${site.origin}/**`], images: true }],
   };
   try {
     const existing = await app.domains.get(DEMO_ID);
@@ -106,11 +121,15 @@ async function createDemoDomain(app: App, sandbox: Sandbox): Promise<void> {
 
 /** A storage folder that somebody named may hold a domain of this name that is not the demo's to rewrite. */
 function refuseForeign({ sources }: Domain, storage: string): void {
-  const isOurs = sources.length > 0 && sources.every(({ siteUrl }) => isLoopbackHost(new URL(siteUrl).hostname));
+  const isOurs = sources.length > 0 && sources.every((source) => isLoopbackHost(new URL(hostOf(source)).hostname));
   if (isOurs) return;
   throw new BadInputError(
     `The domain '${DEMO_ID}' in ${storage} was not made by the demo, which would rewrite it. Set PERSISTENT_STORAGE_PATH to another folder, or to none.`,
   );
+}
+
+function hostOf(source: SourceConfig): string {
+  return source.sourceType === "web_sources" ? (source.startUrls[0] ?? "http://nowhere.invalid") : source.siteUrl;
 }
 
 /** Through the server, as anybody would. */
@@ -161,10 +180,11 @@ async function getJson<T>(address: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-function showWhatNext(server: RunningServer, sandbox: Sandbox): void {
+function showWhatNext(server: RunningServer, { sandbox, site }: Sources): void {
   step("Your turn");
   process.stdout.write(`   The pages:   ${server.url}/
    The tenant:  ${sandbox.url}/_sandbox  (rename, edit or delete documents; docs/sandbox.md tells how)
+   The site:    ${site.origin}/  (edit, delete or unlink pages through ${site.origin}/_site)
    Then crawl again and ask again. Ctrl+C ends the demo.
 `);
 }

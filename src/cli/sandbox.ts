@@ -1,17 +1,24 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
+import { startCompanySite, startSite } from "../sandbox/site/start-site.ts";
 import { type Sandbox, startSandbox } from "../sandbox/start-sandbox.ts";
-import type { Command } from "./command.ts";
+import type { Call, Command } from "./command.ts";
 import { untilStopped } from "./open-app.ts";
 
 export const sandboxCommand: Command = {
   name: "sandbox",
   arguments: [],
-  summary: "Runs a simulated SharePoint tenant, to try, develop and test without a real one.",
+  summary: "Runs a simulated SharePoint tenant and a web site, to try, develop and test without real ones.",
   options: {
     port: { value: "number", default: "0", help: "0 takes a free one." },
     seed: { value: "name", choices: ["company", "empty"], default: "company", help: "What the tenant holds at first." },
+    "site-port": { value: "number", default: "0", help: "Of the web site; 0 takes a free one." },
+    "site-pages": {
+      value: "number",
+      default: "0",
+      help: "How many linked pages the web site has, with all that makes crawling hard; 0 for the company's help centre.",
+    },
     certificate: {
       value: "file",
       default: "./storage/sandbox.pem",
@@ -20,12 +27,12 @@ export const sandboxCommand: Command = {
   },
   examples: ["lockstep sandbox --port 9100"],
   async run(call) {
-    const port = Number(call.text("port"));
-    if (!Number.isInteger(port) || port < 0 || port > 65535) {
-      throw new BadInputError(`Invalid value '${call.text("port")}' for --port. Accepted: 0 to 65535.`);
-    }
+    const port = readWhole(call, "port", 65_535);
+    const sitePort = readWhole(call, "site-port", 65_535);
+    const pages = readWhole(call, "site-pages", 1_000_000);
     const stopped = untilStopped();
     const sandbox = await startSandbox({ port, seed: call.text("seed") === "empty" ? "empty" : "company" });
+    const site = await (pages > 0 ? startSite({ pages, port: sitePort }) : startCompanySite({ port: sitePort }));
     const certificate = await saveCertificate(sandbox, call.text("certificate") ?? "");
     process.stdout.write(
       `The sandbox tenant listens on ${sandbox.url}\n\nSettings for lockstep (environment or .env):\n`,
@@ -33,12 +40,22 @@ export const sandboxCommand: Command = {
     for (const [name, value] of Object.entries(sandboxSettings(sandbox, certificate)))
       process.stdout.write(`  ${name}=${value}\n`);
     process.stdout.write(`\nA site to crawl: ${sandbox.siteUrl}  (library '/Shared Documents')\n`);
-    process.stdout.write(`Change its content through ${sandbox.url}/_sandbox (see docs/sandbox.md).\n`);
+    process.stdout.write(`A web site to crawl: ${site.origin}  (with WEB_ALLOW_PRIVATE_NETWORKS=true)\n`);
+    process.stdout.write(
+      `Change their content through ${sandbox.url}/_sandbox and ${site.origin}/_site (see docs/sandbox.md).\n`,
+    );
     await stopped;
-    await sandbox.stop();
+    await Promise.all([sandbox.stop(), site.close()]);
     return 0;
   },
 };
+
+function readWhole(call: Call, name: string, most: number): number {
+  const text = call.text(name) ?? "";
+  const value = Number(text);
+  if (text !== "" && Number.isInteger(value) && value >= 0 && value <= most) return value;
+  throw new BadInputError(`Invalid value '${text}' for --${name}. Accepted: 0 to ${most}.`);
+}
 
 /** Readable by its owner alone: it holds a private key, if only one for a simulated tenant. */
 export async function saveCertificate(sandbox: Sandbox, file: string): Promise<string> {

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { demoQuestions } from "../../src/sandbox/seed/demo-questions.ts";
+import { demoQuestions, siteQuestion } from "../../src/sandbox/seed/demo-questions.ts";
 import { DOMAIN, World } from "../engine/world.ts";
 
 const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
@@ -89,12 +89,13 @@ test("the demo answers from documents that the sandbox really holds, and ends wi
   assert.equal(err, "");
   assert.equal(code, 0);
   assert.equal(demoQuestions.length, 3);
-  for (const { question, expectedPath } of demoQuestions) {
+  for (const { question, expectedPath } of [...demoQuestions, siteQuestion]) {
     const answer = out.slice(out.indexOf(question)).split("\n▶")[0] ?? "";
     const best = /http:\/\/\S+/.exec(answer)?.[0] ?? "";
     assert.ok(decodeURIComponent(new URL(best).pathname).endsWith(expectedPath), `${question}: ${best}`);
   }
   assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/01_files/documents/files_map.csv")));
+  assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/04_web/help/vectorstore_map.csv")));
 });
 
 test("the demo leaves a domain alone that is not its own", async () => {

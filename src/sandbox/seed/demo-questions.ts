@@ -18,3 +18,9 @@ export const demoQuestions: readonly DemoQuestion[] = [
     expectedPath: "/sites/demo/Shared Documents/IT/Backup and Recovery.md",
   },
 ];
+
+/** One whose answer is on the company's web site. */
+export const siteQuestion: DemoQuestion = {
+  question: "How do I pair a spare key with the lock?",
+  expectedPath: "/guides/keys",
+};

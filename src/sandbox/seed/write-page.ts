@@ -3,20 +3,23 @@ import type { Block } from "./text-blocks.ts";
 
 /** A web page with the navigation and footer real ones have, so that an extractor has something to leave out. */
 export function writeHtml(blocks: readonly Block[], title: string): string {
-  const main = blocks.map(blockHtml).join("\n");
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>${escapeXml(title)}</title><style>body { font-family: sans-serif; }</style></head>
 <body>
 <nav><a href="/">Home</a> <a href="/news">News</a> <a href="/people">People</a></nav>
 <main>
-${main}
+${blocksHtml(blocks)}
 </main>
 <footer>Tidewheel intranet</footer>
 <script>console.log("page view");</script>
 </body>
 </html>
 `;
+}
+
+export function blocksHtml(blocks: readonly Block[]): string {
+  return blocks.map(blockHtml).join("\n");
 }
 
 function blockHtml(block: Block): string {

@@ -1,0 +1,53 @@
+import { join } from "node:path";
+import { readConfig } from "../src/app/config.ts";
+import { openWeb } from "../src/app/open-web.ts";
+import { parseDomainId, type SourceId } from "../src/contracts/ids.ts";
+import { openWebSite } from "../src/sources/web/site/open-web-site.ts";
+import { report } from "./measure.ts";
+
+const AT_ONCE = process.env["BENCH_AT_ONCE"] ?? "";
+const storage = process.env["PERSISTENT_STORAGE_PATH"] ?? "";
+
+/** A site as a crawl lists it: every page asked for, read, written down in the registry and kept on disk. */
+await report(async () => {
+  const config = readConfig({
+    PERSISTENT_STORAGE_PATH: storage,
+    WEB_ALLOW_PRIVATE_NETWORKS: "true",
+    WEB_REQUESTS_PER_HOST: AT_ONCE,
+    WEB_PAGES_AT_ONCE: AT_ONCE,
+    WEB_HOST_DELAY_MS: "0",
+  });
+  const web = openWeb(config, new Set(["html", "md", "txt"]));
+  const { client, visitor, registry, rules, pagesAtOnce } = web;
+  const source = openWebSite(
+    {
+      sourceType: "web_sources",
+      sourceId: "site" as SourceId,
+      startUrls: [`${process.env["BENCH_SITE"]}/`],
+      include: [],
+      exclude: [],
+      maxDepth: 100,
+      maxPages: 1_000_000,
+      images: false,
+      limits: { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false },
+    },
+    {
+      domainId: parseDomainId("BENCH"),
+      client,
+      visitor,
+      registry,
+      rules,
+      folder: join(storage, "state"),
+      dryRun: false,
+      force: false,
+      pagesAtOnce,
+      log: () => undefined,
+    },
+  );
+  const counted = { pages: 0, others: 0 };
+  for await (const page of source.list(new AbortController().signal)) {
+    for (const { kind } of page) counted[kind === "sighting" ? "pages" : "others"]++;
+  }
+  await web.close();
+  return counted;
+});

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, it } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Pages } from "../engine/ingest-stage.ts";
+
+const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
+
+describe("lockstep add and items", () => {
+  const pages = new Pages();
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "lockstep-cli-add-"));
+    await pages.open();
+  });
+  after(async () => {
+    await pages.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it("registers addresses, which a running server looks at and indexes", async () => {
+    pages.answers.set("/handbook", { text: "Everything about otters." });
+    const server = start("serve", "--port", "0");
+    const url = await listening(server);
+    const added = await run("add", pages.url("/handbook#top"), "ftp://example.com/x");
+    assert.equal(added.code, 2);
+    assert.match(added.out, /^Registered http:\/\/127\.0\.0\.1:\d+\/handbook \(url_[a-z2-7]{26}, domain INGEST\)\n$/);
+    assert.match(added.err, /'ftp:\/\/example\.com\/x'.*https:\/\//);
+    while ((await found(url, "otters")) === 0) await setTimeout(100);
+    const items = await run("items", "--domain", "INGEST", "--status", "Indexed");
+    assert.match(items.out, /^Indexed .*\/handbook\n1 address;/);
+    const rebuilt = await run("rebuild", "INGEST", "--force");
+    assert.deepEqual([rebuilt.code, /^Queued: 1 address\.$/m.test(rebuilt.out)], [0, true]);
+    const taken = await run("remove", pages.url("/handbook?utm_source=mail"), "url_nothing");
+    assert.equal(taken.code, 2);
+    assert.match(taken.out, /^Taken out: .*\/handbook.* \(domain INGEST\)\n$/);
+    assert.match(taken.err, /^lockstep: 'url_nothing': Item 'url_nothing' is not in domain 'INGEST'\.\n$/);
+    server.kill("SIGTERM");
+    assert.deepEqual(await once(server, "exit"), [0, null]);
+  });
+
+  function start(...args: string[]): ChildProcess {
+    const env = { HOME: folder, WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0" };
+    return spawn(process.execPath, [CLI, ...args], { cwd: folder, env });
+  }
+
+  async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+    const child = start(...args);
+    let [out, err] = ["", ""];
+    child.stdout?.on("data", (bytes) => {
+      out += bytes;
+    });
+    child.stderr?.on("data", (bytes) => {
+      err += bytes;
+    });
+    const [code] = (await once(child, "close")) as [number];
+    return { code, out, err };
+  }
+
+  async function listening(server: ChildProcess): Promise<string> {
+    const lines = createInterface(server.stdout ?? assert.fail());
+    const [line] = (await once(lines, "line")) as [string];
+    return /http:\S+/.exec(line)?.[0] ?? assert.fail(line);
+  }
+
+  async function found(url: string, word: string): Promise<number> {
+    const answer = await fetch(`${url}/api/Search?q=${word}`);
+    const { results = [] } = (await answer.json()) as { results?: unknown[] };
+    return results.length;
+  }
+});
