@@ -2,11 +2,14 @@
 // Plain JavaScript on purpose: it must run on any Node, to find the Node 24 the project carries or say what is missing.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import * as nodeModule from "node:module";
 import { fileURLToPath } from "node:url";
 
 const major = Number(process.versions.node.split(".")[0]);
 if (major >= 24) {
   endWithStarter();
+  // What one start has compiled, the next one need not: it halves the start. Where nothing can be written, nothing is kept.
+  nodeModule.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/node", import.meta.url)));
   await import("../src/cli/main.ts");
 } else {
   rerun(carriedNode());

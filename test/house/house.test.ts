@@ -19,7 +19,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   security: ["contracts", "lib"],
   inventory: ["contracts", "lib"],
   reports: ["contracts", "lib"],
-  sources: ["contracts", "lib"],
+  // A web address has its identity by rules, which are pure.
+  sources: ["contracts", "lib", "detect"],
   ledgers: ["contracts", "lib"],
   extract: ["contracts", "lib"],
   index: ["contracts", "lib"],
@@ -32,7 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ["contracts", "lib", "domains", "jobs", "reports", "security", "engine", "app", "http", "sandbox"],
 };
 /** The one place that names concrete parts: compose, and what it opens them with. */
-const COMPOSE: readonly string[] = ["app/compose.ts", "app/open-backend.ts", "app/open-sources.ts"];
+const COMPOSE: readonly string[] = ["app/compose.ts", "app/open-backend.ts", "app/open-sources.ts", "app/open-web.ts"];
 const CONCRETE_PARTS = ["sources", "ledgers", "extract", "index", "backends", "queue"];
 
 /** Files that are long for a reason. */
@@ -112,6 +113,14 @@ test("names say something, files are kebab-case, there are no barrels", () => {
   assert.deepEqual(wrong, []);
   assert.deepEqual(
     sources.filter((file) => /^export default/m.test(readFileSync(join(ROOT, file), "utf8"))),
+    [],
+  );
+});
+
+test("what test files share leaves hooks to them: several run in one process, each as a suite of its own", () => {
+  const shared = tests.filter((file) => file.startsWith("test/") && !file.endsWith(".test.ts"));
+  assert.deepEqual(
+    shared.filter((file) => /^(after|before)(Each)?\(/m.test(readFileSync(join(ROOT, file), "utf8"))),
     [],
   );
 });
