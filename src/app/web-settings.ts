@@ -28,6 +28,7 @@ export interface WebSettings {
     readonly maxIntervalSeconds: number;
     readonly errorBackoffSeconds: number;
     readonly goneSpacingSeconds: number;
+    readonly movedSpacingSeconds: number;
     readonly forceOnCanonicalChange: boolean;
     /** How often the timer looks for what is due. */
     readonly timerSeconds: number;
@@ -73,7 +74,8 @@ export function readWebSettings(reader: SettingReader): WebSettings {
       baseIntervalSeconds: count("CRAWL_BASE_INTERVAL_SECONDS", 86_400, SECONDS_OF_A_YEAR, 1),
       maxIntervalSeconds: count("CRAWL_MAX_INTERVAL_SECONDS", 1_209_600, SECONDS_OF_A_YEAR, 1),
       errorBackoffSeconds: count("CRAWL_ERROR_BACKOFF_BASE", 600, SECONDS_OF_A_YEAR, 1),
-      goneSpacingSeconds: count("CRAWL_GONE_SPACING_SECONDS", 3600, SECONDS_OF_A_YEAR),
+      goneSpacingSeconds: count("CRAWL_GONE_SPACING_SECONDS", 1, SECONDS_OF_A_YEAR),
+      movedSpacingSeconds: count("CRAWL_MOVED_SPACING_SECONDS", 3600, SECONDS_OF_A_YEAR),
       forceOnCanonicalChange: reader.choice("FORCE_REINDEX_ON_CANONICAL_CHANGE", ["true", "false"]) === "true",
       timerSeconds: count("CRAWL_TIMER_SECONDS", 60, 86_400, 1),
       itemsAtOnce: count("CRAWL_ITEMS_AT_ONCE", 4, 64, 1),

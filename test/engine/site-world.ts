@@ -61,6 +61,7 @@ export class SiteWorld {
       WEB_ALLOW_PRIVATE_NETWORKS: "true",
       WEB_HOST_DELAY_MS: "0",
       CRAWL_GONE_SPACING_SECONDS: "0",
+      CRAWL_MOVED_SPACING_SECONDS: "0",
       WEB_REQUESTS_PER_HOST: "16",
       ...wishes,
     };

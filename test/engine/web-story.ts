@@ -40,6 +40,7 @@ export class WebStory {
       WEB_ALLOW_PRIVATE_NETWORKS: "true",
       WEB_HOST_DELAY_MS: "0",
       CRAWL_GONE_SPACING_SECONDS: "0",
+      CRAWL_MOVED_SPACING_SECONDS: "0",
     };
     const app = await openApp(settings);
     const web = { source_id: "site", start_urls: [`${site.origin}/`], ...source };

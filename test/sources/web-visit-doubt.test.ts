@@ -11,7 +11,7 @@ let now = new Date(START);
 let world: VisitWorld;
 beforeEach(async () => {
   now = new Date(START);
-  world = await VisitWorld.open({ now: () => now }, { goneSpacingSeconds: 3600 });
+  world = await VisitWorld.open({ now: () => now }, { goneSpacingSeconds: 3600, movedSpacingSeconds: 3600 });
 });
 afterEach(() => world.close());
 

@@ -158,6 +158,7 @@ export class VisitWorld {
         maxIntervalSeconds: 14 * DAY_SECONDS,
         errorBackoffSeconds: 600,
         goneSpacingSeconds: 0,
+        movedSpacingSeconds: 0,
         forceOnCanonicalChange: true,
         ...policy,
       },

@@ -13,24 +13,24 @@ export const NOTHING_COUNTED: LookCounts = { goneCount: 0, movedTo: "", movedCou
 
 /** After one more 404 or 410. */
 export function countGone({ scheduling }: IngestItem, at: Date, policy: CheckPolicy): LookCounts {
-  const { count, countedAt } = oneMore(scheduling.goneCount, scheduling.countedAt, at, policy);
+  const { count, countedAt } = oneMore(scheduling.goneCount, scheduling.countedAt, at, policy.goneSpacingSeconds);
   return { ...NOTHING_COUNTED, goneCount: count, countedAt };
 }
 
 /** After one more look at which it led to `to`. */
 export function countMove({ scheduling }: IngestItem, to: ItemId, at: Date, policy: CheckPolicy): LookCounts {
   const before = scheduling.movedTo === to ? scheduling.movedCount : 0;
-  const { count, countedAt } = oneMore(before, scheduling.countedAt, at, policy);
+  const { count, countedAt } = oneMore(before, scheduling.countedAt, at, policy.movedSpacingSeconds);
   return { ...NOTHING_COUNTED, movedTo: to, movedCount: count, countedAt };
 }
 
-/** A trouble of some minutes is one, however often somebody looks meanwhile. */
+/** Looks that follow each other too closely (of one crawl, of one sign-in trouble) are one. */
 function oneMore(
   count: number,
   countedAt: string,
   at: Date,
-  { goneSpacingSeconds }: CheckPolicy,
+  spacingSeconds: number,
 ): { readonly count: number; readonly countedAt: string } {
-  const isTooSoon = count > 0 && at.getTime() - Date.parse(countedAt) < goneSpacingSeconds * 1000;
+  const isTooSoon = count > 0 && at.getTime() - Date.parse(countedAt) < spacingSeconds * 1000;
   return isTooSoon ? { count, countedAt } : { count: count + 1, countedAt: toUtcMicros(at) };
 }

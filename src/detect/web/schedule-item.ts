@@ -9,8 +9,10 @@ export interface CheckPolicy {
   readonly baseIntervalSeconds: number;
   readonly maxIntervalSeconds: number;
   readonly errorBackoffSeconds: number;
-  /** What says that a document is gone, or another's now, counts again after this time. */
+  /** Another 404 counts after this time: one crawl is one, whichever way it comes by. */
   readonly goneSpacingSeconds: number;
+  /** The same for a document that is sent elsewhere for now, or calls another one canonical. */
+  readonly movedSpacingSeconds: number;
   readonly forceOnCanonicalChange: boolean;
 }
 

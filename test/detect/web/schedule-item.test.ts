@@ -30,6 +30,7 @@ const POLICY: CheckPolicy = {
   maxIntervalSeconds: 14 * DAY,
   errorBackoffSeconds: 600,
   goneSpacingSeconds: 0,
+  movedSpacingSeconds: 0,
   forceOnCanonicalChange: true,
 };
 const IDENTITY = identifyUrl("https://example.com/a", USUAL_RULES);
