@@ -101,6 +101,33 @@ describe("configuration", () => {
     ]);
   });
 
+  it("reads how addresses are known, how often they are looked at, and where that is kept", () => {
+    const connection = "AccountName=a;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:1/a";
+    const { web } = readConfig({
+      AZURE_STORAGE_CONNECTION_STRING: connection,
+      REGISTRY_TABLE_NAME: "Known",
+      REGISTRY_PARTITION_STRATEGY: "scheme",
+      CRAWL_BASE_INTERVAL_SECONDS: "60",
+      CRAWL_MAX_INTERVAL_SECONDS: "600",
+      CRAWL_ERROR_BACKOFF_BASE: "5",
+      TRACKING_PARAM_PREFIXES: "Ref_, mc",
+      FORCE_REINDEX_ON_CANONICAL_CHANGE: "false",
+      INGEST_QUEUE_STORE: "database",
+    });
+    const { tableName, partitions, kind } = web.registry;
+    assert.deepEqual([kind, tableName, partitions, web.queue.kind], ["azure", "Known", "scheme", "database"]);
+    const { baseIntervalSeconds, maxIntervalSeconds, errorBackoffSeconds, forceOnCanonicalChange } = web.checks;
+    assert.deepEqual([baseIntervalSeconds, maxIntervalSeconds, errorBackoffSeconds], [60, 600, 5]);
+    assert.deepEqual([web.trackingPrefixes, forceOnCanonicalChange], [["ref_", "mc"], false]);
+    assert.doesNotMatch(inspect(web, { depth: 9 }), /c2VjcmV0/);
+    const problems = problemsOf({ REGISTRY_STORE: "azure", REGISTRY_TABLE_NAME: "1-x", INGEST_DEFAULT_DOMAIN: "../x" });
+    assert.deepEqual(problems.map((problem) => problem.split(" ")[0]).sort(), [
+      "AZURE_STORAGE_CONNECTION_STRING",
+      "INGEST_DEFAULT_DOMAIN",
+      "REGISTRY_TABLE_NAME",
+    ]);
+  });
+
   it("takes an empty value for none", () => {
     assert.equal(readConfig({ PORT: "", CRAWLER_TENANT_ID: "  " }).sharepoint, null);
   });
