@@ -1,4 +1,4 @@
-import type { DomainId, VectorStoreId } from "./ids.ts";
+import type { DomainId, FileId, VectorStoreId } from "./ids.ts";
 import type { Index } from "./search-index.ts";
 
 /** Documents of one domain become another's: a domain has a new id. */
@@ -35,5 +35,24 @@ export interface Backend {
    * File ids stay, nothing is embedded. May be interrupted and repeated. A store that does not exist has nothing to mark.
    */
   changeOwner(store: VectorStoreId, change: OwnerChange, watch: Watch): Promise<void>;
+  /**
+   * Where crawled files are uploaded, and detached when they are removed: deletes the uploads of ours that no vector store of
+   * the account holds. Others' are never touched; where nobody can tell, they are left and counted.
+   */
+  sweepUploads?(sweep: UploadSweep): Promise<SweptUploads>;
   close(): Promise<void>;
+}
+
+export interface UploadSweep extends Watch {
+  readonly dryRun: boolean;
+  /** Called before each removal; what it throws ends the sweep. */
+  readonly checkpoint?: () => Promise<void>;
+  /** Those that somebody knows of: where the service does not list one of them, its lists are not worth going by. */
+  readonly stores: readonly VectorStoreId[];
+}
+
+export interface SweptUploads {
+  readonly removed: readonly { readonly fileId: FileId; readonly bytes: number }[];
+  /** How many uploads of the account are in no vector store, and nobody can tell whose they are. */
+  readonly unknown: number;
 }

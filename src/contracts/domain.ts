@@ -14,6 +14,8 @@ export const SOURCE_KINDS = {
   list_sources: { folder: "02_lists", scope: "lists" },
   sitepage_sources: { folder: "03_sitepages", scope: "sitepages" },
   web_sources: { folder: "04_web", scope: "web" },
+  folder_sources: { folder: "05_folders", scope: "folders" },
+  blob_sources: { folder: "06_blobs", scope: "blobs" },
 } as const satisfies Readonly<Record<string, SourceKind>>;
 
 export type SourceType = keyof typeof SOURCE_KINDS;
@@ -59,6 +61,49 @@ export interface WebSourceConfig {
   readonly limits: RemovalLimits;
 }
 
+/** What is taken of a tree of files. */
+interface TreeRules {
+  readonly sourceId: SourceId;
+  /** Globs over the path below the root; none: everything. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  /** Files and folders whose name begins with a dot are taken, too. */
+  readonly hidden: boolean;
+  /** Larger files are left out, and said to be. */
+  readonly maxFileBytes: number;
+  readonly limits: RemovalLimits;
+}
+
+/** A folder on a disk of this machine, or a share that is mounted on it. */
+export interface FolderSourceConfig extends TreeRules {
+  readonly sourceType: "folder_sources";
+  /** Absolute. */
+  readonly root: string;
+  /** What `.gitignore` files in it leave out is left out. */
+  readonly gitignore: boolean;
+}
+
+/** A container of Azure Blob Storage, or what of it begins with a prefix. */
+export interface BlobSourceConfig extends TreeRules {
+  readonly sourceType: "blob_sources";
+  /** `https://{account}.blob.core.windows.net/{container}`, without a signature. */
+  readonly containerUrl: string;
+  readonly prefix: string;
+  /** The name of the environment variable that holds a SAS or a connection string; "": managed identity, then anonymous. */
+  readonly credential: string;
+}
+
+/** Sources whose files have no ids of their own: they are followed by a manifest, and kept in a knowledge base. */
+export type TreeSourceConfig = FolderSourceConfig | BlobSourceConfig;
+
+export function isTree(config: SourceConfig): config is TreeSourceConfig {
+  return config.sourceType === "folder_sources" || config.sourceType === "blob_sources";
+}
+
+export function isOfSharePoint(config: SourceConfig): config is SharePointSourceConfig {
+  return config.sourceType !== "web_sources" && !isTree(config);
+}
+
 export type SharePointSourceConfig = FileSourceConfig | ListSourceConfig | SitePageSourceConfig;
 
 interface SharePointPlace {
@@ -69,19 +114,27 @@ interface SharePointPlace {
   readonly limits: RemovalLimits;
 }
 
-export type SourceConfig = SharePointSourceConfig | WebSourceConfig;
+export type SourceConfig = SharePointSourceConfig | WebSourceConfig | TreeSourceConfig;
 
 /** Does it take only some of what is there? */
 export function hasFilter(config: SourceConfig): boolean {
-  return config.sourceType === "web_sources" ? config.include.length + config.exclude.length > 0 : config.filter !== "";
+  return isOfSharePoint(config) ? config.filter !== "" : config.include.length + config.exclude.length > 0;
 }
 
 /** Where a source is, for logs and pages. */
 export function describePlace(config: SourceConfig): string {
-  if (config.sourceType === "web_sources") return config.startUrls.join(", ") || "addresses registered one by one";
-  return config.sourceType === "list_sources"
-    ? `list '${config.listName}' of ${config.siteUrl}`
-    : `${config.siteUrl}${config.urlPart}`;
+  switch (config.sourceType) {
+    case "web_sources":
+      return config.startUrls.join(", ") || "addresses registered one by one";
+    case "folder_sources":
+      return config.root;
+    case "blob_sources":
+      return config.prefix ? `${config.containerUrl}/${config.prefix}` : config.containerUrl;
+    case "list_sources":
+      return `list '${config.listName}' of ${config.siteUrl}`;
+    default:
+      return `${config.siteUrl}${config.urlPart}`;
+  }
 }
 
 /** How much may vanish in one run before a person has to confirm it. */

@@ -16,6 +16,11 @@ export type FileId = Branded<"FileId">;
 /** A vector store in the backend. Opaque, like FileId. */
 export type VectorStoreId = Branded<"VectorStoreId">;
 
+/** The ids that we give to files become folder names, too. */
+export function isDocumentId(text: unknown): text is ItemId {
+  return typeof text === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(text);
+}
+
 const FOLDER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Domain and source ids become folder names, so nothing that could leave the folder is let in. */

@@ -18,7 +18,7 @@ export interface JobContext {
   readonly dryRun: boolean;
   /** Aborts when the job is cancelled. */
   readonly signal: AbortSignal;
-  /** One log event; progress is read from `[ i / n ]` at the start of a line. */
+  /** One log event of one line, which may begin with progress, `[ i / n ]`. Line ends that a name holds are spelled out. */
   log(line: string): void;
   /** Between two items: waits while paused, throws CancelledError when cancelled. */
   checkpoint(): Promise<void>;

@@ -73,6 +73,8 @@ export interface Ledger {
   getMany(items: readonly ItemId[]): Promise<readonly (LedgerEntry | undefined)[]>;
   /** Every item there is an entry for, in pages; much cheaper than the entries themselves. */
   items(): AsyncIterable<readonly ItemId[]>;
+  /** Where the file of each item is, for items that have one, in pages; likewise. */
+  files(): AsyncIterable<readonly { readonly itemId: ItemId; readonly file: string }[]>;
   /** In pages, in no particular order; safe against puts while iterating. */
   entries(): AsyncIterable<readonly LedgerEntry[]>;
   /**

@@ -22,9 +22,15 @@ export interface CrawlArchive {
 export interface ArchivedSource {
   readonly sourceType: string;
   readonly sourceId: string;
+  /** false: something was missing from the listing, so nothing was removed. */
+  readonly complete: boolean;
+  /** "" or what did not go well. */
+  readonly error: string;
   readonly total: number;
   readonly added: number;
+  /** Those that moved, too. */
   readonly changed: number;
+  readonly moved: number;
   readonly removed: number;
   readonly failed: number;
   /** Map files to be copied: the place in the archive (`01_files/docs/files_map.csv`) and the absolute path. One that is not there is left out. */

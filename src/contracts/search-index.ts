@@ -1,3 +1,4 @@
+import type { ExtractedDocument } from "./document.ts";
 import type { FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 
 /** At most 16 keys, as the wire protocol has them. */
@@ -11,6 +12,8 @@ export interface DocumentFile {
   readonly sha256: string;
   readonly bytes: number;
   readonly label: Label;
+  /** Its text, when this revision of the extractor made it already from these very bytes; undefined: it is to be made. */
+  readonly keptText?: (extractor: string) => Promise<ExtractedDocument | undefined>;
   /** The very same bytes are in the backend under this id (another store has them): attach that, do not upload again. */
   readonly knownFileId?: FileId;
 }
@@ -123,7 +126,7 @@ export interface HitDetails {
   /** The generation that was searched. */
   readonly generation: number;
   /** Other documents with (nearly) the same passage, which are not hits of their own. */
-  readonly alsoIn: readonly { readonly fileId: FileId; readonly name: string }[];
+  readonly alsoIn: readonly { readonly fileId: FileId; readonly name: string; readonly path: string }[];
 }
 
 /** One vector store as the crawler sees it. */
@@ -147,6 +150,17 @@ export interface Index {
   carryOthers?(into: VectorStoreId, signal: AbortSignal): Promise<readonly string[]>;
   /** Where it lies on a disk of ours: reads a little of everything, and throws DamagedError when it cannot. */
   probe?(): Promise<void>;
+  /**
+   * Where removed documents are kept in case they return, or in earlier states: takes these items out of all of that, for
+   * good. Those that are visible now are left alone, and returned. ConflictError while the store is rolled back.
+   */
+  forget?(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
+  /** Likewise: these are not kept in case they return any more. Earlier states show them for as long as those are kept. */
+  letGo?(source: SourceId, items: readonly ItemId[]): Promise<void>;
+  /** Likewise: items of which something is kept although no reader sees them, in pages. Those of a page may be forgotten before the next. */
+  hidden?(source: SourceId): AsyncIterable<readonly ItemId[]>;
+  /** Likewise: takes away at once what no kept state needs, which commits do by and by. Tells what that is; a dry run does only that. */
+  cleanUp?(options: CleanUp): Promise<Reclaimed>;
   /** Where commits are atomic: the earlier states that are kept. */
   readonly generations?: Generations;
   /**
@@ -154,6 +168,20 @@ export interface Index {
    * there is nothing to do. `report` hears what is being done, if it takes long.
    */
   refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+export interface CleanUp {
+  readonly dryRun: boolean;
+  /** Called between two slices of the work; what it throws ends that, and the rest is left for another time. */
+  readonly checkpoint?: () => Promise<void>;
+}
+
+/** What nobody could see, in all domains of a store. */
+export interface Reclaimed {
+  readonly documents: number;
+  /** Texts with their passages and vectors; `bytes` are those of the passages. */
+  readonly texts: number;
+  readonly bytes: number;
 }
 
 export interface DocumentCount {
@@ -238,7 +266,8 @@ export interface IndexDraft {
   put(file: DocumentFile, signal: AbortSignal): Promise<void>;
   /** Same bytes, new name or place: keeps the file id and embeds nothing. */
   relabel(itemId: ItemId, label: Label): Promise<void>;
-  remove(itemId: ItemId): Promise<void>;
+  /** `mayReturn`: hidden, and what was embedded of it is kept until `Index.forget`, however many generations pass. */
+  remove(itemId: ItemId, options?: { readonly mayReturn: boolean }): Promise<void>;
   /**
    * A draft that would leave nothing visible of a domain that had documents is refused (ConflictError), and so is any
    * while the store is rolled back (which a put may say already); then readers stay where they are. `allowEmpty`: that is meant.

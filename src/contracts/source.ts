@@ -91,8 +91,22 @@ export interface Source {
   readonly table?: TableExport;
   /** For sources that can tell what changed since an earlier look. */
   readonly feed?: ChangeFeed;
+  /**
+   * For sources that remember what became of their items: called when the plan was carried out, never in a dry run. What
+   * was not listed and is not still held has left the mirror, and leaves the index next.
+   */
+  conclude?(outcome: LookOutcome): Promise<void>;
+  /** Lets go of what it holds open and writes nothing: called at the end, whatever became of the look. */
+  close?(): Promise<void>;
   /** Looks at everything a crawl needs, step by step; never throws for what it finds. */
   examine(signal: AbortSignal): AsyncIterable<Finding>;
+}
+
+export interface LookOutcome {
+  /** Silence meant deletion. */
+  readonly complete: boolean;
+  /** Items that were not listed and stay all the same: held, below something unreadable, or not to be removed just now. */
+  readonly stillHeld: ReadonlySet<ItemId>;
 }
 
 /** The rows of the last listing as one file. */

@@ -207,6 +207,18 @@ export interface PageVisitor {
   document(item: IngestItem, signal: AbortSignal): Promise<Uint8Array | undefined>;
 }
 
+/** Looks at an item of the registry, whatever kind it is of; otherwise as PageVisitor. */
+export interface ItemVisitor {
+  visit(item: IngestItem, options: VisitOptions): Promise<Visit>;
+  document(item: IngestItem, signal: AbortSignal): Promise<Uint8Array | undefined>;
+}
+
+/** Looks at single files and blobs. */
+export interface FileVisitor extends ItemVisitor {
+  /** BadInputError with a sentence when a file at this place must not be read, whether it is there or not. */
+  check(source: string): Promise<void>;
+}
+
 export interface LookOptions {
   /** For people: who has the item meanwhile. */
   readonly worker: string;

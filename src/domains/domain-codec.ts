@@ -1,6 +1,13 @@
-import { type Domain, SOURCE_TYPES, type SourceConfig, type SourceType } from "../contracts/domain.ts";
+import {
+  type Domain,
+  describePlace,
+  isTree,
+  SOURCE_TYPES,
+  type SourceConfig,
+  type SourceType,
+} from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import { findCronProblem } from "../lib/cron.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { formatSource, parseSource } from "./source-codec.ts";
@@ -26,10 +33,7 @@ export function parseDomain(json: unknown, id: DomainId): Domain {
     ...findSchedule(json["schedule"]),
     sources: SOURCE_TYPES.flatMap((type) => parseSources(type, json[type] ?? [], problems)),
   };
-  checkUniqueIds(
-    domain.sources.map(({ sourceId }) => sourceId),
-    problems,
-  );
+  checkTogether(domain.sources, problems);
   if (problems.length > 0) throw new BadInputError(`Cannot read domain '${id}': ${problems.join(" ")}`);
   return domain;
 }
@@ -60,6 +64,9 @@ export function formatDomain(domain: Domain): JsonObject {
   };
 }
 
+/** The specification's own kinds are always there, as it has them; others when there is something to say. */
+const ALWAYS_TOLD: ReadonlySet<SourceType> = new Set(["file_sources", "list_sources", "sitepage_sources"]);
+
 function formatSources(domain: Domain, earlier: JsonObject = {}): JsonObject {
   const before = (type: SourceType, id: string): JsonObject | undefined =>
     asArray(earlier[type])
@@ -69,8 +76,7 @@ function formatSources(domain: Domain, earlier: JsonObject = {}): JsonObject {
     const sources = domain.sources.filter(({ sourceType }) => sourceType === type);
     return [type, sources.map((source) => formatSource(source, before(type, source.sourceId)))] as const;
   });
-  // The specification's own kinds are always there, as it has them; others when there is something to say.
-  const told = arrays.filter(([type, sources]) => type !== "web_sources" || sources.length > 0 || type in earlier);
+  const told = arrays.filter(([type, sources]) => ALWAYS_TOLD.has(type) || sources.length > 0 || type in earlier);
   return Object.fromEntries(told);
 }
 
@@ -110,13 +116,27 @@ export function parseSources(type: SourceType, value: unknown, problems: string[
   return sources;
 }
 
-/** Source ids name folders, and some disks do not tell upper from lower case. */
-export function checkUniqueIds(ids: readonly string[], problems: string[]): void {
-  const seen = new Set<string>();
-  for (const id of ids) {
-    const key = id.toLowerCase();
-    if (seen.has(key)) problems.push(`source_id '${id}' is used more than once; it must be unique within the domain.`);
-    seen.add(key);
+/** What sources of one domain may not share. */
+export function checkTogether(sources: readonly SourceConfig[], problems: string[]): void {
+  const ids = new Set<string>();
+  const places = new Map<string, SourceId>();
+  for (const source of sources) {
+    const { sourceId } = source;
+    // Ids name folders, and some disks do not tell upper from lower case.
+    const id = sourceId.toLowerCase();
+    if (ids.has(id)) {
+      problems.push(`source_id '${sourceId}' is used more than once; it must be unique within the domain.`);
+    }
+    ids.add(id);
+    if (!isTree(source)) continue;
+    const place = describePlace(source);
+    const other = places.get(place);
+    if (other !== undefined) {
+      problems.push(
+        `Sources '${other}' and '${sourceId}' are both ${place}: every file would be found twice. Put the rules of both into one source; or give one of them a folder or prefix below it, and exclude that in the other.`,
+      );
+    }
+    places.set(place, sourceId);
   }
 }
 

@@ -2,7 +2,7 @@ import { type Domain, SOURCE_TYPES, type SourceConfig } from "../contracts/domai
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import { checkUniqueIds, parseSources, readSchedule } from "./domain-codec.ts";
+import { checkTogether, parseSources, readSchedule } from "./domain-codec.ts";
 import { sourceFields } from "./source-codec.ts";
 
 const DOMAIN_FIELDS: readonly string[] = [
@@ -39,10 +39,7 @@ export function parseDomainInput(body: unknown, existing?: Domain): Domain {
     sources: readSources(body, existing?.sources ?? [], problems),
   };
   refuseUnknown(body, DOMAIN_FIELDS, "", problems);
-  checkUniqueIds(
-    domain.sources.map((source) => source.sourceId),
-    problems,
-  );
+  checkTogether(domain.sources, problems);
   if (problems.length > 0) throw new BadInputError(problems.join(" "));
   return domain;
 }

@@ -53,7 +53,9 @@ export async function checkRename(folders: DomainFolders, { from, to }: DomainRe
   const taken = (await domainNames(domainsFolder)).find((name) => name.toLowerCase() === to.toLowerCase());
   if (taken) throw new BadInputError(`Domain '${taken}' already exists.`);
   if (await pathExists(join(crawlerFolder, to))) {
-    throw new BadInputError(`The folder crawler/${to} exists already and belongs to no domain. Remove it first.`);
+    throw new BadInputError(
+      `The folder crawler/${to} exists already and belongs to no domain. It may be all there is of what it holds: move it away, or choose another id.`,
+    );
   }
 }
 

@@ -44,7 +44,9 @@ export async function finishRemoval(folders: DomainFolders, id: string): Promise
 /** The first crawl of a new domain would believe the map files that somebody left under its id. */
 export async function refuseLeftovers({ crawlerFolder }: DomainFolders, id: DomainId): Promise<void> {
   if ((await namesIn(join(crawlerFolder, id))).length === 0) return;
-  throw new BadInputError(`The folder crawler/${id} exists already and belongs to no domain. Remove it first.`);
+  throw new BadInputError(
+    `The folder crawler/${id} exists already and belongs to no domain. It may be all there is of what it holds: move it away, or choose another id.`,
+  );
 }
 
 function trashFolder(folders: DomainFolders): string {

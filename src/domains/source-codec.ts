@@ -1,12 +1,22 @@
-import type { RemovalLimits, SharePointSourceConfig, SourceConfig, SourceType } from "../contracts/domain.ts";
+import {
+  isTree,
+  type RemovalLimits,
+  type SharePointSourceConfig,
+  type SourceConfig,
+  type SourceType,
+} from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { findSiteUrlProblem } from "../lib/site-url.ts";
+import { readCount, readFlag } from "./read-fields.ts";
+import { BLOB_FIELDS, FOLDER_FIELDS, formatTreePlace, parseBlobPlace, parseFolderPlace } from "./tree-source-codec.ts";
 import { formatWebPlace, parseWebPlace, WEB_FIELDS } from "./web-source-codec.ts";
 
 /** What may vanish in one run unconfirmed, where a source says nothing. */
 export const DEFAULT_LIMITS: RemovalLimits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
+
+const REMOVALS = { usual: DEFAULT_LIMITS.maxRemovals, min: 0, max: Number.MAX_SAFE_INTEGER };
 
 /** What a source of each kind is told by, besides the limits. */
 const OWN_FIELDS: Readonly<Record<SourceType, readonly string[]>> = {
@@ -14,6 +24,8 @@ const OWN_FIELDS: Readonly<Record<SourceType, readonly string[]>> = {
   list_sources: ["source_id", "site_url", "list_name", "filter"],
   sitepage_sources: ["source_id", "site_url", "sharepoint_url_part", "filter"],
   web_sources: WEB_FIELDS,
+  folder_sources: FOLDER_FIELDS,
+  blob_sources: BLOB_FIELDS,
 };
 const LIMIT_FIELDS: readonly string[] = ["max_removals", "max_removals_percent", "allow_empty"];
 
@@ -35,21 +47,31 @@ export function parseSource(
   const before = problems.length;
   const sourceId = readSourceId(value["source_id"], where, problems);
   const limits = readLimits(value, where, problems);
-  const source: SourceConfig =
-    type === "web_sources"
-      ? { sourceType: type, sourceId, ...parseWebPlace(value, where, problems), limits }
-      : { sourceId, ...parsePlace(type, value, where, problems), limits };
-  return problems.length === before ? source : undefined;
+  const place = parsePlace(type, value, where, problems);
+  return problems.length === before ? { sourceId, ...place, limits } : undefined;
 }
 
-type SharePointPlace<T = SharePointSourceConfig> = T extends unknown ? Omit<T, "sourceId" | "limits"> : never;
+type Place<T = SourceConfig> = T extends unknown ? Omit<T, "sourceId" | "limits"> : never;
 
-function parsePlace(
+function parsePlace(type: SourceType, value: JsonObject, where: string, problems: string[]): Place {
+  switch (type) {
+    case "web_sources":
+      return { sourceType: type, ...parseWebPlace(value, where, problems) };
+    case "folder_sources":
+      return { sourceType: type, ...parseFolderPlace(value, where, problems) };
+    case "blob_sources":
+      return { sourceType: type, ...parseBlobPlace(value, where, problems) };
+    default:
+      return parseSharePointPlace(type, value, where, problems);
+  }
+}
+
+function parseSharePointPlace(
   type: SharePointSourceConfig["sourceType"],
   value: JsonObject,
   where: string,
   problems: string[],
-): SharePointPlace {
+): Place<SharePointSourceConfig> {
   const place = {
     siteUrl: readSiteUrl(value["site_url"], where, problems),
     filter: readText(value["filter"] ?? "", `${where}.filter`, problems),
@@ -65,7 +87,7 @@ export function formatSource(source: SourceConfig, earlier: JsonObject = {}): Js
   const json: JsonObject = {
     ...earlier,
     source_id: source.sourceId,
-    ...(source.sourceType === "web_sources" ? formatWebPlace(source, earlier) : formatPlace(source)),
+    ...formatPlace(source, earlier),
   };
   const set = (key: string, value: number | boolean, usual: number | boolean): void => {
     if (value !== usual || key in earlier) json[key] = value;
@@ -76,7 +98,9 @@ export function formatSource(source: SourceConfig, earlier: JsonObject = {}): Js
   return json;
 }
 
-function formatPlace(source: SharePointSourceConfig): JsonObject {
+function formatPlace(source: SourceConfig, earlier: JsonObject): JsonObject {
+  if (source.sourceType === "web_sources") return formatWebPlace(source, earlier);
+  if (isTree(source)) return formatTreePlace(source, earlier);
   const { siteUrl: site_url, filter } = source;
   return source.sourceType === "list_sources"
     ? { site_url, list_name: source.listName, filter }
@@ -134,17 +158,10 @@ function readText(value: unknown, where: string, problems: string[]): string {
 
 function readLimits(value: JsonObject, where: string, problems: string[]): RemovalLimits {
   return {
-    maxRemovals: readNumber(value["max_removals"], `${where}.max_removals`, DEFAULT_LIMITS.maxRemovals, problems),
+    maxRemovals: readCount(value["max_removals"], `${where}.max_removals`, REMOVALS, problems),
     maxRemovalsPercent: readPercent(value["max_removals_percent"], where, problems),
-    allowEmpty: readBoolean(value["allow_empty"], `${where}.allow_empty`, problems),
+    allowEmpty: readFlag(value["allow_empty"], `${where}.allow_empty`, problems),
   };
-}
-
-function readNumber(value: unknown, where: string, usual: number, problems: string[]): number {
-  if (value === undefined) return usual;
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  problems.push(`${where} must be a whole number, 0 or more.`);
-  return usual;
 }
 
 function readPercent(value: unknown, where: string, problems: string[]): number {
@@ -152,11 +169,4 @@ function readPercent(value: unknown, where: string, problems: string[]): number 
   if (typeof value === "number" && value >= 0 && value <= 100) return value;
   problems.push(`${where}.max_removals_percent must be a number from 0 to 100.`);
   return DEFAULT_LIMITS.maxRemovalsPercent;
-}
-
-function readBoolean(value: unknown, where: string, problems: string[]): boolean {
-  if (value === undefined) return DEFAULT_LIMITS.allowEmpty;
-  if (typeof value === "boolean") return value;
-  problems.push(`${where} must be true or false.`);
-  return DEFAULT_LIMITS.allowEmpty;
 }

@@ -1,6 +1,7 @@
 import { REGISTERED_SOURCE, type WebSourceConfig } from "../contracts/domain.ts";
 import type { JsonObject } from "../lib/json-object.ts";
 import { withoutSecrets } from "../lib/secret-parameters.ts";
+import { readCount, readFlag, readTexts } from "./read-fields.ts";
 
 export const WEB_FIELDS: readonly string[] = [
   "source_id",
@@ -16,6 +17,8 @@ export const USUAL_DEPTH = 10;
 export const USUAL_PAGES = 10_000;
 /** A crawl holds the ids of all pages in memory. */
 const MAX_PAGES = 1_000_000;
+/** Commas occur in addresses and globs. */
+const BLANKS = /\s+/;
 
 type WebPlace = Omit<WebSourceConfig, "sourceType" | "sourceId" | "limits">;
 
@@ -51,7 +54,7 @@ export function formatWebPlace(source: WebSourceConfig, earlier: JsonObject): Js
 }
 
 function readStartUrls(value: JsonObject, where: string, problems: string[]): readonly string[] {
-  const urls = readTexts(value["start_urls"], `${where}.start_urls`, problems);
+  const urls = readTexts(value["start_urls"], `${where}.start_urls`, BLANKS, problems);
   if (urls.length === 0 && value["source_id"] !== REGISTERED_SOURCE) {
     problems.push(`${where}.start_urls must name at least one address, like "https://docs.example.com/".`);
   }
@@ -78,7 +81,7 @@ function readStartUrls(value: JsonObject, where: string, problems: string[]): re
 const GLOB = /^(\/|https?:|[*?{[(!@+])/i;
 
 function readGlobs(value: unknown, where: string, problems: string[]): readonly string[] {
-  const globs = readTexts(value, where, problems);
+  const globs = readTexts(value, where, BLANKS, problems);
   for (const [at, glob] of globs.entries()) {
     if (GLOB.test(glob)) continue;
     problems.push(
@@ -86,35 +89,4 @@ function readGlobs(value: unknown, where: string, problems: string[]): readonly 
     );
   }
   return globs;
-}
-
-/** Form fields hold several in one text, separated by blanks; commas occur in addresses and globs. */
-function readTexts(value: unknown, where: string, problems: string[]): readonly string[] {
-  if (value === undefined) return [];
-  const list = typeof value === "string" ? value.split(/\s+/) : value;
-  if (!Array.isArray(list) || list.some((each) => typeof each !== "string")) {
-    problems.push(`${where} must be a list of texts.`);
-    return [];
-  }
-  const texts = list.map((each: string) => each.trim()).filter((each) => each !== "");
-  return [...new Set(texts)];
-}
-
-function readCount(
-  value: unknown,
-  where: string,
-  { usual, min, max }: { readonly usual: number; readonly min: number; readonly max: number },
-  problems: string[],
-): number {
-  if (value === undefined) return usual;
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  problems.push(`${where} must be a whole number from ${min} to ${max}.`);
-  return usual;
-}
-
-function readFlag(value: unknown, where: string, problems: string[]): boolean {
-  if (value === undefined) return false;
-  if (typeof value === "boolean") return value;
-  problems.push(`${where} must be true or false.`);
-  return false;
 }

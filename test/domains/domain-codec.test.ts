@@ -143,6 +143,124 @@ test("rules of a web source that cannot be meant are refused", () => {
   assert.throws(web({ max_pages: 1_000_001 }), /max_pages must be a whole number from 1 to 1000000/);
 });
 
+const FOLDER = { source_id: "share", root: "/srv/share" };
+const CONTAINER = { source_id: "blobs", container_url: "https://contoso.blob.core.windows.net/handbook" };
+
+test("a folder and a container that say little get the defaults", () => {
+  const rules = { include: [], exclude: [], hidden: false, maxFileBytes: 100 * 1024 * 1024 };
+  const limits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
+  const { sources } = parseDomain({ folder_sources: [FOLDER], blob_sources: [CONTAINER] }, DEMO);
+  assert.deepEqual(sources, [
+    { sourceType: "folder_sources", sourceId: "share", root: "/srv/share", ...rules, gitignore: false, limits },
+    {
+      sourceType: "blob_sources",
+      sourceId: "blobs",
+      containerUrl: CONTAINER.container_url,
+      prefix: "",
+      credential: "",
+      ...rules,
+      limits,
+    },
+  ]);
+});
+
+test("a folder is an absolute path, written in one way", {
+  skip: process.platform === "win32" && "other paths",
+}, () => {
+  const rootOf = (root: unknown): string => {
+    const [source] = parseDomain({ folder_sources: [{ ...FOLDER, root }] }, DEMO).sources;
+    return source?.sourceType === "folder_sources" ? source.root : assert.fail();
+  };
+  assert.equal(rootOf(" /srv//a b/./c// "), "/srv/a b/c");
+  assert.equal(rootOf("/"), "/");
+  for (const root of [undefined, 7, " "]) assert.throws(() => rootOf(root), /root must be the path of a folder/);
+  for (const root of ["share", "./share", "~/share", "C:\\share", "file:///srv"]) {
+    assert.throws(() => rootOf(root), /root must be an absolute path on the machine that crawls/, root);
+  }
+  assert.throws(() => rootOf("/srv/../etc"), /must not hold "\.\." as a folder/);
+  assert.throws(() => rootOf("/srv/a\0b"), /must not hold line ends or other control characters/);
+});
+
+test("patterns of a folder that cannot be meant are refused", () => {
+  const folder = (fields: object) => () => parseDomain({ folder_sources: [{ ...FOLDER, ...fields }] }, DEMO);
+  const fine = ["*.md", "My Files/**", "/top.txt", "node_modules", "{a,b}/*.pdf", "!(a|b).md", "a\\*b", "[x]"];
+  assert.deepEqual(folder({ include: fine })().sources[0], {
+    ...folder({})().sources[0],
+    include: fine,
+  });
+  assert.throws(folder({ include: ["ok", "!drafts"] }), /include must not begin with "!"; number 2 does/);
+  assert.throws(folder({ exclude: ["a\\b"] }), /exclude must separate folders by "\/".*number 1 has/);
+  for (const glob of ["../x", "/", "a/./b"]) assert.throws(folder({ include: [glob] }), /number 1 matches no file/);
+  assert.throws(folder({ include: ["a\tb"] }), /visible characters/);
+  assert.throws(folder({ include: [1] }), /include must be a list of texts/);
+  assert.throws(folder({ hidden: "yes" }), /hidden must be true or false/);
+  assert.throws(folder({ max_file_mb: 0 }), /max_file_mb must be a whole number from 1/);
+});
+
+test("a container is told by its address alone: no signature, no secret, and none is repeated", () => {
+  const container = (fields: object) => () => parseDomain({ blob_sources: [{ ...CONTAINER, ...fields }] }, DEMO);
+  const urls = {
+    "https://contoso.blob.core.windows.net/handbook/": "https://contoso.blob.core.windows.net/handbook",
+    "http://127.0.0.1:10000/devstoreaccount1/c-1": "http://127.0.0.1:10000/devstoreaccount1/c-1",
+    "https://contoso.blob.core.windows.net/$web": "https://contoso.blob.core.windows.net/$web",
+    "https://files.example.com/handbook": "https://files.example.com/handbook",
+  };
+  for (const [given, kept] of Object.entries(urls)) {
+    const [source] = container({ container_url: given })().sources;
+    assert.equal(source?.sourceType === "blob_sources" && source.containerUrl, kept);
+  }
+  const wrong: [string, RegExp][] = [
+    ["contoso", /must be the address of a container/],
+    ["ftp://hunter2/c", /must be the address of a container/],
+    ["http://contoso.blob.core.windows.net/hunter2", /must begin with https/],
+    ["https://a:hunter2@contoso.blob.core.windows.net/abc", /must not hold a user name or password/],
+    ["https://contoso.blob.core.windows.net/abc?sv=1&sig=hunter2", /give that variable's name as 'credential'/],
+    ["https://contoso.blob.core.windows.net", /must name the container/],
+    ["https://contoso.blob.core.windows.net/abc/hunter2", /belongs into 'prefix'/],
+    ["https://contoso.blob.core.windows.net/Hunter2", /3 to 63 small letters/],
+  ];
+  const said = (fields: object): string => {
+    try {
+      container(fields)();
+    } catch (error) {
+      return String(error);
+    }
+    return "nothing";
+  };
+  for (const [container_url, sentence] of wrong) {
+    assert.match(said({ container_url }), sentence);
+    assert.doesNotMatch(said({ container_url }), /hunter2/i);
+  }
+  for (const credential of ["sv=2026&sig=hunter2", "AccountKey=hunter2;", "hunter2", "?sig=HUNTER2", 7]) {
+    assert.match(said({ credential }), /credential must be the name of an environment variable/);
+    assert.doesNotMatch(said({ credential }), /hunter2|HUNTER2/);
+  }
+  assert.equal(said({ credential: "HANDBOOK_SAS", prefix: "a b/" }), "nothing");
+  assert.match(said({ prefix: "a\nb" }), /prefix must be what the names of the blobs begin with/);
+  for (const prefix of ["?sv=1&sig=hunter2", "sig=hunter2", "a/;AccountKey=hunter2"]) {
+    assert.match(said({ prefix }), /^(?!.*hunter2).*prefix must not hold a key or signature/);
+  }
+});
+
+test("a domain has every folder once; one inside another is a matter of rules", () => {
+  const both = (first: object, second: object) => () =>
+    parseDomainInput({ domain_id: "DEMO", name: "Demo", folder_sources: [first, second] });
+  assert.throws(
+    both(FOLDER, { ...FOLDER, source_id: "again", root: "/srv/share/" }),
+    /Sources 'share' and 'again' are both \/srv\/share: every file would be found twice\. .*, and exclude that in the other\./,
+  );
+  assert.equal(both(FOLDER, { ...FOLDER, source_id: "inner", root: "/srv/share/inner" })().sources.length, 2);
+  const blobs = [CONTAINER, { ...CONTAINER, source_id: "more", prefix: "more/" }];
+  assert.equal(parseDomain({ blob_sources: blobs }, DEMO).sources.length, 2);
+  assert.throws(() => parseDomain({ blob_sources: [CONTAINER, { ...CONTAINER, source_id: "x" }] }, DEMO), /twice/);
+});
+
+test("form fields hold patterns line by line: names have blanks", () => {
+  const sources_json = JSON.stringify({ folder_sources: [{ ...FOLDER, include: "My Files/**\r\n\n*.md\n" }] });
+  const [source] = parseDomainInput({ domain_id: "DEMO", name: "Demo", sources_json }).sources;
+  assert.deepEqual(source?.sourceType === "folder_sources" && source.include, ["My Files/**", "*.md"]);
+});
+
 test("the source id of files attached directly is nobody else's", () => {
   const file_sources = [{ ...SOURCE, source_id: "_direct" }];
   const sentence = /file_sources\[0\]: source_id '_direct' is taken by files attached to the vector store directly/;
@@ -166,10 +284,24 @@ test("what is written is read back, and what is not ours stays", () => {
     limits: fc.record(limits, plain),
   };
   const urlPart = id.map((text) => `/${text}`);
+  const glob = fc.stringMatching(/^[a-z*? ]{0,5}[a-z*](\/[a-z*]{1,5}){0,2}$/).map((text) => text.trim());
+  const globs = fc.uniqueArray(glob, { maxLength: 3 });
+  const maxFileBytes = fc.integer({ min: 1, max: 100_000 }).map((megabytes) => megabytes * 1024 * 1024);
+  const { sourceId, limits: treeLimits } = place;
+  const tree = { sourceId, limits: treeLimits, include: globs, exclude: globs, hidden: fc.boolean(), maxFileBytes };
+  // Of one place there is one source.
+  const root = fc.uuid().map((text) => `/srv/${text}`);
+  const container = {
+    containerUrl: fc.uuid().map((text) => `https://contoso.blob.core.windows.net/${text}`),
+    prefix: fc.stringMatching(/^([a-z ]{0,5}[a-z]\/)?$/).map((text) => text.trim()),
+    credential: fc.constantFrom("", "HANDBOOK_SAS"),
+  };
   const source = fc.oneof(
     fc.record({ ...place, sourceType: fc.constant("file_sources" as const), urlPart }, plain),
     fc.record({ ...place, sourceType: fc.constant("list_sources" as const), listName: id }, plain),
     fc.record({ ...place, sourceType: fc.constant("sitepage_sources" as const), urlPart }, plain),
+    fc.record({ ...tree, sourceType: fc.constant("folder_sources" as const), root, gitignore: fc.boolean() }, plain),
+    fc.record({ ...tree, sourceType: fc.constant("blob_sources" as const), ...container }, plain),
   );
   const ofType = (all: readonly SourceConfig[], type: SourceType): SourceConfig[] =>
     all.filter(({ sourceType }) => sourceType === type);

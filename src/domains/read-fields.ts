@@ -1,0 +1,32 @@
+/** Form fields hold several texts in one; `separator` is what comes between them and occurs in none. */
+export function readTexts(value: unknown, where: string, separator: RegExp, problems: string[]): readonly string[] {
+  if (value === undefined) return [];
+  const list = typeof value === "string" ? value.split(separator) : value;
+  if (!Array.isArray(list) || list.some((each) => typeof each !== "string")) {
+    problems.push(`${where} must be a list of texts.`);
+    return [];
+  }
+  const texts = list.map((each: string) => each.trim()).filter((each) => each !== "");
+  return [...new Set(texts)];
+}
+
+export interface CountRange {
+  readonly usual: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export function readCount(value: unknown, where: string, { usual, min, max }: CountRange, problems: string[]): number {
+  if (value === undefined) return usual;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  problems.push(`${where} must be a whole number from ${min} to ${max}.`);
+  return usual;
+}
+
+/** false where nothing is said. */
+export function readFlag(value: unknown, where: string, problems: string[]): boolean {
+  if (value === undefined) return false;
+  if (typeof value === "boolean") return value;
+  problems.push(`${where} must be true or false.`);
+  return false;
+}
