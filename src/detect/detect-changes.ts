@@ -12,6 +12,10 @@ export interface DetectPolicy {
   readonly maxBytes: number;
   readonly limits: RemovalLimits;
   readonly confirmDeletes: boolean;
+  /** Where only what was heard of is judged: how many items stood for something before. */
+  readonly heldBefore?: number;
+  /** Asked when something is missing: how many left in other looks a moment ago. */
+  readonly justLeft?: () => Promise<number>;
 }
 
 /** What the disk holds at a path of ours, undefined when nothing. */
@@ -62,6 +66,7 @@ export async function* detectChanges(
     departed: new Map(),
     undecided: new Map(),
     address: undefined,
+    atHostRoot: false,
   };
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
@@ -106,6 +111,8 @@ interface Look {
   readonly undecided: Map<ItemId, string>;
   /** Whether the site is where it was; undefined until a known item tells. */
   address: "same" | "other" | undefined;
+  /** Server paths are paths below the source's root, with nothing above it. */
+  atHostRoot: boolean;
 }
 
 function judgeListed(
@@ -117,6 +124,7 @@ function judgeListed(
 ): Change {
   const { itemId } = sighting;
   look.listed.add(itemId);
+  look.atHostRoot = sighting.serverPath === `/${sighting.path}`;
   const held = isHeld(entry);
   if (held) look.known += 1;
   const unwanted = whyUnwanted(sighting, policy);
@@ -215,7 +223,10 @@ async function* judgeAbsent(
   const replaced = findReplaced(gone, look);
   const missing = gone.filter((change) => isHeld(change.entry) && !replaced.has(change)).length;
   const listed = look.listed.size - look.unwantedNow.size;
-  const suspect = policy.confirmDeletes ? undefined : suspectRemovals({ missing, known, listed }, policy.limits);
+  const unheard = Math.max(0, (policy.heldBefore ?? known) - known);
+  const justLeft = missing > 0 ? await policy.justLeft?.() : undefined;
+  const loss = { missing, justLeft: justLeft ?? 0, known: known + unheard, listed: listed + unheard };
+  const suspect = policy.confirmDeletes ? undefined : suspectRemovals(loss, policy.limits);
   const judged = gone.map((change) => (replaced.has(change) ? change : hold(change, suspect)));
   yield { from: "absent", changes: [...kept, ...judged] };
   return suspect ?? "";
@@ -263,8 +274,11 @@ function whyKept(entry: LedgerEntry, look: Look): string {
   if (undecided !== undefined) return undecided;
   if (look.completeness === "partial") return "the listing was incomplete";
   const path = entry.mirrored?.serverPath ?? entry.seen?.serverPath ?? "";
+  // Where something unknown lies above the root, it is better to keep too much than to miss what is below the hole.
+  const isCovered = (hole: string): boolean =>
+    look.atHostRoot ? `${path}/`.startsWith(`/${hole}/`) : `${path}/`.includes(`/${hole}/`);
   const cover = look.unreadable.find(
-    (hole) => hole.path === "" || hole.itemId === entry.itemId || `${path}/`.includes(`/${hole.path}/`),
+    (hole) => hole.path === "" || hole.itemId === entry.itemId || isCovered(hole.path),
   );
   return cover ? `not readable: ${cover.reason}` : "";
 }

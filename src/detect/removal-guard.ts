@@ -3,6 +3,8 @@ import type { RemovalLimits } from "../contracts/domain.ts";
 export interface RemovalCase {
   /** Items that are known and were not listed. */
   readonly missing: number;
+  /** Items that left in other looks a moment ago, where one deletion may be seen in many small pieces. */
+  readonly justLeft?: number;
   /** Items that were known before this run. */
   readonly known: number;
   /** Items the source listed now. */
@@ -21,9 +23,12 @@ export function suspectRemovals(run: RemovalCase, limits: RemovalLimits): string
   if (run.listed === 0 && run.known >= EMPTY_IS_SUSPECT_FROM && !limits.allowEmpty) {
     return `the source lists nothing that is wanted, although ${run.known} items are known`;
   }
-  const share = Math.floor((run.known * limits.maxRemovalsPercent) / 100);
+  const { justLeft = 0 } = run;
+  const [missing, known] = [run.missing + justLeft, run.known + justLeft];
+  const share = Math.floor((known * limits.maxRemovalsPercent) / 100);
   const allowed = Math.max(limits.maxRemovals, share);
   if (run.listed === 0 && limits.allowEmpty) return undefined;
-  if (run.missing <= allowed) return undefined;
-  return `${run.missing} of ${run.known} items would be removed, more than the ${allowed} allowed in one run`;
+  if (missing <= allowed) return undefined;
+  const before = justLeft > 0 ? `, with the ${justLeft} that left in the last minutes` : "";
+  return `${missing} of ${known} items would be removed${before}, more than the ${allowed} allowed in one run`;
 }

@@ -242,6 +242,27 @@ test("an unreadable folder protects exactly what lies below it", async () => {
   });
 });
 
+test("a file that cannot be read protects no other of the same name, where server paths begin at the root", async () => {
+  const at = (itemId: string, path: string): LedgerEntry =>
+    entry({ itemId: itemId as ItemId, mirrored: mirrored({ serverPath: `/${path}` }) });
+  const { changes } = await detect(
+    [
+      sighting({ path: "a.txt", serverPath: "/a.txt" }),
+      { kind: "unreadable", path: "zeta.md", reason: "denied" },
+      { kind: "unreadable", path: "locked", reason: "denied" },
+    ],
+    [
+      at("1", "a.txt"),
+      at("2", "zeta.md"),
+      at("3", "old/zeta.md"),
+      at("4", "locked/deep/b.txt"),
+      at("5", "old/locked/c.txt"),
+    ],
+  );
+  const kinds = Object.fromEntries(changes.map(({ itemId, kind }) => [itemId, kind]));
+  assert.deepEqual([kinds[2], kinds[3], kinds[4], kinds[5]], ["kept", "removed", "kept", "removed"]);
+});
+
 test("an item that was seen but could not be made out is kept, wherever it has moved", async () => {
   const hole: Unreadable = { kind: "unreadable", path: "new/a.txt", itemId: "1" as ItemId, reason: "no size" };
   const { changes } = await detect([hole, sighting({ itemId: "2" as ItemId, name: "b.txt" })], [entry()]);

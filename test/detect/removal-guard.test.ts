@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { suspectRemovals } from "../../src/detect/removal-guard.ts";
+import { type RemovalCase, suspectRemovals } from "../../src/detect/removal-guard.ts";
 
 const limits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
 
-const cases: [
-  title: string,
-  run: { missing: number; known: number; listed: number },
-  held: boolean,
-  changed?: object,
-][] = [
+const cases: [title: string, run: RemovalCase, held: boolean, changed?: object][] = [
   ["nothing is missing", { missing: 0, known: 10, listed: 10 }, false],
   ["one of two, the other listed", { missing: 1, known: 2, listed: 1 }, false],
   ["both of two, nothing listed", { missing: 2, known: 2, listed: 0 }, false],
@@ -22,6 +17,9 @@ const cases: [
   ],
   ["25 of 30", { missing: 25, known: 30, listed: 5 }, false],
   ["26 of 30", { missing: 26, known: 30, listed: 4 }, true],
+  ["5 of 40, 20 left just before", { missing: 5, justLeft: 20, known: 40, listed: 35 }, false],
+  ["6 of 40, 20 left just before", { missing: 6, justLeft: 20, known: 40, listed: 34 }, true],
+  ["none of 40, 30 left just before", { missing: 0, justLeft: 30, known: 40, listed: 40 }, false],
   ["250 of 1000 is a quarter", { missing: 250, known: 1000, listed: 750 }, false],
   ["251 of 1000", { missing: 251, known: 1000, listed: 749 }, true],
   [

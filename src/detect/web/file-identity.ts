@@ -1,6 +1,6 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import { canonicalEscapes, readableEscapes } from "./address-escapes.ts";
+import { readableEscapes } from "./address-escapes.ts";
 import { shortHash } from "./short-hash.ts";
 import { type Identity, MAX_ADDRESS_CHARACTERS, parseAddress } from "./web-identity.ts";
 
@@ -18,14 +18,34 @@ export function identifyFile(source: string): Identity {
 function identifyBlob(source: string): Identity {
   const url = parseAddress(source);
   url.search = "";
-  const path = canonicalEscapes(url.pathname)
-    .replaceAll(/\/{2,}/g, "/")
-    .replace(/\/$/, "");
+  const path = blobPath(url.pathname);
   return identified(`${url.protocol}//${url.host}${path}`, {
     displaySource: `${url.protocol}//${url.host}${readableEscapes(path)}`,
     foundSource: url.href,
     sourceHost: url.host,
   });
+}
+
+/**
+ * One spelling of the path of a blob. The service takes an escaped slash for a slash, and every slash for a part of the
+ * name: `a//b` and `a/b/` are others than `a/b`. Where a name holds `.` or `..` its slashes are written as escapes; they
+ * would be steps otherwise.
+ */
+function blobPath(pathname: string): string {
+  const names = decodedPath(pathname)?.slice(1).split("/");
+  if (!names) throw new BadInputError("The address holds an escape that is none. Write '%' itself as %25.");
+  const hasSteps = names.some((name) => name === "." || name === "..");
+  const spelled = names.map((name) => encodeURI(name).replaceAll(/[?#]/g, encodeURIComponent));
+  return `/${spelled.join(hasSteps ? "%2F" : "/")}`;
+}
+
+/** undefined: its escapes are no text. */
+export function decodedPath(pathname: string): string | undefined {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return undefined;
+  }
 }
 
 function identifyPath(source: string): Identity {

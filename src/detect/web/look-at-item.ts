@@ -1,5 +1,12 @@
 import type { ItemId } from "../../contracts/ids.ts";
-import type { ContentState, HttpState, IngestItem, IngestStatus, SchedulingState } from "../../contracts/registry.ts";
+import type {
+  ContentState,
+  FileState,
+  HttpState,
+  IngestItem,
+  IngestStatus,
+  SchedulingState,
+} from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { BELIEVED_AFTER, countGone, countMove, NOTHING_COUNTED } from "./count-looks.ts";
 import { withEvent } from "./item-events.ts";
@@ -33,6 +40,7 @@ export function beginLook(item: IngestItem, at: Date, { force = false } = {}): L
 /** What an answer said; what is left out is as it was. "Not modified" says nothing. */
 export interface Found {
   readonly http?: Partial<HttpState>;
+  readonly file?: FileState;
   readonly content?: Partial<ContentState>;
 }
 
@@ -56,6 +64,7 @@ export function afterFound(item: IngestItem, look: Look, found: Found, policy: C
     aliasOf: "",
     status: indexError ? "Error" : isAsIndexed ? "Indexed" : "Crawled",
     http: { ...item.http, robotsAllowed: true, ...found.http },
+    file: found.file ?? item.file,
     content,
     linkage: { ...item.linkage, indexError },
     scheduling: schedule(item, look, intervalSeconds(unchangedCount, policy), {
@@ -71,8 +80,10 @@ export function afterFound(item: IngestItem, look: Look, found: Found, policy: C
   return withEvent(looked, event, event === "unchanged" ? `${unchangedCount} in a row` : "", look.at);
 }
 
-/** 404 or 410: it is Gone when that was the answer too often in a row, and is looked at now and then in case it comes back. */
+/** 404 or 410, of a file 0: it is Gone when that was the answer too often in a row, and looked at now and then in case it comes back. */
 export function afterMissing(item: IngestItem, look: Look, statusCode: number, policy: CheckPolicy): IngestItem {
+  const reason =
+    statusCode === 0 ? "There is no such file" : `The server answered ${statusCode}: there is no such page`;
   const counts = countGone(item, look.at, policy);
   const isGone = counts.goneCount >= BELIEVED_AFTER;
   const seconds = isGone ? policy.maxIntervalSeconds : intervalSeconds(0, policy);
@@ -85,14 +96,14 @@ export function afterMissing(item: IngestItem, look: Look, statusCode: number, p
     ...(isGone ? withoutDocument(item) : {}),
     scheduling: schedule(item, look, seconds, {
       ...(isGone && item.status !== "Gone" ? { lastChanged: toUtcMicros(look.at) } : {}),
-      errorMessage: `The server answered ${statusCode}: there is no such page (${count}).`,
+      errorMessage: `${reason} (${count}).`,
       crawlIntervalSeconds: seconds,
       unchangedCount: 0,
       failureCount: 0,
       ...counts,
     }),
   };
-  return withEvent(looked, isGone ? "gone" : "missing", `${statusCode}, ${count}`, look.at);
+  return withEvent(looked, isGone ? "gone" : "missing", [statusCode || "no file", count].join(", "), look.at);
 }
 
 /** Not now. What is known stays, requests stay owed, and it is tried again after a while. */

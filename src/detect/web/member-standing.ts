@@ -21,9 +21,14 @@ export function isInStep(member: Member, { content, processedGeneration }: Inges
   return isWanted && member.contentHash === content.contentHash && member.indexedGeneration === processedGeneration;
 }
 
-/** Crawled while one of its domains is behind, Indexed when none is; what it is otherwise it stays. The same object: nothing to put. */
+/**
+ * Crawled while one of its domains is behind, Indexed when none is; what it is otherwise it stays, unless it was taken out:
+ * that is behind like one whose content changed, and whoever looks for that finds it. The same object: nothing to put.
+ */
 export function withStanding(item: IngestItem, members: readonly Member[]): IngestItem {
-  if (item.status !== "Crawled" && item.status !== "Indexed") return item;
+  const hasLeft = item.status === "Gone" || item.status === "OutOfScope";
+  const isTakenOut = !hasLeft && members.some(({ unlinkedCount }) => unlinkedCount >= TAKEN_OUT);
+  if (item.status !== "Crawled" && item.status !== "Indexed" && !isTakenOut) return item;
   const isIndexed = members.length > 0 && members.every((one) => one.lastIndexedDocId !== "" && isInStep(one, item));
   const status = isIndexed ? "Indexed" : "Crawled";
   return status === item.status ? item : { ...item, status };

@@ -223,10 +223,14 @@ test("files and blobs are known by path, whatever the system and the signature",
     ["file://localhost/srv/a", "file:///srv/a", "/srv/a"],
     ["/", "file:///", "/"],
     [
-      "https://Acc.blob.core.windows.net/docs//Plan%20ä.docx/?sv=2024-11-04&sig=hidden&versionid=1",
+      "https://Acc.blob.core.windows.net/docs/Plan%20ä.docx?sv=2024-11-04&sig=hidden&versionid=1",
       "https://acc.blob.core.windows.net/docs/Plan%20%C3%A4.docx",
       "https://acc.blob.core.windows.net/docs/Plan%20ä.docx",
     ],
+    // As the service tells blobs apart: by every slash, however it is written.
+    ["https://a.b/docs/x%2Fplan.md", "https://a.b/docs/x/plan.md", "https://a.b/docs/x/plan.md"],
+    ["https://a.b/docs/x//plan%2emd/", "https://a.b/docs/x//plan.md/", "https://a.b/docs/x//plan.md/"],
+    ["https://a.b/docs/x%2F..%2Fa%3F%2b", "https://a.b/docs%2Fx%2F..%2Fa%3F+", "https://a.b/docs%2Fx%2F..%2Fa%3F+"],
   ];
   for (const [written, known, shown] of files) {
     const identity = identifyFile(written);

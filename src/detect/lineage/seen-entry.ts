@@ -1,0 +1,72 @@
+import type { ItemId } from "../../contracts/ids.ts";
+import type { LineageEvent, ManifestEntry } from "../../contracts/manifest.ts";
+import type { Traced } from "./trace-lineage.ts";
+
+/** So many events of a document are remembered. */
+const MAX_EVENTS = 20;
+
+/** What the manifest says of a file that is there and was read; `newDocId` is asked only for one that is new. */
+export function asSeen(traced: Traced, now: Date, newDocId: () => ItemId): ManifestEntry {
+  const { path, size, modifiedAt, stamp, node } = traced.read.file;
+  const { contentHash } = traced.read;
+  const before = "entry" in traced ? traced.entry : undefined;
+  const entry: ManifestEntry = {
+    path,
+    docId: before?.docId ?? newDocId(),
+    contentHash,
+    size,
+    modifiedAt,
+    stamp,
+    node,
+    ...present(now),
+    versions: before?.versions ?? [],
+    lineage: before?.lineage ?? [],
+  };
+  const event = eventOf(traced, now);
+  return event ? withEvent(entry, event) : entry;
+}
+
+/** It is there and cannot be read: it keeps everything. Of one that is active, or could not be read before. */
+export function asUnreadable(entry: ManifestEntry, reason: string): ManifestEntry {
+  return { ...entry, status: "error", retryCount: entry.retryCount + 1, error: reason };
+}
+
+/** It can be read again, and is what it was. */
+export function asReadable(entry: ManifestEntry, now: Date): ManifestEntry {
+  return { ...entry, ...present(now) };
+}
+
+/** The same entry, with one thing more that happened to it. */
+export function withEvent(entry: ManifestEntry, event: LineageEvent): ManifestEntry {
+  return { ...entry, lineage: [...entry.lineage, event].slice(-MAX_EVENTS) };
+}
+
+function present(now: Date) {
+  return {
+    status: "active",
+    lastSeenAt: now.toISOString(),
+    retryCount: 0,
+    error: "",
+    missingSinceAt: "",
+    missingRuns: 0,
+    deletedAt: "",
+  } as const;
+}
+
+function eventOf(traced: Traced, now: Date): LineageEvent | undefined {
+  const at = now.toISOString();
+  switch (traced.kind) {
+    case "touched":
+      return undefined;
+    case "found":
+    case "copied":
+    case "edited":
+      return { event: traced.kind, from: "", certainty: 1, at };
+    case "moved":
+    case "moved-and-edited":
+    case "restored": {
+      const { kind, entry, read, certainty } = traced;
+      return { event: kind, from: entry.path === read.file.path ? "" : entry.path, certainty, at };
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import type { TreeFile } from "../../contracts/file-tree.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { ManifestEntry } from "../../contracts/manifest.ts";
+import { compareText } from "../../lib/compare-text.ts";
+import { pairNearest } from "./pair-nearest.ts";
+
+/** A file whose bytes were read because its path is new or its stamp is another. */
+export interface ReadFile {
+  readonly file: TreeFile;
+  readonly contentHash: string;
+}
+
+/** What a file that is there now is. `entry` is what it was until now. */
+export type Traced =
+  | { readonly kind: "found" | "copied"; readonly read: ReadFile }
+  | { readonly kind: "touched" | "edited"; readonly read: ReadFile; readonly entry: ManifestEntry }
+  | {
+      readonly kind: "moved" | "moved-and-edited" | "restored";
+      readonly read: ReadFile;
+      readonly entry: ManifestEntry;
+      readonly certainty: number;
+    };
+
+export interface LineageQuestion {
+  /** Everything that was read in this look. */
+  readonly read: readonly ReadFile[];
+  /** Entries of paths that were read: what was there before. Those that are missing or deleted count as absent. */
+  readonly before: ReadonlyMap<string, ManifestEntry>;
+  /** Active entries whose path is not there any more and was not hidden by something unreadable. */
+  readonly vanished: readonly ManifestEntry[];
+  /** Missing and deleted entries. */
+  readonly absent: readonly ManifestEntry[];
+  /** Is this content still at the path of some other active file that was not read? Then a new file with it is a copy. */
+  readonly isElsewhere: (contentHash: string) => boolean;
+}
+
+export interface LineageAnswer {
+  /** Exactly one for each file that was read, by path; no entry twice. */
+  readonly traced: readonly Traced[];
+  /** Vanished entries, and entries whose path belongs to another file now, that nothing stands for. */
+  readonly lost: readonly ManifestEntry[];
+}
+
+/**
+ * Who is who: pure, by content hash, node and path. What was renamed and edited at once is `found` here, and its entry `lost`:
+ * `candidateFinder` and `pairBest` tell from their texts that they are one.
+ */
+export function traceLineage(question: LineageQuestion): LineageAnswer {
+  const trace = new Trace(question);
+  trace.followNodes();
+  trace.keepTouched();
+  trace.followContent();
+  trace.keepEdited();
+  trace.restore();
+  return trace.answer();
+}
+
+/** A path, and who was there before and is not known to be gone from it. */
+interface Seat {
+  readonly path: string;
+  readonly read: ReadFile;
+  readonly before: ManifestEntry | undefined;
+}
+
+class Trace {
+  readonly #question: LineageQuestion;
+  readonly #seats: readonly Seat[];
+  readonly #traced = new Map<Seat, Traced>();
+  readonly #placed = new Set<ItemId>();
+
+  constructor(question: LineageQuestion) {
+    this.#question = question;
+    this.#seats = question.read
+      .map((read) => ({ path: read.file.path, read, before: presentOf(question.before.get(read.file.path)) }))
+      .sort((a, b) => compareText(a.path, b.path));
+  }
+
+  /**
+   * The same content in the same node is the same file, wherever it is now: this tells `mv a b; cp b a` from a copy. The node
+   * of a file that is gone is given to another one, so it says nothing without the content.
+   */
+  followNodes(): void {
+    const keyOf = (node: string, hash: string): string | undefined => (node === "" ? undefined : `${node} ${hash}`);
+    const changed = this.#seats.filter(
+      ({ read, before }) => before?.node !== read.file.node || before.contentHash !== read.contentHash,
+    );
+    this.#claim(
+      [...this.#question.vanished, ...changed.flatMap(({ before }) => before ?? [])],
+      changed,
+      { entry: ({ node, contentHash }) => keyOf(node, contentHash), read: (it) => keyOf(it.file.node, it.contentHash) },
+      "moved",
+    );
+  }
+
+  keepTouched(): void {
+    for (const seat of this.#open()) {
+      const { read, before } = seat;
+      if (before?.contentHash === read.contentHash) this.#keep(seat, "touched");
+    }
+  }
+
+  /**
+   * Content that left its path went where it is now. Of a path that has other content and whose file had a node, that is only
+   * said when another document took the path: the node is not where the content is, so the content was copied, and then its
+   * path edited.
+   */
+  followContent(): void {
+    const byHash = Map.groupBy(this.#open(), ({ read }) => read.contentHash);
+    const left = this.#seats.filter((seat) => this.#traced.has(seat) || seat.before?.node === "");
+    let loose = this.#unplaced([...this.#question.vanished, ...left.flatMap(({ before }) => before ?? [])]);
+    while (loose.length > 0) {
+      const hashes = new Set(loose.map(({ contentHash }) => contentHash));
+      const seats = [...hashes].flatMap((hash) => byHash.get(hash) ?? []).filter((seat) => !this.#traced.has(seat));
+      loose = this.#unplaced(this.#claim(loose, seats, BY_HASH, "moved").flatMap(({ before }) => before ?? []));
+    }
+  }
+
+  keepEdited(): void {
+    for (const seat of this.#open()) this.#keep(seat, "edited");
+  }
+
+  restore(): void {
+    const latestFirst = this.#question.absent.toSorted(
+      (a, b) => compareText(b.lastSeenAt, a.lastSeenAt) || compareText(a.docId, b.docId),
+    );
+    for (const status of ["missing", "deleted"]) {
+      const entries = latestFirst.filter((entry) => entry.status === status);
+      this.#claim(entries, this.#open(), BY_HASH, "restored");
+    }
+  }
+
+  answer(): LineageAnswer {
+    const kept = new Set([...this.#traced.values()].map(({ read }) => read.contentHash));
+    const traced = this.#seats.map((seat): Traced => {
+      const { read } = seat;
+      const isCopy = kept.has(read.contentHash) || this.#question.isElsewhere(read.contentHash);
+      return this.#traced.get(seat) ?? { kind: isCopy ? "copied" : "found", read };
+    });
+    const known = [...this.#question.vanished, ...this.#seats.flatMap(({ before }) => before ?? [])];
+    return { traced, lost: this.#unplaced(known).toSorted((a, b) => compareText(a.path, b.path)) };
+  }
+
+  #open(): readonly Seat[] {
+    return this.#seats.filter((seat) => !this.#traced.has(seat));
+  }
+
+  #unplaced(entries: readonly ManifestEntry[]): readonly ManifestEntry[] {
+    return entries.filter(({ docId }) => !this.#placed.has(docId));
+  }
+
+  #keep(seat: Seat, kind: "touched" | "edited"): void {
+    const { read, before } = seat;
+    if (!before || this.#placed.has(before.docId)) return;
+    this.#traced.set(seat, { kind, read, entry: before });
+    this.#placed.add(before.docId);
+  }
+
+  /** Gives seats to the entries that have the same key, one to one. Returns those that were taken. */
+  #claim(entries: readonly ManifestEntry[], seats: readonly Seat[], key: Key, kind: "moved" | "restored"): Seat[] {
+    const taken: Seat[] = [];
+    const groups = Map.groupBy(seats, ({ read }) => key.read(read));
+    for (const [shared, some] of Map.groupBy(entries, key.entry)) {
+      if (shared === undefined) continue;
+      pairNearest(some, groups.get(shared) ?? [], (entry, seat) => {
+        this.#traced.set(seat, { kind, read: seat.read, entry, certainty: 1 });
+        this.#placed.add(entry.docId);
+        taken.push(seat);
+      });
+    }
+    return taken;
+  }
+}
+
+interface Key {
+  readonly entry: (entry: ManifestEntry) => string | undefined;
+  readonly read: (read: ReadFile) => string | undefined;
+}
+
+const BY_HASH: Key = { entry: ({ contentHash }) => contentHash, read: ({ contentHash }) => contentHash };
+
+function presentOf(entry: ManifestEntry | undefined): ManifestEntry | undefined {
+  return entry?.status === "missing" || entry?.status === "deleted" ? undefined : entry;
+}
