@@ -28,6 +28,11 @@ export async function writeFileAtomic(
   }
 }
 
+/** Is this what a file is called before it takes its place? */
+export function isTemporary(name: string): boolean {
+  return /\.\d+-[0-9a-f]{8}\.tmp$/.test(name);
+}
+
 /** The folder is there nearly always, and asking for it costs as much as the file. */
 async function openNew(path: string, mode: number | undefined): Promise<FileHandle> {
   try {

@@ -25,14 +25,15 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: "the connection was cut",
 };
 
+const CHECK_STORAGE = "check the key, or the rights and the end of the signature, in AZURE_STORAGE_CONNECTION_STRING";
+
 /**
- * For people. Made of what is known to be harmless: messages and causes of the library may hold addresses with a signature
+ * For people, with a hint for when it refuses. Made of what is known to be harmless: messages and causes of the library may hold addresses with a signature
  * in them.
  */
-export function explainAzure(error: unknown, what: string): RemoteError {
+export function explainAzure(error: unknown, what: string, hint = CHECK_STORAGE): RemoteError {
   const { status, code } = azureAnswer(error);
   if (status === 401 || status === 403) {
-    const hint = "check the key, or the rights and the end of the signature, in AZURE_STORAGE_CONNECTION_STRING";
     return new RemoteError(`${what}: Azure Storage refuses (${[status, code].filter(Boolean).join(" ")}); ${hint}`);
   }
   const answer = [status, code].filter((one) => one).join(" ");

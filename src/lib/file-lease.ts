@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rename, stat, utimes } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { NotFoundError } from "../contracts/errors.ts";
 import { isErrno } from "./atomic-file.ts";
 import { claimNumber, highestClaim } from "./numbered-claim.ts";
 import { createOneAtATime } from "./one-at-a-time.ts";
@@ -12,6 +13,8 @@ export interface LeaseOptions {
   readonly owner: string;
   /** Ends the waiting by throwing its reason. */
   readonly signal?: AbortSignal;
+  /** A folder that must be there: waiting for a lease does not bring back what was removed meanwhile (NotFoundError). */
+  readonly within?: string;
   /** Called once, before the first wait, with the words of the holder. */
   readonly onWait?: (owner: string) => void;
   /** A holder that did not renew for this long has lost it. It renews four times as often. */
@@ -38,6 +41,7 @@ export async function acquireLease(path: string, options: LeaseOptions): Promise
   let waited = false;
   for (;;) {
     options.signal?.throwIfAborted();
+    if (options.within !== undefined) await requireFolder(options.within);
     const top = await highestClaim(path);
     const current = top && !top.free ? await readHolder(join(path, String(top.number)), staleMs) : undefined;
     if (!current) {
@@ -49,6 +53,15 @@ export async function acquireLease(path: string, options: LeaseOptions): Promise
     if (!waited) options.onWait?.(current.owner);
     waited = true;
     await sleep(options.pollMs ?? 200, options.signal);
+  }
+}
+
+async function requireFolder(path: string): Promise<void> {
+  try {
+    await stat(path);
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+    throw new NotFoundError(`The folder '${path}' does not exist any more.`, { cause: error });
   }
 }
 

@@ -1,7 +1,5 @@
 import { mkdirSync, statfsSync } from "node:fs";
-
-/** NFS, SMB 1, CIFS, SMB 2: what `statfs` says of file systems on which SQLite's locks do not hold. */
-const NETWORK_FILE_SYSTEMS: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42]);
+import { NETWORK_FILE_SYSTEMS } from "../network-file-systems.ts";
 
 /** Makes the folder of a SQLite file, and throws where several processes would damage the file instead of waiting for each other. */
 export function refuseNetworkDisk(folder: string, typeOf = (path: string): number => statfsSync(path).type): void {

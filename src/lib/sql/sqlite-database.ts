@@ -16,6 +16,10 @@ const MAX_REST_MS = 25;
 /** Filters come in any shape, each with its own text. */
 const MAX_STATEMENTS = 500;
 
+/** secure_delete: what is deleted is written over, so that a purged text is not found in the file by whoever looks into it. */
+const SETTINGS =
+  "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA secure_delete = ON";
+
 /**
  * Two connections to one file: one that writes, one that reads the last committed state meanwhile. Each does one thing
  * at a time, so that nobody's statement ends up in somebody else's transaction. Throws what SQLite says, with the path.
@@ -25,9 +29,7 @@ export async function openSqlite(path: string, schema: Schema): Promise<SqlDatab
   const connections: Connection[] = [];
   try {
     const writer = connect(path, connections);
-    await waitForLock(path, () =>
-      writer.raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000"),
-    );
+    await waitForLock(path, () => writer.raw.exec(SETTINGS));
     await applySchema(writer.raw, path, schema);
     const reader = connect(path, connections);
     return createDatabase(writer, reader);

@@ -1,0 +1,9 @@
+/** Of a path below a root, `/`-separated: the last part of it. */
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** What it lies in; "" for the root. */
+export function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}

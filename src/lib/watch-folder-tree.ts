@@ -1,0 +1,203 @@
+import { type Stats, watch } from "node:fs";
+import { lstat, readdir, statfs } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { explain } from "../contracts/errors.ts";
+import { isErrno } from "./atomic-file.ts";
+import { NETWORK_FILE_SYSTEMS } from "./network-file-systems.ts";
+
+export interface Notices {
+  /** Something happened to what lies directly in this folder: below the root, `/`-separated, "" for the root itself. */
+  touched(folder: string): void;
+  /** Called once: from now on nothing is heard any more, and something may have been missed already. */
+  lost(reason: string): void;
+}
+
+export interface FolderTreeWatch {
+  close(): void;
+}
+
+/** How one folder is watched. `name` is what happened to something, as far as the system tells; throws when it cannot be watched. */
+export type WatchFolder = (
+  path: string,
+  options: { readonly recursive: boolean },
+  heard: { event(kind: string, name: string | null): void; error(error: unknown): void },
+) => { close(): void };
+
+export interface TreeWatchOptions {
+  /** Whether anything in this folder, below the root, is of interest. */
+  readonly enters: (folder: string) => boolean;
+  readonly watchFolder?: WatchFolder;
+  /** One watch for everything, where the system is good at that. */
+  readonly recursive?: boolean;
+  /** What `statfs` says of it. */
+  readonly fileSystemOf?: (path: string) => Promise<number>;
+}
+
+/**
+ * Hears of changes in a folder and all below it. Notifications are hints: whoever uses them looks for himself, now and then
+ * also unasked. Folders that appear are watched at once, and told of when their watch stands, since files may have come
+ * before it. Resolves when everything is watched; throws when that is not possible, or was so only for a moment.
+ */
+export async function watchFolderTree(
+  root: string,
+  notices: Notices,
+  options: TreeWatchOptions,
+): Promise<FolderTreeWatch> {
+  const tree = new TreeWatch(root, notices, options);
+  await tree.open();
+  return tree;
+}
+
+/** FUSE and 9P: somebody else's disk behind a driver, more often than not. */
+const UNHEARD_OF: ReadonlySet<number> = new Set([...NETWORK_FILE_SYSTEMS, 0x65735546, 0x01021997]);
+
+const SYSTEM_IS_GOOD_AT_TREES = process.platform === "darwin" || process.platform === "win32";
+
+class TreeWatch implements FolderTreeWatch {
+  readonly #root: string;
+  readonly #notices: Notices;
+  readonly #options: Required<TreeWatchOptions>;
+  readonly #watches = new Map<string, { close(): void }>();
+  /** What appeared, left, or was replaced, and was not looked at yet. */
+  readonly #renamed = new Set<string>();
+  #looking = false;
+  #closed = false;
+  #isOpen = false;
+  /** Of a loss before that: nobody was promised anything yet. */
+  #lostEarly: string | undefined;
+  #identity: string | undefined;
+
+  constructor(root: string, notices: Notices, options: TreeWatchOptions) {
+    this.#root = root;
+    this.#notices = notices;
+    const fileSystemOf = async (path: string): Promise<number> => (await statfs(path)).type;
+    this.#options = { watchFolder: watchOneFolder, recursive: SYSTEM_IS_GOOD_AT_TREES, fileSystemOf, ...options };
+  }
+
+  async open(): Promise<void> {
+    this.#identity = identityOf(await lstat(this.#root));
+    if (UNHEARD_OF.has(await this.#options.fileSystemOf(this.#root))) {
+      throw new Error("it lies on a network file system, and what others change there is not heard of here");
+    }
+    try {
+      await this.#enter("");
+      if (this.#lostEarly !== undefined) throw new Error(this.#lostEarly);
+      this.#isOpen = true;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const one of this.#watches.values()) one.close();
+    this.#watches.clear();
+  }
+
+  #lose(reason: string): void {
+    if (this.#closed) return;
+    this.close();
+    if (this.#isOpen) this.#notices.lost(reason);
+    else this.#lostEarly = reason;
+  }
+
+  /** Watches a folder, then looks what is in it: whatever comes later is heard of. */
+  async #enter(top: string): Promise<void> {
+    const waiting = [top];
+    for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+      if (this.#closed) return;
+      if (!this.#watch(folder)) continue;
+      this.#notices.touched(folder);
+      const entries = await readdir(this.#absolute(folder), { withFileTypes: true }).catch(() => []);
+      for (const entry of entries) {
+        const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+        if (entry.isDirectory() && this.#options.enters(path)) waiting.push(path);
+      }
+    }
+  }
+
+  /** false: it has left already. */
+  #watch(folder: string): boolean {
+    const { recursive, watchFolder } = this.#options;
+    if (recursive && folder !== "") return true;
+    try {
+      const watching = watchFolder(
+        this.#absolute(folder),
+        { recursive },
+        {
+          event: (kind, name) => this.#heard(folder, kind, name),
+          error: (error) => this.#lose(explain(error)),
+        },
+      );
+      this.#watches.get(folder)?.close();
+      this.#watches.set(folder, watching);
+      return true;
+    } catch (error) {
+      if (folder !== "" && (isErrno(error, "ENOENT") || isErrno(error, "ENOTDIR"))) return false;
+      throw error;
+    }
+  }
+
+  #heard(folder: string, kind: string, name: string | null): void {
+    if (this.#closed) return;
+    const below = name?.replaceAll("\\", process.platform === "win32" ? "/" : "\\") ?? "";
+    const path = folder === "" || below === "" ? folder + below : `${folder}/${below}`;
+    const where = this.#options.recursive ? path.slice(0, Math.max(path.lastIndexOf("/"), 0)) : folder;
+    if (where !== "" && !this.#options.enters(where)) return;
+    this.#notices.touched(where);
+    if (kind !== "rename") return;
+    this.#renamed.add(path);
+    if (this.#looking) return;
+    this.#looking = true;
+    void this.#lookAtRenamed().catch((error: unknown) => this.#lose(explain(error)));
+  }
+
+  async #lookAtRenamed(): Promise<void> {
+    try {
+      for (const path of this.#renamed) {
+        this.#renamed.delete(path);
+        // The system says of a watched folder that left only its own name: for the root, nobody else would tell.
+        if (path === basename(this.#root) && !(await this.#isSameRoot())) {
+          return this.#lose("the folder was moved, removed or replaced");
+        }
+        this.#leave(path);
+        const found = await lstat(this.#absolute(path)).catch(() => undefined);
+        if (found?.isDirectory() && (path === "" || this.#options.enters(path))) await this.#enter(path);
+      }
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** A watch goes with its folder, wherever that goes: what is at this path now needs one of its own. */
+  #leave(path: string): void {
+    if (this.#options.recursive) this.#notices.touched(path);
+    if (!this.#watches.has(path)) return;
+    for (const [folder, watching] of this.#watches) {
+      if (folder !== path && !(path === "" || folder.startsWith(`${path}/`))) continue;
+      watching.close();
+      this.#watches.delete(folder);
+      this.#notices.touched(folder);
+    }
+  }
+
+  async #isSameRoot(): Promise<boolean> {
+    const found = await lstat(this.#root).catch(() => undefined);
+    return found !== undefined && identityOf(found) === this.#identity;
+  }
+
+  #absolute(folder: string): string {
+    return join(this.#root, folder);
+  }
+}
+
+function identityOf({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`;
+}
+
+const watchOneFolder: WatchFolder = (path, options, heard) => {
+  const watcher = watch(path, { ...options, persistent: false }, (kind, name) => heard.event(kind, name));
+  watcher.on("error", (error) => heard.error(error));
+  return watcher;
+};
