@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { ItemId } from "../../src/contracts/ids.ts";
+import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
+
+/** Kills a writer after each of these many flushes, again and again on the same manifest; what it said was flushed must be there. */
+export async function killManifestWriters(folder: string, flushes: readonly number[]): Promise<void> {
+  let first = 0;
+  for (const count of flushes) {
+    const last = await killAfter(folder, first, count);
+    const manifest = await openManifest(folder, { readOnly: true });
+    for (let i = 0; i <= last; i++) {
+      const dropped = i % 5 === 2 && i + 2 <= last;
+      const entry = manifest.find(`doc_${i}` as ItemId);
+      // The drop may have been written without the word of it having come through.
+      if (dropped) assert.equal(entry, undefined, `doc_${i} came back`);
+      else if (entry || i % 5 !== 2 || i + 2 > last + 1) assert.equal(entry?.size, i, `doc_${i} is lost`);
+      if (entry) assert.equal(manifest.at(entry.path)?.docId, entry.docId);
+    }
+    const { active } = manifest.count();
+    assert.equal([...manifest.entries()].flat().length, active);
+    await manifest.close();
+    first = last + 1;
+  }
+}
+
+/** The number of the last flush that was heard of. */
+async function killAfter(folder: string, first: number, count: number): Promise<number> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "manifest-child.ts"), folder, String(first)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  let last = first - 1;
+  for await (const line of createInterface({ input: child.stdout })) {
+    last = Number(line);
+    if (last >= first + count) child.kill("SIGKILL");
+  }
+  await ended;
+  return last;
+}
