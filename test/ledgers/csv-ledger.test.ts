@@ -8,6 +8,7 @@ import fc from "fast-check";
 import type { FileId, ItemId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Indexed, LedgerEntry, Mirrored, Seen } from "../../src/contracts/ledger.ts";
 import { CsvLedger } from "../../src/ledgers/csv-maps/csv-ledger.ts";
+import { heldBytes } from "../../src/ledgers/csv-maps/table-bytes.ts";
 
 const folders: string[] = [];
 after(async () => {
@@ -22,6 +23,12 @@ async function newFolder(): Promise<string> {
 
 const open = (folder: string, step: "download" | "embed" = "download") =>
   CsvLedger.open({ folder, sourceId: "s" as SourceId, step });
+
+async function filesOf(ledger: CsvLedger): Promise<Map<ItemId, string>> {
+  const files = new Map<ItemId, string>();
+  for await (const page of ledger.files()) for (const { itemId, file } of page) files.set(itemId, file);
+  return files;
+}
 
 const id = (text: string) => text as ItemId;
 const at = "2024-01-15T10:30:00.000000Z";
@@ -274,4 +281,39 @@ test("property: any history of puts, kills and reopenings ends with what was flu
     }),
     { numRuns: 40 },
   );
+});
+
+test("a file too large to be held in memory is read where it lies, and changed like any other", async () => {
+  const folder = await newFolder();
+  const name = (i: number): string => `Q${i}, "final"\nüß ${"x".repeat(i % 90)}.docx`;
+  const file = (i: number): string => `DEMO/01_files/docs/02_embedded/${name(i)}`;
+  const first = await open(folder);
+  for (let i = 0; i < 6000; i++) first.put(id(`i${i}`), { seen, mirrored: { ...mirrored, file: file(i) } });
+  await first.close();
+  const { atMost } = heldBytes;
+  heldBytes.atMost = 0;
+  try {
+    const large = await CsvLedger.open({ folder, sourceId: "s" as SourceId, step: "embed" });
+    const at = async (i: number): Promise<string | undefined> => (await large.get(id(`i${i}`)))?.mirrored?.file;
+    // Here and there, then one after the other.
+    for (const i of [5999, 0, 1500, 1501, 7, 5998]) assert.equal(await at(i), file(i));
+    assert.equal((await filesOf(large)).size, 6000);
+    for (let i = 0; i < 6000; i += 500) large.put(id(`i${i}`), { mirrored: { ...mirrored, file: `changed/${i}` } });
+    large.put(id("i1"), { seen: null, mirrored: null });
+    large.put(id("new"), { seen });
+    await large.settle();
+    assert.deepEqual([await at(500), await at(501), await at(1)], ["changed/500", file(501), undefined]);
+    await large.close();
+    const again = await CsvLedger.open({ folder, sourceId: "s" as SourceId, step: "embed", readOnly: true });
+    const files = await filesOf(again);
+    assert.equal(files.size, 5999);
+    for (let i = 2; i < 6000; i++) assert.equal(files.get(id(`i${i}`)), i % 500 === 0 ? `changed/${i}` : file(i));
+    assert.deepEqual((await again.get(id("new")))?.seen, seen);
+    // Somebody writes into the file instead of replacing it: its rows are not where they were.
+    const other = await CsvLedger.open({ folder, sourceId: "s" as SourceId, step: "embed", readOnly: true });
+    await writeFile(join(folder, "files_map.csv"), "nothing of it");
+    await assert.rejects(async () => (await other.get(id("i77")))?.mirrored, /was written to while it was being read/);
+  } finally {
+    heldBytes.atMost = atMost;
+  }
 });

@@ -2,7 +2,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Ledger, LedgerEntry, Seen } from "../../contracts/ledger.ts";
-import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { writeFileAtomic } from "../../lib/atomic-file.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
@@ -10,15 +10,26 @@ import { toFileStamp } from "../../lib/time.ts";
 import { CsvEntry, type Tables } from "./csv-entry.ts";
 import { CorruptTableError, CsvTable, type Row } from "./csv-table.ts";
 import { KeyIndex } from "./key-index.ts";
-import { encodeIndexed, encodeMirrored, encodeObserved, encodeSeen, isSeenRow } from "./map-codec.ts";
+import {
+  decodeFile,
+  encodeIndexed,
+  encodeMirrored,
+  encodeObserved,
+  encodeSeen,
+  FILE_COLUMN,
+  isSeenRow,
+} from "./map-codec.ts";
 import { mapFiles, SHAPES, TABLE_NAMES } from "./map-files.ts";
 import { applyChange, MapJournal, type RowChange, type TableName } from "./map-journal.ts";
 import { keepRecent, type OpenTable, takeRecent } from "./recent-tables.ts";
+import { TableBytes } from "./table-bytes.ts";
 
 /** While a run is on, the map files are at most about this old. */
 const MERGE_EVERY_MS = 3000;
 /** ... unless writing them takes long: at most one part in twenty of the run goes into it. */
 const MERGE_COST_FACTOR = 20;
+
+const NO_BYTES = TableBytes.of(Buffer.alloc(0));
 
 /** Small enough that others get their turn in between. */
 const PAGE = 1000;
@@ -100,6 +111,18 @@ export class CsvLedger implements Ledger {
 
   async *items(): AsyncGenerator<ItemId[], void> {
     for await (const entries of this.entries()) yield entries.map(({ itemId }) => itemId);
+  }
+
+  async *files(): AsyncGenerator<{ itemId: ItemId; file: string }[], void> {
+    const { size } = this.#keys;
+    for (let at = 0; at < size; at += PAGE) {
+      const page: { itemId: ItemId; file: string }[] = [];
+      for (let slot = at; slot < Math.min(at + PAGE, size); slot++) {
+        const file = decodeFile(this.#open("mirrored").table.field(slot, FILE_COLUMN));
+        if (file !== "") page.push({ itemId: this.#keys.keyAt(slot) as ItemId, file });
+      }
+      yield page;
+    }
   }
 
   async *entries(): AsyncGenerator<LedgerEntry[], void> {
@@ -206,7 +229,7 @@ export class CsvLedger implements Ledger {
 
   async #read(name: TableName): Promise<OpenTable> {
     const stamp = await fileStamp(this.#path(name));
-    const bytes = (await readFileIfExists(this.#path(name))) ?? Buffer.alloc(0);
+    const bytes = TableBytes.open(this.#path(name)) ?? NO_BYTES;
     try {
       return { table: new CsvTable(SHAPES[name], bytes, this.#keys), stamp, changes: [] };
     } catch (error) {
@@ -214,7 +237,7 @@ export class CsvLedger implements Ledger {
       const aside = `${this.#files[name]}.corrupt-${toFileStamp(new Date())}`;
       if (!this.#readOnly) await rename(this.#path(name), join(this.#folder, aside));
       this.problems.push(`${this.#files[name]} cannot be used (${error.message}); it is set aside as ${aside}`);
-      return { table: new CsvTable(SHAPES[name], Buffer.alloc(0), this.#keys), stamp: "", changes: [] };
+      return { table: new CsvTable(SHAPES[name], NO_BYTES, this.#keys), stamp: "", changes: [] };
     }
   }
 
@@ -250,17 +273,18 @@ export class CsvLedger implements Ledger {
       for (const change of changes) applyChange(fresh.table, change);
       open.table = fresh.table;
     }
-    const bytes = open.table.encode();
+    const file = open.table.encode();
     try {
-      await writeFileAtomic(this.#path(name), bytes);
+      await writeFileAtomic(this.#path(name), file);
     } catch (error) {
       open.changes = [...changes, ...open.changes];
       throw error;
     }
     open.stamp = await fileStamp(this.#path(name));
-    // Changed rows weigh several times what they weigh as bytes, and a first crawl changes every row.
-    open.table = new CsvTable(SHAPES[name], bytes, this.#keys);
-    for (const { key, after } of open.changes) open.table.set(key, after);
+    if (open.table.isHeavy) {
+      open.table = new CsvTable(SHAPES[name], TableBytes.open(this.#path(name)) ?? NO_BYTES, this.#keys);
+      for (const { key, after } of open.changes) open.table.set(key, after);
+    }
     this.#current = undefined;
   }
 

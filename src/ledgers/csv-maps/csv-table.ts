@@ -1,5 +1,8 @@
 import { decodeCsvRow, encodeCsvRow } from "../../lib/csv.ts";
 import type { KeyIndex } from "./key-index.ts";
+import { RecordScanner } from "./record-scanner.ts";
+import type { TableBytes } from "./table-bytes.ts";
+import { TablePieces } from "./table-pieces.ts";
 
 export type Row = readonly string[];
 
@@ -19,7 +22,6 @@ export class CorruptTableError extends Error {
 
 const COMMA = 44;
 const QUOTE = 34;
-const LF = 10;
 const CR = 13;
 
 /**
@@ -29,23 +31,26 @@ const CR = 13;
 export class CsvTable {
   readonly shape: TableShape;
   readonly #keys: KeyIndex;
-  readonly #bytes: Buffer;
-  readonly #starts: number[] = [];
-  readonly #ends: number[] = [];
-  readonly #slots: number[] = [];
+  readonly #bytes: TableBytes;
+  #starts = new Uint32Array(0);
+  #ends = new Uint32Array(0);
+  #slots = new Uint32Array(0);
+  #count = 0;
+  /** Every line ends as we end lines. */
+  #endsWell = true;
   /** By slot, the number of its row plus one; rows changed since are in #changed and shadow it. */
   #rows = new Int32Array(0);
   readonly #changed = new Map<number, Row | null>();
 
-  /** Throws CorruptTableError. An empty buffer is an empty table. */
-  constructor(shape: TableShape, bytes: Buffer, keys: KeyIndex) {
+  /** Throws CorruptTableError. No bytes are an empty table. */
+  constructor(shape: TableShape, bytes: TableBytes, keys: KeyIndex) {
     this.shape = shape;
     this.#bytes = bytes;
     this.#keys = keys;
     this.#scan();
     this.#rows = new Int32Array(keys.size);
     // A key that stands twice has the place of its last row.
-    for (const [row, slot] of this.#slots.entries()) this.#rows[slot] = row + 1;
+    for (let row = 0; row < this.#count; row++) this.#rows[this.#slots[row] ?? 0] = row + 1;
   }
 
   get(key: string): Row | null {
@@ -67,6 +72,28 @@ export class CsvTable {
     return typeof ref === "number" ? decodeCsvRow(this.#record(ref)) : ref;
   }
 
+  /** One field of a row, "" when there is none: of all rows in turn, to decode the others would cost most. */
+  field(slot: number, column: number): string {
+    const ref = this.peek(slot);
+    if (typeof ref !== "number") return ref?.[column] ?? "";
+    const [from, to] = [this.#starts[ref] ?? 0, this.#ends[ref] ?? 0];
+    const bytes = this.#bytes.view(from, to);
+    let start = this.#bytes.offset;
+    const end = start + to - from;
+    let [at, inQuotes, fields] = [start, false, 0];
+    for (; at < end; at++) {
+      const byte = bytes[at];
+      if (byte === QUOTE) inQuotes = !inQuotes;
+      if (byte !== COMMA || inQuotes) continue;
+      if (fields === column) break;
+      fields += 1;
+      start = at + 1;
+    }
+    if (fields < column) return "";
+    const text = bytes.toString("utf8", start, at);
+    return bytes[start] === QUOTE ? (decodeCsvRow(text)[0] ?? "") : text;
+  }
+
   /** The row as it stands in the file, "" when there is none: enough to tell whether it would change. */
   encoded(slot: number): string {
     const ref = this.peek(slot);
@@ -78,39 +105,56 @@ export class CsvTable {
     this.#changed.set(this.#keys.claim(key), row);
   }
 
-  /** The whole file: rows in their old order, new ones behind. */
-  encode(): Buffer {
-    const parts: Buffer[] = [Buffer.from(`${encodeCsvRow(this.shape.columns)}\r\n`)];
-    for (const [row, slot] of this.#slots.entries()) {
-      const changed = this.#changed.get(slot);
-      if (changed === null || this.#rows[slot] !== row + 1) continue;
-      parts.push(changed === undefined ? this.#slice(row) : Buffer.from(encodeCsvRow(changed)), CRLF);
-    }
-    for (const [slot, row] of this.#changed) {
-      if (row !== null && !this.#rows[slot]) parts.push(Buffer.from(encodeCsvRow(row)), CRLF);
-    }
-    return Buffer.concat(parts);
+  /** So many rows were changed that the bytes of the file are the lighter form of them. */
+  get isHeavy(): boolean {
+    return this.#changed.size > Math.max(LIGHT_CHANGES, this.#count / 16);
   }
 
-  #slice(row: number): Buffer {
-    return this.#bytes.subarray(this.#starts[row] ?? 0, this.#ends[row] ?? 0);
+  /**
+   * The whole file as it is at this moment, in pieces: rows in their old order, new ones behind. Rows that did not change are
+   * not copied, however many they are.
+   */
+  encode(): Iterable<Buffer> {
+    const file = new TablePieces(this.#bytes);
+    file.addText(encodeCsvRow(this.shape.columns));
+    for (let row = 0; row < this.#count; row++) {
+      const slot = this.#slots[row] ?? 0;
+      if (this.#rows[slot] !== row + 1) continue;
+      const changed = this.#changed.get(slot);
+      if (changed === undefined && this.#endsWell) file.addRow(this.#starts[row] ?? 0, this.#ends[row] ?? 0);
+      else if (changed === undefined) file.addText(this.#record(row));
+      else if (changed !== null) file.addText(encodeCsvRow(changed));
+    }
+    for (const [slot, row] of this.#changed) {
+      if (row !== null && !this.#rows[slot]) file.addText(encodeCsvRow(row));
+    }
+    return file.all();
   }
 
   #record(row: number): string {
-    return this.#bytes.toString("utf8", this.#starts[row] ?? 0, this.#ends[row] ?? 0);
+    return this.#bytes.text(this.#starts[row] ?? 0, this.#ends[row] ?? 0);
   }
 
-  /** One pass over the bytes: record borders, field counts, keys. */
+  /** One pass over the bytes, window by window: record borders, field counts, keys. */
   #scan(): void {
-    const scanner = new RecordScanner(this.#bytes, this.shape.key);
-    if (startsWithBom(this.#bytes)) scanner.next = 3;
     let row = -1;
-    for (; scanner.next < this.#bytes.length; row++) {
-      const start = scanner.next;
-      scanner.scan();
-      if (!scanner.closed) throw new CorruptTableError("the last row is cut");
-      if (row < 0) this.#checkHeader(this.#bytes.toString("utf8", start, scanner.end));
-      else this.#addRow(row, start, scanner);
+    let at = startsWithBom(this.#bytes) ? 3 : 0;
+    for (let size = SCANNED_AT_ONCE; at < this.#bytes.length; ) {
+      const end = Math.min(this.#bytes.length, at + size);
+      const window = this.#bytes.view(at, end).subarray(this.#bytes.offset, this.#bytes.offset + end - at);
+      const scanner = new RecordScanner(window, this.shape.key);
+      let start = 0;
+      for (; scanner.next < window.length; start = scanner.next) {
+        scanner.scan();
+        if (!scanner.closed) break;
+        if (row < 0) this.#checkHeader(window.toString("utf8", start, scanner.end));
+        else this.#addRow(row, at, start, scanner, window);
+        row += 1;
+      }
+      if (!scanner.closed && end === this.#bytes.length) throw new CorruptTableError("the last row is cut");
+      // A record that is longer than the window.
+      size = start === 0 ? size * 2 : SCANNED_AT_ONCE;
+      at += start;
     }
     if (row < 0 && this.#bytes.length > 0) throw new CorruptTableError("the header is missing");
   }
@@ -123,75 +167,46 @@ export class CsvTable {
     }
   }
 
-  #addRow(row: number, start: number, record: RecordScanner): void {
+  /** `windowAt`: where in the file the window begins. */
+  #addRow(row: number, windowAt: number, start: number, record: RecordScanner, window: Buffer): void {
     if (record.fields !== this.shape.columns.length) {
       throw new CorruptTableError(`row ${row + 2} has ${record.fields} fields instead of ${this.shape.columns.length}`);
     }
-    this.#starts.push(start);
-    this.#ends.push(record.end);
+    if (row === this.#starts.length) this.#grow();
+    this.#starts[row] = windowAt + start;
+    this.#ends[row] = windowAt + record.end;
+    if (window[record.end] !== CR) this.#endsWell = false;
     const key = record.quoted
-      ? (decodeCsvRow(this.#record(row))[this.shape.key] ?? "")
-      : this.#bytes.toString("utf8", record.keyStart, record.keyEnd);
+      ? (decodeCsvRow(window.toString("utf8", start, record.end))[this.shape.key] ?? "")
+      : window.toString("utf8", record.keyStart, record.keyEnd);
     if (key === "") throw new CorruptTableError(`row ${row + 2} has no ${this.shape.columns[this.shape.key]}`);
-    this.#slots.push(this.#keys.claim(key));
+    this.#slots[row] = this.#keys.claim(key);
+    this.#count = row + 1;
+  }
+
+  /** To what the bytes so far make likely. */
+  #grow(): void {
+    const scanned = this.#starts.length ? (this.#ends[this.#starts.length - 1] ?? 0) / this.#bytes.length : 0;
+    const rows = Math.max(
+      64,
+      Math.ceil((this.#starts.length * 1.1) / Math.max(scanned, 0.1)),
+      this.#starts.length + 64,
+    );
+    const grown = (before: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> => {
+      const after = new Uint32Array(rows);
+      after.set(before);
+      return after;
+    };
+    [this.#starts, this.#ends, this.#slots] = [grown(this.#starts), grown(this.#ends), grown(this.#slots)];
   }
 }
 
-const CRLF = Buffer.from("\r\n");
+/** Changed rows weigh several times what they weigh as bytes; a few do not matter. */
+const LIGHT_CHANGES = 1000;
+const SCANNED_AT_ONCE = 1024 * 1024;
 
-/** One scanner for a whole table: what it found of the last record is in its fields, so that a row costs no object. */
-class RecordScanner {
-  readonly #bytes: Buffer;
-  readonly #keyField: number;
-  /** Where the next record begins. */
-  next = 0;
-  /** Behind the last byte of the record, without its line end. */
-  end = 0;
-  fields = 0;
-  quoted = false;
-  keyStart = 0;
-  keyEnd = 0;
-  /** false: the file ends inside a quoted field or without a line end. */
-  closed = true;
-
-  constructor(bytes: Buffer, keyField: number) {
-    this.#bytes = bytes;
-    this.#keyField = keyField;
-  }
-
-  scan(): void {
-    const bytes = this.#bytes;
-    const keyField = this.#keyField;
-    let fields = 1;
-    let quoted = false;
-    let inQuotes = false;
-    let keyEnd = -1;
-    this.keyStart = this.next;
-    let at = this.next;
-    for (; at < bytes.length; at++) {
-      const byte = bytes[at];
-      if (byte === QUOTE) {
-        quoted = true;
-        inQuotes = !inQuotes;
-      } else if (inQuotes) {
-        // Commas and line ends inside quotes belong to the field.
-      } else if (byte === COMMA) {
-        if (fields === keyField) this.keyStart = at + 1;
-        else if (fields === keyField + 1) keyEnd = at;
-        fields += 1;
-      } else if (byte === LF) {
-        break;
-      }
-    }
-    this.closed = at < bytes.length;
-    this.end = this.closed && bytes[at - 1] === CR ? at - 1 : at;
-    this.keyEnd = keyEnd < 0 ? this.end : keyEnd;
-    this.next = at + 1;
-    this.fields = fields;
-    this.quoted = quoted;
-  }
-}
-
-function startsWithBom(bytes: Buffer): boolean {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+function startsWithBom(bytes: TableBytes): boolean {
+  if (bytes.length < 3) return false;
+  const [a, b, c] = bytes.view(0, 3).subarray(bytes.offset);
+  return a === 0xef && b === 0xbb && c === 0xbf;
 }

@@ -132,6 +132,13 @@ export function encodeMirrored(item: string, mirrored: Mirrored): Row {
   ];
 }
 
+/** Of a row of `files_map.csv`: the column that says where the file is, and how that is read. */
+export const FILE_COLUMN = 5;
+
+export function decodeFile(field: string): string {
+  return toSlashes(field);
+}
+
 export function decodeMirrored(row: Row, observed: Row | null): Mirrored {
   const [listItemId, , name, , serverPath, file, size, modifiedAt, , downloadedAt, , sourceError, processingError] =
     row;
@@ -140,7 +147,7 @@ export function decodeMirrored(row: Row, observed: Row | null): Mirrored {
     listItemId: Number(listItemId),
     name: name ?? "",
     serverPath: serverPath ?? "",
-    file: toSlashes(file ?? ""),
+    file: decodeFile(file ?? ""),
     fingerprint: {
       size: Number(size),
       modifiedAt: modifiedAt ?? "",

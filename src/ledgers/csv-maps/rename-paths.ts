@@ -8,6 +8,7 @@ import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-ta
 import { KeyIndex } from "./key-index.ts";
 import { INDEXED_TABLE, MIRRORED_TABLE } from "./map-codec.ts";
 import type { RowChange } from "./map-journal.ts";
+import { TableBytes } from "./table-bytes.ts";
 
 export interface PathChange {
   /** The first folder of every path. */
@@ -46,7 +47,7 @@ export async function mappedStores(folder: string): Promise<VectorStoreId[]> {
 
 async function renameInTable(path: string, shape: TableShape, change: PathChange): Promise<void> {
   const keys = new KeyIndex();
-  const table = await readTable(path, shape, keys);
+  const table = readTable(path, shape, keys);
   if (!table) return;
   let changed = false;
   for (let slot = 0; slot < keys.size && !changed; slot++) {
@@ -90,8 +91,8 @@ function renamed(row: Row, shape: TableShape, { from, to }: PathChange): Row {
   return file.startsWith(`${from}\\`) ? row.with(at, to + file.slice(from.length)) : row;
 }
 
-async function readTable(path: string, shape: TableShape, keys: KeyIndex): Promise<CsvTable | undefined> {
-  const bytes = await readFileIfExists(path);
+function readTable(path: string, shape: TableShape, keys: KeyIndex): CsvTable | undefined {
+  const bytes = TableBytes.open(path);
   try {
     return bytes && new CsvTable(shape, bytes, keys);
   } catch (error) {

@@ -10,6 +10,7 @@ import {
   type RegistrySummary,
 } from "../../contracts/registry.ts";
 import { BestOf } from "../../lib/best-of.ts";
+import { compareText } from "../../lib/compare-text.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { storableText } from "../../lib/sql/storable-text.ts";
 import type { Entity, EntityKey, EntityTable } from "./entity-table.ts";
@@ -95,11 +96,7 @@ function rankOf(entity: Entity, { sort = USUAL_SORT }: ItemQuery): Ranked {
 
 function inOrderOf({ descending = false }: ItemQuery): (a: Ranked, b: Ranked) => number {
   const direction = descending ? -1 : 1;
-  return (a, b) => direction * compare(a.by, b.by) || compare(a.id, b.id);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return (a, b) => direction * compareText(a.by, b.by) || compareText(a.id, b.id);
 }
 
 export function filterOf({
