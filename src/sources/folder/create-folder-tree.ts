@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { FolderSourceConfig } from "../../contracts/domain.ts";
+import type { FileTree } from "../../contracts/file-tree.ts";
+import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
+import { limitBytes } from "../../lib/limit-bytes.ts";
+import { trimEnd } from "../../lib/trim-end.ts";
+import { examineFolder } from "./examine-folder.ts";
+import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root.ts";
+import { LocalDevices } from "./local-devices.ts";
+import { createLookAtFiles } from "./look-at-files.ts";
+import { readLocalFile } from "./read-local-file.ts";
+import { type Walk, walkFolder, walkOnly } from "./walk-folder.ts";
+
+/** A folder on a disk of this machine, or a share that is mounted on it. */
+export function createFolderTree(config: FolderSourceConfig, options: FolderTreeOptions): FileTree {
+  const { root: place, gitignore, maxFileBytes } = config;
+  const rules = createTreeRules(config);
+  const devices = new LocalDevices();
+  const lookAtFiles = createLookAtFiles(devices);
+  // What is read lies where it was found.
+  let opened: Promise<FolderRoot> | undefined;
+  const walkWith = async (signal: AbortSignal): Promise<Walk> => {
+    opened = openRoot(place, options);
+    const root = await opened;
+    return { root, rules, gitignore, maxFileBytes, lookAtFiles, signal };
+  };
+  const url = trimEnd(pathToFileURL(place).href, "/");
+  const localPath = (path: string): string => join(place, path);
+  const tree: FileTree = {
+    place,
+    identity: async () => (await openRoot(place, options)).identity,
+    async *walk(signal, below) {
+      const walk = await walkWith(signal);
+      // What a .gitignore says holds for all that is below it.
+      return yield* below && !gitignore ? walkOnly(walk, below) : walkFolder(walk);
+    },
+    async *read(path, signal, stamp = "") {
+      opened ??= openRoot(place, options);
+      const root = (await opened).path;
+      yield* limitBytes(readLocalFile(join(root, path), { root, stamp, devices, signal }), config.maxFileBytes);
+    },
+    localPath,
+    addressOf: (path) => ({ url: `${url}/${encodePath(path)}`, rawUrl: `file://${localPath(path)}` }),
+    examine: (isTaken, signal) => examineFolder(config, tree, isTaken, signal),
+  };
+  return tree;
+}
+
+function encodePath(path: string): string {
+  return encodeURIComponent(path).replaceAll("%2F", "/");
+}

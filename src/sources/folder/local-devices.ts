@@ -1,0 +1,26 @@
+import { statfs } from "node:fs/promises";
+
+/** ext, XFS, Btrfs, tmpfs, overlay, ZFS, F2FS: what `statfs` says of file systems whose answers never wait for a network. */
+const LOCAL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
+  0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010,
+]);
+
+/**
+ * Which devices are disks of this machine. There, a synchronous call costs a third of a promise; on a share, one that gets no
+ * answer would keep the whole process waiting.
+ */
+export class LocalDevices {
+  readonly #known = new Map<number, boolean>();
+
+  /** `path`: something that lies on it. */
+  async has(device: number, path: string): Promise<boolean> {
+    const known = this.#known.get(device);
+    if (known !== undefined) return known;
+    const isLocal = await statfs(path).then(
+      ({ type }) => LOCAL_FILE_SYSTEMS.has(type),
+      () => false,
+    );
+    this.#known.set(device, isLocal);
+    return isLocal;
+  }
+}

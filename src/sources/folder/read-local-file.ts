@@ -1,0 +1,112 @@
+import {
+  close as closeSoon,
+  closeSync,
+  constants,
+  fstat,
+  fstatSync,
+  lstat,
+  open,
+  read,
+  readlinkSync,
+  readSync,
+  realpath,
+  type Stats,
+} from "node:fs";
+import { promisify } from "node:util";
+import { NotFoundError } from "../../contracts/errors.ts";
+import { isErrno } from "../../lib/atomic-file.ts";
+import { inWords } from "./explain-errno.ts";
+import { stampOf } from "./file-facts.ts";
+import { isWithin } from "./folder-root.ts";
+import type { LocalDevices } from "./local-devices.ts";
+
+const soon = { open: promisify(open), close: promisify(closeSoon), fstat: promisify(fstat), read: promisify(read) };
+const path = { lstat: promisify(lstat), real: promisify(realpath.native) };
+
+const CHUNK_BYTES = 256 * 1024;
+/** A pipe that took the place of a file must not make us wait. */
+const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+export interface ReadOptions {
+  readonly root: string;
+  /** What the file has to have; "": anything. */
+  readonly stamp: string;
+  /** Where files are read in fewer, synchronous calls; without it nowhere. */
+  readonly devices?: LocalDevices;
+  readonly signal: AbortSignal;
+}
+
+/** The bytes of a file below the root. Throws when they are not of one moment, or when a link leads to them. */
+export async function* readLocalFile(absolute: string, options: ReadOptions): AsyncGenerator<Uint8Array, void> {
+  options.signal.throwIfAborted();
+  const fd = await openFile(absolute);
+  let isLocal = false;
+  try {
+    const before = await soon.fstat(fd);
+    if (!before.isFile()) throw new Error("it is no file any more");
+    isLocal = (await options.devices?.has(before.dev, absolute)) ?? false;
+    await refuseLinks(absolute, options.root, { fd, stats: before });
+    if (options.stamp !== "" && stampOf(before) !== options.stamp) throw new Error("it changed since it was listed");
+    const isSmall = isLocal && before.size <= CHUNK_BYTES;
+    const size = isSmall ? yield* readSmall(fd, before.size) : yield* readAll(fd, before.size, options.signal);
+    const after = isLocal ? fstatSync(fd) : await soon.fstat(fd);
+    if (size !== before.size || stampOf(after) !== stampOf(before)) throw new Error("it was changed while it was read");
+  } catch (error) {
+    throw inWords(error);
+  } finally {
+    if (isLocal) closeSync(fd);
+    else await soon.close(fd);
+  }
+}
+
+async function openFile(absolute: string): Promise<number> {
+  try {
+    return await soon.open(absolute, FLAGS);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) throw new NotFoundError("it is not there any more", { cause: error });
+    if (isErrno(error, "ELOOP")) throw new Error("it is a link now, and links are not followed", { cause: error });
+    throw inWords(error);
+  }
+}
+
+/** Asked when the file is open: whoever puts a link into the way afterwards changes nothing. */
+async function refuseLinks(
+  absolute: string,
+  root: string,
+  opened: { readonly fd: number; readonly stats: Stats },
+): Promise<void> {
+  const real =
+    process.platform === "linux"
+      ? readlinkSync(`/proc/self/fd/${opened.fd}`)
+      : await realPathOf(absolute, opened.stats);
+  if (real !== absolute || !isWithin(absolute, root))
+    throw new Error("a link leads to it now, and links are not followed");
+}
+
+/** "" when another file has the path by now. */
+async function realPathOf(absolute: string, opened: Stats): Promise<string> {
+  const [real, there] = await Promise.all([path.real(absolute), path.lstat(absolute)]);
+  return there.ino === opened.ino && there.dev === opened.dev ? real : "";
+}
+
+/** Returns how many bytes there were; a file that grew is told by its stamp. */
+async function* readAll(fd: number, expected: number, signal: AbortSignal): AsyncGenerator<Uint8Array, number> {
+  let size = 0;
+  while (size < expected) {
+    signal.throwIfAborted();
+    const room = Math.min(expected - size, CHUNK_BYTES);
+    const { bytesRead, buffer } = await soon.read(fd, Buffer.allocUnsafe(room), 0, room, null);
+    if (bytesRead === 0) break;
+    size += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+  return size;
+}
+
+/** The same in one call. */
+function* readSmall(fd: number, expected: number): Generator<Uint8Array, number> {
+  const bytes = Buffer.allocUnsafe(expected);
+  const size = readSync(fd, bytes, 0, expected, null);
+  if (size > 0) yield bytes.subarray(0, size);
+  return size;
+}

@@ -1,0 +1,64 @@
+import type { TreeSourceConfig } from "../../contracts/domain.ts";
+import type { FileTree } from "../../contracts/file-tree.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
+import type { Source } from "../../contracts/source.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import { nameOf } from "../../lib/tree-path.ts";
+import { fetchFile } from "./fetch-file.ts";
+import { TreeLooks } from "./tree-looks.ts";
+
+/** What is known of a document without its manifest entry. */
+export type MirroredFile = Pick<
+  ManifestEntry,
+  "docId" | "path" | "contentHash" | "size" | "modifiedAt" | "lastSeenAt" | "versions"
+>;
+
+export interface TreeTools {
+  readonly tree: FileTree;
+  /** Opened by whoever needs it first; of a dry run for reading only. */
+  readonly openManifest: () => Promise<Manifest>;
+  /** TreeLook.id of the manifest, without opening it. */
+  readonly lookId: () => Promise<string>;
+  /** The documents that the mirror has, in pages: it still knows them when the manifest was lost. */
+  readonly mirrored: () => AsyncIterable<readonly MirroredFile[]>;
+  /** Where what saves work lives (`.lockstep/tree/`): losing it costs reading, never a document. */
+  readonly folder: string;
+  /** The text that is kept of a document, for comparing; undefined when there is none. */
+  readonly keptText: (docId: ItemId) => Promise<string | undefined>;
+  /** The text of a file that lies on this disk; undefined when it has none that can be read. */
+  readonly textOf: (absolutePath: string, fileType: string, signal: AbortSignal) => Promise<string | undefined>;
+  /** Extensions without dot that become documents. Files of other types are never read (they may be huge) and have no manifest entry. */
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly log: (line: string) => void;
+  readonly dryRun: boolean;
+  /** Reads every file, whatever its stamp says. */
+  readonly checksum: boolean;
+  /** Hints of watch mode: only these folders can have changed since the last look. */
+  readonly onlyFolders?: ReadonlySet<string>;
+  readonly now: () => Date;
+}
+
+/** A tree of files as a source: what has no identity gets one from the manifest. */
+export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Source {
+  const looks = new TreeLooks(config, tools);
+  return {
+    id: config.sourceId,
+    list: (signal) => looks.list(signal),
+    feed: {
+      mark: async () => looks.mark,
+      since: (mark, _isKnown, signal) => looks.since(mark, signal),
+    },
+    async fetch(item, signal) {
+      const entry = (await looks.manifest()).find(item.itemId);
+      const { stamp = "", contentHash = item.fingerprint.contentVersion } = entry ?? {};
+      return await fetchFile(item.path, { stamp, contentHash }, tools.tree, signal);
+    },
+    conclude: (outcome) => looks.conclude(outcome),
+    async close() {
+      await looks.close();
+      await tools.tree.close?.();
+    },
+    examine: (signal) => tools.tree.examine((path) => tools.acceptedTypes.has(fileTypeOf(nameOf(path))), signal),
+  };
+}

@@ -1,0 +1,30 @@
+import type { ManifestEntry } from "../../contracts/manifest.ts";
+import { plural } from "../../lib/plural.ts";
+import type { Comparison } from "./compare-tree.ts";
+import type { MirroredFile } from "./open-tree-source.ts";
+import type { LookTools } from "./take-look.ts";
+
+/**
+ * By path, the documents that are in the mirror and not in the manifest. There are none unless it was lost, or an earlier one
+ * was put in its place: then they are what the files at their paths were.
+ */
+export async function recallEntries(
+  { toRead }: Comparison,
+  { manifest: open, mirrored, log }: LookTools,
+): Promise<ReadonlyMap<string, ManifestEntry>> {
+  const recalled = new Map<string, ManifestEntry>();
+  const manifest = await open();
+  if (!toRead.some(({ path }) => !manifest.at(path))) return recalled;
+  for await (const page of mirrored()) {
+    for (const file of page) if (!manifest.find(file.docId)) recalled.set(file.path, entryOf(file));
+  }
+  if (recalled.size > 0) {
+    log(`WARNING: the manifest does not have ${plural(recalled.size, "document")} of the mirror; they are recalled.`);
+  }
+  return recalled;
+}
+
+function entryOf(file: MirroredFile): ManifestEntry {
+  const unknown = { stamp: "", node: "", error: "", missingSinceAt: "", deletedAt: "" };
+  return { ...file, ...unknown, status: "active", retryCount: 0, missingRuns: 0, lineage: [] };
+}
