@@ -60,7 +60,7 @@ async function look(
 
 async function foresee(
   item: IngestItem,
-  { visitor, force, log }: RegisteredTools,
+  { items, force, log }: RegisteredTools,
   signal: AbortSignal,
   foreseen: Map<ItemId, IngestItem>,
 ): Promise<Visit> {
@@ -71,7 +71,7 @@ async function foresee(
     tell: log,
     signal,
   };
-  const visit = await visitor.visit(item.foundSource, options);
+  const visit = await items.visit(item, options);
   foreseen.set(item.id, visit.item.id === item.id ? visit.item : { ...item, aliasOf: visit.item.id });
   foreseen.set(visit.item.id, visit.item);
   return visit;

@@ -1,27 +1,31 @@
 import type { WebSourceConfig } from "../../contracts/domain.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { IngestItem, Member } from "../../contracts/registry.ts";
+import { type IngestItem, type Member, TAKEN_OUT } from "../../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../../contracts/source.ts";
-import type { ItemLooker } from "../../contracts/web.ts";
+import type { ItemLooker, ItemVisitor } from "../../contracts/web.ts";
 import { plural } from "../../lib/plural.ts";
 import { lookAtRegistered } from "./look-at-registered.ts";
 import { sightingOf } from "./page-sighting.ts";
 import type { WebTools } from "./site/open-web-site.ts";
 
-export type RegisteredTools = WebTools & { readonly looker: ItemLooker; readonly now: () => Date };
+export type RegisteredTools = WebTools & {
+  readonly items: ItemVisitor;
+  readonly looker: ItemLooker;
+  readonly now: () => Date;
+};
 
 /** How many are looked at before the next of them are listed. */
 const PAGE = 200;
 
 /** The addresses that were registered one by one: looks at those that are due, then lists what the registry knows. */
 export function openRegisteredUrls(config: WebSourceConfig, tools: RegisteredTools): Source {
-  const { registry, visitor } = tools;
+  const { registry, items } = tools;
   return {
     id: config.sourceId,
     list: (signal) => listRegistered(config, tools, signal),
     async fetch({ itemId }, signal) {
       const found = await registry.get(itemId);
-      const bytes = found && (await visitor.document(found.item, signal));
+      const bytes = found && (await items.document(found.item, signal));
       return bytes ? { status: "fetched", body: inOnePiece(bytes) } : { status: "gone" };
     },
     async *examine() {
@@ -99,14 +103,15 @@ function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed
   return isFetched && isKept ? [sightingOf(item)] : [];
 }
 
-/** What no registered address leads to any more, and the index has nothing of. */
+/** What no registered address leads to any more, and the index has nothing of. What was taken out waits for it to say so. */
 async function dropUnused(
   members: readonly Member[],
   listed: ReadonlySet<ItemId>,
   { registry, dryRun }: RegisteredTools,
 ): Promise<void> {
   if (dryRun) return;
-  const isUnused = (one: Member): boolean => one.unlinkedCount > 0 && one.lastIndexedDocId === "";
+  const isUnused = (one: Member): boolean =>
+    one.unlinkedCount > 0 && one.unlinkedCount < TAKEN_OUT && one.lastIndexedDocId === "";
   const unused = members.filter((one) => isUnused(one) && !listed.has(one.itemId));
   await registry.members.change(unused, (known) => (known && isUnused(known) ? undefined : known));
 }

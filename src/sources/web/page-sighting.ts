@@ -31,9 +31,10 @@ export function sightingOf(item: IngestItem): Sighting {
 }
 
 /** `docs.example.com/guide/install.md` for `https://docs.example.com/guide/install.html`; `index.md` for the front page. */
-export function pagePath({ normalizedSource, displaySource, content }: IngestItem): string {
+export function pagePath({ normalizedSource, displaySource, sourceHost, content }: IngestItem): string {
   const { pathname, search } = new URL(normalizedSource);
-  const host = /^[^:]+:\/\/([^/?#]*)/.exec(displaySource)?.[1] ?? "";
+  // Paths of files name no host.
+  const host = /^[^:]+:\/\/([^/?#]*)/.exec(displaySource)?.[1] ?? sourceHost;
   const folders = pathname.split("/").slice(1).map(readable);
   const page = (folders.pop() ?? "").replace(PAGE_EXTENSION, "") || "index";
   const query = search === "" ? "" : `_${readable(search.slice(1)).slice(0, QUERY_CHARACTERS)}`;

@@ -1,6 +1,6 @@
-import picomatch from "picomatch";
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { isSameSite, parseAddress } from "../../../detect/web/web-identity.ts";
+import { matchGlob } from "../../../lib/glob/match-glob.ts";
 import { trimEnd } from "../../../lib/trim-end.ts";
 
 const MAX_ADDRESS_CHARACTERS = 2000;
@@ -13,17 +13,19 @@ const MAYBE_SESSION = /^(sid|sessid|session_?id)$/i;
 const SESSION_VALUE = /^[\w-]{16,}$/;
 const SESSION_IN_PATH = /;(?:(?:jsessionid|phpsessid)=[^/?#]*|sid=[\w-]{16,})/gi;
 
+type Test = (path: string) => boolean;
+
 /** Which addresses belong to a web source. */
 export class SiteScope {
   readonly #starts: readonly string[];
-  readonly #include: readonly picomatch.Matcher[];
-  readonly #exclude: readonly picomatch.Matcher[];
+  readonly #include: readonly Test[];
+  readonly #exclude: readonly Test[];
   readonly #origins = new Map<string, boolean>();
 
   constructor({ startUrls, include, exclude }: WebSourceConfig) {
     this.#starts = startUrls;
-    this.#include = include.map(matcher);
-    this.#exclude = exclude.map(matcher);
+    this.#include = include.map(matchGlob);
+    this.#exclude = exclude.map(matchGlob);
   }
 
   /** Of the registrable domain of a start address. */
@@ -51,13 +53,9 @@ export class SiteScope {
     const { pathname, search, href, hash } = new URL(url);
     const path = readable(pathname);
     const forms = [path, trimEnd(path, "/") || "/", path + search, href.slice(0, href.length - hash.length)];
-    const isMet = (match: picomatch.Matcher): boolean => forms.some((form) => match(form));
+    const isMet = (match: Test): boolean => forms.some((form) => match(form));
     return (this.#include.length === 0 || this.#include.some(isMet)) && !this.#exclude.some(isMet);
   }
-}
-
-function matcher(glob: string): picomatch.Matcher {
-  return picomatch(glob, { dot: true });
 }
 
 function readable(pathname: string): string {

@@ -14,9 +14,9 @@ export interface NotedItem {
 
 /** Puts what a look made of an item; whoever was quicker is read first, and told of it once more. */
 export async function noteItem(
-  stop: PageStop,
+  stop: Pick<PageStop, "id" | "identity" | "registered" | "look">,
   tell: (item: IngestItem) => IngestItem,
-  { registry }: VisitorParts,
+  { registry }: Pick<VisitorParts, "registry">,
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<NotedItem> {
   let current = stop.registered;

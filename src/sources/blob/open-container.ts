@@ -1,0 +1,150 @@
+import type { BlobClient, ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
+import { BadInputError } from "../../contracts/errors.ts";
+import { isLoopbackHost } from "../../lib/loopback.ts";
+import { blobUrl, containerNameOf, isAzureHost, isSamePlace, plainAddress } from "./blob-address.ts";
+import { findManagedIdentity } from "./managed-identity.ts";
+
+export interface OpenedContainer {
+  readonly client: ContainerClient;
+  /** By its name as the container spells it, whatever that is. */
+  blob(name: string): BlobClient;
+  readonly place: URL;
+  /** What is shown to the service, for people: `the signature in REPORTS_SAS`. */
+  readonly access: string;
+  /** What to do when the service refuses. */
+  readonly hint: string;
+}
+
+/** Reads an environment variable; undefined when it is not set. */
+export type ReadVariable = (name: string) => string | undefined;
+
+const PATIENCE: StoragePipelineOptions = {
+  retryOptions: { maxTries: 4, retryDelayInMs: 500, maxRetryDelayInMs: 8000 },
+};
+
+/** With what the variable `credential` holds; without one with the identity of this machine, or as anybody. */
+export async function openContainer(
+  place: URL,
+  credential: string,
+  variable: ReadVariable,
+  identityClientId = "",
+): Promise<OpenedContainer> {
+  if (place.protocol !== "https:" && !isLoopbackHost(place.hostname)) {
+    throw new BadInputError(`The container ${place.href} is not asked without https: a key would travel in the clear.`);
+  }
+  if (credential === "") return await openWithoutCredential(place, identityClientId);
+  const text = variable(credential)?.trim();
+  if (!text) {
+    throw new BadInputError(
+      `The environment variable ${credential}, which the source names as its credential, is not set.`,
+    );
+  }
+  return isConnectionString(text)
+    ? await openByConnectionString(place, credential, text)
+    : await openBySignature(place, credential, text);
+}
+
+export function isConnectionString(text: string): boolean {
+  return /(^|;)\s*(AccountName|BlobEndpoint|UseDevelopmentStorage)=/i.test(text);
+}
+
+/** Of the account that a connection string is for. */
+export async function endpointOf(text: string, credential: string): Promise<URL> {
+  const { pathname, origin } = new URL((await clientOf(text, "any", credential)).url);
+  return new URL(origin + pathname.slice(0, pathname.lastIndexOf("/")));
+}
+
+/** As anybody reads it. */
+export async function openPublicContainer(place: URL, hint: string): Promise<OpenedContainer> {
+  const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
+  const client = new ContainerClient(place.href, new AnonymousCredential(), PATIENCE);
+  return await opened(client, place, { access: "no credential", hint });
+}
+
+async function openByConnectionString(place: URL, credential: string, text: string): Promise<OpenedContainer> {
+  const client = await clientOf(text, containerNameOf(place), credential);
+  const own = plainAddress(new URL(client.url));
+  if (!isSamePlace(own, place)) {
+    throw new BadInputError(
+      `The connection string in ${credential} is that of ${own.origin}, and the container is ${place.href}.`,
+    );
+  }
+  const hint = `check the key, or the rights and the end of the signature, in ${credential}`;
+  return await opened(client, place, { access: `the connection string in ${credential}`, hint });
+}
+
+async function clientOf(text: string, container: string, credential: string): Promise<ContainerClient> {
+  const { BlobServiceClient } = await import("@azure/storage-blob");
+  try {
+    return BlobServiceClient.fromConnectionString(text, PATIENCE).getContainerClient(container);
+  } catch {
+    // What the library says may hold the string.
+    throw new BadInputError(
+      `${credential} holds no connection string of a storage account: DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net.`,
+    );
+  }
+}
+
+async function openBySignature(place: URL, credential: string, text: string): Promise<OpenedContainer> {
+  const address = URL.parse(text);
+  if (address && !isSamePlace(address, place)) {
+    throw new BadInputError(`The address in ${credential} is not that of the container ${place.href}.`);
+  }
+  if (!address && !isAzureHost(place.hostname) && !isLoopbackHost(place.hostname)) {
+    throw new BadInputError(
+      `${credential} holds a signature alone, and ${place.host} is no host of Azure Storage: a signature is shown to another host only if ${credential} holds the whole address of the container with it.`,
+    );
+  }
+  const query = address ? address.search.slice(1) : text.replace(/^\?/, "");
+  const parameters = new URLSearchParams(query);
+  if (!parameters.get("sig") || /\s/.test(query)) {
+    throw new BadInputError(
+      `${credential} must hold a shared access signature (sv=…&sig=…) or a connection string (DefaultEndpointsProtocol=…).`,
+    );
+  }
+  const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
+  const client = new ContainerClient(`${place.href}?${query}`, new AnonymousCredential(), PATIENCE);
+  const hint = adviseOn(parameters.get("se"), credential);
+  return await opened(client, place, { access: `the signature in ${credential}`, hint });
+}
+
+function adviseOn(end: string | null, credential: string): string {
+  const endsAt = Date.parse(end ?? "");
+  return endsAt < Date.now()
+    ? `the signature in ${credential} ended at ${new Date(endsAt).toISOString()}: put a new one there`
+    : `check that the signature in ${credential} allows to read and to list this container`;
+}
+
+async function openWithoutCredential(place: URL, identityClientId: string): Promise<OpenedContainer> {
+  const hint = "without a credential only public containers can be read: name an environment variable in 'credential'";
+  const isAzure = isAzureHost(place.hostname) && place.protocol === "https:";
+  const identity = isAzure ? await findManagedIdentity(identityClientId) : undefined;
+  if (!identity) return await openPublicContainer(place, hint);
+  const { ContainerClient } = await import("@azure/storage-blob");
+  const role = "give the managed identity of this machine the role Storage Blob Data Reader";
+  const client = new ContainerClient(place.href, identity, PATIENCE);
+  return (await mayList(client))
+    ? await opened(client, place, { access: "the managed identity of this machine", hint: role })
+    : await openPublicContainer(place, `${hint}, or ${role}`);
+}
+
+async function mayList(client: ContainerClient): Promise<boolean> {
+  try {
+    await client.listBlobsFlat().byPage({ maxPageSize: 1 }).next();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function opened(
+  client: ContainerClient,
+  place: URL,
+  words: Pick<OpenedContainer, "access" | "hint">,
+): Promise<OpenedContainer> {
+  const { BlobClient, newPipeline } = await import("@azure/storage-blob");
+  const pipeline = newPipeline(client.credential, PATIENCE);
+  const { search } = new URL(client.url);
+  // The library's own way to a blob takes `..` in its name for a step out of the container.
+  return { client, place, ...words, blob: (name) => new BlobClient(blobUrl(place, name) + search, pipeline) };
+}

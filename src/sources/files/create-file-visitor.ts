@@ -1,0 +1,145 @@
+import { createHash } from "node:crypto";
+import { BadInputError, RemoteError } from "../../contracts/errors.ts";
+import type { ContentState, IngestItem, Registry } from "../../contracts/registry.ts";
+import type { FileVisitor, Visit, VisitOptions, WebDocuments } from "../../contracts/web.ts";
+import { identifyFile } from "../../detect/web/file-identity.ts";
+import {
+  afterFailure,
+  afterFound,
+  afterMissing,
+  afterRefusal,
+  beginLook,
+  type Look,
+} from "../../detect/web/look-at-item.ts";
+import type { CheckPolicy } from "../../detect/web/schedule-item.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import { noteItem } from "../web/visit/note-item.ts";
+import type { FileAnswer, FilePlace } from "./file-answer.ts";
+
+export interface FileVisitorParts {
+  readonly disk: FilePlace;
+  readonly blobs: FilePlace;
+  readonly registry: Registry;
+  readonly documents: WebDocuments;
+  readonly policy: CheckPolicy;
+  /** Extensions without dot that are worth reading. */
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly maxBytes: number;
+  readonly now?: () => Date;
+}
+
+/** Files and blobs that were registered one by one: asks, reads, and writes down in the registry what was learnt. */
+export function createFileVisitor(parts: FileVisitorParts): FileVisitor {
+  const now = parts.now ?? (() => new Date());
+  const visit = (item: IngestItem, options: VisitOptions): Promise<Visit> => look(item, options, parts, now());
+  return {
+    async check(source) {
+      const reason = await readerOf(source, parts).refusal(source);
+      if (reason) throw new BadInputError(reason);
+    },
+    visit,
+    async document(item, signal) {
+      const kept = await parts.documents.get(item.id, item.content.contentHash);
+      if (kept) return kept;
+      const { outcome, item: found, reason } = await visit(item, { force: true, signal });
+      if (outcome === "failed" || outcome === "missing") throw new RemoteError(`read ${item.displaySource}: ${reason}`);
+      if (outcome === "gone" || outcome === "refused") return undefined;
+      return await parts.documents.get(found.id, found.content.contentHash);
+    },
+  };
+}
+
+function readerOf(source: string, { disk, blobs }: FileVisitorParts): FilePlace {
+  return /^https?:/i.test(source) ? blobs : disk;
+}
+
+async function look(asked: IngestItem, options: VisitOptions, parts: FileVisitorParts, at: Date): Promise<Visit> {
+  const { registry, documents, policy } = parts;
+  const { dryRun = false } = options;
+  const registered = await registry.get(asked.id);
+  const known = registered?.item ?? asked;
+  const begun = beginLook(known, at, options);
+  const documentType = typeOf(known);
+  const answer = await ask(known, documentType, { ...options, force: options.force || begun.isForced }, parts);
+  if (answer.kind === "read" && !dryRun) await documents.put(known.id, answer.bytes);
+  const stop = { id: known.id, identity: identifyFile(known.foundSource), registered, look: begun };
+  const { before, item } = await noteItem(stop, (now) => toldOf(now, begun, answer, documentType, policy), parts, {
+    dryRun,
+  });
+  return {
+    outcome: outcomeOf(answer, before, item),
+    item,
+    aliases: [],
+    links: new Map(),
+    feeds: [],
+    reason: reasonOf(answer, item),
+  };
+}
+
+async function ask(
+  item: IngestItem,
+  documentType: string,
+  { force, signal }: VisitOptions,
+  parts: FileVisitorParts,
+): Promise<FileAnswer> {
+  if (!parts.acceptedTypes.has(documentType)) {
+    const reason = documentType
+      ? `Files of type '${documentType}' are not accepted.`
+      : "Its name has no extension, so nothing tells how to read it.";
+    return { kind: "refused", reason };
+  }
+  const etag = force || item.content.contentHash === "" ? "" : item.file.etag;
+  return await readerOf(item.foundSource, parts).ask({
+    source: item.foundSource,
+    etag,
+    maxBytes: parts.maxBytes,
+    signal,
+  });
+}
+
+/** Of the name as it is shown, which is without escapes. */
+function typeOf({ displaySource }: IngestItem): string {
+  return fileTypeOf(displaySource.slice(displaySource.lastIndexOf("/") + 1));
+}
+
+function toldOf(
+  item: IngestItem,
+  begun: Look,
+  answer: FileAnswer,
+  documentType: string,
+  policy: CheckPolicy,
+): IngestItem {
+  switch (answer.kind) {
+    case "read": {
+      const content: Partial<ContentState> = {
+        contentHash: digest(answer.bytes),
+        mimeType: answer.file.contentType,
+        documentType,
+      };
+      return afterFound(item, begun, { file: answer.file, content }, policy);
+    }
+    case "unchanged":
+      return afterFound(item, begun, { file: answer.file }, policy);
+    case "missing":
+      return afterMissing(item, begun, 0, policy);
+    case "refused":
+      return afterRefusal(item, begun, { why: "other", reason: answer.reason }, policy);
+    case "failed":
+      return afterFailure(item, begun, answer, policy);
+  }
+}
+
+function outcomeOf({ kind }: FileAnswer, before: IngestItem, item: IngestItem): Visit["outcome"] {
+  if (kind === "refused" || kind === "failed") return kind;
+  if (kind === "missing") return item.status === "Gone" ? "gone" : "missing";
+  if (before.content.contentHash === "") return "new";
+  return before.content.contentHash === item.content.contentHash ? "unchanged" : "changed";
+}
+
+function reasonOf(answer: FileAnswer, item: IngestItem): string {
+  return "reason" in answer ? answer.reason : answer.kind === "missing" ? item.scheduling.errorMessage : "";
+}
+
+function digest(bytes: Uint8Array): string {
+  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+}

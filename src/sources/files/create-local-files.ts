@@ -1,0 +1,113 @@
+import { lstat, opendir, realpath } from "node:fs/promises";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { BadInputError, explain, NotFoundError } from "../../contracts/errors.ts";
+import { isErrno } from "../../lib/atomic-file.ts";
+import { explainErrno } from "../folder/explain-errno.ts";
+import { isRacy, stampOf, toModifiedAt } from "../folder/file-facts.ts";
+import { type FolderRoot, type FolderTreeOptions, isWithin, openRoot } from "../folder/folder-root.ts";
+import { readLocalFile } from "../folder/read-local-file.ts";
+import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
+
+/**
+ * Files on disks of this machine, below the folders that may be read. Whoever registers one need not be who chose the
+ * folders, so what is hidden there stays hidden.
+ */
+export function createLocalFiles(options: FolderTreeOptions): FilePlace {
+  const { roots } = options;
+  const rootOf = (source: string): string | undefined => {
+    const path = pathOf(source);
+    return path === undefined ? undefined : roots.find((root) => isWithin(path, resolve(root)));
+  };
+  const refusal = (source: string): string => {
+    const root = rootOf(source);
+    if (root !== undefined) return isHidden(pathOf(source) ?? "", root) ? HIDDEN : "";
+    if (roots.length === 0) {
+      return "Files of the server's own disks are not read: INGEST_FILE_ROOTS names no folder that they may lie in.";
+    }
+    const allowed = roots.map((root) => `'${root}'`).join(", ");
+    return `This is no file that may be read: INGEST_FILE_ROOTS allows ${allowed} and what is below.`;
+  };
+  return {
+    refusal: async (source) => refusal(source),
+    async ask(question) {
+      const root = rootOf(question.source);
+      // It was registered where it may be read: another machine's settings, or a slip in them, are no reason to let go of it.
+      if (root === undefined) return { kind: "failed", reason: refusal(question.source) };
+      const path = pathOf(question.source) ?? "";
+      if (isHidden(path, root)) return { kind: "refused", reason: HIDDEN };
+      try {
+        return await lookAt(path, await openRoot(root, options), question);
+      } catch (error) {
+        question.signal.throwIfAborted();
+        if (error instanceof BadInputError) return { kind: "refused", reason: error.message };
+        if (error instanceof NotFoundError) return { kind: "missing" };
+        return { kind: "failed", reason: `It cannot be read now: ${explainErrno(error)}` };
+      }
+    },
+  };
+}
+
+/** undefined: a path of another kind of machine. */
+function pathOf(source: string): string | undefined {
+  try {
+    const path = /^file:/i.test(source) ? fileURLToPath(source) : source;
+    return isAbsolute(path) ? resolve(path) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const HIDDEN = "Files with a name that begins with a dot, and files in such folders, are not taken one by one.";
+
+function isHidden(path: string, root: string): boolean {
+  return relative(root, path)
+    .split(sep)
+    .some((name) => name.startsWith("."));
+}
+
+async function lookAt(path: string, root: FolderRoot, question: FileQuestion): Promise<FileAnswer> {
+  const { etag, maxBytes, signal } = question;
+  const seenAtMs = Date.now();
+  const real = await realFile(path);
+  const stats = await lstat(real);
+  if (!isWithin(real, root.path)) return { kind: "refused", reason: "A link leads from it out of what may be read." };
+  if (isHidden(real, root.path)) return { kind: "refused", reason: HIDDEN };
+  if (isWithin(real, root.storage)) return { kind: "refused", reason: "It lies in the storage of lockstep itself." };
+  if (!stats.isFile()) return { kind: "refused", reason: "It is no file." };
+  if (stats.size > maxBytes) return tooLarge(stats.size, maxBytes);
+  const stamp = stampOf(stats);
+  // One that may change again without getting another time has no stamp to rely on.
+  const known = isRacy(stats.mtimeMs, seenAtMs) ? "" : stamp;
+  const file = { etag: known, lastModified: toModifiedAt(stats.mtimeMs), length: stats.size, contentType: "" };
+  if (known !== "" && known === etag) return { kind: "unchanged", file };
+  return { kind: "read", bytes: await allOf(readLocalFile(real, { root: root.path, stamp, signal })), file };
+}
+
+/** Throws NotFoundError when it is gone. Where a share is not mounted its folder is there, with nothing in it. */
+async function realFile(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (!isErrno(error, "ENOENT", "ENOTDIR")) throw error;
+    const folder = await lastFolder(path);
+    if (folder.isEmpty) {
+      throw new Error(`there is nothing at all in '${folder.path}'; if it is a share, is it mounted?`);
+    }
+    throw new NotFoundError(explain(error));
+  }
+}
+
+/** The last folder on the way to it that is there. */
+async function lastFolder(path: string): Promise<{ readonly path: string; readonly isEmpty: boolean }> {
+  const folder = dirname(path);
+  try {
+    const entries = await opendir(folder);
+    const first = await entries.read();
+    await entries.close();
+    return { path: folder, isEmpty: first === null };
+  } catch (error) {
+    if (folder === path || !isErrno(error, "ENOENT", "ENOTDIR")) throw error;
+    return await lastFolder(folder);
+  }
+}

@@ -1,0 +1,139 @@
+import type { BlobGetPropertiesResponse } from "@azure/storage-blob";
+import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import { decodedPath } from "../../detect/web/file-identity.ts";
+import { limitBytes } from "../../lib/limit-bytes.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import { isAzureHost, plainAddress } from "../blob/blob-address.ts";
+import { ARCHIVED, explainBlob } from "../blob/blob-trouble.ts";
+import { createPatience } from "../blob/create-patience.ts";
+import {
+  endpointOf,
+  isConnectionString,
+  type OpenedContainer,
+  openContainer,
+  openPublicContainer,
+  type ReadVariable,
+} from "../blob/open-container.ts";
+import { bareEtag, readBlob } from "../blob/read-blob.ts";
+import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
+
+export interface SingleBlobsOptions {
+  /** Names the variable with which they are read; "" for none. */
+  readonly credential: string;
+  readonly variable: ReadVariable;
+}
+
+/** What the credential opens: an account, or one container of it. Nobody else is shown it. */
+interface Home {
+  readonly place: URL;
+  readonly isContainer: boolean;
+}
+
+const HOW_TO_OPEN =
+  "without a credential only public blobs can be read: name an environment variable in INGEST_BLOB_CREDENTIAL";
+
+/** Blobs of Azure by their addresses: those of one account or container with a credential, any other as anybody reads them. */
+export function createSingleBlobs(options: SingleBlobsOptions): FilePlace {
+  return {
+    async refusal(source) {
+      const found = await locate(source, options);
+      return "reason" in found ? found.reason : "";
+    },
+    async ask(question) {
+      try {
+        const found = await locate(question.source, options);
+        if ("reason" in found) return { kind: "failed", reason: found.reason };
+        return await lookAt(found.name, await found.open(), question);
+      } catch (error) {
+        question.signal.throwIfAborted();
+        if (error instanceof NotFoundError) return { kind: "missing" };
+        if (error instanceof RemoteError || error instanceof BadInputError) {
+          return { kind: "failed", reason: error.message };
+        }
+        throw error;
+      }
+    },
+  };
+}
+
+interface LocatedBlob {
+  readonly name: string;
+  open(): Promise<OpenedContainer>;
+}
+
+async function locate(source: string, options: SingleBlobsOptions): Promise<LocatedBlob | { readonly reason: string }> {
+  const { credential, variable } = options;
+  const url = new URL(source);
+  const home = await homeOf(options);
+  const path = decodedPath(url.pathname) ?? "";
+  const isAtHome = home !== undefined && url.origin === home.place.origin && isBelow(path, home.place.pathname);
+  if (!isAtHome && !(url.protocol === "https:" && isAzureHost(url.hostname))) {
+    return {
+      reason: `Blobs of Azure Storage have addresses such as https://{account}.blob.core.windows.net/{container}/{name}, and only those of INGEST_BLOB_CREDENTIAL may be elsewhere. Register other addresses as web pages.`,
+    };
+  }
+  const account = isAtHome && !home.isContainer ? home.place.pathname : "";
+  const depth = isAtHome && home.isContainer ? partsOf(home.place.pathname).length : partsOf(account).length + 1;
+  const parts = partsOf(path);
+  const container = parts.slice(0, depth);
+  const name = parts.slice(depth).join("/");
+  if (!name || container.some((part) => part === "" || part === "." || part === ".."))
+    return {
+      reason: "This is not the address of a blob: the name of the container comes first, then that of the blob.",
+    };
+  const place = plainAddress(new URL(`/${container.map(encodeURIComponent).join("/")}`, url));
+  return {
+    name,
+    open: () => (isAtHome ? openContainer(place, credential, variable) : openPublicContainer(place, HOW_TO_OPEN)),
+  };
+}
+
+/** A signature alone does not say whose it is, and must not be shown to whichever account somebody registers a blob of. */
+async function homeOf({ credential, variable }: SingleBlobsOptions): Promise<Home | undefined> {
+  if (credential === "") return undefined;
+  const text = variable(credential)?.trim() ?? "";
+  if (isConnectionString(text)) return { place: await endpointOf(text, credential), isContainer: false };
+  const address = URL.parse(text);
+  if (!address || partsOf(address.pathname).length === 0) {
+    throw new BadInputError(
+      `INGEST_BLOB_CREDENTIAL names the variable ${credential}, which must hold a connection string or the address of a container with its signature.`,
+    );
+  }
+  return { place: plainAddress(address), isContainer: true };
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return folder === "/" || path.startsWith(`${folder.replace(/\/$/, "")}/`);
+}
+
+/** The first slash is none between names; the others may have nothing between them. */
+function partsOf(path: string): readonly string[] {
+  return path === "" || path === "/" ? [] : path.slice(1).split("/");
+}
+
+async function lookAt(name: string, container: OpenedContainer, question: FileQuestion): Promise<FileAnswer> {
+  const { etag: known, maxBytes, signal } = question;
+  const properties = await propertiesOf(name, container, signal);
+  const length = properties.contentLength ?? 0;
+  const etag = bareEtag(properties.etag ?? "");
+  const lastModified = properties.lastModified ? toUtcMicros(properties.lastModified) : "";
+  const file = { etag, lastModified, length, contentType: properties.contentType ?? "" };
+  if (length > maxBytes) return tooLarge(length, maxBytes);
+  if (known !== "" && known === etag) return { kind: "unchanged", file };
+  if (properties.accessTier === "Archive") return { kind: "failed", reason: ARCHIVED };
+  return { kind: "read", bytes: await allOf(limitBytes(readBlob(container, name, etag, signal), maxBytes)), file };
+}
+
+async function propertiesOf(
+  name: string,
+  container: OpenedContainer,
+  signal: AbortSignal,
+): Promise<BlobGetPropertiesResponse> {
+  const { signal: abortSignal, during } = createPatience(signal);
+  try {
+    return await during(() => container.blob(name).getProperties({ abortSignal }));
+  } catch (error) {
+    abortSignal.throwIfAborted();
+    throw explainBlob(error, name, container);
+  }
+}
