@@ -94,11 +94,19 @@ export class Mirror {
   /** Every file that is there now. One pass, one stat a file: what detect and verify know of the disk. */
   async scan(): Promise<Map<string, FileOnDisk>> {
     const found = new Map<string, FileOnDisk>();
-    const turn = new Turn();
-    for (const folder of FOLDERS) {
-      await this.#scanFolder(`${this.root}/${folder}`, found, turn);
-    }
+    await this.visit((path, file) => found.set(path, file));
     return found;
+  }
+
+  /** One of them. */
+  find(file: string): FileOnDisk | undefined {
+    return this.owns(file) ? fileAt(join(this.#crawlerFolder, file)) : undefined;
+  }
+
+  /** The same, for those who need not have all of them at once. */
+  async visit(hear: (path: string, file: FileOnDisk) => void): Promise<void> {
+    const turn = new Turn();
+    for (const folder of FOLDERS) await this.#visitFolder(`${this.root}/${folder}`, hear, turn);
   }
 
   /**
@@ -173,7 +181,12 @@ export class Mirror {
 
   /** Takes away all that is left of a source: folders, map files, everything. */
   async destroy(): Promise<void> {
-    await rm(join(this.#crawlerFolder, this.root), { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Everything of the source is in here, absolute. */
+  get folder(): string {
+    return join(this.#crawlerFolder, this.root);
   }
 
   /** A file of ours beside the mirror. */
@@ -203,15 +216,16 @@ export class Mirror {
     );
   }
 
-  async #scanFolder(folder: string, found: Map<string, FileOnDisk>, turn: Turn): Promise<void> {
+  async #visitFolder(folder: string, hear: (path: string, file: FileOnDisk) => void, turn: Turn): Promise<void> {
+    // Not in our thread: storage that hangs usually does so here, and the rest of the process goes on.
     for (const entry of await readdirIfExists(join(this.#crawlerFolder, folder))) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) {
-        await this.#scanFolder(path, found, turn);
+        await this.#visitFolder(path, hear, turn);
       } else {
         // Another step may have moved the file away since the folder was read.
-        const stats = lstatSync(`${this.#crawlerFolder}/${path}`, { throwIfNoEntry: false });
-        if (stats) found.set(path, { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs });
+        const file = fileAt(`${this.#crawlerFolder}/${path}`);
+        if (file) hear(path, file);
         if (turn.isOver()) await turn.next();
       }
     }
@@ -232,6 +246,11 @@ export class Mirror {
 }
 
 const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];
+
+function fileAt(path: string): FileOnDisk | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats && { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs };
+}
 
 async function exists(path: string): Promise<boolean> {
   return stat(path).then(

@@ -102,6 +102,18 @@ test("removing the last file of a folder removes the folder, but not 02_embedded
   assert.ok((await stat(join(crawler, mirror.root, "02_embedded"))).isDirectory());
 });
 
+test("others get their turn while a mirror of nothing but folders is looked through", async () => {
+  const mirror = newMirror();
+  for (let i = 0; i < 20; i++) await mkdir(mirror.absolute(mirror.embeddedFile(`a/${i}`)), { recursive: true });
+  let turns = 0;
+  const others = setImmediate(() => {
+    turns += 1;
+  });
+  await mirror.visit(() => assert.fail("there is no file"));
+  clearImmediate(others);
+  assert.ok(turns > 0);
+});
+
 const names: [title: string, path: string, expected: string][] = [
   ["an ordinary path", "Reports/Q1 final.docx", "Reports/Q1 final.docx"],
   ["percent signs are not decoded", "50%25 off/a%20b.txt", "50%25 off/a%20b.txt"],

@@ -1,0 +1,208 @@
+import { mkdir, opendir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { ExtractedDocument } from "../../contracts/document.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import { type ItemId, isDocumentId } from "../../contracts/ids.ts";
+import type { FileVersion } from "../../contracts/manifest.ts";
+import { isErrno, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { namesIn } from "../../lib/names-in.ts";
+import { type AdoptedVersion, adoptVersion } from "./adopt-version.ts";
+import { bytesBelow } from "./bytes-below.ts";
+import { describeText } from "./describe-text.ts";
+import {
+  CONTENT_FILE,
+  discard,
+  exchange,
+  METADATA_FILE,
+  type Places,
+  readMetadata,
+  removeWhole,
+  settle,
+  VERSIONS_FOLDER,
+} from "./document-folder.ts";
+import { earlierIn, outdatedIn, readWhole } from "./earlier-versions.ts";
+import type { KeptContent, KeptDocument, KeptText, VersionRules } from "./kept-document.ts";
+import { encodeMetadata } from "./metadata-codec.ts";
+import { isVersionId } from "./version-id.ts";
+
+const LATER = { flush: "later" } as const;
+/** An exchange takes three renames; whoever misses a document in all its places looks again. */
+const LOOKS = 3;
+
+/**
+ * The documents of one source as text, with their earlier versions: `knowledge_base/documents/{doc_id}/content.md`. A new version is made in
+ * `.staging/{doc_id}` and takes its place by rename; killed anywhere, `recover` leaves the old version or the new one, whole.
+ * Anybody may read at any time; whoever writes has the lease of the source's download step, and writes one document once at a time.
+ */
+export class KnowledgeBase {
+  readonly #documents: string;
+  readonly #staging: string;
+  #recovered: Promise<void> | undefined;
+
+  /** `folder`: that of the source, absolute. */
+  constructor(folder: string) {
+    this.#documents = join(folder, "knowledge_base", "documents");
+    this.#staging = join(folder, ".staging");
+  }
+
+  /** After a crash: completes what was decided, drops what was not. Whatever writes does this first. */
+  recover(): Promise<void> {
+    this.#recovered ??= this.#recover();
+    return this.#recovered;
+  }
+
+  /**
+   * What was current becomes an earlier version, unless it is of the same bytes: then it is replaced. Where the file cannot be
+   * read, its metadata say why and there is no text: nothing outdated is current.
+   */
+  async keep(docId: ItemId, content: KeptContent, text: KeptText): Promise<KeptDocument> {
+    await this.recover();
+    const places = this.#places(docId);
+    const before = await readMetadata(places.current);
+    const latest = before?.versionId ?? (await earlierIn(places.current)).at(-1);
+    const kept = describeText({ docId, before, latest }, content, text);
+    try {
+      await mkdir(places.incoming, { recursive: true });
+      // A text that a power cut spoilt is told by its hash, and made again from the file.
+      if ("markdown" in text) await writeFileAtomic(join(places.incoming, CONTENT_FILE), text.markdown, LATER);
+      await writeFileAtomic(join(places.incoming, METADATA_FILE), encodeMetadata(kept), LATER);
+      await exchange(places);
+    } catch (error) {
+      await settle(places).catch(() => undefined);
+      throw error;
+    }
+    return kept;
+  }
+
+  /** A document of another store with its earlier versions, oldest first; what lies there stays. For a knowledge base that nobody uses yet. */
+  async adopt(docId: ItemId, versions: readonly AdoptedVersion[]): Promise<void> {
+    const { current } = this.#places(docId);
+    for (const version of versions) {
+      const isCurrent = version === versions.at(-1);
+      await adoptVersion(isCurrent ? current : join(current, VERSIONS_FOLDER, version.versionId), docId, version);
+    }
+  }
+
+  /** The file is somewhere else now, with the bytes it had. */
+  async relocate(docId: ItemId, path: string): Promise<void> {
+    await this.recover();
+    const { current, incoming } = this.#places(docId);
+    const kept = await readMetadata(current);
+    if (!kept || kept.path === path) return;
+    const written = `${incoming}.${METADATA_FILE}`;
+    await writeFileAtomic(written, encodeMetadata({ ...kept, path }));
+    await rename(written, join(current, METADATA_FILE));
+  }
+
+  /** Of the current version; undefined when nothing is kept. */
+  current(docId: ItemId): Promise<KeptDocument | undefined> {
+    return this.#find(docId, async (_folder, kept) => kept);
+  }
+
+  /** Of the current version; undefined when there is no text, or it is not what was written. */
+  async readText(docId: ItemId): Promise<string | undefined> {
+    return (await this.read(docId))?.markdown;
+  }
+
+  /** One version, by default the current one, that has a text; undefined when it is not kept, or not what was written. */
+  read(docId: ItemId, versionId?: string): Promise<(KeptDocument & ExtractedDocument) | undefined> {
+    if (versionId !== undefined && !isVersionId(versionId)) return Promise.resolve(undefined);
+    return this.#find(docId, (folder, kept) => {
+      const isCurrent = versionId === undefined || kept.versionId === versionId;
+      return readWhole(isCurrent ? folder : join(folder, VERSIONS_FOLDER, versionId));
+    });
+  }
+
+  /** All that is kept, oldest first, the current one last. Those that the caller knows are not read. */
+  async history(docId: ItemId, known: readonly FileVersion[] = []): Promise<readonly FileVersion[]> {
+    const byId = new Map(known.map((version) => [version.versionId, version]));
+    const versions = await this.#find(docId, async (folder, current) => {
+      const earlier = (await earlierIn(folder)).map(
+        async (id) => byId.get(id) ?? (await readMetadata(join(folder, VERSIONS_FOLDER, id))),
+      );
+      return [...(await Promise.all(earlier)), current];
+    });
+    return (versions ?? []).flatMap((kept) =>
+      kept ? [{ versionId: kept.versionId, at: kept.at, hash: kept.hash }] : [],
+    );
+  }
+
+  /** Earlier versions beyond the rules leave; tells which, and how many bytes that freed. A dry run only tells. */
+  async prune(
+    docId: ItemId,
+    rules: VersionRules,
+    now: Date,
+    options: { readonly dryRun: boolean } = { dryRun: false },
+  ): Promise<{ readonly removed: readonly string[]; readonly bytes: number }> {
+    if (!options.dryRun) await this.recover();
+    const { current, incoming } = this.#places(docId);
+    const removed = await outdatedIn(current, rules, now);
+    let bytes = 0;
+    for (const versionId of removed) {
+      const folder = join(current, VERSIONS_FOLDER, versionId);
+      bytes += await bytesBelow(folder);
+      if (!options.dryRun) await removeWhole(folder, `${incoming}.${versionId}.gone`);
+    }
+    return { removed, bytes };
+  }
+
+  /** Everything that is kept of a document leaves, as one; returns how many bytes that freed. */
+  async remove(docId: ItemId): Promise<number> {
+    await this.recover();
+    const { current, incoming } = this.#places(docId);
+    const bytes = await bytesBelow(current);
+    await removeWhole(current, `${incoming}.gone`);
+    return bytes;
+  }
+
+  /** How much disk a document takes with all its versions, in bytes. */
+  size(docId: ItemId): Promise<number> {
+    return bytesBelow(this.#places(docId).current);
+  }
+
+  /** Every document that has a folder, in no particular order. */
+  async *list(): AsyncGenerator<ItemId> {
+    try {
+      for await (const entry of await opendir(this.#documents)) {
+        if (entry.isDirectory() && isDocumentId(entry.name)) yield entry.name;
+      }
+    } catch (error) {
+      if (!isErrno(error, "ENOENT")) throw error;
+    }
+  }
+
+  async #recover(): Promise<void> {
+    for (const name of await namesIn(this.#staging)) {
+      const docId = name.replace(/\.old$/, "");
+      if (isDocumentId(docId)) await settle(this.#places(docId));
+      else await discard(join(this.#staging, name));
+    }
+  }
+
+  /** Asks `look` about the folder that has the document; when that finds nothing, the document may just be moving on. */
+  async #find<T>(
+    docId: ItemId,
+    look: (folder: string, kept: KeptDocument) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const { current, outgoing, incoming } = this.#places(docId);
+    // Whoever writes knows that nobody else does, so there is one place to look.
+    const [looks, folders] = this.#recovered ? [1, [current]] : [LOOKS, [current, outgoing, incoming]];
+    for (let i = 0; i < looks; i++) {
+      for (const folder of folders) {
+        const kept = await readMetadata(folder);
+        const found = kept && (await look(folder, kept));
+        if (found !== undefined) return found;
+        if (kept && folder === current) break;
+      }
+    }
+    return undefined;
+  }
+
+  #places(docId: ItemId): Places {
+    if (!isDocumentId(docId)) {
+      throw new BadInputError("A document id is 1 to 128 letters, digits, underscores or hyphens.");
+    }
+    const incoming = join(this.#staging, docId);
+    return { current: join(this.#documents, docId), incoming, outgoing: `${incoming}.old` };
+  }
+}
