@@ -12,7 +12,7 @@ const DAY = 24 * 3600;
 /** What a generation shows: `source/item` to `path: text`. */
 type Snapshot = ReadonlyMap<string, string>;
 
-/** A random history of commits, abandoned drafts, rollbacks and days that pass, compared with a list of snapshots. */
+/** A random history of commits, abandoned drafts, rollbacks, items that are forgotten and days that pass, compared with a list of snapshots. */
 export async function playDraftHistory(seed: number): Promise<void> {
   let now = 1_800_000_000;
   const at = await indexFixture({ nowSeconds: () => now });
@@ -24,11 +24,13 @@ export async function playDraftHistory(seed: number): Promise<void> {
       const what = pick(10);
       if (what < 6) await change(at, model, pick, step);
       else if (what === 6 && !model.pinned) await leaveBehind(at, pick);
+      else if (what === 7 && pick(2) === 0) await forget(at, model);
       else if (what === 7) now += DAY;
       else await goBackOrRelease(at, model, pick);
       await compare(at, model, pick);
     }
     await nothingLeftOver(at);
+    await nothingKept(at, model);
   } finally {
     await at.close();
   }
@@ -46,6 +48,32 @@ async function goBackOrRelease(at: IndexFixture, model: Model, pick: (below: num
   if (!to) return;
   await generations.rollback(to.number);
   Object.assign(model, { active: to.number, pinned: true, wentBack: true });
+}
+
+/** All that readers do not see. What is rolled back is no earlier state, but one that may come again. */
+async function forget({ index }: IndexFixture, model: Model): Promise<void> {
+  if (model.pinned) return;
+  const visible = model.snapshots[model.active];
+  for (const source of [LIBRARY, OTHER]) {
+    for await (const items of index.hidden(source)) {
+      for (const item of items) assert.ok(!visible?.has(`${source}/${item}`));
+      await index.forget(source, items);
+    }
+    for await (const items of index.hidden(source)) assert.fail(`${items.join(", ")} should be forgotten`);
+  }
+  model.snapshots = model.snapshots.map((shown) => new Map([...shown].filter(([key]) => visible?.has(key))));
+}
+
+/** When all that is hidden is forgotten, and what was left behind is swept, nothing waits to return. */
+async function nothingKept(at: IndexFixture, model: Model): Promise<void> {
+  if (model.pinned) await at.index.generations.release();
+  model.pinned = false;
+  for (const source of [LIBRARY, OTHER]) await (await at.index.draft(source)).discard();
+  await at.index.cleanUp({ dryRun: false });
+  await forget(at, model);
+  assert.equal(await at.count("SELECT count(*) AS n FROM kept_documents"), 0);
+  assert.deepEqual(sorted(await shown(at, model.active)), sorted(model.snapshots[model.active]));
+  await nothingLeftOver(at);
 }
 
 interface Model {
@@ -96,7 +124,7 @@ async function changeOne(
   const now = next.get(key);
   const kind = pick(4);
   if (kind === 0) {
-    await draft.remove(item);
+    await draft.remove(item, { mayReturn: pick(2) === 0 });
     next.delete(key);
   } else if (kind === 1 && now !== undefined) {
     const path = `p${pick(3)}/${item}.md`;
@@ -119,7 +147,7 @@ async function fillBatch(draft: IndexDraft): Promise<void> {
 async function leaveBehind(at: IndexFixture, pick: (below: number) => number): Promise<void> {
   const draft = await at.index.draft(pick(2) === 0 ? OTHER : LIBRARY);
   await draft.put(await at.makeFile(`i${pick(ITEMS)}`, "Text that was left behind."), never);
-  await draft.remove(`i${pick(ITEMS)}` as ItemId);
+  await draft.remove(`i${pick(ITEMS)}` as ItemId, { mayReturn: pick(2) === 0 });
   await fillBatch(draft);
   // The second batch waits until the first is written.
   await fillBatch(draft);
@@ -173,7 +201,7 @@ function sorted(snapshot: Snapshot | undefined): [string, string][] {
 async function nothingLeftOver(at: IndexFixture): Promise<void> {
   const none = {
     "bodies nobody names": `bodies WHERE id NOT IN (SELECT body_id FROM documents)
-       AND id NOT IN (SELECT body_id FROM loose_bodies)`,
+       AND id NOT IN (SELECT body_id FROM loose_bodies) AND id NOT IN (SELECT body_id FROM kept_documents)`,
     "bodies without chunks": "bodies WHERE id NOT IN (SELECT body_id FROM chunks)",
     "chunks without words": "chunks WHERE id NOT IN (SELECT rowid FROM chunks_text)",
     "words without a chunk": "chunks_text WHERE rowid NOT IN (SELECT id FROM chunks)",

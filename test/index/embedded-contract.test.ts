@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
+import { keptSuite } from "../contracts/kept-suite.ts";
 import { ownerSuite } from "../contracts/owner-suite.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
 import { openHouse, STORE } from "./index-fixture.ts";
@@ -18,4 +19,5 @@ async function open(parts: Parts): Promise<OwnStoreUnderTest> {
 
 indexSuite("the embedded index", () => open(defaultParts()));
 generationsSuite("the embedded index", open);
+keptSuite("the embedded index", open);
 ownerSuite("the embedded index", () => open(defaultParts()));

@@ -162,7 +162,9 @@ describe("generations in a SQLite file", () => {
     for (const word of ["first", "second", "third", "fourth"]) await at.commit({ a: `The ${word}word stands.` });
     await at.house.close();
     const file = new DatabaseSync(path);
-    file.exec("DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3");
+    file.exec(
+      "DROP TABLE kept_documents; DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3",
+    );
     file.close();
     const draft = await at.index.draft(LIBRARY, "jb_1");
     await draft.remove("a" as ItemId);

@@ -117,12 +117,12 @@ test("a large file attached over the wire is written in slices, and goes in slic
   assert.equal(await at.count(CHUNKS), LARGE);
 
   await writeInTurn(store.db, (sql) => noteLooseBodies(sql, ids));
-  await dropLooseBodies(store, 1);
+  await dropLooseBodies(store, { budget: 1 });
   assert.equal(await at.count(CHUNKS), LARGE - 1000);
   // Half of it is no answer to somebody who brings the same content.
   await withBody(store, createExtractor(), source, never, async (_, { id }) => ids.push(id));
   assert.notEqual(ids[2], ids[0]);
-  await dropLooseBodies(store, 10);
+  await dropLooseBodies(store, { budget: 10 });
   assert.equal(await at.count(CHUNKS), LARGE);
   assert.equal(await at.count("SELECT count(*) AS n FROM bodies"), 1);
 });

@@ -2,10 +2,11 @@ import { tmpdir } from "node:os";
 import { after, before } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embed/vector-model.ts";
-import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
 import { filterSuite } from "../contracts/filter-suite.ts";
 import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
+import { keptSuite } from "../contracts/kept-suite.ts";
 import { ownerSuite } from "../contracts/owner-suite.ts";
 import { searchSuite } from "../contracts/search-suite.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
@@ -13,16 +14,24 @@ import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
 let server: PostgresServer;
 let url = "";
+let shared: PostgresHouse;
 before(async () => {
   server = await startPostgres();
   url = await server.createDatabase();
+  shared = await openHouse(defaultParts());
 });
-after(() => server.stop());
+after(async () => {
+  await shared.close();
+  await server.stop();
+});
+
+function openHouse({ embedder }: Parts): Promise<PostgresHouse> {
+  return openPostgresHouse({ url, model: createFixedModel(embedder), storageFolder: tmpdir(), maxConnections: 4 });
+}
 
 let stores = 0;
-async function open(parts: Parts): Promise<OwnStoreUnderTest> {
-  const model = createFixedModel(parts.embedder);
-  const house = await openPostgresHouse({ url, model, storageFolder: tmpdir(), maxConnections: 4 });
+async function openAlone(parts: Parts): Promise<OwnStoreUnderTest> {
+  const house = await openHouse(parts);
   const id = `vs_${++stores}` as VectorStoreId;
   return storeInHouse(house, id, parts, async () => {
     await house.drop(id);
@@ -30,8 +39,14 @@ async function open(parts: Parts): Promise<OwnStoreUnderTest> {
   });
 }
 
-indexSuite("PostgreSQL", () => open(defaultParts()));
-generationsSuite("PostgreSQL", open);
-ownerSuite("PostgreSQL", () => open(defaultParts()));
-searchSuite("PostgreSQL", () => open(defaultParts()));
-filterSuite("PostgreSQL", () => open(defaultParts()));
+async function open(): Promise<OwnStoreUnderTest> {
+  const id = `vs_${++stores}` as VectorStoreId;
+  return storeInHouse(shared, id, defaultParts(), () => shared.drop(id));
+}
+
+indexSuite("PostgreSQL", open);
+generationsSuite("PostgreSQL", openAlone);
+keptSuite("PostgreSQL", openAlone);
+ownerSuite("PostgreSQL", open);
+searchSuite("PostgreSQL", open);
+filterSuite("PostgreSQL", open);

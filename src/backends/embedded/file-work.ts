@@ -17,7 +17,7 @@ export function createFileWork(stores: Stores, extractor: Extractor): Work {
     async finish(storeId, signal) {
       const store = await stores.find(storeId);
       if (!store) return;
-      await dropLooseBodies(store, LOOSE_BODIES);
+      await dropLooseBodies(store, { budget: LOOSE_BODIES });
       await store.spaces.refresh(store, () => undefined, signal);
     },
   };

@@ -5,6 +5,7 @@ import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { type ArrivalOutcome, type Arrived, dropUpload } from "./arrival.ts";
 import type { Attachment } from "./attach-files.ts";
+import { noteDetached } from "./detached-uploads.ts";
 import { type Embedded, embedFiles } from "./embed-files.ts";
 import { Refusal } from "./refusal.ts";
 import { removeLostUploads } from "./remove-lost-uploads.ts";
@@ -233,6 +234,7 @@ export class DraftCommit {
   async #detachAll(files: readonly StoreFile[] | undefined, signal: AbortSignal): Promise<void> {
     for (const { fileId } of files ?? []) {
       if (this.#detached.has(fileId)) continue;
+      await noteDetached(this.#parts.store.connection.journalFolder, [fileId]);
       await detachFile(this.#parts.store, fileId, signal);
       this.#detached.add(fileId);
       this.#filesInStore -= 1;

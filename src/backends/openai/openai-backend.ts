@@ -2,10 +2,12 @@ import type { Backend } from "../../contracts/backend.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import { changeOwner } from "./change-owner.ts";
 import { connect, type OpenAiOptions } from "./connection.ts";
+import { noteDetached } from "./detached-uploads.ts";
 import { hasStatus } from "./refusal.ts";
-import { findStore } from "./store-files.ts";
+import { findStore, listStoreFiles, type Store } from "./store-files.ts";
+import { sweepUploads } from "./sweep-uploads.ts";
 import { VectorStoreIndex } from "./vector-store-index.ts";
-import { readStore } from "./wire-codec.ts";
+import { hasMarks, readStore } from "./wire-codec.ts";
 
 /** What file search takes in: text, code and documents; no tables, no images. */
 const ACCEPTED_TYPES: ReadonlySet<string> = new Set(
@@ -29,6 +31,7 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
 
     async deleteVectorStore(storeId) {
       try {
+        await noteMarked({ storeId, connection });
         await connection.calls.run(`delete vector store ${storeId}`, () =>
           connection.client.vectorStores.delete(storeId),
         );
@@ -47,6 +50,17 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
       if (store) await changeOwner(store, change, watch);
     },
 
+    sweepUploads: (sweep) => sweepUploads(connection, sweep),
+
     close: () => connection.close(),
   };
+}
+
+/** Nobody detaches them one by one when their store goes. */
+async function noteMarked(store: Store): Promise<void> {
+  const files = (await listStoreFiles(store)).filter(hasMarks);
+  await noteDetached(
+    store.connection.journalFolder,
+    files.map(({ fileId }) => fileId),
+  );
 }

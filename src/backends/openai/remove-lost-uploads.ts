@@ -1,10 +1,9 @@
-import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
-import { listStoreIds } from "./list-stores.ts";
+import type { FileId } from "../../contracts/ids.ts";
 import { listUploads } from "./list-uploads.ts";
-import { lookAtFile } from "./look-at-file.ts";
 import type { Store } from "./store-files.ts";
 import { deleteUpload } from "./upload.ts";
 import type { UploadJournal, UploadTry } from "./upload-journal.ts";
+import { everyStore, isInUse, UncertainStores } from "./upload-use.ts";
 import type { UploadedFile } from "./wire-codec.ts";
 
 /** The service's clock may differ from ours by this much. Not more: the wider, the sooner a file of others looks like ours. */
@@ -13,8 +12,6 @@ const SKEW_MS = 30_000;
 const UNSEEN_MS = 5 * 60_000;
 /** Whoever else uploaded such a file for a store has attached it by then. */
 const ATTACHED_WITHIN_MS = 24 * 3600_000;
-/** In more than these nobody looks: it would take a request for each. */
-const MOST_STORES = 100;
 
 /**
  * Looks, once and a day later, for the uploads whose answers were lost, and deletes them; what they were to become was
@@ -49,16 +46,14 @@ function isLike(upload: UploadedFile, one: UploadTry): boolean {
   return isThen && upload.name === one.name && upload.bytes === one.bytes;
 }
 
-/** true also when not every store can be looked at: lists have been seen to lack what is there. */
+/** true also when not every store can be looked into. */
 async function mayBeInUse(store: Store, files: readonly UploadedFile[], signal: AbortSignal): Promise<boolean> {
-  const { connection } = store;
-  const storeIds: readonly VectorStoreId[] = await listStoreIds(connection, signal);
-  if (storeIds.length > MOST_STORES || !storeIds.includes(store.storeId)) return true;
-  for (const storeId of storeIds) {
-    for (const { fileId } of files) {
-      const look = () => lookAtFile({ storeId, connection }, fileId, signal);
-      if ((await connection.calls.run(`look at file ${fileId}`, look, signal)).file) return true;
-    }
-  }
+  const { connection, storeId } = store;
+  const storeIds = await everyStore(connection, [storeId], signal).catch((error: unknown) => {
+    if (error instanceof UncertainStores) return undefined;
+    throw error;
+  });
+  if (!storeIds) return true;
+  for (const { fileId } of files) if (await isInUse(connection, storeIds, fileId, signal)) return true;
   return false;
 }

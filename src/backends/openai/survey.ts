@@ -1,4 +1,5 @@
 import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
+import { compareText } from "../../lib/compare-text.ts";
 import { findGhosts } from "./find-ghosts.ts";
 import { listStoreFiles, type Store } from "./store-files.ts";
 import { isOfDomain, readItemId, type StoreFile } from "./wire-codec.ts";
@@ -34,7 +35,7 @@ export async function surveySource(store: Store, domainId: DomainId, sourceId: S
   );
   const items = new Map<ItemId, Held>();
   // The order of the list decides only between files that were attached within the same second.
-  for (const { itemId, file } of ours.toSorted((a, b) => compare(b.file.attachedAt, a.file.attachedAt))) {
+  for (const { itemId, file } of ours.toSorted((a, b) => compareText(b.file.attachedAt, a.file.attachedAt))) {
     const held: Held = items.get(itemId) ?? { current: undefined, strays: [], ghosts: [] };
     items.set(itemId, held);
     if (ghosts.has(file.fileId)) held.ghosts.push(file);
@@ -44,8 +45,4 @@ export async function surveySource(store: Store, domainId: DomainId, sourceId: S
   const ofDomain = files.filter((file) => file.status === "completed" && isOfDomain(file, domainId)).length;
   const ofSource = ours.filter(({ file }) => file.status === "completed").length;
   return { items, files: new Map(files.map((file) => [file.fileId, file])), elsewhere: ofDomain - ofSource };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

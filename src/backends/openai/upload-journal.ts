@@ -1,8 +1,9 @@
-import { appendFile, mkdir, readdir, rm } from "node:fs/promises";
+import { appendFile, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { FileId, ItemId } from "../../contracts/ids.ts";
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { namesIn } from "../../lib/names-in.ts";
 
 /** What an upload is to become. */
 export interface UploadIntent {
@@ -93,7 +94,7 @@ export async function openUploadJournal(path: string | undefined): Promise<Uploa
     },
     unsettled: () => [...tries.values()].filter(({ isSettled }) => !isSettled),
     async knownFiles() {
-      const others = path ? await readAll(dirname(path)) : [];
+      const others = path ? await readJournals(dirname(path)) : [];
       return new Set([...others, ...tries.values()].flatMap(({ fileId }) => fileId ?? []));
     },
   };
@@ -112,8 +113,9 @@ async function reopen(path: string): Promise<Map<number, Entry>> {
   return kept;
 }
 
-async function readAll(folder: string): Promise<Entry[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".jsonl"));
+/** Of all sources, settled or not; none where nothing was ever uploaded. */
+export async function readJournals(folder: string): Promise<readonly UploadTry[]> {
+  const names = (await namesIn(folder)).filter((name) => name.endsWith(".jsonl"));
   const texts = await Promise.all(names.map((name) => readText(join(folder, name))));
   return texts.flatMap((text) => [...readEntries(text).values()]);
 }

@@ -59,6 +59,11 @@ export function isOfDomain(file: StoreFile, domainId: DomainId): boolean {
   return file.attributes["domain_id"] === domainId && readAnyItemId(file) !== undefined;
 }
 
+/** Somebody like us attached it. */
+export function hasMarks({ attributes }: StoreFile): boolean {
+  return ["domain_id", "source_id", "item_id", "content_hash"].every((mark) => typeof attributes[mark] === "string");
+}
+
 function readAnyItemId({ attributes: { item_id } }: StoreFile): ItemId | undefined {
   return typeof item_id === "string" && item_id !== "" ? (item_id as ItemId) : undefined;
 }

@@ -13,6 +13,7 @@ import {
   type SourceKey,
 } from "../storage/documents.ts";
 import { countChanges, insertGeneration } from "../storage/generations.ts";
+import { keepHidden } from "../storage/kept-documents.ts";
 import type { Store } from "../storage/store.ts";
 import { finishBody } from "../storage/unfinished-bodies.ts";
 import { labelWords } from "../text/label-words.ts";
@@ -97,7 +98,7 @@ function fold(
     failed.set(itemId, undefined);
     if (operation.kind === "end") {
       refs.set(itemId, null);
-      item.end();
+      item.end(operation);
     } else if (!known.has(nameOfKey(operation.key)) && !atHand.has(nameOfKey(operation.key))) {
       bodiless.push(operation.file);
     } else {
@@ -139,6 +140,11 @@ async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[],
   await endDocuments(
     sql,
     visible.map(({ id }) => id),
+    generation,
+  );
+  await keepHidden(
+    sql,
+    items.flatMap(({ kept }) => (kept ? [kept] : [])),
     generation,
   );
   await insertVersions(sql, store, versions, writing);

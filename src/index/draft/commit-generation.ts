@@ -2,9 +2,10 @@ import { ConflictError } from "../../contracts/errors.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import type { SourceKey } from "../storage/documents.ts";
 import { activateGeneration, visibleAt } from "../storage/generations.ts";
+import { releaseReturned } from "../storage/kept-documents.ts";
+import { refuseIfPinned } from "../storage/refuse-if-pinned.ts";
 import { writeInTurn } from "../storage/state.ts";
 import type { Store } from "../storage/store.ts";
-import { refuseIfPinned } from "./refuse-if-pinned.ts";
 
 export interface Commit {
   readonly source: SourceKey;
@@ -19,15 +20,15 @@ export interface Commit {
 export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<void> {
   const { source, generation, nowSeconds, allowEmpty } = commit;
   const what = `commit draft of ${source.domainId}/${source.sourceId}`;
-  if (generation === null) return refuseIfPinned(store.db, source);
+  if (generation === null) return refuseIfPinned(store.db, "commit draft of", source);
   await writeInTurn(store.db, async (sql) => {
-    await refuseIfPinned(sql, source);
+    await refuseIfPinned(sql, "commit draft of", source);
     if (!allowEmpty && (await leavesNothing(sql, source.domainId, generation))) {
       throw new ConflictError(
         `${what}: nothing of the domain ${source.domainId} would be left; readers keep what they have until the removals are confirmed`,
       );
     }
-    if (await activateGeneration(sql, generation, nowSeconds)) return;
+    if (await activateGeneration(sql, generation, nowSeconds)) return releaseReturned(sql, source, generation);
     throw new ConflictError(`${what}: another run of this source has taken over, or the store was rolled back`);
   });
 }

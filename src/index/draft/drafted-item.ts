@@ -27,6 +27,7 @@ export class DraftedItem {
   readonly before: DraftedRow | undefined;
   #now: Version | undefined;
   #changed = false;
+  #mayReturn = false;
   readonly #context: BatchContext;
 
   constructor(before: DraftedRow | undefined, context: BatchContext) {
@@ -42,6 +43,11 @@ export class DraftedItem {
   /** What came and went within the batch has changed nothing. */
   get changed(): boolean {
     return this.#changed && (this.before !== undefined || this.#now !== undefined);
+  }
+
+  /** What is to be kept in case the item returns. */
+  get kept(): DraftedRow | undefined {
+    return this.#mayReturn && this.#now === undefined ? this.before : undefined;
   }
 
   put({ file, key }: Operation & { readonly kind: "put" }): Version {
@@ -74,10 +80,11 @@ export class DraftedItem {
     return true;
   }
 
-  end(): void {
+  end({ mayReturn } = { mayReturn: false }): void {
     if (!this.#now) return;
     this.#now = undefined;
     this.#changed = true;
+    this.#mayReturn = mayReturn;
   }
 
   /** The same document under a new label is a new row with the same file id, so that an earlier generation keeps its own. */

@@ -70,9 +70,9 @@ export class EmbeddedDraft implements IndexDraft {
     await this.#flushIfLarge(NEVER_ABORTED);
   }
 
-  async remove(itemId: ItemId): Promise<void> {
+  async remove(itemId: ItemId, { mayReturn } = { mayReturn: false }): Promise<void> {
     this.#checkOpen();
-    this.#pending.push({ kind: "end", itemId });
+    this.#pending.push({ kind: "end", itemId, mayReturn });
     await this.#flushIfLarge(NEVER_ABORTED);
   }
 
@@ -103,7 +103,7 @@ export class EmbeddedDraft implements IndexDraft {
     const generation = this.#generation;
     if (generation === null) return;
     await writeInTurn(store.db, (sql) => abandonGeneration(sql, generation, nowSeconds()));
-    await sweepAbandoned(store, Number.POSITIVE_INFINITY);
+    await sweepAbandoned(store);
   }
 
   /** Extracts, unless the very same content is there already. */
@@ -111,7 +111,14 @@ export class EmbeddedDraft implements IndexDraft {
     const { store, extractor } = this.#context;
     try {
       const sha256 = SHA256.test(file.sha256) ? file.sha256 : await hashFile(file.path);
-      const source = { path: file.path, sha256, fileType: file.label.fileType, chunking: DEFAULT_CHUNKING };
+      const { path, keptText, label } = file;
+      const source = {
+        path,
+        sha256,
+        fileType: label.fileType,
+        chunking: DEFAULT_CHUNKING,
+        ...(keptText && { keptText }),
+      };
       const key = bodyKey(extractor, source);
       const name = nameOfKey(key);
       const known = this.#bodies.has(name) || (await findBody(store.db, key)) !== undefined;

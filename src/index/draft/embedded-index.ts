@@ -1,19 +1,30 @@
 import type { Extractor } from "../../contracts/document.ts";
-import type { DomainId, SourceId } from "../../contracts/ids.ts";
+import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type {
+  CleanUp,
   DocumentCount,
   Generations,
   Index,
   IndexDraft,
   IndexedRef,
+  Reclaimed,
   SearchHit,
   SearchQuery,
 } from "../../contracts/search-index.ts";
 import { searchStore } from "../search/search-store.ts";
-import { DEFAULT_RETENTION, type Retention, sweepAbandoned } from "../storage/cleanup.ts";
+import {
+  ALL_OF_IT,
+  cleanupOldGenerations,
+  DEFAULT_RETENTION,
+  type Retention,
+  sweepAbandoned,
+} from "../storage/cleanup.ts";
 import { countDocuments } from "../storage/count-documents.ts";
+import { countUnseen } from "../storage/count-unseen.ts";
 import { documentsOfSource, type SourceKey } from "../storage/documents.ts";
+import { forgetItems, letGoOfItems } from "../storage/forget-items.ts";
 import { abandonDrafts, openDrafts, visibleGenerations } from "../storage/generations.ts";
+import { hiddenItems } from "../storage/hidden-items.ts";
 import { probeStore } from "../storage/probe-store.ts";
 import { writeInTurn } from "../storage/state.ts";
 import type { Store } from "../storage/store.ts";
@@ -23,6 +34,7 @@ import { refOf } from "./ref-of.ts";
 import { sourceKey } from "./source-key.ts";
 
 const HOLDINGS_PAGE = 1000;
+const HIDDEN_PAGE = 1000;
 
 export interface EmbeddedIndexOptions {
   /** Called before every use: the store may have been deleted meanwhile, also by another process. Throws then. */
@@ -53,7 +65,7 @@ export class EmbeddedIndex implements Index {
     const store = await this.#options.store();
     if ((await openDrafts(store.db, source)).length > 0) {
       await writeInTurn(store.db, (sql) => abandonDrafts(sql, this.#nowSeconds(), source));
-      await sweepAbandoned(store, Number.POSITIVE_INFINITY);
+      await sweepAbandoned(store);
     }
     return new EmbeddedDraft({
       store,
@@ -86,6 +98,36 @@ export class EmbeddedIndex implements Index {
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(await this.#options.store(), query);
+  }
+
+  async forget(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
+    const key = this.#keyOf(source);
+    return forgetItems(await this.#options.store(), key, items);
+  }
+
+  async letGo(source: SourceId, items: readonly ItemId[]): Promise<void> {
+    const key = this.#keyOf(source);
+    await letGoOfItems(await this.#options.store(), key, items);
+  }
+
+  async *hidden(source: SourceId): AsyncGenerator<ItemId[]> {
+    const key = this.#keyOf(source);
+    for (let after = ""; ; ) {
+      const items = await hiddenItems((await this.#options.store()).db, key, { after, limit: HIDDEN_PAGE });
+      if (items.length > 0) yield items;
+      if (items.length < HIDDEN_PAGE) return;
+      after = items.at(-1) ?? "";
+    }
+  }
+
+  async cleanUp({ dryRun, checkpoint }: CleanUp): Promise<Reclaimed> {
+    const store = await this.#options.store();
+    const retention = this.#options.retention ?? DEFAULT_RETENTION;
+    const options = { retention, nowSeconds: this.#nowSeconds() };
+    const reclaimed = await countUnseen(store.db, options);
+    const pace = checkpoint ? { ...ALL_OF_IT, checkpoint } : ALL_OF_IT;
+    if (!dryRun) await cleanupOldGenerations(store, { ...options, ...pace });
+    return reclaimed;
   }
 
   async probe(): Promise<void> {

@@ -10,7 +10,7 @@ export type ReadyBody = NewBody | UnfinishedBody;
 export type Operation<Body = ReadyBody> =
   | { readonly kind: "put"; readonly file: DocumentFile; readonly key: BodyKey; readonly body: Body | null }
   | { readonly kind: "relabel"; readonly itemId: ItemId; readonly label: Label }
-  | { readonly kind: "end"; readonly itemId: ItemId }
+  | { readonly kind: "end"; readonly itemId: ItemId; readonly mayReturn: boolean }
   /** A put that came to nothing: a permanent failure ends the item, any other leaves it as it is. */
   | { readonly kind: "fail"; readonly failed: FailedRef };
 

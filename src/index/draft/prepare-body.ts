@@ -1,4 +1,5 @@
 import { ExtractError, type ExtractedDocument, type Extractor, type Section } from "../../contracts/document.ts";
+import type { DocumentFile } from "../../contracts/search-index.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { Turn } from "../../lib/turn.ts";
 import { cutSections } from "../chunk/chunk-sections.ts";
@@ -25,6 +26,8 @@ export interface BodySource {
   readonly sha256: string;
   readonly fileType: string;
   readonly chunking: Chunking;
+  /** As that of a DocumentFile. */
+  readonly keptText?: DocumentFile["keptText"];
 }
 
 /** A body that has everything but its vectors. */
@@ -32,7 +35,10 @@ export interface PreparedBody extends Omit<NewBody, "chunks"> {
   readonly chunks: readonly Omit<NewChunk, "vector">[];
 }
 
-export function bodyKey({ revision }: Pick<Extractor, "revision">, source: Omit<BodySource, "path">): BodyKey {
+export function bodyKey(
+  { revision }: Pick<Extractor, "revision">,
+  source: Omit<BodySource, "path" | "keptText">,
+): BodyKey {
   return {
     sha256: source.sha256,
     fileType: source.fileType,
@@ -50,7 +56,9 @@ export async function prepareBody(
   source: BodySource,
   signal: AbortSignal,
 ): Promise<PreparedBody> {
-  const { title, markdown, language } = await extractUnchanged(extractor, source, signal);
+  // Whatever is wrong with what was kept, the file itself is there.
+  const kept = await source.keptText?.(extractor.revision).catch(() => undefined);
+  const { title, markdown, language } = kept ?? (await extractUnchanged(extractor, source, signal));
   const root = await inTurns(sectionSteps(markdown, MAX_HEADINGS), signal);
   const chunks = await inTurns(analysedChunks(root, source.chunking), signal);
   return { key: bodyKey(extractor, source), title, language, sections: flattenSections(root), chunks };

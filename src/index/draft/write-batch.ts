@@ -1,4 +1,5 @@
 import { explain } from "../../contracts/errors.ts";
+import { refuseIfPinned } from "../storage/refuse-if-pinned.ts";
 import { writeInTurn } from "../storage/state.ts";
 import type { Store } from "../storage/store.ts";
 import { abandonBodies, type UnfinishedBody } from "../storage/unfinished-bodies.ts";
@@ -6,7 +7,6 @@ import { applyOperations, type Outcome, type Target } from "./apply-operations.t
 import { type EmbedFailure, embedBodies } from "./embed-bodies.ts";
 import { itemOf, type Operation, type ReadyBody } from "./operation.ts";
 import type { PreparedBody } from "./prepare-body.ts";
-import { refuseIfPinned } from "./refuse-if-pinned.ts";
 import { abandon, isLarge, writeAhead } from "./write-ahead.ts";
 
 type Ready = ReadyBody | EmbedFailure;
@@ -23,7 +23,7 @@ export async function writeBatch(
   );
   const large = prepared.filter(isLarge);
   const small = prepared.filter((body) => !isLarge(body));
-  if (large.length > 0) await refuseIfPinned(store.db, target.source);
+  if (large.length > 0) await refuseIfPinned(store.db, "commit draft of", target.source);
   const ahead = new Map<PreparedBody, UnfinishedBody | EmbedFailure>();
   try {
     for (const body of large) ahead.set(body, await tryToWriteAhead(store, body, signal));
@@ -71,7 +71,7 @@ async function embedAndWrite(
   ]);
   const ready = operations.map((operation) => readied(operation, bodies));
   return writeInTurn(store.db, async (sql) => {
-    await refuseIfPinned(sql, target.source);
+    await refuseIfPinned(sql, "commit draft of", target.source);
     if ((await store.spaces.active(sql)).id !== space.id) return undefined;
     const outcome = await applyOperations(sql, store, ready, { ...target, spaceId: space.id });
     await abandonBodies(sql, idsOf(ahead));

@@ -1,6 +1,7 @@
 import type { Schema } from "../../lib/sql/sql.ts";
 import { crawlColumn } from "../storage/crawl-column.ts";
 import { DIRECT_GENERATION, DIRECT_SOURCE } from "../storage/direct-source.ts";
+import { keptTable } from "../storage/kept-table.ts";
 import { TEXT_TABLES } from "./text-tables.ts";
 
 /**
@@ -139,5 +140,13 @@ ${TEXT_TABLES}
 `;
 
 const CRAWLS = crawlColumn('text COLLATE "C"');
+const KEPT = keptTable({ text: 'text COLLATE "C"', integer: "bigint" });
 
-export const STORE_TABLES: Schema = { version: 2, sql: TABLES + CRAWLS, upgrades: new Map([[1, CRAWLS]]) };
+export const STORE_TABLES: Schema = {
+  version: 3,
+  sql: TABLES + CRAWLS + KEPT,
+  upgrades: new Map([
+    [1, CRAWLS],
+    [2, KEPT],
+  ]),
+};

@@ -71,7 +71,7 @@ function addOther({ alsoIn, documentId }: Gathered, document: HitDocument): void
 
 function withOthers({ hit, alsoIn }: Gathered): SearchHit {
   if (alsoIn.size === 0 || !hit.details) return hit;
-  const others = [...alsoIn.values()].map(({ fileId, name }) => ({ fileId, name }));
+  const others = [...alsoIn.values()].map(({ fileId, name, path }) => ({ fileId, name, path }));
   return { ...hit, details: { ...hit.details, alsoIn: others } };
 }
 

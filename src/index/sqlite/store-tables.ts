@@ -1,6 +1,6 @@
 import type { Schema } from "../../lib/sql/sql.ts";
 import { DIRECT_GENERATION, DIRECT_SOURCE } from "../storage/direct-source.ts";
-import { CRAWLS, storeUpgrades } from "./store-upgrades.ts";
+import { CRAWLS, KEPT, storeUpgrades } from "./store-upgrades.ts";
 import { TEXT_TABLES } from "./text-tables.ts";
 
 /** Format 3. The formats are described in docs/formats/index-sqlite.md; PostgreSQL has the same tables and columns. */
@@ -141,4 +141,4 @@ WHERE born.number <= (SELECT active FROM state)
 ${TEXT_TABLES}
 `;
 
-export const STORE_TABLES: Schema = { version: 4, sql: TABLES + CRAWLS, upgrades: storeUpgrades(TABLES) };
+export const STORE_TABLES: Schema = { version: 5, sql: TABLES + CRAWLS + KEPT, upgrades: storeUpgrades(TABLES) };

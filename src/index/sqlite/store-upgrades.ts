@@ -1,4 +1,5 @@
 import { crawlColumn } from "../storage/crawl-column.ts";
+import { keptTable } from "../storage/kept-table.ts";
 
 /**
  * Format 1 knew the source but not its domain. The marks on a document tell it; one that has lost them could never be
@@ -117,11 +118,15 @@ DROP TABLE kept_bodies;
 /** What format 4 adds. */
 export const CRAWLS = crawlColumn("TEXT");
 
+/** What format 5 adds. */
+export const KEPT = keptTable({ text: "TEXT", integer: "INTEGER" });
+
 /** By the format they start from; `tables` is the schema of format 3. */
 export function storeUpgrades(tables: string): ReadonlyMap<number, string> {
   return new Map([
     [1, FROM_1],
     [2, from2(tables)],
     [3, CRAWLS],
+    [4, KEPT],
   ]);
 }

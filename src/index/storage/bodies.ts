@@ -93,11 +93,12 @@ export async function noteLooseBodies(sql: Sql, bodyIds: readonly number[]): Pro
   );
 }
 
-/** Bodies that lost a document, oldest first, each with how many chunks it has and whether a document names it. */
+/** Bodies that lost a document, oldest first, each with how many chunks it has and whether a document names it, or one that may return. */
 export async function looseBodies(sql: Sql, limit: number): Promise<LooseBody[]> {
   return sql.all<LooseBody>(
     `SELECT l.body_id AS id, (SELECT count(*) FROM chunks c WHERE c.body_id = l.body_id) AS chunks,
-       CASE WHEN EXISTS (SELECT 1 FROM documents d WHERE d.body_id = l.body_id) THEN 1 ELSE 0 END AS used
+       CASE WHEN EXISTS (SELECT 1 FROM documents d WHERE d.body_id = l.body_id)
+         OR EXISTS (SELECT 1 FROM kept_documents k WHERE k.body_id = l.body_id) THEN 1 ELSE 0 END AS used
      FROM loose_bodies l ORDER BY l.body_id LIMIT $1`,
     [limit],
   );

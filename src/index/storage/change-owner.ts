@@ -24,9 +24,11 @@ export async function changeOwner(
     from: storedPath(store, join(change.folders.from, "x")).slice(0, -1),
     to: storedPath(store, join(change.folders.to, "x")).slice(0, -1),
   };
-  await writeInTurn(store.db, (sql) =>
-    sql.run("UPDATE generations SET domain_id = $2 WHERE domain_id = $1", [change.from, change.to]),
-  );
+  await writeInTurn(store.db, async (sql) => {
+    for (const table of ["generations", "kept_documents"]) {
+      await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [change.from, change.to]);
+    }
+  });
   for (let changed = ROWS_AT_ONCE; changed === ROWS_AT_ONCE; ) {
     signal.throwIfAborted();
     changed = await writeInTurn(store.db, (sql) => changeSome(sql, change, places));

@@ -5,6 +5,7 @@ import { deleteChunksOfBodies } from "./chunks.ts";
 import { cleanupHorizon, type Keep } from "./cleanup-horizon.ts";
 import { type DocumentRow, deleteDocuments } from "./documents.ts";
 import { abandonedGenerations, deleteGeneration, deleteGenerationIfEmpty, raiseOldest } from "./generations.ts";
+import { releaseHiddenBy } from "./kept-documents.ts";
 import { readState, writeInTurn } from "./state.ts";
 import type { Store } from "./store.ts";
 import { abandonStaleBodies, withdrawBody } from "./unfinished-bodies.ts";
@@ -20,6 +21,15 @@ export const DEFAULT_RETENTION: Retention = { crawls: 3, seconds: 24 * 3600 };
 const SLICE_DOCUMENTS = 200;
 const SLICE_CHUNKS = 1000;
 
+/** How much to do, and what is called between two slices of it. */
+export interface Pace {
+  readonly budget: number;
+  readonly checkpoint?: () => Promise<void>;
+}
+
+/** All there is, without a break. */
+export const ALL_OF_IT: Pace = { budget: Number.POSITIVE_INFINITY };
+
 type Cleaned = Pick<Store, "db" | "texts" | "vectors">;
 
 /**
@@ -28,14 +38,22 @@ type Cleaned = Pick<Store, "db" | "texts" | "vectors">;
  */
 export async function cleanupOldGenerations(
   store: Cleaned,
-  options: { readonly retention: Retention; readonly nowSeconds: number; readonly budget: number },
+  options: { readonly retention: Retention; readonly nowSeconds: number } & Pace,
 ): Promise<void> {
-  const { retention, nowSeconds, budget } = options;
-  const keep = { crawls: retention.crawls, committedSince: nowSeconds - retention.seconds };
-  const oldest = await raisedOldest(store.db, keep);
-  await inSlices(budget, () => deleteUnseenDocuments(store, oldest));
-  await sweepAbandoned(store, budget);
-  await dropLooseBodies(store, budget);
+  const oldest = await raisedOldest(store.db, keepOf(options));
+  await inSlices(options, () => deleteUnseenDocuments(store, oldest));
+  await sweepAbandoned(store, options);
+  await dropLooseBodies(store, options);
+}
+
+export function keepOf({
+  retention,
+  nowSeconds,
+}: {
+  readonly retention: Retention;
+  readonly nowSeconds: number;
+}): Keep {
+  return { crawls: retention.crawls, committedSince: nowSeconds - retention.seconds };
 }
 
 /** Looks before it locks: mostly there is nothing to raise. What counts is what it finds inside: a rollback may have come first. */
@@ -49,24 +67,25 @@ async function raisedOldest(db: SqlDatabase, keep: Keep): Promise<number> {
 }
 
 /** Undoes what never came to be, or was rolled back for good: what it brought goes, what it would have ended lives on. */
-export async function sweepAbandoned(store: Cleaned, budget: number): Promise<void> {
+export async function sweepAbandoned(store: Cleaned, pace: Pace = ALL_OF_IT): Promise<void> {
   for (const id of await abandonedGenerations(store.db)) {
-    await inSlices(budget, () => deleteSomeOfGeneration(store, id));
+    await inSlices(pace, () => deleteSomeOfGeneration(store, id));
   }
 }
 
-/** Bodies that lost their last document or never got one, up to `budget` of them. */
-export async function dropLooseBodies(store: Cleaned, budget: number): Promise<void> {
+/** Bodies that lost their last document or never got one, as the pace allows. */
+export async function dropLooseBodies(store: Cleaned, pace: Pace = ALL_OF_IT): Promise<void> {
   await abandonStaleBodies(store.db);
-  await inSlices(budget, () => deleteLooseBodies(store));
+  await inSlices(pace, () => deleteLooseBodies(store));
 }
 
 /** Until there is nothing left or the budget is used up. Other work of the process runs between two slices. */
-async function inSlices(budget: number, slice: () => Promise<number>): Promise<void> {
+async function inSlices({ budget, checkpoint }: Pace, slice: () => Promise<number>): Promise<void> {
   for (let spent = 0; spent < budget; ) {
     const done = await slice();
     if (done === 0) return;
     spent += done;
+    await checkpoint?.();
     await nextRound();
   }
 }
@@ -120,8 +139,10 @@ async function deleteSomeOfGeneration(store: Cleaned, id: number): Promise<numbe
       "UPDATE documents SET died = NULL WHERE id IN (SELECT id FROM documents WHERE died = $1 LIMIT $2)",
       [id, SLICE_DOCUMENTS],
     );
-    if (revived === 0) await deleteGeneration(sql, id);
-    return revived;
+    if (revived > 0) return revived;
+    await releaseHiddenBy(sql, id);
+    await deleteGeneration(sql, id);
+    return 0;
   });
 }
 

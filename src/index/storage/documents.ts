@@ -4,6 +4,7 @@ import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, Values } from "../../lib/sql/sql.ts";
 import { noteLooseBodies } from "./bodies.ts";
 import { visibleAt } from "./generations.ts";
+import { releaseFile } from "./kept-documents.ts";
 import { takeIds } from "./state.ts";
 import type { LabelWords, Store } from "./store.ts";
 
@@ -118,6 +119,7 @@ export async function deleteDocumentsOfFile(sql: Sql, store: Pick<Store, "texts"
     `SELECT id, body_id AS "bodyId" FROM documents WHERE file_id = $1`,
     [fileId],
   );
+  await releaseFile(sql, fileId);
   await deleteDocuments(sql, store, rows);
   return rows.length;
 }

@@ -9,7 +9,7 @@ import { takeIds, writeInTurn } from "./state.ts";
  * A large body is written in several transactions, so that nobody waits for all of it. Until it is whole its row has a key
  * under which nobody looks for bodies, and says when it last grew, so that what a killed process left can be told.
  */
-const UNFINISHED = "unfinished";
+export const UNFINISHED = "unfinished";
 /** On its way out, a slice at a time: nobody may find it any more. */
 const WITHDRAWN = "withdrawn";
 /** Embedding what comes next may have to wait for a service; whoever stands still for longer is dead. */
