@@ -4,7 +4,7 @@ import { explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { ArchivedSource } from "../contracts/report.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
+import { type CrawlRequest, type CrawlResult, failedOf, type SourceResult, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 const MAP_FILES = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"];
@@ -39,16 +39,19 @@ export async function archiveCrawl(
 }
 
 function archived(source: SourceResult, { domainId }: CrawlRequest, { crawlerFolder }: EngineParts): ArchivedSource {
-  const { download: counts, process, embed } = source;
+  const { download: counts } = source;
   const place = `${SOURCE_KINDS[source.source_type].folder}/${source.source_id}`;
   return {
     sourceType: source.source_type,
     sourceId: source.source_id,
+    complete: source.complete,
+    error: source.error,
     total: counts.added + counts.changed + counts.moved + counts.unchanged + counts.skipped + counts.failed,
     added: counts.added,
     changed: counts.changed + counts.moved,
+    moved: counts.moved,
     removed: counts.removed,
-    failed: counts.failed + process.failed + embed.failed,
+    failed: failedOf(source),
     mapFiles: MAP_FILES.map((name) => ({
       name: `${place}/${name}`,
       path: join(crawlerFolder, domainId, place, name),

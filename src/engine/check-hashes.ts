@@ -15,9 +15,9 @@ const READS_AT_ONCE = 4;
 export function isDue(
   item: ItemId,
   { owed, next }: { readonly owed: number; readonly next: number },
-  { checkHashes }: Pick<CrawlRequest, "checkHashes">,
+  { checksum }: Pick<CrawlRequest, "checksum">,
 ): boolean {
-  return checkHashes || (partOf(item) - next + PARTS) % PARTS < owed;
+  return checksum || (partOf(item) - next + PARTS) % PARTS < owed;
 }
 
 /** The same for ever, and spread evenly enough. */

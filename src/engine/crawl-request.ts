@@ -27,10 +27,12 @@ export interface CrawlRequest {
   readonly retryBatches: number;
   /** Files that wait in `03_failed/` are tried again although they did not change. */
   readonly retryFailed: boolean;
-  /** The integrity check reads and hashes every file instead of a rotating part of them. */
-  readonly checkHashes: boolean;
+  /** Every file is read: of folders and containers at the source, and by the integrity check on our disk, instead of a rotating part of them. */
+  readonly checksum: boolean;
   /** For a few items, perhaps many times a day: all of a day count as one crawl when old generations go, and none leaves a report. */
   readonly gathered?: boolean;
+  /** Of watch mode: the folders of each source that something happened in. */
+  readonly onlyFolders?: ReadonlyMap<SourceId, ReadonlySet<string>>;
 }
 
 /** A whole incremental crawl, except for what is wished otherwise. */
@@ -46,7 +48,7 @@ export function crawlRequest(domainId: DomainId, wishes: Partial<CrawlRequest> =
     confirmDeletes: false,
     retryBatches: DEFAULT_RETRY_BATCHES,
     retryFailed: false,
-    checkHashes: false,
+    checksum: false,
     ...wishes,
   };
 }
@@ -92,6 +94,16 @@ export interface SourceResult {
   readonly planned?: readonly PlannedChange[];
   /** How many did not fit. */
   readonly planned_more?: number;
+}
+
+/**
+ * Items of which something failed. In a tree the two later steps read the same files, so one that is no readable document fails
+ * in both of them; elsewhere what could not be processed is never embedded.
+ */
+export function failedOf({ source_type, download, process, embed }: SourceResult): number {
+  const readsTwice = source_type === "folder_sources" || source_type === "blob_sources";
+  const later = readsTwice ? Math.max(process.failed, embed.failed) : process.failed + embed.failed;
+  return download.failed + later;
 }
 
 export interface CrawlResult {

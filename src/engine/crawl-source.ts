@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { isTree } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -11,11 +12,14 @@ import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download, type SourceLook } from "./download.ts";
 import { type Embedded, embed, type Removals, type Uploads } from "./embed.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { findUnregistered, keepUnregistered } from "./find-unregistered.ts";
 import type { IndexTarget } from "./index-target.ts";
+import { keepDocuments } from "./keep-documents.ts";
 import { writeLastLook } from "./last-look.ts";
 import { noteIndexed } from "./note-indexed.ts";
 import { PlannedChanges } from "./planned-changes.ts";
 import { processOriginals } from "./process.ts";
+import { purgeMissing } from "./purge-missing.ts";
 import { findShortfalls } from "./swap-shortfalls.ts";
 import { noCounts } from "./tally.ts";
 import { withLedger } from "./with-ledger.ts";
@@ -73,6 +77,9 @@ export async function crawlSource(
     deferred = embedded.deferred;
     account.note("embed", embedded);
   });
+  if (target?.isOwn && isTree(run.config) && !job.dryRun) {
+    await account.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
+  }
   const removeGone = target && deferred > 0 ? () => takeRemovals(course, look, target, account) : undefined;
   return { result: account.sum(), removeGone };
 }
@@ -106,9 +113,12 @@ function openAccount({ run, job, planned }: Course, target: IndexTarget | undefi
       } catch (error) {
         if (error instanceof CancelledError) throw error;
         stopWhenFull(error);
-        target?.swap?.shortfalls.push(`source '${source_id}': ${explain(error)}`);
-        job.log(`ERROR: source '${source_id}' could not be finished: ${explain(error)}`);
-        problems.push(explain(error));
+        const why = explain(error);
+        // What keeps one step from its work mostly keeps the next one, too.
+        if (problems.includes(why)) return;
+        target?.swap?.shortfalls.push(`source '${source_id}': ${why}`);
+        job.log(`ERROR: source '${source_id}' could not be finished: ${why}`);
+        problems.push(why);
       }
     },
     sum: () => ({
@@ -150,14 +160,25 @@ async function takeDownload(course: Course, source: Source): Promise<StepOutcome
   const remember = async ({ lastLook }: Downloaded, maps: string): Promise<void> => {
     if (lastLook && maps) await writeLastLook(mirror, { ...lastLook, maps });
   };
-  return await withLedger(run, { step: "download", conclude: remember }, parts, job, (setting) =>
-    download(run, request, { source, mirror, converter, planned, ...setting }, parts, setting.job),
-  );
+  try {
+    return await withLedger(run, { step: "download", conclude: remember }, parts, job, (setting) => {
+      const { confirmDeletes } = request;
+      const kept = keepUnregistered(source, run, { ...parts, ...setting, confirmDeletes, dryRun: job.dryRun });
+      return download(run, request, { source: kept, mirror, converter, planned, ...setting }, parts, setting.job);
+    });
+  } finally {
+    await source.close?.();
+  }
 }
 
-/** Kinds whose files are documents as they come have nothing to process. */
+/** Other kinds whose files are documents as they come have nothing to process. */
 async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutcome> {
   const { run, request, parts, job, mirror, planned } = course;
+  if (isTree(run.config)) {
+    return await withLedger(run, { step: "process" }, parts, job, (setting) =>
+      keepDocuments({ run, request, look, parts, mirror, ...setting }),
+    );
+  }
   const converter = parts.openConverter(run.config);
   if (!converter) return { counts: noCounts(), problems: [] };
   return await withLedger(run, { step: "process" }, parts, job, async (setting) => {
@@ -179,6 +200,8 @@ async function takeEmbed(
     const tools = { ...target, ledger: setting.ledger, maps: setting.maps, mirror, metadataPath };
     const typeByName = parts.openConverter(run.config) === undefined;
     const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
+    const isOwnWeb = run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun;
+    const unregistered = isOwnWeb && (await findUnregistered(run, await setting.ledger(), parts.shelf().registry));
     const embedded = await embed({
       run,
       request,
@@ -196,8 +219,8 @@ async function takeEmbed(
         ...(await findShortfalls(run, request, { ...embedded, look, ledger, mirror }, target)),
       );
     }
-    if (run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun) {
-      await noteIndexed(run, { ledger: await setting.ledger(), mirror, shelf: parts.shelf() });
+    if (unregistered) {
+      await noteIndexed(run, { ledger: await setting.ledger(), mirror, shelf: parts.shelf(), unregistered });
     }
     return embedded;
   });

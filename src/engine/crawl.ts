@@ -1,8 +1,7 @@
-import { type Domain, describePlace, SOURCE_KINDS, type SourceConfig } from "../contracts/domain.ts";
+import { type Domain, describePlace, isTree, SOURCE_KINDS, type SourceConfig } from "../contracts/domain.ts";
 import { NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
-import { withDomainLock } from "../domains/domain-lock.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -12,9 +11,11 @@ import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from ".
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { Removals } from "./embed.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { letGoOfRetired } from "./forget-source.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/drop-items.ts";
-import { findRetired, retiredSource } from "./retired-sources.ts";
+import { readDomain } from "./read-domain.ts";
+import { findRetired, retiredSource, sharesId } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
 
 /**
@@ -29,7 +30,7 @@ import { settleRenames, waitingJob } from "./settle-renames.ts";
 export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
   await settleRenames(parts, waitingJob(job), request.domainId);
-  const domain = await readDomain(request, parts, job);
+  const domain = await readDomain(request.domainId, parts, job);
   const problems: string[] = [];
   const target = await openTarget(domain, request, parts, job, problems);
   const sources: SourceResult[] = [];
@@ -39,7 +40,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
     // Last, so that a document that moved from one source to another is found twice for a moment, never not at all.
     for (const { result, removeGone } of crawled) sources.push(removeGone ? await removeGone() : result);
     for (const { source_id, error } of sources) {
-      if (error) problems.push(`Source '${source_id}': ${error.replace(/\.$/, "")}.`);
+      if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
     }
     if (target) await concludeTarget(domain, request, target, parts, job, problems);
   } finally {
@@ -50,15 +51,6 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const vector_store_id = target?.store ?? "";
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
-}
-
-/**
- * Behind whoever is removing it: this job can be seen already, so either they see it and give way, or the domain is gone
- * (NotFoundError).
- */
-function readDomain({ domainId }: CrawlRequest, { domains, domainsFolder }: EngineParts, job: JobContext) {
-  const read = (): Promise<Domain> => domains.get(domainId);
-  return job.dryRun ? read() : withDomainLock(domainsFolder, domainId, read);
 }
 
 /** Removed by hand, or by somebody who took this job for dead. */
@@ -79,24 +71,31 @@ async function* crawlSources(
   parts: EngineParts,
   job: JobContext,
 ): AsyncGenerator<CrawledSource> {
-  const retired = (await findRetired(domain, parts.crawlerFolder)).filter((one) => isInScope(one, request));
-  const run = (config: SourceConfig, others: readonly SourceConfig[]): SourceRun => {
-    const sharesId = others.some(({ sourceId }) => sourceId === config.sourceId);
-    return { domainId: domain.domainId, config, sharesId };
+  const everRetired = await findRetired(domain, parts.crawlerFolder);
+  const retired = everRetired.filter((one) => isInScope(one, request));
+  const run = (config: SourceConfig): SourceRun => {
+    return { domainId: domain.domainId, config, sharesId: sharesId(config, [...domain.sources, ...everRetired]) };
   };
   const selected = selectSources(domain, request);
   const removals = selected.length > 1 && !job.dryRun && !request.swap ? "later" : "now";
   for (const config of selected) {
     await job.checkpoint();
     job.log(`Source '${config.sourceId}': ${describePlace(config)}`);
-    const source = run(config, retired);
-    const options = { log: (line: string) => job.log(line), dryRun: job.dryRun, force: request.mode === "full" };
+    const source = run(config);
+    const onlyFolders = request.onlyFolders?.get(config.sourceId);
+    const options = {
+      log: (line: string) => job.log(line),
+      dryRun: job.dryRun,
+      force: request.mode === "full",
+      checksum: request.checksum,
+      ...(onlyFolders && { onlyFolders }),
+    };
     const open = (): Source => parts.openSource(source, options);
     yield await crawlSource(source, open, request, target, parts, job, removalsOf(config, removals));
   }
   for (const config of request.sourceId === undefined ? retired : []) {
     await job.checkpoint();
-    const result = await retireSource(run(config, domain.sources), request, target, parts, job);
+    const result = await retireSource(run(config), request, target, parts, job);
     yield { result, removeGone: undefined };
   }
 }
@@ -143,6 +142,7 @@ async function retireSource(
   if (run.config.sourceType === "web_sources") {
     await forgetMembers(run.domainId, [run.config.sourceId], parts.shelf());
   }
+  if (isTree(run.config)) await letGoOfRetired(run, target.index, parts);
   await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
   return result;
 }

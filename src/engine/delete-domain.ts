@@ -5,13 +5,14 @@ import { ConflictError } from "../contracts/errors.ts";
 import type { DomainId, JobId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { forgetTrees } from "./forget-source.ts";
 import { forgetMembers } from "./ingest/drop-items.ts";
 import { leaseSources } from "./lease-sources.ts";
 import { foldersIn } from "./retired-sources.ts";
 
 export interface DeletionParts
   extends Pick<EngineParts, "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "shelf"> {
-  readonly backend: Pick<Backend, "deleteVectorStore">;
+  readonly backend: Pick<Backend, "deleteVectorStore" | "openIndex" | "commits">;
   /** A job that works on the domain. */
   busyWith(domainId: DomainId, except?: JobId): Promise<JobId | undefined>;
 }
@@ -57,6 +58,7 @@ export async function planDeletion(
         return await parts.domains.remove(domainId, async () => {
           await refuseNow();
           await forgetAddresses(domain, parts);
+          await forgetTrees(domain, parts);
         });
       } finally {
         for (const lease of leases) await lease.release();

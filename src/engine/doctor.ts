@@ -1,4 +1,4 @@
-import { type Domain, describePlace, type SourceConfig } from "../contracts/domain.ts";
+import { type Domain, describePlace, isOfSharePoint, type SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, DamagedError, explain, RemoteError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
@@ -75,10 +75,6 @@ export async function* examineOneSource(
   }
 }
 
-function isOfSharePoint({ sourceType }: SourceConfig): boolean {
-  return sourceType !== "web_sources";
-}
-
 /** To examine a source it need not be in a domain. */
 const NOBODYS = "_" as DomainId;
 
@@ -90,7 +86,7 @@ async function* examineSource(
   signal: AbortSignal,
 ): AsyncGenerator<Finding, void> {
   try {
-    yield* parts.openSource(run, { log: () => undefined, dryRun: true, force: false }).examine(signal);
+    yield* parts.openSource(run, { log: () => undefined, dryRun: true, force: false, checksum: false }).examine(signal);
     if (run.domainId !== NOBODYS) yield* examineRecords(run, parts);
   } catch (error) {
     if (error instanceof DamagedError) {

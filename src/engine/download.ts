@@ -1,16 +1,17 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
 import type { Converter } from "../contracts/converter.ts";
+import { isTree } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Source, Unreadable } from "../contracts/source.ts";
+import type { LookOutcome, Source, Unreadable } from "../contracts/source.ts";
 import type { Detected } from "../detect/detect-changes.ts";
 import { plural } from "../lib/plural.ts";
 import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
 import { applyPlan } from "./apply-plan.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { digestDisk, type LastLook, type SettledLook, type SettledPage } from "./last-look.ts";
+import type { LastLook, SettledLook, SettledPage } from "./last-look.ts";
 import { makePlan } from "./make-plan.ts";
 import { type PlannedChanges, plannedDownload } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
@@ -49,12 +50,16 @@ export interface Plan {
   readonly disk: ReadonlyMap<string, FileOnDisk>;
   /** List item ids of rows that stay although they were not listed. */
   readonly keptRows: ReadonlySet<number>;
+  /** Items that were not listed and are not removed. */
+  readonly staying: readonly ItemId[];
   readonly pages: readonly SettledPage[];
   /** Every page was recognised: nothing was judged, nothing is to be done, and the ledger was not needed. */
   readonly allFamiliar: boolean;
   /** How many files were read and hashed. */
   readonly hashed: number;
   readonly startedAtMs: number;
+  /** Only what was heard of was judged: everything else is as it was here. */
+  readonly settled: SettledLook | null;
 }
 
 export interface DownloadTools {
@@ -82,11 +87,12 @@ export async function download(
   job: JobContext,
 ): Promise<Downloaded> {
   const view = await viewSource(run, request, setting, parts, job);
-  if (view.looking.nothingNew && view.inOrder) return nothingToDo(view, view.inOrder, job);
+  if (view.looking.nothingNew && view.inOrder) return await nothingToDo(view, view.inOrder, setting, job);
   const counts = noCounts();
   const plan = await makePlan(view, { run, request, setting, parts, job, counts });
-  if (plan.allFamiliar && view.inOrder) return nothingToDo(view, view.inOrder, job);
-  const how = view.looking.by === "feed" ? " by the change log" : "";
+  if (plan.allFamiliar && view.inOrder) return await nothingToDo(view, view.inOrder, setting, job);
+  const by = isTree(run.config) ? " by what changed since the last look" : " by the change log";
+  const how = view.looking.by === "feed" ? by : "";
   job.log(`Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`);
   const problems = planProblems(plan.detected, counts);
   if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
@@ -100,6 +106,7 @@ export async function download(
     return { counts, look, problems, lastLook: undefined };
   }
   const { vanished } = await applyPlan(plan, { ...tools, retryBatches: request.retryBatches }, job, counts);
+  await setting.source.conclude?.(await outcomeOf(plan, tools.ledger));
   const check = await verifyMirror(plan, { ...tools, returned, rotation: view.rotation }, request, job, counts);
   if (counts.failed > 0)
     problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
@@ -123,7 +130,13 @@ function writeDown(
   }
 }
 
-function nothingToDo(view: View, { counts, files, listed }: SettledLook, job: JobContext): Downloaded {
+async function nothingToDo(
+  view: View,
+  { counts, files, listed }: SettledLook,
+  { source }: DownloadSetting,
+  job: JobContext,
+): Promise<Downloaded> {
+  if (!job.dryRun) await source.conclude?.({ complete: true, stillHeld: new Set() });
   job.log(`Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`);
   job.log(`Integrity check passed: ${plural(files, "file")} verified`);
   const look = { complete: true, sawAll: true, listed, removed: new Set<ItemId>(), planned: new Map() };
@@ -144,7 +157,7 @@ function memoryOf(
   const next = { ...noCounts(), unchanged: unchanged + added + changed + moved, skipped };
   const pages = view.looking.by === "listing" ? plan.pages : [];
   const settled = {
-    disk: digestDisk(check.disk),
+    disk: check.digest,
     listed: plan.detected.listed,
     files: check.files,
     counts: next,
@@ -152,6 +165,14 @@ function memoryOf(
   };
   const { hashesOwed, nextHashes } = check;
   return { ...view.memory, hashesOwed, nextHashes, settled: check.isDone && check.inOrder ? settled : null };
+}
+
+/** What could not be removed still has its entry. */
+async function outcomeOf({ detected, removed, staying }: Plan, ledger: Ledger): Promise<LookOutcome> {
+  const stillHeld = new Set(staying);
+  const entries = await ledger.getMany(removed.map(({ itemId }) => itemId));
+  for (const entry of entries) if (entry?.mirrored) stillHeld.add(entry.itemId);
+  return { complete: detected.completeness === "complete", stillHeld };
 }
 
 function lookOf({ detected, removed, moved, fetched }: Plan): SourceLook {

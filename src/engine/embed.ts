@@ -1,3 +1,4 @@
+import { isTree } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -11,6 +12,7 @@ import { stopWhenFull } from "./disk-full.ts";
 import { documentOf, labelOf } from "./document-label.ts";
 import type { SourceLook } from "./download.ts";
 import type { SourceRun } from "./engine-parts.ts";
+import { withKeptText } from "./kept-text.ts";
 import { type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { PlannedChanges } from "./planned-changes.ts";
 import { recordCommit } from "./record-commit.ts";
@@ -198,7 +200,7 @@ function mayEmpty({ put }: IndexPlan): boolean {
 async function fillDraft(plan: IndexPlan, draft: IndexDraft, { run, tools, uploaded, job }: EmbedWork): Promise<void> {
   for (const itemId of plan.remove) {
     await job.checkpoint();
-    await draft.remove(itemId);
+    await draft.remove(itemId, { mayReturn: isTree(run.config) });
   }
   for (const { entry } of [...plan.relabel, ...plan.adopt]) {
     await job.checkpoint();
@@ -207,7 +209,7 @@ async function fillDraft(plan: IndexPlan, draft: IndexDraft, { run, tools, uploa
   const progress = new Progress(job, plan.put.length);
   await forEachConcurrent(plan.put, PUTS_AT_ONCE[tools.index.commits], async (entry) => {
     await job.checkpoint();
-    const file = documentOf(run, entry, tools.mirror);
+    const file = withKeptText(documentOf(run, entry, tools.mirror), run, tools.mirror);
     const knownFileId = await uploaded?.(file);
     await draft.put(knownFileId ? { ...file, knownFileId } : file, job.signal);
     progress.step(`Indexing '${tools.mirror.relativePath(entry.mirrored?.file ?? "")}'.`);

@@ -1,8 +1,10 @@
 import type { Backend } from "../contracts/backend.ts";
 import type { Converter } from "../contracts/converter.ts";
+import type { Extractor } from "../contracts/document.ts";
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
+import type { Manifest } from "../contracts/manifest.ts";
 import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
@@ -32,6 +34,14 @@ export interface EngineParts {
   openLedger(folder: string, config: SourceConfig, options: LedgerOptions): Promise<OpenedLedger>;
   /** What the `version()` of the ledger in this folder would say, without reading it; "" when there is none to rely on. */
   ledgerVersion(folder: string): Promise<string>;
+  /** Of a tree, in the folder of its source. */
+  openManifest(folder: string, options: { readonly readOnly: boolean }): Promise<Manifest>;
+  /** The same text means the same entries, without reading them; "" where there is no manifest. */
+  manifestVersion(folder: string): Promise<string>;
+  readonly extractor: Extractor;
+  readonly keeping: KeepingRules;
+  /** The clock that grace and retention go by. */
+  now(): Date;
   /** For kinds with a process step. */
   openConverter(config: SourceConfig): Converter | undefined;
   /** Forgets what was written down about a store that is not the domain's own. */
@@ -48,6 +58,16 @@ export interface EngineParts {
   archive(archive: CrawlArchive): Promise<string>;
 }
 
+/** How long what is not current is kept of a tree. */
+export interface KeepingRules {
+  /** A missing file is purged after so many complete looks and so long. */
+  readonly graceRuns: number;
+  readonly graceMs: number;
+  readonly deletedMs: number;
+  readonly versions: number;
+  readonly versionMs: number;
+}
+
 export interface SourceOptions {
   /** Hears of waits (throttling) and progress that a person watching would wonder about. */
   readonly log: (line: string) => void;
@@ -55,6 +75,10 @@ export interface SourceOptions {
   readonly dryRun: boolean;
   /** Sources that can leave out what they know to be unchanged ask for it all the same. */
   readonly force: boolean;
+  /** Every file is read, whatever the source says of it. */
+  readonly checksum: boolean;
+  /** Nothing outside these folders can have changed since the last look. */
+  readonly onlyFolders?: ReadonlySet<string>;
 }
 
 export interface LedgerOptions {
@@ -68,6 +92,6 @@ export interface LedgerOptions {
 export interface SourceRun {
   readonly domainId: DomainId;
   readonly config: SourceConfig;
-  /** A source of another kind has the same id now, so what the index holds under it is not all of this one. */
+  /** A source of another kind has the same id, or had it and is not gone yet: what the index holds under it is not all of this one. */
   readonly sharesId?: boolean;
 }

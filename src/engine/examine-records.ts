@@ -1,25 +1,24 @@
 import { join } from "node:path";
 import type { Finding } from "../contracts/finding.ts";
-import type { ItemId } from "../contracts/ids.ts";
 import { DAMAGED_RECORD } from "../contracts/registry.ts";
 import { plural } from "../lib/plural.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { findUnregistered } from "./find-unregistered.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
 
 const MAX_NAMED = 5;
 
 /** Records of a web source that are damaged, and registered addresses that the registry does not know any more. */
 export async function* examineRecords(
-  { domainId, config }: SourceRun,
+  run: SourceRun,
   { shelf, crawlerFolder, openLedger }: Pick<EngineParts, "shelf" | "crawlerFolder" | "openLedger">,
 ): AsyncGenerator<Finding, void> {
+  const { domainId, config } = run;
   if (config.sourceType !== "web_sources") return;
   const { registry } = shelf();
-  const known = new Set<ItemId>();
   const damaged: string[] = [];
   for await (const page of registry.members.in(domainId, config.sourceId)) {
-    for (const { itemId } of page) known.add(itemId);
     for (const record of await registry.getMany(page.map(({ itemId }) => itemId))) {
       if (record?.item.scheduling.errorMessage === DAMAGED_RECORD) damaged.push(record.item.displaySource);
     }
@@ -28,10 +27,7 @@ export async function* examineRecords(
   if (config.sourceId !== REGISTERED_SOURCE) return;
   const folder = join(crawlerFolder, sourceFolder(domainId, config));
   const { ledger } = await openLedger(folder, config, { step: "embed", readOnly: true });
-  let unknown = 0;
-  for await (const entries of ledger.entries()) {
-    unknown += entries.filter(({ itemId, indexed }) => indexed?.fileId && !known.has(itemId)).length;
-  }
+  const { size: unknown } = await findUnregistered(run, ledger, registry);
   if (unknown > 0) yield { subject: "Registered addresses", outcome: "problem", ...sayUnregistered(unknown) };
 }
 
@@ -49,6 +45,6 @@ export function sayUnregistered(documents: number): Pick<Finding, "detail" | "re
   return {
     detail: `The index has ${are} of addresses that the registry does not know, so nobody looks whether they change.`,
     remedy:
-      "Register the addresses again, those in the column url of the source's sharepoint_map.csv: the next crawl takes the documents of all others out of the index.",
+      "Register the addresses again, those in the column url of the source's sharepoint_map.csv; a crawl with confirm_deletes=true then takes the documents of all others out of the index.",
   };
 }

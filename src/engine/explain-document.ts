@@ -8,6 +8,7 @@ import type { EngineParts } from "./engine-parts.ts";
 import { findRecord, sayRecord, withRecord } from "./explain-record.ts";
 import { searchStage } from "./explain-search.ts";
 import { indexStage, mirrorStage, type OpenIndex, openForReaders, problem, sourceStage } from "./explain-stages.ts";
+import { type AbsentFile, findAbsent, sayLeftOut, type TreeParts, withLineage } from "./explain-tree.ts";
 import { closeNames, type FoundEntry, findEntries, type OpenSource, openSources } from "./find-entries.ts";
 
 export interface ExplainRequest {
@@ -47,10 +48,19 @@ export interface Stage {
   readonly detail: string;
 }
 
-export type ExplainParts = Pick<
-  EngineParts,
-  "domains" | "backend" | "crawlerFolder" | "openLedger" | "openConverter" | "acceptedTypes" | "maxFileBytes" | "shelf"
->;
+export type ExplainParts = TreeParts &
+  Pick<
+    EngineParts,
+    | "domains"
+    | "backend"
+    | "crawlerFolder"
+    | "openLedger"
+    | "openConverter"
+    | "acceptedTypes"
+    | "maxFileBytes"
+    | "keeping"
+    | "shelf"
+  >;
 
 /** What an explanation of one domain is made from. */
 interface Setting {
@@ -68,7 +78,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
   const domain = await parts.domains.get(domainId);
   const sources = await openSources(domain, parts);
   const setting: Setting = { domain, sources, opened: await openForReaders(domain, parts), query, parts };
-  const record = await findRecord(called, parts);
+  const record = await findRecord(called, domainId, parts);
   const { found, more } = await findEntries(record ? record.aliasOf || record.id : called, sources);
   if (found.length > 0 || record) {
     const isItself = found.length > 0 && record?.aliasOf === "";
@@ -76,7 +86,8 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
     for (const one of found) documents.push(await explainEntry(one, setting));
     return more > 0 ? { domainId, query, documents, more } : { domainId, query, documents };
   }
-  const known = await explainEarlier(called, setting);
+  const absent = await findAbsent(called, sources, domainId, parts);
+  const known = absent.length > 0 ? absent.map(explainAbsent) : await explainEarlier(called, setting);
   return { domainId, query, documents: known.length > 0 ? known : [await explainUnknown(called, setting)] };
 }
 
@@ -88,7 +99,9 @@ async function explainEntry(found: FoundEntry, setting: Setting, calledNow = "")
   );
   const listed = sourceStage(found, isRetired);
   const isOfWeb = source.config.sourceType === "web_sources" && !isRetired;
-  const atSource = isOfWeb ? await withRecord(listed, entry.itemId, parts) : listed;
+  const atSource = isOfWeb
+    ? await withRecord(listed, entry.itemId, parts)
+    : await withLineage(listed, found, domain.domainId, parts);
   const inMirror = mirrorStage(found, parts);
   const inIndex = await indexStage(found, domain, opened);
   const { sourceId } = source.config;
@@ -170,7 +183,15 @@ async function explainRecord(item: IngestItem, parts: ExplainParts): Promise<Exp
   return { sourceId: "", itemId, name, path: "", url, stages, verdict: detail };
 }
 
-async function explainUnknown(called: string, { domain, sources }: Setting): Promise<ExplainedDocument> {
+/** A file of a tree that is not there, or cannot be read. */
+function explainAbsent({ config, entry, detail }: AbsentFile): ExplainedDocument {
+  const { docId: itemId, path } = entry;
+  const stages: Stage[] = [problem("source", detail), notReached("mirror"), notReached("index"), notReached("search")];
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  return { sourceId: config.sourceId, itemId, name, path, url: "", stages, verdict: verdictOf(stages) };
+}
+
+async function explainUnknown(called: string, { domain, sources, parts }: Setting): Promise<ExplainedDocument> {
   const { names, items } = await closeNames(called, sources);
   const where = sources.map(({ config }) => `'${config.sourceId}'`).join(", ");
   const looked = where
@@ -179,7 +200,7 @@ async function explainUnknown(called: string, { domain, sources }: Setting): Pro
   const near = names.length > 0 ? ` Close to it: ${names.map((name) => `'${name}'`).join(", ")}.` : "";
   const way = " Is it in one of these sources, is the app allowed to see it, and was there a crawl since it is there?";
   const stages: Stage[] = [
-    problem("source", looked + near + way),
+    problem("source", looked + near + sayLeftOut(called, sources, parts) + way),
     notReached("mirror"),
     notReached("index"),
     notReached("search"),

@@ -1,24 +1,41 @@
-import { DamagedError } from "../contracts/errors.ts";
-import type { ItemId } from "../contracts/ids.ts";
-import type { IngestItem } from "../contracts/registry.ts";
-import { identifyUrl, USUAL_RULES } from "../detect/web/web-identity.ts";
+import { BadInputError, DamagedError } from "../contracts/errors.ts";
+import type { DomainId, ItemId } from "../contracts/ids.ts";
+import type { IngestItem, RegisteredItem } from "../contracts/registry.ts";
+import { USUAL_RULES } from "../detect/web/web-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { Stage } from "./explain-document.ts";
 import { problem, shown } from "./explain-stages.ts";
+import { findIdentity } from "./ingest/find-identity.ts";
 
 type Parts = Pick<EngineParts, "shelf">;
 
-/** What the registry has of a web address, however it is written, or of an item id. */
-export async function findRecord(called: string, parts: Parts): Promise<IngestItem | undefined> {
+/** What the registry has of a web address, however it is written, of a file, or of an item id. */
+export async function findRecord(called: string, domainId: DomainId, parts: Parts): Promise<IngestItem | undefined> {
   if (/^(url|file)_[a-z2-7]{26}$/.test(called)) return await readRecord(called as ItemId, parts);
-  if (!/^https?:\/\//i.test(called) || !URL.canParse(called)) return undefined;
-  return await readRecord(identifyUrl(called, USUAL_RULES).id, parts);
+  const isPath = /^(file:|\/|[A-Za-z]:[\\/]|\\\\)/i.test(called);
+  if (!isPath && !(/^https?:\/\//i.test(called) && URL.canParse(called))) return undefined;
+  const registry = {
+    get: async (id: ItemId) => await readRegistered(id, parts),
+    members: { of: (id: ItemId) => parts.shelf().registry.members.of(id) },
+  };
+  try {
+    const { id } = await findIdentity(called, { registry, rules: USUAL_RULES, domainId });
+    return (await registry.get(id))?.item;
+  } catch (error) {
+    // It looks like an address and is none: then it is the name of a document, or nothing.
+    if (error instanceof BadInputError) return undefined;
+    throw error;
+  }
+}
+
+export async function readRecord(id: ItemId, parts: Parts): Promise<IngestItem | undefined> {
+  return (await readRegistered(id, parts))?.item;
 }
 
 /** A registry that cannot be read explains nothing, and hides nothing else. */
-export async function readRecord(id: ItemId, { shelf }: Parts): Promise<IngestItem | undefined> {
+async function readRegistered(id: ItemId, { shelf }: Parts): Promise<RegisteredItem | undefined> {
   try {
-    return (await shelf().registry.get(id))?.item;
+    return await shelf().registry.get(id);
   } catch (error) {
     if (error instanceof DamagedError) return undefined;
     throw error;

@@ -1,7 +1,9 @@
+import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import type { Generation, GenerationChange, GenerationState, Generations } from "../contracts/search-index.ts";
+import type { Generation, GenerationChange, GenerationState, Generations, Index } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { recallRetired } from "./retired-sources.ts";
 
 type Parts = Pick<EngineParts, "domains" | "backend">;
 
@@ -36,14 +38,16 @@ export async function rollback(
 /** The next crawl brings the domain in step again. */
 export async function release(
   domainId: DomainId,
-  parts: Parts,
+  parts: Parts & Pick<EngineParts, "crawlerFolder">,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<GenerationsView> {
-  const generations = await openGenerations(domainId, parts);
+  const { domain, index, generations } = await openIndexOf(domainId, parts);
   if (!(await generations.state()).pinned) {
     throw new BadInputError(`Domain '${domainId}' is not rolled back, so there is nothing to release.`);
   }
   if (dryRun) return { ...(await viewGenerations(domainId, parts)), pinned: false };
+  // First: released without it, what is seen of such a source would stay for ever.
+  await recallRetired(domain, index, parts.crawlerFolder);
   await generations.release();
   return await viewGenerations(domainId, parts);
 }
@@ -58,12 +62,19 @@ export async function* difference(
   yield* generations.difference(between.from, between.to);
 }
 
-async function openGenerations(domainId: DomainId, { domains, backend }: Parts): Promise<Generations> {
+async function openGenerations(domainId: DomainId, parts: Parts): Promise<Generations> {
+  return (await openIndexOf(domainId, parts)).generations;
+}
+
+async function openIndexOf(
+  domainId: DomainId,
+  { domains, backend }: Parts,
+): Promise<{ readonly domain: Domain; readonly index: Index; readonly generations: Generations }> {
   const domain = await domains.get(domainId);
   if (!domain.vectorStoreId) throw new NotFoundError(`Domain '${domainId}' has no vector store yet. Crawl it first.`);
   const index = await backend.openIndex(domain.vectorStoreId, domainId);
   if (!index) throw new NotFoundError(`The vector store '${domain.vectorStoreId}' of domain '${domainId}' is gone.`);
-  if (index.generations) return index.generations;
+  if (index.generations) return { domain, index, generations: index.generations };
   throw new BadInputError(
     `The vector store of domain '${domainId}' keeps no generations; only the embedded index does. For OpenAI and Azure there is swap=true.`,
   );

@@ -80,11 +80,24 @@ export function digestPolicy(
 }
 
 export function digestDisk(disk: ReadonlyMap<string, FileOnDisk>): string {
-  return digest(linesOf(disk));
+  const digest = new Digest();
+  for (const [path, file] of disk) digest.add(diskLine(path, file));
+  return digest.end();
 }
 
-function* linesOf(disk: ReadonlyMap<string, FileOnDisk>): Generator<string> {
-  for (const [path, { size, mtimeMs }] of disk) yield `${path} ${size} ${mtimeMs}`;
+/** The same as digestDisk() of a scan, without the memory, and how many files that were. */
+export async function digestMirror(mirror: Mirror): Promise<{ readonly digest: string; readonly files: number }> {
+  const digest = new Digest();
+  let files = 0;
+  await mirror.visit((path, file) => {
+    digest.add(diskLine(path, file));
+    files += 1;
+  });
+  return { digest: digest.end(), files };
+}
+
+function diskLine(path: string, { size, mtimeMs }: FileOnDisk): string {
+  return `${path} ${size} ${mtimeMs}`;
 }
 
 export function digestPage(page: readonly Listed[]): string {
@@ -96,17 +109,27 @@ function lineOf({ itemId, listItemId, name, rawUrl, fingerprint }: Sighting): st
   return `${itemId} ${listItemId} ${size} ${modifiedAt} ${etag} ${contentVersion} ${name} ${rawUrl}`;
 }
 
-/** In larger pieces: a call of the hash for every line would cost more than the hashing. */
 function digest(lines: Iterable<string>): string {
-  const hash = createHash("sha256");
-  let text = "";
-  for (const line of lines) {
-    text += `${line}\n`;
-    if (text.length < PIECE) continue;
-    hash.update(text);
-    text = "";
+  const sum = new Digest();
+  for (const line of lines) sum.add(line);
+  return sum.end();
+}
+
+/** In larger pieces: a call of the hash for every line would cost more than the hashing. */
+class Digest {
+  readonly #hash = createHash("sha256");
+  #text = "";
+
+  add(line: string): void {
+    this.#text += `${line}\n`;
+    if (this.#text.length < PIECE) return;
+    this.#hash.update(this.#text);
+    this.#text = "";
   }
-  return hash.update(text).digest("base64");
+
+  end(): string {
+    return this.#hash.update(this.#text).digest("base64");
+  }
 }
 
 const PIECE = 65_536;

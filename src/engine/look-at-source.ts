@@ -6,6 +6,8 @@ import type { LastLook } from "./last-look.ts";
 
 export type Page = readonly Listed[];
 
+export type Heard = Pick<ChangesSince, "touched" | "gone">;
+
 /** A look at the source on its way. */
 export interface Looking {
   /** `feed`: put together from what changed and what we remember. `listing`: everything was asked for. */
@@ -15,6 +17,8 @@ export interface Looking {
   readonly pages: AsyncIterator<Page, Completeness>;
   /** Where the next look by the feed begins; "" when there is no feed. */
   readonly mark: string;
+  /** All that the feed heard of, when it was asked. */
+  readonly heard?: Heard;
 }
 
 /** The feed is believed for so many runs and so long; then everything is listed again. */
@@ -31,11 +35,10 @@ export async function lookAtSource(
   const { signal } = job;
   const mayAsk = last !== undefined && source.feed !== undefined && mayGoByFeed(last);
   const changes = mayAsk ? await askFeed(source, last.mark, ledger, signal) : undefined;
-  if (mayAsk && !changes)
-    job.log("The change log cannot tell all that happened since the last look: listing everything.");
+  if (mayAsk && !changes) job.log("What changed since the last look cannot be told for sure: listing everything.");
   if (changes) {
     const nothingNew = changes.touched.length + changes.gone.length === 0;
-    return { by: "feed", nothingNew, pages: replay(changes, ledger), mark: changes.mark };
+    return { by: "feed", nothingNew, pages: replay(changes, ledger), mark: changes.mark, heard: changes };
   }
   // Taken before the first page is asked for: what happens while we list is heard of next time.
   const mark = await askMark(source, signal);

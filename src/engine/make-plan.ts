@@ -1,16 +1,20 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
+import { isTree } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
-import type { Sighting } from "../contracts/source.ts";
+import type { Listing, Sighting } from "../contracts/source.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { Turn } from "../lib/turn.ts";
+import type { FileOnDisk } from "../mirror/mirror.ts";
 import { findAltered, isDue } from "./check-hashes.ts";
 import { OriginalsCheck } from "./check-originals.ts";
+import { countJustLeft } from "./count-just-left.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadSetting, Plan } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { FamiliarPages } from "./familiar-pages.ts";
+import type { Heard } from "./look-at-source.ts";
 import { plannedDownload } from "./planned-changes.ts";
 import type { View } from "./view-source.ts";
 
@@ -25,18 +29,11 @@ interface Planning {
 
 /** list ▶ detect ▶ plan. What the source said goes into the ledger on the way, unless this is a dry run. */
 export async function makePlan(view: View, planning: Planning): Promise<Plan> {
-  const { run, request, setting, parts, job, counts } = planning;
+  const { request, setting, job, counts } = planning;
   const startedAtMs = Date.now();
-  const { disk } = view;
-  const familiar = new FamiliarPages(view.inOrder?.pages ?? [], counts);
-  const policy = {
-    mode: request.mode,
-    acceptedTypes: parts.acceptedTypes,
-    maxBytes: parts.maxFileBytes,
-    limits: run.config.limits,
-    confirmDeletes: request.confirmDeletes,
-  };
-  const changes = detectChanges(view.looking.pages, lazily(setting.ledger), (file) => disk.get(file), policy, familiar);
+  const { disk, heard, inOrder } = view;
+  const familiar = new FamiliarPages(inOrder?.pages ?? [], counts);
+  const changes = detect(view, planning, familiar);
   const sorted = new SortedChanges();
   const due: ListedChange[] = [];
   const originals = new OriginalsCheck(setting.mirror, setting.converter, disk);
@@ -61,34 +58,63 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
     }
     if (!job.dryRun) await ledger.flush();
   }
+  const unheard = heard ? Math.max(0, (inOrder?.counts.unchanged ?? 0) - sorted.held) : 0;
+  counts.unchanged += unheard;
   for (const altered of await findAltered(due, setting.mirror, job)) {
     counts.unchanged -= 1;
     sorted.add(altered, counts);
     if (job.dryRun) preview(altered, planning);
   }
-  const { removed, moved, fetched, keptRows } = sorted;
+  const { removed, moved, fetched, keptRows, staying } = sorted;
   const allFamiliar = familiar.isAll();
-  const detected: Detected = step.value;
+  const detected: Detected = { ...step.value, listed: step.value.listed + unheard };
   return {
     removed,
     moved,
     fetched,
     keptRows,
+    staying,
     detected,
     disk,
     pages: familiar.pages,
     allFamiliar,
     hashed: due.length,
     startedAtMs,
+    settled: heard ? inOrder : null,
   };
 }
 
-/** A run that recognises everything never opens the ledger. */
-function lazily(open: () => Promise<Ledger>): Pick<Ledger, "getMany" | "items"> {
+function detect(
+  { looking, disk, heard, inOrder }: View,
+  { run, request, setting, parts }: Planning,
+  familiar: FamiliarPages,
+): ReturnType<typeof detectChanges> {
+  const policy = {
+    mode: request.mode,
+    acceptedTypes: parts.acceptedTypes,
+    maxBytes: parts.maxFileBytes,
+    limits: run.config.limits,
+    confirmDeletes: request.confirmDeletes,
+    ...(request.gathered && isTree(run.config) && { justLeft: () => countJustLeft(run, parts) }),
+  };
+  if (!heard) return detectChanges(looking.pages, lazily(setting.ledger), (file) => disk.get(file), policy, familiar);
+  const heldBefore = inOrder?.counts.unchanged ?? 0;
+  const find = (file: string): FileOnDisk | undefined => setting.mirror.find(file);
+  return detectChanges(pageOf(heard), lazily(setting.ledger, heard), find, { ...policy, heldBefore });
+}
+
+async function* pageOf({ touched }: Heard): Listing {
+  yield touched;
+  return "complete";
+}
+
+/** A run that recognises everything never opens the ledger. Of what nothing was heard, there is nothing to ask. */
+function lazily(open: () => Promise<Ledger>, heard?: Heard): Pick<Ledger, "getMany" | "items"> {
   return {
     getMany: async (items) => await (await open()).getMany(items),
     async *items(): AsyncGenerator<readonly ItemId[]> {
-      yield* (await open()).items();
+      if (heard) yield heard.gone;
+      else yield* (await open()).items();
     },
   };
 }
@@ -98,10 +124,15 @@ class SortedChanges {
   readonly moved: ListedChange[] = [];
   readonly fetched: ListedChange[] = [];
   readonly keptRows = new Set<number>();
+  readonly staying: ItemId[] = [];
+  /** Items that stood for something before. */
+  held = 0;
 
   add(change: Change, counts: StepCounts): void {
     const mirrored = change.entry?.mirrored;
+    if (mirrored || change.entry?.indexed) this.held += 1;
     if (mirrored && (change.kind === "kept" || change.kind === "held")) this.keptRows.add(mirrored.listItemId);
+    if (change.kind === "kept" || change.kind === "held") this.staying.push(change.itemId);
     if (change.kind === "kept") return;
     counts[change.kind] += 1;
     if (change.kind === "removed") this.removed.push(change);

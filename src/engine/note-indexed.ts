@@ -17,6 +17,8 @@ interface NoteTools {
   readonly ledger: Pick<Ledger, "entries">;
   readonly mirror: Pick<Mirror, "isFailed">;
   readonly shelf: ItemShelf;
+  /** What the registry had lost before this run indexed anything: nobody has taken it out. */
+  readonly unregistered: ReadonlyMap<ItemId, unknown>;
 }
 
 /**
@@ -34,6 +36,7 @@ export async function noteIndexed(
   for await (const entries of tools.ledger.entries()) {
     const notes: Note[] = [];
     for (const entry of entries) {
+      if (tools.unregistered.has(entry.itemId) && !before.has(entry.itemId)) continue;
       const known = before.get(entry.itemId) ?? newMember(domainId, sourceId, entry.itemId);
       const note = noteOf(entry, known, tools.mirror);
       if (!note) continue;
@@ -43,10 +46,7 @@ export async function noteIndexed(
     await writeDown(notes, registry);
     await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, registry));
   }
-  await noteLeft(
-    [...before.values()].filter(({ lastIndexedDocId }) => lastIndexedDocId !== ""),
-    tools.shelf,
-  );
+  await noteLeft([...before.values()].filter(hasLeft), tools.shelf);
 }
 
 interface Note {
@@ -107,18 +107,26 @@ async function tellItem({ member, failure }: Note, registry: Registry): Promise<
   });
 }
 
+/** Of members that the index has nothing of: those of which it had something, or should have nothing. */
+function hasLeft({ sourceId, lastIndexedDocId, unlinkedCount }: Member): boolean {
+  return lastIndexedDocId !== "" || (sourceId === REGISTERED_SOURCE && unlinkedCount === TAKEN_OUT);
+}
+
 /** Registered addresses stay members for as long as somebody wants them, whatever the index has. */
 async function noteLeft(left: readonly Member[], shelf: ItemShelf): Promise<void> {
   const { registry } = shelf;
   const dropped = new Set<ItemId>();
+  const takenOut = new Set<ItemId>();
   await registry.members.change(left, (known, { sourceId, itemId }) => {
     const isWanted = sourceId === REGISTERED_SOURCE && known?.unlinkedCount === 0;
     if (isWanted) return { ...known, lastIndexedDocId: "", contentHash: "" };
-    dropped.add(itemId);
+    if (known && !hasLeft(known)) return known;
+    (known?.unlinkedCount === TAKEN_OUT ? takenOut : dropped).add(itemId);
     return undefined;
   });
   for (const { itemId } of left) await tellLeft(itemId, registry);
   await dropItems(dropped, shelf, { keepLeft: true });
+  await dropItems(takenOut, shelf, { keepLeft: false });
 }
 
 async function tellLeft(id: ItemId, registry: Registry): Promise<void> {

@@ -8,11 +8,15 @@ import type { Mirror } from "../mirror/mirror.ts";
 /**
  * Who has which place in the mirror: a path below `01_originals/`, `02_embedded/` and `03_failed/` alike, because an
  * item's file goes from one to the other. Two items never share a file: names that differ at the source can be one name
- * on our disk, and a held removal may still sit where a new item wants to go.
+ * on our disk, and a held removal may still sit where a new item wants to go. Nor does a file take the place of a folder
+ * that others need: containers have `a` and `a/b`.
  */
 export class PathClaims {
   readonly #mirror: Mirror;
-  readonly #owners = new Map<string, ItemId>();
+  /** By their hashes: the paths of a large source as texts would weigh more than all its map files. Two that are taken for one only make a name longer. */
+  readonly #owners = new Map<number, ItemId>();
+  /** How many claims lie below each folder, by the hash of its path. */
+  readonly #below = new Map<number, number>();
   /** Items that did not get the place they wanted, and which one that was. */
   readonly #displaced = new Map<ItemId, string>();
 
@@ -22,10 +26,8 @@ export class PathClaims {
 
   static async of(ledger: Ledger, mirror: Mirror): Promise<PathClaims> {
     const claims = new PathClaims(mirror);
-    for await (const entries of ledger.entries()) {
-      for (const { itemId, mirrored } of entries) {
-        if (mirrored?.file) claims.#owners.set(claims.#keyOf(mirrored.file), itemId);
-      }
+    for await (const page of ledger.files()) {
+      for (const { itemId, file } of page) claims.#own(mirror.relativePath(file), itemId);
     }
     return claims;
   }
@@ -34,43 +36,87 @@ export class PathClaims {
   claim(item: Pick<Sighting, "itemId" | "path" | "documentType">, current: string): string {
     this.release(item.itemId, current);
     const wanted = localPath(withType(item), item.itemId);
-    const owner = this.#owners.get(key(wanted));
-    const taken = owner !== undefined && owner !== item.itemId;
-    if (taken) this.#displaced.set(item.itemId, wanted);
-    else this.#displaced.delete(item.itemId);
-    const path = taken ? distinctPath(wanted, item.itemId) : wanted;
-    this.#owners.set(key(path), item.itemId);
+    const taken = this.#takenBy(wanted, item.itemId);
+    if (taken === undefined) this.#displaced.delete(item.itemId);
+    else this.#displaced.set(item.itemId, wanted);
+    const path = taken === undefined ? wanted : distinctPath(taken, item.itemId) + wanted.slice(taken.length);
+    this.#own(path, item.itemId);
     return path;
   }
 
   /** Paths that have become free since somebody wanted them: files that swapped names were in each other's way. */
   *nowFree(): Generator<{ readonly itemId: ItemId; readonly wanted: string }, void> {
-    for (const [itemId, wanted] of this.#displaced) if (!this.#owners.has(key(wanted))) yield { itemId, wanted };
+    for (const [itemId, wanted] of this.#displaced) {
+      if (this.#takenBy(wanted, itemId) === undefined) yield { itemId, wanted };
+    }
   }
 
   /** The item moves from a file to a path that is free. */
   transfer(itemId: ItemId, from: string, path: string): void {
     this.release(itemId, from);
-    this.#owners.set(key(path), itemId);
+    this.#own(path, itemId);
     this.#displaced.delete(itemId);
   }
 
   release(itemId: ItemId, file: string): void {
-    if (file && this.#owners.get(this.#keyOf(file)) === itemId) this.#owners.delete(this.#keyOf(file));
+    if (!file) return;
+    const path = this.#mirror.relativePath(file);
+    if (this.#owners.get(hashOf(path)) !== itemId) return;
+    this.#owners.delete(hashOf(path));
+    this.#count(path, -1);
   }
 
   isFree(file: string): boolean {
-    return !this.#owners.has(this.#keyOf(file));
+    return !this.#owners.has(hashOf(this.#mirror.relativePath(file)));
   }
 
-  #keyOf(file: string): string {
-    return key(this.#mirror.relativePath(file));
+  /** The path, or the folder on the way to it, that somebody else has; undefined: it is free. */
+  #takenBy(path: string, itemId: ItemId): string | undefined {
+    const isOthers = (place: string): boolean => (this.#owners.get(hashOf(place)) ?? itemId) !== itemId;
+    return isOthers(path) || this.#below.has(hashOf(path)) ? path : foldersOf(path).find(isOthers);
+  }
+
+  #own(path: string, itemId: ItemId): void {
+    const place = hashOf(path);
+    if (!this.#owners.has(place)) this.#count(path, 1);
+    this.#owners.set(place, itemId);
+  }
+
+  #count(path: string, by: number): void {
+    hashOf(path, (folder) => {
+      const count = (this.#below.get(folder) ?? 0) + by;
+      if (count === 0) this.#below.delete(folder);
+      else this.#below.set(folder, count);
+    });
   }
 }
 
-/** Some disks do not tell `A` from `a`, and storage folders travel between disks: no two places differ by case alone. */
-function key(path: string): string {
-  return path.toLowerCase();
+/**
+ * Some disks do not tell `A` from `a`, and storage folders travel between disks: no two places differ by case alone. `folder`
+ * hears the hashes of the folders that the path lies in. Two sums of 32 bits, of which 53 together fit into a number.
+ */
+function hashOf(path: string, folder?: (hash: number) => void): number {
+  const text = path.toLowerCase();
+  let [a, b] = [0x811c9dc5, 0x9747b28c];
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === SLASH) folder?.(joined(a, b));
+    a = Math.imul(a ^ code, 0x01000193);
+    b = Math.imul(b ^ code, 0x85ebca6b) ^ (b >>> 15);
+  }
+  return joined(a, b);
+}
+
+const SLASH = 47;
+
+function joined(a: number, b: number): number {
+  return (a >>> 0) * 0x200000 + (b >>> 11);
+}
+
+/** The folders that it lies in, outermost first. */
+function foldersOf(path: string): string[] {
+  const names = path.split("/");
+  return names.slice(1).map((_, at) => names.slice(0, at + 1).join("/"));
 }
 
 /** `Home.aspx` is embedded as `Home.aspx.html`; whatever has the type of its document already keeps its name. */

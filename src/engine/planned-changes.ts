@@ -1,5 +1,5 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
-import { hasFilter, type SourceConfig } from "../contracts/domain.ts";
+import { hasFilter, isTree, type SourceConfig } from "../contracts/domain.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { PlannedChange, SourceResult } from "./crawl-request.ts";
 
@@ -43,10 +43,15 @@ function absent(
   const name = facet?.name ?? "";
   const place = { name, path: file ? mirror.relativePath(file) : name };
   if (kind === "held") return { change: "held", ...place, reason: `held: ${reason}` };
-  const gone = hasFilter(config)
-    ? "removed at the source, or not matched by its filter any more"
-    : "removed at the source";
-  return { change: "removed", ...place, reason: stillListed ? reason : gone };
+  return { change: "removed", ...place, reason: stillListed ? reason : whyGone(config) };
+}
+
+function whyGone(config: SourceConfig): string {
+  if (isTree(config)) {
+    const ruled = hasFilter(config) ? ", or left out by its rules" : "";
+    return `not there any more${ruled}: hidden from search, and kept for a while in case it comes back`;
+  }
+  return hasFilter(config) ? "removed at the source, or not matched by its filter any more" : "removed at the source";
 }
 
 function whyListed({ kind, sighting, entry, reason }: ListedChange): string {
@@ -54,5 +59,8 @@ function whyListed({ kind, sighting, entry, reason }: ListedChange): string {
   if (before === undefined || before === sighting.serverPath) return reason;
   const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
   const renamed = folderOf(before) === folderOf(sighting.serverPath);
-  return renamed ? `renamed from '${entry?.mirrored?.name}'` : `moved from '${before}'`;
+  if (renamed) return `renamed from '${entry?.mirrored?.name}'`;
+  // Where a path begins at the source's own root, nobody writes the slash.
+  const isOwnRoot = sighting.serverPath === `/${sighting.path}`;
+  return `moved from '${isOwnRoot ? before.slice(1) : before}'`;
 }

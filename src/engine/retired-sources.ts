@@ -1,10 +1,12 @@
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Domain, SOURCE_KINDS, SOURCE_TYPES, type SourceConfig, type SourceType } from "../contracts/domain.ts";
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
+import type { Index } from "../contracts/search-index.ts";
 import type { Listing, Source } from "../contracts/source.ts";
 import { DEFAULT_LIMITS } from "../domains/source-codec.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { sourceFolder } from "../mirror/layout.ts";
 
 /** Sources that were crawled once and are not in the domain any more: their folders tell. */
 export async function findRetired(domain: Domain, crawlerFolder: string): Promise<SourceConfig[]> {
@@ -19,10 +21,47 @@ export async function findRetired(domain: Domain, crawlerFolder: string): Promis
   return retired;
 }
 
+/**
+ * To be called when a rollback ends: readers may see what a source had whose folder is gone. With a folder again, the next crawl retires it
+ * once more, like any other.
+ */
+export async function recallRetired(
+  domain: Domain,
+  index: Pick<Index, "count" | "holdings">,
+  crawlerFolder: string,
+): Promise<void> {
+  const known = [...domain.sources, ...(await findRetired(domain, crawlerFolder))].map(({ sourceId }) => sourceId);
+  for (const sourceId of (await index.count()).bySource?.keys() ?? []) {
+    if (known.includes(sourceId)) continue;
+    for await (const [ref] of index.holdings(sourceId)) {
+      const folder = sourceFolder(domain.domainId, { sourceType: kindOf(ref?.itemId ?? ""), sourceId });
+      await mkdir(join(crawlerFolder, folder), { recursive: true });
+      break;
+    }
+  }
+}
+
+/** Only ids of our own tell where they are from. */
+function kindOf(itemId: string): SourceType {
+  if (itemId.startsWith("doc_")) return "folder_sources";
+  return itemId.startsWith("url_") ? "web_sources" : "file_sources";
+}
+
+/** Has one of another kind the same id? Then what the index holds of the id is not all of this one. */
+export function sharesId({ sourceId, sourceType }: SourceConfig, all: readonly SourceConfig[]): boolean {
+  return all.some((other) => other.sourceId === sourceId && other.sourceType !== sourceType);
+}
+
 function retiredConfig(sourceType: SourceType, sourceId: SourceId): SourceConfig {
   if (sourceType === "web_sources") {
     const nothing = { startUrls: [], include: [], exclude: [], maxDepth: 0, maxPages: 0, images: false };
     return { sourceType, sourceId, ...nothing, limits: DEFAULT_LIMITS };
+  }
+  if (sourceType === "folder_sources" || sourceType === "blob_sources") {
+    const rules = { sourceId, include: [], exclude: [], hidden: false, maxFileBytes: 0, limits: DEFAULT_LIMITS };
+    return sourceType === "folder_sources"
+      ? { sourceType, ...rules, root: "", gitignore: false }
+      : { sourceType, ...rules, containerUrl: "", prefix: "", credential: "" };
   }
   const place = { sourceId, siteUrl: "", filter: "", limits: DEFAULT_LIMITS };
   return sourceType === "list_sources" ? { ...place, sourceType, listName: "" } : { ...place, sourceType, urlPart: "" };

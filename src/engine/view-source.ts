@@ -1,10 +1,11 @@
+import { isTree } from "../contracts/domain.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { FileOnDisk } from "../mirror/mirror.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { DownloadSetting } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { digestDisk, digestPolicy, type LastLook, readLastLook, type SettledLook } from "./last-look.ts";
-import { type Looking, lookAtSource } from "./look-at-source.ts";
+import { digestDisk, digestMirror, digestPolicy, type LastLook, readLastLook, type SettledLook } from "./last-look.ts";
+import { type Heard, type Looking, lookAtSource } from "./look-at-source.ts";
 
 /** The source and the mirror as this run finds them, and what of the last look still holds. */
 export interface View {
@@ -12,6 +13,8 @@ export interface View {
   readonly disk: ReadonlyMap<string, FileOnDisk>;
   /** Map files and mirror are as they were when everything was in order; null: they are not, or are not to be trusted. */
   readonly inOrder: SettledLook | null;
+  /** Only this has to be judged, as everything else is in order; then `disk` is empty. */
+  readonly heard: Heard | undefined;
   /** What this look adds to the memory of the next, whatever else comes of it. */
   readonly memory: Pick<LastLook, "policy" | "mark" | "listedAt" | "runsByFeed">;
   /** How many parts in a hundred of the files are due to be hashed, and the first of them. */
@@ -37,17 +40,17 @@ export async function viewSource(
   if (!last) ledger().catch(() => undefined);
   const looking = await lookAtSource(source, last, ledger, job);
   if (!job.dryRun) await mirror.recover(async (item) => (await (await ledger()).get(item))?.mirrored?.file ?? "");
-  const disk = await mirror.scan();
   const rotation = { owed: (remembered?.hashesOwed ?? 0) + 1, next: remembered?.nextHashes ?? 0 };
-  const thorough = request.checkHashes || rotation.owed >= MAX_OWED;
-  const inOrder = !thorough && last?.settled?.disk === digestDisk(disk) ? last.settled : null;
-  return {
-    looking,
-    disk,
-    inOrder,
-    memory: { policy, mark: looking.mark, ...ageOf(looking, last) },
-    rotation,
-  };
+  const thorough = request.checksum || rotation.owed >= MAX_OWED;
+  const settled = (!thorough && last?.settled) || null;
+  const memory = { policy, mark: looking.mark, ...ageOf(looking, last) };
+  const heard = isTree(run.config) && settled?.counts.skipped === 0 ? looking.heard : undefined;
+  if (settled && (looking.nothingNew || heard) && (await digestMirror(mirror)).digest === settled.disk) {
+    return { looking, disk: new Map(), inOrder: settled, heard, memory, rotation };
+  }
+  const disk = await mirror.scan();
+  const inOrder = settled?.disk === digestDisk(disk) ? settled : null;
+  return { looking, disk, inOrder, heard: undefined, memory, rotation };
 }
 
 function ageOf(looking: Looking, last: LastLook | undefined): Pick<LastLook, "listedAt" | "runsByFeed"> {

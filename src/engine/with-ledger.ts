@@ -111,7 +111,8 @@ async function workAndClose<T>(
   return result;
 }
 
-function whileHeld(lease: Lease, job: JobContext): JobContext {
+/** The job as it is for whoever works under a lease. */
+export function whileHeld(lease: Lease, job: JobContext): JobContext {
   let checkedAtMs = Date.now();
   return {
     jobId: job.jobId,
@@ -129,9 +130,14 @@ function whileHeld(lease: Lease, job: JobContext): JobContext {
   };
 }
 
-export async function waitForLease(path: string, job: JobContext): Promise<Lease> {
+export async function waitForLease(
+  path: string,
+  job: JobContext,
+  options: { readonly within?: string } = {},
+): Promise<Lease> {
   try {
     return await acquireLease(path, {
+      ...options,
       owner: `job ${job.jobId}`,
       signal: job.signal,
       onWait: (owner) => job.log(`Waiting for ${owner}, which is working on the same source.`),

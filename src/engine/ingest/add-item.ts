@@ -3,26 +3,34 @@ import type { DomainId } from "../../contracts/ids.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import { newMember, withStanding } from "../../detect/web/member-standing.ts";
 import { afterRegistration, newItem } from "../../detect/web/schedule-item.ts";
-import { identifyUrl } from "../../detect/web/web-identity.ts";
+import { type Identity, identifyUrl } from "../../detect/web/web-identity.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { ensureSource } from "./ensure-source.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./queue-item.ts";
 import { settleItem } from "./settle-item.ts";
 
-type AddParts = Pick<
+export type AddParts = Pick<
   OpenIngestParts,
-  "registry" | "queue" | "domains" | "crawlerFolder" | "rules" | "defaultDomain" | "now"
+  "registry" | "queue" | "domains" | "crawlerFolder" | "defaultDomain" | "now"
 >;
+
+export async function addUrl(
+  request: AddRequest,
+  parts: AddParts & Pick<OpenIngestParts, "rules">,
+  options: { readonly dryRun: boolean },
+): Promise<Registered> {
+  return await addItem(identifyUrl(request.url, parts.rules), request, parts, options);
+}
 
 /** The same address twice is one record and one member, however it was written, and one message while nobody has begun with it. */
 export async function addItem(
-  request: AddRequest,
+  identity: Identity,
+  request: Omit<AddRequest, "url">,
   parts: AddParts,
   options: { readonly dryRun: boolean },
 ): Promise<Registered> {
-  const { registry, rules, now } = parts;
-  const identity = identifyUrl(request.url, rules);
+  const { registry, now } = parts;
   const domainId = request.domainId ?? parts.defaultDomain;
   await ensureSource(domainId, parts, options);
   let isSent = true;
@@ -62,5 +70,5 @@ async function join(item: IngestItem, domainId: DomainId, registry: Registry): P
 export function told(item: IngestItem, domainId: DomainId, { isNew }: { readonly isNew: boolean }): Registered {
   const { id, normalizedSource, displaySource, status, reindexGeneration } = item;
   const { nextCrawlAt } = item.scheduling;
-  return { id, normalizedSource, displaySource, domainId, status, nextCrawlAt, reindexGeneration, isNew };
+  return { id, normalizedSource, displaySource, domainId, status, nextCrawlAt, reindexGeneration, isNew, note: "" };
 }

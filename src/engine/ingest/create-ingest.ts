@@ -2,14 +2,16 @@ import { NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { TaskQueue } from "../../contracts/queue.ts";
 import type { Registry } from "../../contracts/registry.ts";
-import type { ItemLooker, WebDocuments, WebImages } from "../../contracts/web.ts";
+import type { FileVisitor, ItemLooker, WebDocuments, WebImages } from "../../contracts/web.ts";
 import { LOCK_MS } from "../../detect/web/lock-item.ts";
 import type { CheckPolicy } from "../../detect/web/schedule-item.ts";
-import { type IdentityRules, identifyUrl } from "../../detect/web/web-identity.ts";
+import type { IdentityRules } from "../../detect/web/web-identity.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { addItem } from "./add-item.ts";
+import { addFile } from "./add-file.ts";
+import { addUrl } from "./add-item.ts";
 import { findBehind } from "./find-behind.ts";
+import { findIdentity } from "./find-identity.ts";
 import { HostSeats } from "./host-seats.ts";
 import type { Ingest } from "./ingest.ts";
 import { purgeGone, purgeStray } from "./purge-items.ts";
@@ -23,6 +25,7 @@ export interface IngestParts {
   readonly registry: Registry;
   readonly queue: TaskQueue;
   readonly looker: ItemLooker;
+  readonly files: Pick<FileVisitor, "check">;
   readonly documents: WebDocuments;
   readonly images: WebImages;
   readonly domains: DomainStore;
@@ -50,11 +53,12 @@ export function createIngest(given: IngestParts): Ingest {
   const seats = new HostSeats(parts.looksPerHost ?? Number.POSITIVE_INFINITY);
   const isTimeFor = { goneOnes: everyMs(HOUR_MS), strayOnes: everyMs(24 * HOUR_MS) };
   return {
-    add: (request, options = wet) => addItem(request, parts, options),
+    add: (request, options = wet) => addUrl(request, parts, options),
+    addFile: (request, options = wet) => addFile(request, parts, options),
     reindex: (wanted, options = wet) => reindexItem(wanted, parts, options),
     rebuild: (request, job) => rebuildItems(request, parts, job),
     remove: (id, domainId, options = wet) => removeItem(id, domainId, parts, options),
-    idOf: (address) => identifyUrl(address, parts.rules).id,
+    idOf: async (source, domainId = parts.defaultDomain) => (await findIdentity(source, { ...parts, domainId })).id,
     items: ({ host, ...query }) => registry.list(host === undefined ? query : { ...query, host: hostOf(host) }),
     async item(id) {
       const found = await registry.get(id);

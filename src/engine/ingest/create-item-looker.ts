@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
-import type { ItemLooker, Looked, LookOptions, PageVisitor } from "../../contracts/web.ts";
+import type { ItemLooker, ItemVisitor, Looked, LookOptions } from "../../contracts/web.ts";
 import { LOCK_MS, lock, mayLock, unlock } from "../../detect/web/lock-item.ts";
 import { isDue, isForced } from "../../detect/web/schedule-item.ts";
 import { changeItem } from "./change-item.ts";
@@ -12,7 +12,7 @@ import { settleItem } from "./settle-item.ts";
 
 export interface LookerParts {
   readonly registry: Registry;
-  readonly visitor: PageVisitor;
+  readonly visitor: ItemVisitor;
   /** Whoever gives no sign of life for so long has lost the item. */
   readonly lockMs?: number;
   readonly now?: () => Date;
@@ -31,7 +31,7 @@ async function look(id: ItemId, options: LookOptions, parts: Required<LookerPart
   const { item, locked } = begun;
   const held = keepLocks(locked, token, parts, options.heartbeat);
   try {
-    const visit = await parts.visitor.visit(item.foundSource, {
+    const visit = await parts.visitor.visit(item, {
       force: options.force || isForced(item),
       includeImages: item.includeImages,
       // Whoever registers an address wants what is behind it, wherever that is. A page that is known stays on its site.

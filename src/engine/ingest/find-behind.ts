@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
-import type { IngestItem, Member, Registry } from "../../contracts/registry.ts";
+import { type IngestItem, type Member, type Registry, TAKEN_OUT } from "../../contracts/registry.ts";
 import { isInStep, withStanding } from "../../detect/web/member-standing.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
@@ -51,8 +51,8 @@ function withItem(which: string, id: ItemId): string {
   return (BigInt(which) ^ BigInt(`0x${createHash("sha256").update(id).digest("hex")}`)).toString();
 }
 
-function hasTooMuch({ sourceId, lastIndexedDocId }: Member): boolean {
-  return sourceId === REGISTERED_SOURCE && lastIndexedDocId !== "";
+function hasTooMuch({ sourceId, lastIndexedDocId, unlinkedCount }: Member): boolean {
+  return sourceId === REGISTERED_SOURCE && (lastIndexedDocId !== "" || unlinkedCount === TAKEN_OUT);
 }
 
 async function exists(

@@ -21,6 +21,11 @@ export interface AddRequest {
   readonly includeImages: boolean;
 }
 
+export interface AddFileRequest extends Pick<AddRequest, "domainId" | "force"> {
+  /** An absolute path or `file:` address on this machine, or the address of a blob. */
+  readonly source: string;
+}
+
 /** What a request came to. */
 export interface Registered {
   readonly id: ItemId;
@@ -33,6 +38,8 @@ export interface Registered {
   readonly reindexGeneration: number;
   /** It was not in the registry before. */
   readonly isNew: boolean;
+  /** What whoever asked should know, "" for nothing. */
+  readonly note: string;
 }
 
 export interface RebuildRequest {
@@ -56,21 +63,25 @@ export interface Behind {
   readonly which: string;
 }
 
+export type WantedItem = { readonly id: ItemId } | { readonly source: string; readonly domainId?: DomainId };
+
 /** The registry as a product: what CLI, HTTP and pages call. */
 export interface Ingest {
   /** BadInputError for what is no address that may be asked; nothing is fetched here. */
   add(request: AddRequest, options?: { readonly dryRun: boolean }): Promise<Registered>;
-  /** By id or by address. NotFoundError when it is not registered. */
-  reindex(
-    wanted: { readonly id: ItemId } | { readonly source: string },
-    options?: { readonly dryRun: boolean },
-  ): Promise<Registered>;
+  /** A file or a blob. BadInputError for what must not be read; nothing is read here. */
+  addFile(request: AddFileRequest, options?: { readonly dryRun: boolean }): Promise<Registered>;
+  /** By id, or by address and domain (otherwise the usual one). NotFoundError when it is not registered. */
+  reindex(wanted: WantedItem, options?: { readonly dryRun: boolean }): Promise<Registered>;
   /** Inside a job: every item of the domain is due at once, and queued. */
   rebuild(request: RebuildRequest, job: JobContext): Promise<{ readonly domainId: DomainId; readonly queued: number }>;
   /** Takes it out of the domain; its record stays while another domain has it. */
   remove(id: ItemId, domainId: DomainId, options?: { readonly dryRun: boolean }): Promise<void>;
-  /** Under which an address is known, or would be. BadInputError for what is none. */
-  idOf(address: string): ItemId;
+  /**
+   * Under which an address, or the path of a file, is known in a domain (otherwise the usual one), or would be. BadInputError
+   * for what is none.
+   */
+  idOf(source: string, domainId?: DomainId): Promise<ItemId>;
   items(query: ItemQuery): Promise<ItemPage>;
   /** NotFoundError. */
   item(id: ItemId): Promise<ItemView>;

@@ -1,10 +1,10 @@
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import { type Member, type MemberKey, TAKEN_OUT } from "../../contracts/registry.ts";
-import { changeItem } from "./change-item.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { dropItems } from "./drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
+import { settleItem } from "./settle-item.ts";
 
 /**
  * Takes an address out of a domain, together with those that lead to it and what only it leads to. What the index has of them
@@ -67,15 +67,11 @@ function chainFrom(id: ItemId, leadsTo: ReadonlyMap<ItemId, ItemId>): ReadonlySe
   return chain;
 }
 
+/** The index may have more of it than the member says, unless nothing was ever read. */
 async function leave(member: MemberKey, { registry }: OpenIngestParts): Promise<void> {
-  let isHeld = false;
-  await registry.members.change([member], (known) => {
-    isHeld = known !== undefined && known.lastIndexedDocId !== "";
-    return known && isHeld ? { ...known, unlinkedCount: TAKEN_OUT } : undefined;
-  });
-  if (!isHeld) return;
-  // Behind like one whose content changed: whoever looks for that finds it.
-  await changeItem(registry, member.itemId, (item) =>
-    item.status === "Gone" || item.status === "OutOfScope" ? item : { ...item, status: "Crawled" },
+  const wasRead = (await registry.get(member.itemId))?.item.content.contentHash !== "";
+  await registry.members.change([member], (known) =>
+    known && (wasRead || known.lastIndexedDocId !== "") ? { ...known, unlinkedCount: TAKEN_OUT } : undefined,
   );
+  await settleItem(member.itemId, member.itemId, registry);
 }

@@ -2,21 +2,22 @@ import { NotFoundError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, RegisteredItem } from "../../contracts/registry.ts";
 import { afterForce } from "../../detect/web/schedule-item.ts";
-import { identifyUrl } from "../../detect/web/web-identity.ts";
+import type { Identity } from "../../detect/web/web-identity.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { told } from "./add-item.ts";
 import { changeItem } from "./change-item.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
-import type { Registered } from "./ingest.ts";
+import { findIdentity } from "./find-identity.ts";
+import type { Registered, WantedItem } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./queue-item.ts";
 
 /** An address that leads to another item stands for that one. */
 export async function reindexItem(
-  wanted: { readonly id: ItemId } | { readonly source: string },
+  wanted: WantedItem,
   parts: OpenIngestParts,
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<Registered> {
-  const { id, displaySource = "" } = "id" in wanted ? { id: wanted.id } : identifyUrl(wanted.source, parts.rules);
+  const { id, displaySource = "" } = "id" in wanted ? { id: wanted.id } : await identityOf(wanted, parts);
   const found = await parts.registry.get(id);
   if (!found) throw new NotFoundError(`${displaySource ? `'${displaySource}'` : `Item '${id}'`} is not registered.`);
   const target = found.item.aliasOf ? await parts.registry.get(found.item.aliasOf) : undefined;
@@ -27,6 +28,13 @@ export async function reindexItem(
     ? afterForce(item, parts.now())
     : ((await requestLook(item.id, parts, { force: true })) ?? item);
   return told(requested, domainId, { isNew: false });
+}
+
+function identityOf(
+  { source, domainId }: Extract<WantedItem, { source: string }>,
+  parts: OpenIngestParts,
+): Promise<Identity> {
+  return findIdentity(source, { ...parts, domainId: domainId ?? parts.defaultDomain });
 }
 
 /** It is due now, and queued unless it is already. undefined: it is not registered any more. */

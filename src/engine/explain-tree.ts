@@ -1,0 +1,172 @@
+import { isTree, type TreeSourceConfig } from "../contracts/domain.ts";
+import { ConflictError, DamagedError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import type { LineageEvent, Manifest, ManifestEntry } from "../contracts/manifest.ts";
+import { createTreeRules } from "../detect/lineage/tree-rules.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
+import { plural } from "../lib/plural.ts";
+import { Turn } from "../lib/turn.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import type { Stage } from "./explain-document.ts";
+import { shown } from "./explain-stages.ts";
+import type { FoundEntry, OpenSource } from "./find-entries.ts";
+import { type ManifestParts, readManifest } from "./tree-manifests.ts";
+
+export type TreeParts = ManifestParts & Pick<EngineParts, "keeping">;
+
+/** A file that the manifest knows and no map file has. */
+export interface AbsentFile {
+  readonly config: TreeSourceConfig;
+  readonly entry: ManifestEntry;
+  readonly detail: string;
+}
+
+const MAX_FOUND = 10;
+
+/** What the last crawl saw, and what became of the file before. */
+export async function withLineage(
+  stage: Stage,
+  found: FoundEntry,
+  domainId: DomainId,
+  parts: TreeParts,
+): Promise<Stage> {
+  const { config } = found.source;
+  if (!isTree(config)) return stage;
+  const entry = await reading(config, domainId, parts, async (manifest) => manifest.find(found.entry.itemId));
+  if (!entry) return stage;
+  const said = entry.status === "error" ? sayUnreadable(entry) : sayEvent(entry.lineage.at(-1));
+  return said === "" ? stage : { ...stage, detail: `${stage.detail} ${said}` };
+}
+
+/** Files that are called so and are not listed: missing, purged, or never read. */
+export async function findAbsent(
+  called: string,
+  sources: readonly OpenSource[],
+  domainId: DomainId,
+  parts: TreeParts,
+): Promise<AbsentFile[]> {
+  const found: AbsentFile[] = [];
+  for (const { config } of sources) {
+    if (!isTree(config)) continue;
+    const entries = await reading(config, domainId, parts, (manifest) => findCalled(called, config, manifest));
+    for (const entry of entries ?? []) found.push({ config, entry, detail: sayAbsent(entry, parts) });
+  }
+  return found.slice(0, MAX_FOUND);
+}
+
+/** Why folders and containers may leave out what is called so, whether it is there or not; "" when there are none. */
+export function sayLeftOut(
+  called: string,
+  sources: readonly OpenSource[],
+  { acceptedTypes }: Pick<EngineParts, "acceptedTypes">,
+): string {
+  const trees = sources.map(({ config }) => config).filter(isTree);
+  if (trees.length === 0) return "";
+  const type = fileTypeOf(called.split("/").at(-1) ?? "");
+  if (type && !acceptedTypes.has(type)) return ` Files of type '${type}' are not taken in.`;
+  const reached = trees.flatMap((config) => {
+    const path = below(config, called);
+    return path === undefined ? [] : [{ config, path }];
+  });
+  if (reached.length === 0) return " It lies outside of the folders and containers of this domain.";
+  const leaving = reached.filter(({ config, path }) => !createTreeRules(config)(path));
+  if (leaving.length > 0) {
+    const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");
+    return ` The rules of ${names} (include, exclude, hidden) leave out a file of that name.`;
+  }
+  return " What is too large, ignored by git or a link that leads away is left out, too; the log of a crawl says so.";
+}
+
+/** A manifest that cannot be read explains nothing, and hides nothing else. */
+async function reading<T>(
+  config: TreeSourceConfig,
+  domainId: DomainId,
+  parts: TreeParts,
+  read: (manifest: Manifest) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await readManifest(domainId, config, parts, read);
+  } catch (error) {
+    if (error instanceof DamagedError || error instanceof ConflictError) return undefined;
+    throw error;
+  }
+}
+
+async function findCalled(called: string, config: TreeSourceConfig, manifest: Manifest): Promise<ManifestEntry[]> {
+  const wanted = below(config, called)?.toLowerCase();
+  const found: ManifestEntry[] = [];
+  const turn = new Turn();
+  for (const page of manifest.entries()) {
+    for (const entry of page) {
+      if (entry.status === "active") continue;
+      const path = entry.path.toLowerCase();
+      const isIt = wanted !== undefined && (path === wanted || path.endsWith(`/${wanted}`));
+      if (isIt || entry.docId === called) found.push(entry);
+    }
+    if (found.length >= MAX_FOUND) break;
+    if (turn.isOver()) await turn.next();
+  }
+  return found;
+}
+
+/** The path below the root of what may be written as a whole path or address; undefined: it lies elsewhere. */
+function below(config: TreeSourceConfig, called: string): string | undefined {
+  const path = called.trim().replaceAll("\\", "/");
+  if (config.sourceType === "folder_sources") {
+    const start = `${config.root.replaceAll("\\", "/")}/`;
+    if (path.startsWith(start)) return path.slice(start.length);
+    return isWhole(path) ? undefined : path;
+  }
+  const start = `${config.containerUrl}/`;
+  const isAddress = path.startsWith(start);
+  if (!isAddress && isWhole(path)) return undefined;
+  const name = isAddress ? decoded(path.slice(start.length)) : path;
+  const folder = config.prefix.slice(0, config.prefix.lastIndexOf("/") + 1);
+  if (name.startsWith(config.prefix)) return name.slice(folder.length);
+  return isAddress ? undefined : name;
+}
+
+function isWhole(path: string): boolean {
+  return /^(\/|[A-Za-z]:\/|[a-z][a-z0-9+.-]*:\/\/)/i.test(path);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function sayAbsent(entry: ManifestEntry, { keeping }: TreeParts): string {
+  const { path, status, missingSinceAt, missingRuns, deletedAt } = entry;
+  if (status === "error") return sayUnreadable(entry);
+  if (status === "deleted") {
+    return `It was at '${path}', was missing for longer than the grace period, and was purged ${shown(deletedAt)}. If its file is restored, the next crawl brings it back.`;
+  }
+  const hours = plural(Math.round(keeping.graceMs / 3600_000), "hour");
+  const grace = `It is purged once it was missing for ${hours} and in ${plural(keeping.graceRuns, "complete crawl")}`;
+  return `It is missing since ${shown(missingSinceAt)}: it was at '${path}', and was deleted there, moved away, or is left out by a rule. ${grace} (${missingRuns} so far); until then its text and vectors are kept, and it is found again as soon as it comes back.`;
+}
+
+function sayUnreadable({ path, error, retryCount }: ManifestEntry): string {
+  const times = retryCount > 1 ? ` ${retryCount} times in a row` : "";
+  return `The file at '${path}' could not be read${times}: ${error.replace(/\.$/, "")}. Every crawl tries it again; what was read of it before stays.`;
+}
+
+function sayEvent(event: LineageEvent | undefined): string {
+  if (!event) return "";
+  const { from, at, certainty } = event;
+  const sure = certainty < 1 ? ` (its text is ${Math.round(certainty * 100)} % the same)` : "";
+  switch (event.event) {
+    case "moved":
+    case "moved-and-edited":
+      return `It came from '${from}' ${shown(at)}${sure}, as the same document.`;
+    case "restored":
+      return `It came back ${shown(at)}, as the same document.`;
+    case "copied":
+      return `It began as a copy of '${from}' ${shown(at)}.`;
+    default:
+      return "";
+  }
+}

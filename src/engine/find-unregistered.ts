@@ -1,0 +1,85 @@
+import type { ItemId } from "../contracts/ids.ts";
+import type { Ledger } from "../contracts/ledger.ts";
+import type { Registry } from "../contracts/registry.ts";
+import type { Listed, Listing, Source } from "../contracts/source.ts";
+import { catchUpMembers, findUntold } from "./catch-up-members.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
+
+const UNREGISTERED =
+  "the registry does not know it any more: register it again, or crawl with confirm_deletes=true to take it out of the index";
+const NOT_FETCHED = "it was registered again and has not been fetched since";
+
+/**
+ * Registered addresses that the index has and the registry has lost, with what they were called at the source. One that was
+ * taken out is no such thing: it stays a member, marked as nobody's, until the index has nothing of it.
+ */
+export async function findUnregistered(
+  run: SourceRun,
+  ledger: Pick<Ledger, "entries">,
+  registry: Registry,
+): Promise<ReadonlyMap<ItemId, string>> {
+  const lost = new Map<ItemId, string>();
+  if (!isOfRegistered(run)) return lost;
+  const known = new Set<ItemId>();
+  for await (const page of registry.members.in(run.domainId, run.config.sourceId)) {
+    for (const { itemId } of page) known.add(itemId);
+  }
+  for await (const entries of ledger.entries()) {
+    for (const { itemId, seen, indexed } of entries) {
+      if (indexed?.fileId && !known.has(itemId)) lost.set(itemId, seen?.rawUrl || indexed.name);
+    }
+  }
+  return lost;
+}
+
+interface KeepTools extends Pick<EngineParts, "shelf"> {
+  readonly ledger: () => Promise<Ledger>;
+  readonly confirmDeletes: boolean;
+  readonly dryRun: boolean;
+}
+
+/**
+ * The same source, with a word for what the registry lost, and for what it has only just been told of again: only what
+ * somebody took out, or confirms, leaves the index.
+ */
+export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTools): Source {
+  if (!isOfRegistered(run)) return source;
+  return {
+    ...source,
+    async *list(signal): Listing {
+      const { registry } = tools.shelf();
+      const ledger = await tools.ledger();
+      const untold = await findUntold(run, ledger, registry);
+      if (!tools.dryRun) await catchUpMembers(untold, registry);
+      const listed = new Set<ItemId>();
+      const completeness = yield* noting(source.list(signal), listed);
+      const kept = new Map<ItemId, Listed>();
+      const keep = (itemId: ItemId, path: string, reason: string): void =>
+        void kept.set(itemId, { kind: "unreadable", itemId, path, reason });
+      // A dry run has told nobody, so the source was silent about these.
+      for (const { itemId, unlinkedCount, path } of untold) {
+        if (tools.dryRun && unlinkedCount === 0 && !listed.has(itemId)) keep(itemId, path, NOT_FETCHED);
+      }
+      if (!tools.confirmDeletes) {
+        const lost = await findUnregistered(run, ledger, registry);
+        for (const [itemId, path] of lost) keep(itemId, path, UNREGISTERED);
+      }
+      if (kept.size > 0) yield [...kept.values()];
+      return completeness;
+    },
+  };
+}
+
+async function* noting(listing: Listing, listed: Set<ItemId>): Listing {
+  let step = await listing.next();
+  for (; !step.done; step = await listing.next()) {
+    for (const { itemId } of step.value) if (itemId !== undefined) listed.add(itemId);
+    yield step.value;
+  }
+  return step.value;
+}
+
+function isOfRegistered({ config }: SourceRun): boolean {
+  return config.sourceType === "web_sources" && config.sourceId === REGISTERED_SOURCE;
+}

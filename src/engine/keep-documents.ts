@@ -1,0 +1,117 @@
+import type { ListedChange } from "../contracts/change.ts";
+import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Ledger } from "../contracts/ledger.ts";
+import type { Manifest, ManifestEntry } from "../contracts/manifest.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
+import { plural } from "../lib/plural.ts";
+import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import type { Mirror } from "../mirror/mirror.ts";
+import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { SourceLook } from "./download.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { type JudgedEntry, judgeKept, type KeepTask, keepAll } from "./keep-text.ts";
+import { readKeptMark, writeKeptMark } from "./kept-mark.ts";
+import { noCounts, sumUp } from "./tally.ts";
+
+export interface KeepWork {
+  readonly run: SourceRun;
+  readonly request: CrawlRequest;
+  /** What the download saw before; undefined when this run did not look. */
+  readonly look: SourceLook | undefined;
+  readonly parts: Pick<EngineParts, "acceptedTypes" | "extractor" | "keeping" | "openManifest" | "now">;
+  readonly ledger: () => Promise<Ledger>;
+  /** The map files as they are. */
+  readonly maps: string;
+  readonly mirror: Mirror;
+  readonly job: JobContext;
+}
+
+export interface Kept {
+  readonly counts: StepCounts;
+  readonly problems: readonly string[];
+}
+
+/**
+ * The process step of a tree: the text of every file whose content is new goes into the knowledge base, and the manifest says so.
+ * A text is made again when another revision of the extractor would make it otherwise. Where neither files nor revision changed,
+ * the manifest is not even opened.
+ */
+export async function keepDocuments(work: KeepWork): Promise<Kept> {
+  const { parts, mirror, job } = work;
+  const base = new KnowledgeBase(mirror.folder);
+  if (!job.dryRun) await base.recover();
+  const { extractor, isSettled } = await readKeptMark(mirror, work.maps);
+  const lookAtAll = extractor !== parts.extractor.revision || work.request.mode === "full" || work.request.retryFailed;
+  if (isSettled && !lookAtAll && touchedBy(work).length === 0) return { counts: noCounts(), problems: [] };
+  const manifest = await parts.openManifest(mirror.folder, { readOnly: job.dryRun });
+  try {
+    const tasks = await findTasks(manifest, base, lookAtAll, work);
+    if (job.dryRun) return preview(tasks, work);
+    const { counts, retries } = await keepAll(tasks, { manifest, base }, work);
+    if (retries === 0) await writeKeptMark(mirror, { extractor: parts.extractor.revision, maps: work.maps });
+    return { counts, problems: problemsOf(counts, retries) };
+  } finally {
+    await manifest.close();
+  }
+}
+
+function problemsOf({ failed }: StepCounts, retries: number): readonly string[] {
+  const problems: string[] = [];
+  const unreadable = failed - retries;
+  if (unreadable > 0) problems.push(`${plural(unreadable, "file")} could not be read as a document; the log says why`);
+  if (retries > 0) problems.push(`${plural(retries, "text")} could not be kept; the next run tries again`);
+  return problems;
+}
+
+/** Those that wait; those this run touched, for a file that only moved keeps its text; when asked for, every other one. */
+async function findTasks(
+  manifest: Manifest,
+  base: KnowledgeBase,
+  lookAtAll: boolean,
+  work: KeepWork,
+): Promise<readonly KeepTask[]> {
+  const isReadable = readableIn(work);
+  const candidates = new Set<ItemId>();
+  for (const { docId, path } of manifest.unkept()) if (isReadable(path)) candidates.add(docId);
+  for (const { itemId } of touchedBy(work)) candidates.add(itemId);
+  if (lookAtAll) for (const page of manifest.entries()) for (const { docId } of page) candidates.add(docId);
+  const tasks: KeepTask[] = [];
+  for (const docId of candidates) {
+    await work.job.checkpoint();
+    const entry = entryAfter(docId, manifest.find(docId), work);
+    if (!entry || !isReadable(entry.path)) continue;
+    const change = await judgeKept(docId, entry, base, work);
+    if (change) tasks.push({ docId, change });
+  }
+  return tasks;
+}
+
+/** The entry of a file that is there; in a dry run, what the download would make of it. */
+function entryAfter(docId: ItemId, entry: ManifestEntry | undefined, { job, look }: KeepWork): JudgedEntry | undefined {
+  const change = job.dryRun ? look?.planned.get(docId) : undefined;
+  if (change?.kind === "removed" || change?.kind === "skipped") return undefined;
+  if (!change || !("sighting" in change)) return entry?.status === "active" ? entry : undefined;
+  const { path, fingerprint } = change.sighting;
+  const contentHash = fingerprint.contentVersion || (entry?.contentHash ?? "");
+  return { path, contentHash, versions: entry?.versions ?? [] };
+}
+
+/** What the index takes and the extractor can read; the rest is skipped without a word, as the embed step does. */
+function readableIn({ parts }: KeepWork): (path: string) => boolean {
+  return (path) => {
+    const fileType = fileTypeOf(path);
+    return parts.acceptedTypes.has(fileType) && parts.extractor.types.has(fileType);
+  };
+}
+
+function touchedBy({ look }: KeepWork): readonly ListedChange[] {
+  return [...(look?.planned.values() ?? [])].filter((change) => "sighting" in change);
+}
+
+function preview(tasks: readonly KeepTask[], { job }: KeepWork): Kept {
+  const counts = noCounts();
+  for (const { change } of tasks) counts[change] += 1;
+  job.log(`Texts to be kept: ${sumUp(counts)}.`);
+  return { counts, problems: [] };
+}

@@ -1,0 +1,118 @@
+import { join } from "node:path";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { ManifestEntry } from "../../contracts/manifest.ts";
+import type { Index } from "../../contracts/search-index.ts";
+import { namesIn } from "../../lib/names-in.ts";
+import { plural } from "../../lib/plural.ts";
+import { bytesBelow } from "../../mirror/knowledge/bytes-below.ts";
+import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
+import type { SourceRun } from "../engine-parts.ts";
+import { expiredOf, type Purged, purge } from "../purge-missing.ts";
+import { type OpenTree, treeFolder, withTree } from "../with-tree.ts";
+import type { MaintainedIndex, Maintenance } from "./maintain.ts";
+import { sweepIndex } from "./maintain-index.ts";
+import { heldBecause, type MaintainedTree, nameOf, standsFor, thing } from "./maintained-tree.ts";
+
+/** What is kept of the files of one tree without need, in manifest, knowledge base and index. */
+export async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance: Maintenance): Promise<void> {
+  const { parts, job, tally } = maintenance;
+  const folder = treeFolder(run, parts);
+  if ((await parts.manifestVersion(folder)) === "") {
+    for await (const _ of new KnowledgeBase(folder).list()) {
+      const whose = `Source '${run.config.sourceId}' of domain '${run.domainId}'`;
+      return tally.leave(`${whose} has no manifest, so its knowledge base was left alone. A crawl makes one.`);
+    }
+    return;
+  }
+  await withTree(run, parts, job, async (tree) => {
+    const work: MaintainedTree = { ...maintenance, job: tree.job, tree };
+    const isUsable = await opened.isUsable();
+    const expired = isUsable ? await expiredOf(tree, parts) : [];
+    // First of all: whatever else changes the knowledge base tidies up there, too.
+    await sweepStaging(work);
+    await pruneEntries(work);
+    await sweepFolders(work);
+    await pruneVersions(work, new Set(expired.map(({ docId }) => docId)));
+    if (isUsable && opened.index) await sweepIndex(opened.index, work);
+    // Last, so that everything before is judged by what was found, as in a dry run.
+    await purgeExpired(expired, opened.index, work);
+    if (!job.dryRun) await tree.manifest.snapshot("now");
+  });
+}
+
+async function purgeExpired(
+  expired: readonly ManifestEntry[],
+  index: Index | undefined,
+  { tree, parts, job, tally }: MaintainedTree,
+): Promise<void> {
+  const purged = job.dryRun ? await sizesOf(expired, tree) : await purge(expired, tree, index, parts);
+  for (const { entry, bytes } of purged) tally.add(thing("purged_documents", tree, entry.path, bytes));
+}
+
+async function sizesOf(expired: readonly ManifestEntry[], { knowledge, job }: OpenTree): Promise<Purged[]> {
+  const sizes: Purged[] = [];
+  for (const entry of expired) {
+    await job.checkpoint();
+    sizes.push({ entry, bytes: await knowledge.size(entry.docId) });
+  }
+  return sizes;
+}
+
+/** Until then a file that comes back has its old identity. */
+async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
+  const beforeMs = parts.now().getTime() - parts.keeping.deletedMs;
+  const isOver = ({ status, deletedAt }: ManifestEntry) => status === "deleted" && Date.parse(deletedAt) < beforeMs;
+  for (const { docId, path } of [...tree.manifest.absent()].filter(isOver)) {
+    await job.checkpoint();
+    if (!job.dryRun) tree.manifest.drop(docId);
+    tally.add(thing("manifest_entries", tree, path, 0));
+  }
+  if (!job.dryRun) await tree.manifest.flush();
+}
+
+/** Whoever has the lease knows that nobody is at work there. */
+async function sweepStaging({ tree, job, tally }: MaintainedTree): Promise<void> {
+  const staging = join(tree.folder, ".staging");
+  const left = await namesIn(staging);
+  const sizes = await Promise.all(left.map((name) => bytesBelow(join(staging, name))));
+  if (!job.dryRun) await tree.knowledge.recover();
+  for (const [at, name] of left.entries()) tally.add(thing("staging", tree, name, sizes[at] ?? 0));
+}
+
+async function sweepFolders({ tree, request, job, tally }: MaintainedTree): Promise<void> {
+  const orphans: ItemId[] = [];
+  let known = 0;
+  for await (const docId of tree.knowledge.list()) {
+    known += 1;
+    if (!standsFor(tree, docId)) orphans.push(docId);
+  }
+  const held = heldBecause(orphans.length, known, tree, request);
+  if (held) return tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
+  for (const docId of orphans) {
+    await job.checkpoint();
+    const bytes = await (job.dryRun ? tree.knowledge.size(docId) : tree.knowledge.remove(docId));
+    tally.add(thing("document_folders", tree, docId, bytes));
+  }
+}
+
+/** Of what leaves altogether they need not be told apart. The manifest first: killed in between, what it does not name any more is removed next time. */
+async function pruneVersions({ tree, parts, job, tally }: MaintainedTree, leaving: ReadonlySet<ItemId>): Promise<void> {
+  const now = parts.now();
+  const isPruned = ({ docId, status, versions }: ManifestEntry): boolean =>
+    status !== "deleted" && versions.length > 1 && !leaving.has(docId);
+  for (const page of tree.manifest.entries()) {
+    for (const entry of page.filter(isPruned)) {
+      await job.checkpoint();
+      const { removed, bytes } = await tree.knowledge.prune(entry.docId, parts.keeping, now, { dryRun: true });
+      if (removed.length === 0) continue;
+      if (!job.dryRun) {
+        const versions = entry.versions.filter(({ versionId }) => !removed.includes(versionId));
+        tree.manifest.put({ ...entry, versions });
+        await tree.manifest.flush();
+        await tree.knowledge.prune(entry.docId, parts.keeping, now);
+      }
+      tally.addMany("versions", removed.length, bytes);
+      job.log(`${entry.path}: ${plural(removed.length, "earlier version")} beyond what is kept.`);
+    }
+  }
+}

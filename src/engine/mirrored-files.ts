@@ -1,0 +1,35 @@
+import type { ItemId } from "../contracts/ids.ts";
+import type { Ledger } from "../contracts/ledger.ts";
+import type { FileVersion } from "../contracts/manifest.ts";
+import type { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+
+/** A document of a tree, as mirror and knowledge base have it: what its manifest entry would say, as far as they know. */
+interface MirroredFile {
+  readonly docId: ItemId;
+  readonly path: string;
+  readonly contentHash: string;
+  readonly size: number;
+  readonly modifiedAt: string;
+  readonly lastSeenAt: string;
+  readonly versions: readonly FileVersion[];
+}
+
+/** In pages, for when the manifest is lost. */
+export async function* mirroredFiles(
+  ledger: Ledger,
+  base: Pick<KnowledgeBase, "history">,
+): AsyncGenerator<readonly MirroredFile[], void> {
+  for await (const page of ledger.entries()) {
+    const files: MirroredFile[] = [];
+    for (const { itemId: docId, mirrored } of page) {
+      if (!mirrored?.file) continue;
+      const { serverPath, fingerprint, observed, downloadedAt: lastSeenAt } = mirrored;
+      // Files of a tree are mirrored byte for byte.
+      const contentHash = fingerprint.contentVersion || (observed?.sha256 ?? "");
+      const { size, modifiedAt } = fingerprint;
+      const versions = await base.history(docId);
+      files.push({ docId, path: serverPath.slice(1), contentHash, size, modifiedAt, lastSeenAt, versions });
+    }
+    yield files;
+  }
+}

@@ -1,0 +1,113 @@
+import { join } from "node:path";
+import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { ManifestEntry } from "../contracts/manifest.ts";
+import type { Index } from "../contracts/search-index.ts";
+import { asDeleted, isExpired } from "../detect/lineage/sweep-entry.ts";
+import { pruneFilesMetadata } from "../domains/prune-files-metadata.ts";
+import { plural } from "../lib/plural.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import { nothingExpired, rememberExpiry } from "./purge-note.ts";
+import { withManifest } from "./tree-manifests.ts";
+import { type OpenTree, treeFolder, withTree } from "./with-tree.ts";
+
+/** A kill repeats at most this much. */
+const PURGED_AT_ONCE = 200;
+
+/**
+ * Files whose grace is over leave for good: out of the knowledge base and every state of the index. Their manifest entries say
+ * deleted. To be called without a lease of the source; takes that of its download step. Returns how many. Nothing is purged in a
+ * domain that is rolled back.
+ */
+export async function purgeMissing(run: SourceRun, index: Index, parts: EngineParts, job: JobContext): Promise<number> {
+  if (!(await anyExpired(run, parts)) || (await isPinned(index))) return 0;
+  return await withTree(run, parts, job, async (tree) => {
+    if (await isPinned(index)) return 0;
+    const purged = await purge(await expiredOf(tree, parts), tree, index, parts);
+    if (purged.length > 0) job.log(`Purged ${plural(purged.length, "document")} that had been missing for too long.`);
+    return purged.length;
+  });
+}
+
+async function isPinned({ generations }: Index): Promise<boolean> {
+  return (await generations?.state())?.pinned === true;
+}
+
+/** Waits for nobody: most of the time there is nothing to purge. */
+async function anyExpired(run: SourceRun, parts: EngineParts): Promise<boolean> {
+  const folder = treeFolder(run, parts);
+  if (await nothingExpired(folder, parts)) return false;
+  const version = await parts.manifestVersion(folder);
+  return await withManifest(run.domainId, run.config, parts, async (manifest) => {
+    const now = parts.now();
+    const absent = [...manifest.absent()];
+    if (absent.some((entry) => isExpired(entry, parts.keeping, now))) return true;
+    await rememberExpiry(folder, { version, absent }, parts);
+    return false;
+  });
+}
+
+/** Missing for long enough, and out of mirror and index: what is held, or just leaves, waits for a later run. */
+export async function expiredOf({ manifest, ledger }: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
+  const now = parts.now();
+  const expired = [...manifest.absent()].filter((entry) => isExpired(entry, parts.keeping, now));
+  const known = await ledger.getMany(expired.map(({ docId }) => docId));
+  return expired.filter((_, at) => !known[at]?.mirrored && !known[at]?.indexed?.fileId);
+}
+
+export interface Purged {
+  readonly entry: ManifestEntry;
+  /** What the knowledge base kept of it. */
+  readonly bytes: number;
+}
+
+/**
+ * The index first, which may refuse (ConflictError: somebody rolled it back), and leaves alone what readers see, as after a rollback:
+ * that waits for a crawl to hide it. The manifest last: killed before, all of it is done once more, which changes nothing.
+ */
+export async function purge(
+  entries: readonly ManifestEntry[],
+  tree: OpenTree,
+  index: Index | undefined,
+  parts: EngineParts,
+): Promise<readonly Purged[]> {
+  const { run, manifest, knowledge, job } = tree;
+  const visible = new Set<ItemId>();
+  for (const some of slices(entries)) {
+    await job.checkpoint();
+    const items = some.map(({ docId }) => docId);
+    for (const docId of (await index?.forget?.(run.config.sourceId, items)) ?? []) visible.add(docId);
+  }
+  const leaving = entries.filter(({ docId }) => !visible.has(docId));
+  await forgetMetadata(run, new Set(leaving.map(({ docId }) => docId)), parts);
+  const purged: Purged[] = [];
+  for (const some of slices(leaving)) {
+    await job.checkpoint();
+    for (const entry of some) purged.push({ entry, bytes: await knowledge.remove(entry.docId) });
+    await job.checkpoint();
+    for (const entry of some) manifest.put(asDeleted(entry, parts.now()));
+    await manifest.flush();
+  }
+  return purged;
+}
+
+/**
+ * What people wrote down about a document stays with it while it may return, or a kept generation may show it again; purged, it is not
+ * to be read anywhere.
+ */
+async function forgetMetadata(
+  { domainId }: SourceRun,
+  purged: ReadonlySet<string>,
+  { domainsFolder }: EngineParts,
+): Promise<void> {
+  if (purged.size === 0) return;
+  const rules = {
+    reasonToRemove: (_fileId: string, itemId: string) => (purged.has(itemId) ? "purged" : ""),
+    isAlive: () => false,
+  };
+  await pruneFilesMetadata(join(domainsFolder, domainId, "files_metadata.json"), rules, { dryRun: false });
+}
+
+export function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += PURGED_AT_ONCE) yield all.slice(at, at + PURGED_AT_ONCE);
+}

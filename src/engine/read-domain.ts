@@ -1,0 +1,18 @@
+import type { Domain } from "../contracts/domain.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import { withDomainLock } from "../domains/domain-lock.ts";
+import type { EngineParts } from "./engine-parts.ts";
+
+/**
+ * Behind whoever is removing it: this job can be seen already, so either they see it and give way, or the domain is gone
+ * (NotFoundError).
+ */
+export function readDomain(
+  domainId: DomainId,
+  { domains, domainsFolder }: Pick<EngineParts, "domains" | "domainsFolder">,
+  job: Pick<JobContext, "dryRun">,
+): Promise<Domain> {
+  const read = (): Promise<Domain> => domains.get(domainId);
+  return job.dryRun ? read() : withDomainLock(domainsFolder, domainId, read);
+}
