@@ -12,7 +12,11 @@ import type { PlacedFinding } from "../engine/doctor.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain-document.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
+import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
+import type { MaintenanceResult } from "../engine/maintain/maintenance-result.ts";
+import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
+import type { Documents } from "../engine/read-versions.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
 import type { Standing } from "../engine/standing.ts";
 import type { Inventory } from "../inventory/inventory.ts";
@@ -38,12 +42,18 @@ export interface App {
   readonly schedule: Schedule;
   /** Addresses that were registered one by one, and what is known of every page. */
   readonly ingest: Ingest;
+  /** Files without ids, and the texts that are kept of them. */
+  readonly documents: Documents;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
   /** The verb itself, to be run inside a job. */
   crawl(request: CrawlRequest, job: JobContext): Promise<CrawlResult>;
   /** Likewise. Whatever keeps it from looking at everything is in the result, and then nothing was removed. */
   cleanupMetadata(domainId: DomainId, job: JobContext): Promise<CleanupResult>;
+  /** Likewise: takes away what nobody needs any more. */
+  maintain(request: MaintenanceRequest, job: JobContext): Promise<MaintenanceResult>;
+  /** Inside a job. Upgrades what earlier layouts left in the folders of sources. */
+  migrate(request: MigrateRequest, job: JobContext): Promise<MigrateResult>;
   query(request: QueryRequest): Promise<QueryAnswer>;
   /** Why a document is, or is not, found. */
   explainDocument(request: ExplainRequest): Promise<DocumentExplanation>;
@@ -65,6 +75,8 @@ export interface App {
     domainId: DomainId,
     between: { readonly from: number; readonly to: number },
   ): AsyncIterable<readonly GenerationChange[]>;
+  /** BadInputError for a source that no crawl would take, wherever it is. Asks nobody outside this machine. */
+  checkPlaces(sources: readonly SourceConfig[]): Promise<void>;
   /** Looks at everything a crawl of the domain, or of all, needs; changes nothing. */
   examine(domainId: DomainId | undefined, signal: AbortSignal): AsyncIterable<PlacedFinding>;
   /** The same of a source that is in no domain yet. */

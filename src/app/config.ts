@@ -12,7 +12,9 @@ import {
 import { Secret } from "./secret.ts";
 import { createSettingReader, type Environment, type SettingReader } from "./setting-reader.ts";
 import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
+import { readTreeSettings, type TreeSettings } from "./tree-settings.ts";
 import { warnOfUnused } from "./unused-settings.ts";
+import { Variables } from "./variables.ts";
 import { readWebSettings, type WebSettings } from "./web-settings.ts";
 
 /** Every setting, parsed and checked once at the start. Plain data; what must not be printed is a Secret. */
@@ -25,6 +27,8 @@ export interface Config {
   /** null: none of its settings is set, and SharePoint sources cannot be crawled. */
   readonly sharepoint: SharePointSettings | null;
   readonly web: WebSettings;
+  readonly trees: TreeSettings;
+  readonly variables: Variables;
   readonly backend: BackendSettings;
   readonly access: AccessSettings;
   readonly search: SearchSettings;
@@ -94,6 +98,8 @@ export function readConfig(env: Environment): Config {
     storagePath,
     sharepoint: readSharePointSettings(reader, storagePath),
     web: readWebSettings(reader),
+    trees: readTreeSettings(reader),
+    variables: new Variables(env),
     backend,
     access: readAccess(reader, host),
     search: {

@@ -11,6 +11,7 @@ import { busyWith } from "./busy-with.ts";
 import { crawlJob } from "./crawl-job.ts";
 import { crawlTask } from "./crawl-task.ts";
 import type { IngestApp } from "./run-ingest.ts";
+import { WATCH_ACTION } from "./watch-job.ts";
 
 const REGISTRY: Principal = { kind: "schedule", id: "registry", name: "Registry", role: "operate" };
 
@@ -110,9 +111,10 @@ function endOf(pause: Pause | undefined, { which }: Behind): number {
 async function startUnlessBusy(behind: Behind, app: IngestApp): Promise<RunningJob | undefined> {
   const { domainId } = behind;
   const folder = storageFolder(app.config.storagePath, "domains");
-  if (await busyWith(app.jobs)(domainId)) return undefined;
+  const isBusy = busyWith(app.jobs, { besides: WATCH_ACTION });
+  if (await isBusy(domainId)) return undefined;
   return await withDomainLock(folder, domainId, async () =>
-    (await busyWith(app.jobs)(domainId)) ? undefined : await startCrawl(behind, app),
+    (await isBusy(domainId)) ? undefined : await startCrawl(behind, app),
   );
 }
 

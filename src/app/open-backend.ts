@@ -5,8 +5,8 @@ import { WireError } from "../backends/embedded/wire/wire-error.ts";
 import { createOpenAiBackend } from "../backends/openai/openai-backend.ts";
 import { createProxy } from "../backends/openai/proxy/proxy.ts";
 import type { Backend } from "../contracts/backend.ts";
+import type { Extractor } from "../contracts/document.ts";
 import type { Embedder } from "../contracts/embedder.ts";
-import { createExtractor } from "../extract/extractor.ts";
 import { openVectorModel, type VectorModelSettings } from "../index/embed/open-vector-model.ts";
 import type { VectorModel } from "../index/embed/vector-model.ts";
 import { openPostgresHouse } from "../index/postgres/open-postgres-house.ts";
@@ -31,22 +31,30 @@ export interface OpenedBackend {
   close(): Promise<void>;
 }
 
-export function openBackend(config: Config, indexFolder: string): Promise<OpenedBackend> {
-  const { backend } = config;
-  return backend.kind === "embedded" ? openEmbedded(config, indexFolder) : openRemote(backend, indexFolder);
+export interface BackendOptions {
+  readonly indexFolder: string;
+  readonly extractor: Extractor;
+  /** Without threads of their own. */
+  readonly searchesHere?: boolean;
 }
 
-async function openEmbedded(config: Config, indexFolder: string): Promise<OpenedBackend> {
+export function openBackend(config: Config, options: BackendOptions): Promise<OpenedBackend> {
+  const { backend } = config;
+  return backend.kind === "embedded" ? openEmbedded(config, options) : openRemote(backend, options.indexFolder);
+}
+
+async function openEmbedded(config: Config, options: BackendOptions): Promise<OpenedBackend> {
+  const { indexFolder, extractor } = options;
   const { database, embeddings, storagePath, search } = config;
   const settings = revealed(embeddings);
   const vectorModel = await openVectorModel(settings);
-  const { house, place, vectors } = await openHouse(database, vectorModel, { indexFolder, storagePath, settings });
+  const { house, place, vectors } = await openHouse(database, vectorModel, { ...options, storagePath, settings });
   const embedder = (): Promise<Embedder> => vectorModel.first();
   const chat = openChatModel(config.answers);
   const backend = await createEmbeddedBackend({
     house,
     folder: indexFolder,
-    extractor: createExtractor(),
+    extractor,
     embedder,
     model: chat?.model,
     defaultStoreId: search.defaultVectorStoreId,
@@ -120,22 +128,21 @@ function clientOf(wire: App["wire"]): OpenAI {
   });
 }
 
-interface HousePlace {
-  readonly indexFolder: string;
+type HousePlace = Pick<BackendOptions, "indexFolder" | "searchesHere"> & {
   readonly storagePath: string;
   /** What `model` was opened with: the threads that search open their own. */
   readonly settings: VectorModelSettings;
-}
+};
 
 async function openHouse(
   database: Config["database"],
   model: VectorModel,
-  { indexFolder, storagePath, settings }: HousePlace,
+  { indexFolder, storagePath, settings, searchesHere }: HousePlace,
 ): Promise<{ house: StoreHouse; place: string; vectors: string }> {
   const exactly = "Vectors are compared one by one, in memory.";
   if (database.kind === "sqlite") {
-    const threads = createSearchThreads({ folder: indexFolder, model: settings });
-    const house = openSqliteHouse(indexFolder, { model, threads });
+    const threads = searchesHere ? undefined : createSearchThreads({ folder: indexFolder, model: settings });
+    const house = openSqliteHouse(indexFolder, { model, ...(threads && { threads }) });
     return { house, place: `SQLite files in ${indexFolder}`, vectors: exactly };
   }
   const url = database.url.reveal();

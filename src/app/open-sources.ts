@@ -1,15 +1,27 @@
 import { join } from "node:path";
 import type { Converter } from "../contracts/converter.ts";
+import type { Extractor } from "../contracts/document.ts";
 import {
+  isOfSharePoint,
+  isTree,
   REGISTERED_SOURCE,
   type SharePointSourceConfig,
   type SourceConfig,
   type SourceType,
+  type TreeSourceConfig,
 } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../engine/engine-parts.ts";
+import { mirroredFiles } from "../engine/mirrored-files.ts";
+import { CsvLedger } from "../ledgers/csv-maps/csv-ledger.ts";
+import { openManifest } from "../ledgers/manifest/open-manifest.ts";
+import { readLookId } from "../ledgers/manifest/read-look-id.ts";
+import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
+import { createBlobTree } from "../sources/blob/create-blob-tree.ts";
+import { createFolderTree } from "../sources/folder/create-folder-tree.ts";
+import { refuseRoot } from "../sources/folder/folder-root.ts";
 import { createListConverter } from "../sources/sharepoint/lists/list-converter.ts";
 import { openSharePointList } from "../sources/sharepoint/lists/open-sharepoint-list.ts";
 import { openSharePointLibrary } from "../sources/sharepoint/open-sharepoint-library.ts";
@@ -21,6 +33,7 @@ import {
   type SharePointConnectionOptions,
 } from "../sources/sharepoint/sharepoint-connection.ts";
 import type { Waited } from "../sources/sharepoint/throttle-gate.ts";
+import { openTreeSource, type TreeTools } from "../sources/tree/open-tree-source.ts";
 import { openRegisteredUrls } from "../sources/web/open-registered-urls.ts";
 import { openWebSite } from "../sources/web/site/open-web-site.ts";
 import type { Config } from "./config.ts";
@@ -42,19 +55,75 @@ export function openConverter({ sourceType }: SourceConfig): Converter | undefin
 export interface Connections {
   readonly sharepoint: LazyConnection;
   readonly web: OpenedWeb;
+  readonly trees: TreeConnections;
   /** The folder `crawler/`, absolute. */
   readonly crawlerFolder: string;
 }
 
+/** What folders and containers are read with. */
+export interface TreeConnections {
+  readonly storagePath: string;
+  readonly roots: readonly string[];
+  readonly credential: (name: string) => string | undefined;
+  readonly identityClientId: string;
+  readonly extractor: Extractor;
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly now: () => Date;
+}
+
 export function openSource(run: SourceRun, { log, ...options }: SourceOptions, connections: Connections): Source {
   const { config: source } = run;
-  if (source.sourceType !== "web_sources") return openSharePointSource(source, connections.sharepoint(), log);
-  const folder = join(connections.crawlerFolder, sourceFolder(run.domainId, source), PRIVATE_FOLDER, "web");
-  const { client, visitor, looker, registry, rules, pagesAtOnce, now } = connections.web;
+  if (isOfSharePoint(source)) return openSharePointSource(source, connections.sharepoint(), log);
+  const root = join(connections.crawlerFolder, sourceFolder(run.domainId, source));
+  if (isTree(source)) return openTree(source, root, { log, ...options }, connections);
+  const folder = join(root, PRIVATE_FOLDER, "web");
+  const { client, visitor, items, looker, registry, rules, pagesAtOnce, now } = connections.web;
   const tools = { domainId: run.domainId, client, visitor, registry, rules, folder, pagesAtOnce, log, ...options };
   return source.startUrls.length === 0 && source.sourceId === REGISTERED_SOURCE
-    ? openRegisteredUrls(source, { ...tools, looker, now })
+    ? openRegisteredUrls(source, { ...tools, items, looker, now })
     : openWebSite(source, tools);
+}
+
+/** Roots that may not be read are refused before any crawl meets them. */
+export async function checkPlaces(sources: readonly SourceConfig[], trees: TreeConnections): Promise<void> {
+  for (const source of sources) if (source.sourceType === "folder_sources") await refuseRoot(source.root, trees);
+}
+
+function openTree(source: TreeSourceConfig, root: string, options: SourceOptions, { trees }: Connections): Source {
+  const folder = join(root, PRIVATE_FOLDER, "tree");
+  const { storagePath, roots, credential, identityClientId, extractor, acceptedTypes, now } = trees;
+  const tree =
+    source.sourceType === "folder_sources"
+      ? createFolderTree(source, { storagePath, roots })
+      : createBlobTree(source, {
+          credential,
+          identityClientId,
+          ...(!options.dryRun && { folder: join(folder, "read") }),
+        });
+  const { log, dryRun, checksum, onlyFolders } = options;
+  const tools: TreeTools = {
+    tree,
+    openManifest: () => openManifest(root, { readOnly: dryRun }),
+    lookId: () => readLookId(root),
+    async *mirrored() {
+      const { sourceId } = source;
+      const ledger = await CsvLedger.open({ folder: root, sourceId, step: "download", readOnly: true });
+      yield* mirroredFiles(ledger, new KnowledgeBase(root));
+    },
+    folder,
+    keptText: (docId) => new KnowledgeBase(root).readText(docId),
+    textOf: async (path, fileType, signal) => {
+      if (!extractor.types.has(fileType)) return undefined;
+      return (await extractor.extract(path, fileType, signal).catch(() => undefined))?.markdown;
+    },
+    acceptedTypes,
+    log,
+    dryRun,
+    checksum,
+    ...(onlyFolders && { onlyFolders }),
+    now,
+  };
+  return openTreeSource(source, tools);
 }
 
 function openSharePointSource(

@@ -2,7 +2,16 @@ import { join } from "node:path";
 import type { Finding } from "../contracts/finding.ts";
 import type { TaskQueue } from "../contracts/queue.ts";
 import type { Registry } from "../contracts/registry.ts";
-import type { ItemLooker, PageRenderer, PageVisitor, WebClient, WebDocuments, WebImages } from "../contracts/web.ts";
+import type {
+  FileVisitor,
+  ItemLooker,
+  ItemVisitor,
+  PageRenderer,
+  PageVisitor,
+  WebClient,
+  WebDocuments,
+  WebImages,
+} from "../contracts/web.ts";
 import type { CheckPolicy } from "../detect/web/schedule-item.ts";
 import type { IdentityRules } from "../detect/web/web-identity.ts";
 import { createItemLooker } from "../engine/ingest/create-item-looker.ts";
@@ -13,6 +22,9 @@ import { releaseNumber } from "../lib/release.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import { openAzureQueue } from "../queue/open-azure-queue.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
+import { createFileVisitor } from "../sources/files/create-file-visitor.ts";
+import { createLocalFiles } from "../sources/files/create-local-files.ts";
+import { createSingleBlobs } from "../sources/files/create-single-blobs.ts";
 import { createWebClient } from "../sources/web/client/create-web-client.ts";
 import { createWebDocuments } from "../sources/web/documents/create-web-documents.ts";
 import { createWebImages } from "../sources/web/images/create-web-images.ts";
@@ -27,6 +39,9 @@ export interface OpenedWeb {
   readonly queue: TaskQueue;
   readonly client: WebClient;
   readonly visitor: PageVisitor;
+  readonly files: FileVisitor;
+  /** For whatever is registered. */
+  readonly items: ItemVisitor;
   readonly looker: ItemLooker;
   readonly documents: WebDocuments;
   readonly images: WebImages;
@@ -47,7 +62,7 @@ export type WebPace = Partial<Parameters<typeof createWebClient>[0]> & {
 };
 
 export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace: WebPace = {}): OpenedWeb {
-  const { web, storagePath } = config;
+  const { web, trees, variables, storagePath } = config;
   const opened: { close(): Promise<void> }[] = [];
   const kept = <T extends { close(): Promise<void> }>(part: T): T => {
     opened.push(part);
@@ -78,7 +93,19 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
         maxBytes: web.maxBytes,
         ...(pace.now && { now: pace.now }),
       }),
-    looker: () => createItemLooker({ registry: parts.registry, visitor: parts.visitor, ...timesOf(pace) }),
+    files: () =>
+      createFileVisitor({
+        disk: createLocalFiles({ storagePath, roots: trees.fileRoots }),
+        blobs: createSingleBlobs({ credential: trees.blobCredential, variable: (name) => variables.read(name) }),
+        registry: parts.registry,
+        documents: parts.documents,
+        policy,
+        acceptedTypes,
+        maxBytes: web.maxBytes,
+        ...(pace.now && { now: pace.now }),
+      }),
+    items: () => visitorOfItems(parts),
+    looker: () => createItemLooker({ registry: parts.registry, visitor: parts.items, ...timesOf(pace) }),
   });
   const close = async (): Promise<void> => {
     for (const part of opened.reverse()) await part.close();
@@ -89,7 +116,19 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
   return Object.assign(parts, { rules, policy, pagesAtOnce, now: pace.now ?? (() => new Date()), examine, close });
 }
 
-type LazyParts = Pick<OpenedWeb, "registry" | "queue" | "client" | "visitor" | "looker" | "documents" | "images">;
+type LazyParts = Pick<
+  OpenedWeb,
+  "registry" | "queue" | "client" | "visitor" | "files" | "items" | "looker" | "documents" | "images"
+>;
+
+/** A browser, a reader and a client for pages are not made for files alone. */
+function visitorOfItems(parts: Pick<OpenedWeb, "visitor" | "files">): ItemVisitor {
+  return {
+    visit: (item, options) =>
+      item.type === "file" ? parts.files.visit(item, options) : parts.visitor.visit(item.foundSource, options),
+    document: (item, signal) => (item.type === "file" ? parts.files : parts.visitor).document(item, signal),
+  };
+}
 
 /** Those that were given. */
 export function timesOf({ now, lockMs }: WebPace): Pick<WebPace, "now" | "lockMs"> {
@@ -128,7 +167,7 @@ function rendererOptions({ web }: Config): Omit<PageRendererOptions, "client"> {
   return { browserPath: web.render.browserPath, timeoutMs: web.timeoutSeconds * 1000 };
 }
 
-function databaseOf({ database, storagePath }: Config): { readonly url: string } | { readonly folder: string } {
+export function databaseOf({ database, storagePath }: Config): { readonly url: string } | { readonly folder: string } {
   return database.kind === "postgres"
     ? { url: database.url.reveal() }
     : { folder: storageFolder(storagePath, "index") };

@@ -2,7 +2,7 @@ import { plural } from "../lib/plural.ts";
 import { type Repetition, repeat } from "../lib/repeat.ts";
 import type { App } from "./app.ts";
 
-const JOBS_KEPT_DAYS = 90;
+export const JOBS_KEPT_DAYS = 90;
 const DAY_MS = 24 * 60 * 60_000;
 
 export interface RemovalOptions {

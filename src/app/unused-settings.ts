@@ -5,7 +5,6 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
   CRAWLER_USE_MANAGED_IDENTITY: "managed identity is not supported; use a certificate",
   CRAWLER_MANAGED_IDENTITY_OBJECT_ID: "managed identity is not supported; use a certificate",
   AZURE_OPENAI_USE_MANAGED_IDENTITY: "managed identity is not supported; use AZURE_OPENAI_API_KEY",
-  AZURE_MANAGED_IDENTITY_CLIENT_ID: "managed identity is not supported",
   AZURE_TENANT_ID: "signing in to Azure OpenAI with an app is not supported; use AZURE_OPENAI_API_KEY",
   AZURE_CLIENT_ID: "signing in to Azure OpenAI with an app is not supported; use AZURE_OPENAI_API_KEY",
   AZURE_CLIENT_SECRET: "signing in to Azure OpenAI with an app is not supported; use AZURE_OPENAI_API_KEY",
@@ -24,7 +23,7 @@ const NOT_YET: Readonly<Record<string, string>> = {
 };
 
 const OUR_PREFIXES =
-  /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP|ENTRA|WEB|CRAWL|IMAGE|REGISTRY|INGEST|TRACKING)_/;
+  /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP|ENTRA|WEB|CRAWL|IMAGE|REGISTRY|INGEST|TRACKING|FOLDER|MISSING|DELETED|VERSIONS)_/;
 /** Two slips of the finger; three would match names that mean something else. */
 const NEAR = 2;
 

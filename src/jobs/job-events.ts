@@ -1,5 +1,6 @@
 import type { JobId } from "../contracts/ids.ts";
 import type { JobState, Result } from "../contracts/job.ts";
+import { logLine } from "../lib/log-line.ts";
 import type { ProcessIdentity } from "../lib/process-identity.ts";
 import { encodeSseEvent, type SseEvent } from "../lib/sse.ts";
 
@@ -33,8 +34,9 @@ export function encodeStart(eventId: number, facts: JobFacts): string {
   return encodeSseEvent({ id: String(eventId), event: "start_json", data: json });
 }
 
+/** One line, whatever it quotes: progress is read from the beginnings of lines, and a file name must not write one. */
 export function encodeLog(eventId: number, text: string): string {
-  return encodeSseEvent({ id: String(eventId), event: "log", data: text });
+  return encodeSseEvent({ id: String(eventId), event: "log", data: logLine(text) });
 }
 
 export function encodeEnd(eventId: number, facts: JobFacts): string {

@@ -10,7 +10,7 @@ import { createTailSharing, type JobFileAccess } from "./job-tail.ts";
 import { type JobPage, type JobPageRequest, pageOfJobs } from "./page-of-jobs.ts";
 import { findLastEvent, openIfExists, type ReadJob } from "./read-job-file.ts";
 import { type JobFilter, readJobs } from "./read-jobs.ts";
-import { removeOldJobs } from "./remove-old-jobs.ts";
+import { type RemovedJob, removeOldJobs } from "./remove-old-jobs.ts";
 import { forceCancel, requestControl } from "./request-control.ts";
 
 /** The job files on disk, as any process sees them. */
@@ -39,7 +39,7 @@ export interface JobStore {
   /** Removes a job that is over and tells what it was; BadInputError while it runs. */
   remove(id: JobId): Promise<JobRecord>;
   /** Removes jobs that ended longer ago than this; running and paused ones stay. Returns the ids of those removed. */
-  removeOldJobs(olderThanDays: number): Promise<JobId[]>;
+  removeOldJobs(olderThanDays: number, options?: { readonly dryRun: boolean }): Promise<RemovedJob[]>;
 }
 
 export interface WorkerJob {
@@ -99,7 +99,7 @@ export function createJobStore(jobsFolder: string): JobStore {
       ended.forget(file.path);
       return record;
     },
-    removeOldJobs: (olderThanDays) => removeOldJobs(jobsFolder, olderThanDays),
+    removeOldJobs: (olderThanDays, options) => removeOldJobs(jobsFolder, olderThanDays, options),
   };
 }
 

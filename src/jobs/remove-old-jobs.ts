@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import type { JobId } from "../contracts/ids.ts";
 import { isErrno } from "../lib/atomic-file.ts";
@@ -5,27 +6,37 @@ import { findJobFiles } from "./find-job-files.ts";
 import { isJobState } from "./job-file-name.ts";
 import { readListed } from "./read-jobs.ts";
 
-/** One at a time, and only what was not touched for so long is opened. Returns the ids of those removed. */
-export async function removeOldJobs(jobsFolder: string, olderThanDays: number): Promise<JobId[]> {
+export interface RemovedJob {
+  readonly jobId: JobId;
+  readonly bytes: number;
+}
+
+/** One at a time, and only what was not touched for so long is opened. Tells which; a dry run does only that. */
+export async function removeOldJobs(
+  jobsFolder: string,
+  olderThanDays: number,
+  { dryRun } = { dryRun: false },
+): Promise<RemovedJob[]> {
   const before = Date.now() - olderThanDays * 24 * 60 * 60_000;
-  const removed: JobId[] = [];
+  const removed: RemovedJob[] = [];
   for (const file of await findJobFiles(jobsFolder)) {
-    if (!isJobState(file.extension) || !((await touchedAtMs(file.path)) < before)) continue;
+    const facts = isJobState(file.extension) ? await factsOf(file.path) : undefined;
+    if (!facts || facts.mtimeMs >= before) continue;
     const job = await readListed(jobsFolder, file);
     if (!job || job.record.endedAt === "") continue;
-    await rm(job.file.path, { force: true });
-    removed.push(file.jobId);
+    if (!dryRun) await rm(job.file.path, { force: true });
+    removed.push({ jobId: file.jobId, bytes: facts.size });
   }
-  await removeLostRequests(jobsFolder);
+  if (!dryRun) await removeLostRequests(jobsFolder);
   return removed;
 }
 
-/** NaN, which is older than nothing, for a file that is gone. */
-async function touchedAtMs(path: string): Promise<number> {
+/** undefined for a file that is gone. */
+async function factsOf(path: string): Promise<Stats | undefined> {
   try {
-    return (await stat(path)).mtimeMs;
+    return await stat(path);
   } catch (error) {
-    if (isErrno(error, "ENOENT")) return Number.NaN;
+    if (isErrno(error, "ENOENT")) return undefined;
     throw error;
   }
 }

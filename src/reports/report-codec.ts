@@ -60,9 +60,12 @@ function sourceJson(source: ArchivedSource, present: ReadonlySet<string>): JsonO
   return {
     source_type: source.sourceType,
     source_id: source.sourceId,
+    complete: source.complete,
+    error: source.error,
     items_total: source.total,
     items_added: source.added,
     items_changed: source.changed,
+    items_moved: source.moved,
     items_removed: source.removed,
     items_failed: source.failed,
     map_files: source.mapFiles.map(({ name }) => name).filter((name) => present.has(name)),

@@ -44,8 +44,13 @@ export interface ReportStore {
   download(id: ReportId): Promise<StoredBytes>;
   /** What was removed. */
   remove(id: ReportId): Promise<ReportSummary>;
-  /** Removes reports that are older, except the newest of every domain. Tells which. */
-  removeOldReports(olderThanDays: number): Promise<readonly ReportId[]>;
+  /** Removes reports that are older, except the newest of every domain. Tells which; a dry run does only that. */
+  removeOldReports(olderThanDays: number, options?: { readonly dryRun: boolean }): Promise<readonly RemovedReport[]>;
+}
+
+export interface RemovedReport {
+  readonly id: ReportId;
+  readonly bytes: number;
 }
 
 export interface ReportListing {
@@ -75,15 +80,19 @@ export function createReportStore(folder: string): ReportStore {
       await rm(reportPath(folder, id), { force: true });
       return summary;
     },
-    removeOldReports: (olderThanDays) => removeOldReports(folder, olderThanDays),
+    removeOldReports: (olderThanDays, options) => removeOldReports(folder, olderThanDays, options),
   };
 }
 
 /** The time in the name counts, not that of the file: a copy of the storage folder is as old as its reports. */
-async function removeOldReports(folder: string, olderThanDays: number): Promise<readonly ReportId[]> {
+async function removeOldReports(
+  folder: string,
+  olderThanDays: number,
+  { dryRun } = { dryRun: false },
+): Promise<readonly RemovedReport[]> {
   const before = Date.now() - olderThanDays * 24 * 60 * 60_000;
   const newest = new Set<string>();
-  const removed: ReportId[] = [];
+  const removed: RemovedReport[] = [];
   // One that cannot be removed is told after the others are.
   const stuck: unknown[] = [];
   for (const id of await reportIds(folder, {})) {
@@ -92,10 +101,12 @@ async function removeOldReports(folder: string, olderThanDays: number): Promise<
     newest.add(group);
     if (isNewest || Date.parse(stampedAt(id)) >= before) continue;
     try {
-      await rm(reportPath(folder, id), { force: true });
-      removed.push(id);
+      const bytes = await sizeOf(folder, id);
+      if (!dryRun) await rm(reportPath(folder, id), { force: true });
+      removed.push({ id, bytes });
     } catch (error) {
-      stuck.push(error);
+      // Somebody else may tidy up at the same time.
+      if (!(error instanceof NotFoundError)) stuck.push(error);
     }
   }
   if (stuck.length > 0) throw stuck[0];

@@ -8,12 +8,18 @@ const MAX_TEXT = 500;
 const MAX_MEMBERS = 100;
 const MAX_DEPTH = 5;
 const MAX_WHAT = 16_000;
-const SECRET_NAME = /(^|[_-])(api_?key|key|secret|token|password|passphrase|cookie|authorization|session)$/i;
+const SECRET_NAME =
+  /(^|[_-])(api_?key|account_?key|key|sas|connection_?string|secret|token|password|passphrase|cookie|authorization|session)$/i;
+/** All that a `credential` may be: the name of a variable. Whoever is refused has pasted what that variable should hold. */
+const VARIABLE_NAME = /^([A-Z_][A-Z0-9_]{0,63})?$/;
 /** Names that may mean something else in an address, where nothing is lost by leaving the value out here. */
 const DOUBTFUL_NAME = /^code$|(?:^|[_-])(?:key|token|secret|password|signature)$/i;
-const PARAMETER = /([?&])([^\s"'?&=#]{1,100})=[^\s"'&#]+/g;
-/** User names and passwords in addresses, and keys of ours wherever somebody pasted them. */
-const SECRET_TEXT = /(:\/\/)[^\s/?#@"']+(?=@)|\blk_[0-9a-f]{12}_[\w-]{8,}|\bBearer\s+\S+/gi;
+const PARAMETER = /([?&])([^\s"'?&=#]{1,100})=(?!\(left out\))[^\s"'&#]+/g;
+/** A field of JSON that came as text, whole or cut off. */
+const FIELD = /("((?:[^"\\]|\\.){1,100})"\s*:[\s[]*)"((?:[^"\\]|\\.)*)/g;
+/** User names and passwords in addresses; keys of ours, keys of storage accounts and signatures wherever somebody pasted them. */
+const SECRET_TEXT =
+  /(:\/\/)[^\s/?#@"']+(?=@)|\blk_[0-9a-f]{12}_[\w-]{8,}|\bBearer\s+\S+|\b((?:(?:Account|SharedAccess)Key|SharedAccessSignature)\s*=)[^;"'\\]+|\b(sig=)[^\s"'&#;\\]+/gi;
 
 /** A line of the file: `asked` before a change and `done` when it is over, with the same id; `once` for what is over at once. */
 export interface AuditLine extends AuditEntry {
@@ -80,18 +86,22 @@ function tame(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return value.slice(0, MAX_MEMBERS).map((member) => tame(member, depth + 1));
   const members = Object.entries(value).slice(0, MAX_MEMBERS);
   return Object.fromEntries(
-    members.map(([name, member]) => [cut(name), isSecretName(name) ? "(left out)" : tame(member, depth + 1)]),
+    members.map(([name, member]) => [cut(name), isSecretField(name, member) ? "(left out)" : tame(member, depth + 1)]),
   );
 }
 
-function isSecretName(name: string): boolean {
+function isSecretField(name: string, value: unknown): boolean {
+  if (/^credential$/i.test(name)) return typeof value !== "string" || !VARIABLE_NAME.test(value);
   return SECRET_NAME.test(name) || isSecretParameter(name);
 }
 
 function cut(text: string): string {
   const clean = text
     .slice(0, MAX_TEXT * 4)
-    .replaceAll(SECRET_TEXT, (_, scheme?: string) => `${scheme ?? ""}(left out)`)
+    .replaceAll(FIELD, (found, head: string, name: string, value: string) =>
+      isSecretField(name, value) ? `${head}"(left out)` : found,
+    )
+    .replaceAll(SECRET_TEXT, (_, scheme = "", key = "", sig = "") => `${scheme}${key}${sig}(left out)`)
     .replaceAll(PARAMETER, (found, mark: string, name: string) =>
       isSecretParameter(name) || DOUBTFUL_NAME.test(name) ? `${mark}${name}=(left out)` : found,
     );

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { inspect } from "node:util";
 import { type Config, ConfigError, readConfig } from "../../src/app/config.ts";
 import { loadEnvironment } from "../../src/app/load-environment.ts";
 import { Secret } from "../../src/app/secret.ts";
+import { Variables } from "../../src/app/variables.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 
@@ -59,6 +60,18 @@ describe("configuration", () => {
         registry: { kind: "database", tableName: "IngestItems", partitions: "host" },
         queue: { kind: "database" },
       },
+      trees: {
+        roots: [],
+        fileRoots: [],
+        blobCredential: "",
+        identityClientId: "",
+        graceRuns: 3,
+        graceHours: 24,
+        keepDeletedDays: 30,
+        keepVersions: 10,
+        keepVersionDays: 90,
+      },
+      variables: new Variables({}),
       backend: { kind: "embedded" },
       access: {
         adminKey: new Secret(""),
@@ -126,6 +139,36 @@ describe("configuration", () => {
       "INGEST_DEFAULT_DOMAIN",
       "REGISTRY_TABLE_NAME",
     ]);
+  });
+
+  it("reads which folders may be sources, and how long what is missing is kept", () => {
+    const { trees } = readConfig({
+      FOLDER_ROOTS: ["/srv/shares/", " ./exports "].join(delimiter) + delimiter,
+      INGEST_FILE_ROOTS: "/srv/inbox",
+      INGEST_BLOB_CREDENTIAL: "INBOX_SAS",
+      AZURE_MANAGED_IDENTITY_CLIENT_ID: "1234",
+      MISSING_GRACE_RUNS: "1",
+      MISSING_GRACE_HOURS: "0",
+      DELETED_KEEP_DAYS: "7",
+      VERSIONS_KEEP: "2",
+      VERSIONS_KEEP_DAYS: "3",
+    });
+    assert.deepEqual(trees, {
+      roots: [resolve("/srv/shares"), resolve("exports")],
+      fileRoots: [resolve("/srv/inbox")],
+      blobCredential: "INBOX_SAS",
+      identityClientId: "1234",
+      graceRuns: 1,
+      graceHours: 0,
+      keepDeletedDays: 7,
+      keepVersions: 2,
+      keepVersionDays: 3,
+    });
+    const { variables } = readConfig({ SHARE_SAS: "sig=hunter2" });
+    assert.deepEqual([variables.read("SHARE_SAS"), variables.read("NO_SUCH_SAS")], ["sig=hunter2", undefined]);
+    assert.doesNotMatch(inspect(variables, { showHidden: true, depth: 9 }) + JSON.stringify(variables), /hunter2/);
+    assert.match(problemsOf({ MISSING_GRACE_RUNS: "-1" }).join(), /^MISSING_GRACE_RUNS must be/);
+    assert.match(readConfig({ FOLDER_ROOT: "/srv" }).warnings.join(), /did you mean FOLDER_ROOTS\?/);
   });
 
   it("takes an empty value for none", () => {

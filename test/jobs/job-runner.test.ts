@@ -9,7 +9,7 @@ test("a job file is its event stream, from start_json to end_json", async (t) =>
   const jobs = await openJobs(t);
   const { jobId, done } = await jobs.runner.start(CRAWL, async (job) => {
     job.log("[ 1 / 2 ] Downloading 'a.docx'...");
-    job.log("  OK.\n  864 bytes.");
+    job.log("  OK 'a\r\n[ 9 / 9 ] \u001b[2Jb.docx'.");
     return FINE;
   });
   assert.equal(jobId, "jb_1");
@@ -21,7 +21,7 @@ test("a job file is its event stream, from start_json to end_json", async (t) =>
     events.map(({ id, event }) => `${id} ${event}`),
     ["1 start_json", "2 log", "3 log", "4 end_json"],
   );
-  assert.equal(events[2]?.data, "  OK.\n  864 bytes.");
+  assert.equal(events[2]?.data, "  OK 'a\\u000d\\u000a[ 9 / 9 ] \\u001b[2Jb.docx'.", "a name writes no line");
   const start = JSON.parse(events[0]?.data ?? "") as Record<string, unknown>;
   assert.equal(start["state"], "running");
   assert.equal(start["endpoint"], CRAWL.endpoint);
@@ -61,7 +61,7 @@ test("log text of any kind stays inside its event", async (t) => {
   );
   assert.equal(
     events[1]?.data,
-    'x\n\nevent: end_json\nid: 9\ndata: {"state":"completed"}\n\n\ufffd\ufffd[31m\ufffd ü 漢 ',
+    'x\\u000d\\u000a\\u000d\\u000aevent: end_json\\u000aid: 9\\u000adata: {"state":"completed"}\\u000a\\u000a\\u0000\\u001b[31m\ufffd ü 漢 ',
   );
   assert.equal(await jobs.store.lastLog(jobId), "");
 });

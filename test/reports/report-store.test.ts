@@ -43,9 +43,12 @@ test("a crawl leaves a zip with report.json and the map files as they were", asy
       {
         source_type: "file_sources",
         source_id: "docs",
+        complete: true,
+        error: "",
         items_total: 5,
         items_added: 2,
         items_changed: 1,
+        items_moved: 0,
         items_removed: 1,
         items_failed: 1,
         map_files: ["01_files/docs/files_map.csv"],
@@ -129,7 +132,9 @@ test("old reports are removed, the newest of every domain never, nor what is no 
   const kept = [await add("DEMO", 1), await add("DEMO", 29), await add("QUIET", 900)];
   const old = [await add("DEMO", 31), await add("DEMO", 400), await add("QUIET", 901)];
   await writeFile(join(folder, "crawls", "notes.zip"), "mine");
-  assert.deepEqual([...(await store.removeOldReports(30))].sort(), old.sort());
+  const told = await store.removeOldReports(30, { dryRun: true });
+  assert.deepEqual(await store.removeOldReports(30), told);
+  assert.deepEqual(told.map(({ id }) => id).sort(), old.sort());
   assert.deepEqual((await store.list()).map(({ reportId }) => reportId).sort(), kept.sort());
   assert.ok((await readdir(join(folder, "crawls"))).includes("notes.zip"));
   assert.deepEqual(await store.removeOldReports(30), []);
@@ -302,9 +307,12 @@ async function openStore(t: TestContext): Promise<World> {
       {
         sourceType: "file_sources",
         sourceId: "docs",
+        complete: true,
+        error: "",
         total: 5,
         added: 2,
         changed: 1,
+        moved: 0,
         removed: 1,
         failed: 1,
         mapFiles: [

@@ -85,6 +85,11 @@ describe("the audit log", () => {
 
   it("leaves secrets out and cuts what is long", async () => {
     const key = `lk_0123456789ab_${"s3cretS3CRET".repeat(4).slice(0, 43)}`;
+    const account = "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=s3cret/+s3cret==";
+    const pasted = [
+      ...[{ credential: account }, { credential: "s3cret/+s3cret==" }, { credential: ["s3cret"] }, { sas: "s3cret" }],
+      ...[{ prefix: "sig=s3cret&sv=1" }, { root: `a ${account};EndpointSuffix=y` }, { credential: "HANDBOOK_SAS" }],
+    ];
     const what = {
       key,
       api_key: "s3cret",
@@ -100,6 +105,9 @@ describe("the audit log", () => {
       ),
       pwd: "s3cret",
       authtoken: "s3cret",
+      blob_sources: pasted,
+      sources_json: JSON.stringify({ blob_sources: pasted }),
+      cut_json: JSON.stringify({ blob_sources: [{ credential: `${"s3cret".repeat(400)}` }] }),
       long: "x".repeat(100_000),
       many: Array.from({ length: 5000 }, (_, i) => i),
     };
@@ -108,6 +116,7 @@ describe("the audit log", () => {
     assert.doesNotMatch(written, /s3cret/i);
     assert.match(written, /"source_id":"docs"/);
     assert.match(written, /\?page=7&pwd=\(left out\)"/);
+    assert.match(written, /"credential":"HANDBOOK_SAS"/);
     assert.ok(written.length < 20_000);
   });
 

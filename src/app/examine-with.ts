@@ -1,0 +1,46 @@
+import type { SourceConfig } from "../contracts/domain.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import { examine, examineOneSource, type PlacedFinding } from "../engine/doctor.ts";
+import type { EngineParts, SourceOptions, SourceRun } from "../engine/engine-parts.ts";
+import type { Config } from "./config.ts";
+import { examineIndex, type IndexFacts } from "./examine-index.ts";
+import { examineInstallation } from "./examine-installation.ts";
+import { openSharePoint, openSource, type TreeConnections } from "./open-sources.ts";
+import type { OpenedWeb } from "./open-web.ts";
+
+interface Examined {
+  readonly config: Config;
+  readonly facts: IndexFacts;
+  readonly parts: EngineParts;
+  readonly web: OpenedWeb;
+  readonly trees: TreeConnections;
+}
+
+/** With a connection of its own: a fresh token tells what is consented to now, and whoever asks is waiting. */
+export async function* examineWith(
+  { config, facts, parts, web, trees }: Examined,
+  what: DomainId | SourceConfig | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<PlacedFinding, void> {
+  const sharepoint = openSharePoint(config, {
+    // Whoever is typing a source wants an answer before the next key.
+    retry: typeof what === "object" ? { attempts: 1, patienceMs: 5_000 } : { attempts: 2, patienceMs: 20_000 },
+  });
+  const doctorParts = {
+    ...parts,
+    openSource: (run: SourceRun, options: SourceOptions) =>
+      openSource(run, options, { ...parts, sharepoint, web, trees }),
+    async *examineInstallation(needs: { readonly sharepoint: boolean }) {
+      yield* examineInstallation(config, needs);
+      yield* examineIndex(facts);
+      // To start a browser takes a while.
+      if (typeof what !== "object") yield* web.examine();
+    },
+  };
+  try {
+    if (typeof what === "object") yield* examineOneSource(what, doctorParts, signal);
+    else yield* examine(what, doctorParts, signal);
+  } finally {
+    await sharepoint.close();
+  }
+}

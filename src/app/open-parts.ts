@@ -1,0 +1,75 @@
+import type { Backend } from "../contracts/backend.ts";
+import type { DomainStore } from "../domains/domain-store.ts";
+import type { EngineParts, KeepingRules } from "../engine/engine-parts.ts";
+import { CsvLedger } from "../ledgers/csv-maps/csv-ledger.ts";
+import { dropStoreMap, versionOfMaps } from "../ledgers/csv-maps/map-files.ts";
+import { mappedStores, renamePaths } from "../ledgers/csv-maps/rename-paths.ts";
+import { manifestVersion } from "../ledgers/manifest/manifest-version.ts";
+import { openManifest } from "../ledgers/manifest/open-manifest.ts";
+import { storageFolder } from "../mirror/layout.ts";
+import type { ReportStore } from "../reports/report-store.ts";
+import type { Config } from "./config.ts";
+import { type LazyConnection, openConverter, openSource, type TreeConnections } from "./open-sources.ts";
+import type { OpenedWeb } from "./open-web.ts";
+
+const MAX_FILE_BYTES = 512 * 1024 * 1024;
+
+interface Opened {
+  readonly domains: DomainStore;
+  readonly backend: Backend;
+  readonly reports: ReportStore;
+  readonly sharepoint: LazyConnection;
+  readonly web: OpenedWeb;
+  readonly trees: TreeConnections;
+}
+
+export function openTrees(
+  { storagePath, trees, variables }: Config,
+  parts: Pick<TreeConnections, "extractor" | "acceptedTypes" | "now">,
+): TreeConnections {
+  const { roots, identityClientId } = trees;
+  return { storagePath, roots, identityClientId, credential: (name) => variables.read(name), ...parts };
+}
+
+function keepingRules({ trees }: Config): KeepingRules {
+  const [hour, day] = [3_600_000, 86_400_000];
+  return {
+    graceRuns: trees.graceRuns,
+    graceMs: trees.graceHours * hour,
+    deletedMs: trees.keepDeletedDays * day,
+    versions: trees.keepVersions,
+    versionMs: trees.keepVersionDays * day,
+  };
+}
+
+/** What the verbs need. */
+export function openParts(config: Config, { domains, backend, reports, sharepoint, web, trees }: Opened): EngineParts {
+  const crawlerFolder = storageFolder(config.storagePath, "crawler");
+  return {
+    domains,
+    backend,
+    acceptedTypes: trees.acceptedTypes,
+    maxFileBytes: MAX_FILE_BYTES,
+    crawlerFolder,
+    domainsFolder: storageFolder(config.storagePath, "domains"),
+    archive: (archive) => reports.archive(archive),
+    openSource: (run, options) => openSource(run, options, { sharepoint, web, trees, crawlerFolder }),
+    openManifest,
+    manifestVersion,
+    extractor: trees.extractor,
+    keeping: keepingRules(config),
+    now: trees.now,
+    shelf: () => web,
+    openConverter,
+    async openLedger(sourceFolder, source, options) {
+      const ledger = await CsvLedger.open({ folder: sourceFolder, sourceId: source.sourceId, ...options });
+      return { ledger, problems: ledger.problems };
+    },
+    ledgerVersion: (sourceFolder) => versionOfMaps(sourceFolder),
+    dropStoreMap: (sourceFolder, store) => dropStoreMap(sourceFolder, store),
+    renamePaths: (sourceFolder, ids) => renamePaths(sourceFolder, ids),
+    mappedStores: (sourceFolder) => mappedStores(sourceFolder),
+    defaultVectorStoreId: config.search.defaultVectorStoreId,
+    keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,
+  };
+}

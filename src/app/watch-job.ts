@@ -1,0 +1,197 @@
+import { realpath } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { type Domain, isTree, SOURCE_KINDS, type TreeSourceConfig } from "../contracts/domain.ts";
+import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
+import type { DomainId, SourceId } from "../contracts/ids.ts";
+import type { JobContext, Result } from "../contracts/job.ts";
+import { createTreeRules } from "../detect/lineage/tree-rules.ts";
+import { crawlRequest, type SourceResult, type StepCounts } from "../engine/crawl-request.ts";
+import { noCounts } from "../engine/tally.ts";
+import type { JobWork } from "../jobs/job-runner.ts";
+import { acquireLease } from "../lib/file-lease.ts";
+import { sleep } from "../lib/time.ts";
+import { type WatchFolder, watchFolderTree } from "../lib/watch-folder-tree.ts";
+import { PRIVATE_FOLDER, sourceFolder, storageFolder } from "../mirror/layout.ts";
+import type { App } from "./app.ts";
+import { WATCH_PACE, type WatchedSource, type WatchPace, watchSource } from "./watch-source.ts";
+
+export const WATCH_ACTION = "watch";
+
+export interface Watching {
+  readonly domainId: DomainId;
+  /** Only this source; undefined: every folder and container of the domain. */
+  readonly sourceId: SourceId | undefined;
+}
+
+/** How it waits and hears, where the usual does not fit. */
+export interface WatchOptions {
+  readonly pace?: Partial<WatchPace>;
+  readonly watchFolder?: WatchFolder;
+}
+
+type Parts = Pick<App, "config" | "domains" | "crawl">;
+
+/** A container is asked over the network, and every answer may cost money. */
+const CONTAINER_SCAN_MS = 30_000;
+/** How often the domain is read again, and a job that has nothing to do notices that it is to pause. */
+const DOMAIN_EVERY_MS = 1_000;
+
+/** Keeps folders and containers of a domain in step until it is cancelled. NotFoundError, BadInputError when there is nothing to watch. */
+export async function watchJob(app: Parts, watching: Watching, options: WatchOptions = {}): Promise<JobWork> {
+  const { domainId } = watching;
+  watchedSources(await app.domains.get(domainId), watching);
+  const start = { router: "crawler", action: WATCH_ACTION, object: domainId, dryRun: false };
+  return { start, work: (job) => watch(app, watching, options, job) };
+}
+
+function watchedSources(domain: Domain, { sourceId }: Watching): readonly TreeSourceConfig[] {
+  const trees = domain.sources.filter(isTree);
+  if (sourceId === undefined) {
+    if (trees.length > 0) return trees;
+    throw new BadInputError(
+      `Domain '${domain.domainId}' has no folder_sources and no blob_sources, and nothing else can be watched.`,
+    );
+  }
+  const found = trees.filter((source) => source.sourceId === sourceId);
+  if (found.length > 0) return found;
+  const known = trees.map((source) => `'${source.sourceId}'`).join(", ") || "none";
+  if (!domain.sources.some((source) => source.sourceId === sourceId)) {
+    throw new NotFoundError(`Source '${sourceId}' does not exist in domain '${domain.domainId}'. To watch: ${known}.`);
+  }
+  throw new BadInputError(
+    `Only folders and containers can be watched, and '${sourceId}' is neither. To watch: ${known}.`,
+  );
+}
+
+/** A source that is looked after, as its configuration was when that began. */
+interface Watched {
+  readonly config: TreeSourceConfig;
+  readonly leave: AbortController;
+  readonly done: Promise<void>;
+}
+
+async function watch(app: Parts, watching: Watching, options: WatchOptions, job: JobContext): Promise<Result> {
+  const watched = new Map<string, Watched>();
+  const sum = noCounts();
+  const stop = new AbortController();
+  let failure: unknown;
+  const begin = (config: TreeSourceConfig): Watched => {
+    const leave = new AbortController();
+    const leaving = AbortSignal.any([leave.signal, stop.signal, job.signal]);
+    const done = watchUnderLease(describe(app, watching.domainId, config, options), job, leaving, sum);
+    const failed = (error: unknown): void => {
+      failure ??= error;
+      stop.abort();
+    };
+    return { config, leave, done: done.catch(failed) };
+  };
+  try {
+    await followDomain(app, watching, watched, begin, job, AbortSignal.any([stop.signal, job.signal]));
+  } finally {
+    stop.abort();
+    await Promise.all([...watched.values()].map(({ done }) => done));
+  }
+  if (failure !== undefined && !job.signal.aborted) throw failure;
+  return { ok: false, error: "Watching ended.", data: { domain_id: watching.domainId, ...sum } };
+}
+
+/** Sources that are edited, added or taken out while it is watched are watched as they are now. */
+async function followDomain(
+  app: Parts,
+  watching: Watching,
+  watched: Map<string, Watched>,
+  begin: (config: TreeSourceConfig) => Watched,
+  job: JobContext,
+  stopped: AbortSignal,
+): Promise<void> {
+  let told = "";
+  for (;;) {
+    await job.checkpoint();
+    const sources = await readSources(app, watching);
+    const problem = typeof sources === "string" ? sources : "";
+    if (problem && problem !== told) job.log(`WARNING: ${problem}`);
+    told = problem;
+    if (typeof sources !== "string") {
+      const wanted = new Map(sources.map((source) => [`${source.sourceType} ${source.sourceId}`, source]));
+      for (const [key, one] of watched) {
+        if (isDeepStrictEqual(wanted.get(key), one.config)) continue;
+        one.leave.abort();
+        await one.done;
+        watched.delete(key);
+      }
+      for (const [key, source] of wanted) if (!watched.has(key)) watched.set(key, begin(source));
+    }
+    await sleep(DOMAIN_EVERY_MS, stopped);
+    if (stopped.aborted) return;
+  }
+}
+
+/** Somebody may just be editing it: only a domain that is not there any more ends the watching. Otherwise, what is wrong. */
+async function readSources(app: Parts, watching: Watching): Promise<readonly TreeSourceConfig[] | string> {
+  try {
+    return watchedSources(await app.domains.get(watching.domainId), watching);
+  } catch (error) {
+    if (error instanceof NotFoundError) throw error;
+    return explain(error);
+  }
+}
+
+/** Two that watch the same source would do everything twice: the second stands by. */
+async function watchUnderLease(
+  source: WatchedSource & { readonly folder: string },
+  job: JobContext,
+  leaving: AbortSignal,
+  sum: StepCounts,
+): Promise<void> {
+  const lease = await acquireLease(join(source.folder, PRIVATE_FOLDER, "lease-watch"), {
+    owner: `job ${job.jobId}`,
+    signal: leaving,
+    onWait: (owner) =>
+      job.log(`${source.name}: ${owner} watches this source already. This job stands by in case that ends.`),
+  }).catch((error: unknown) => {
+    if (leaving.aborted) return undefined;
+    throw error;
+  });
+  if (!lease) return;
+  try {
+    await watchSource(source, job, leaving, sum);
+  } finally {
+    await lease.release();
+  }
+}
+
+function describe(
+  app: Parts,
+  domainId: DomainId,
+  config: TreeSourceConfig,
+  options: WatchOptions,
+): WatchedSource & { readonly folder: string } {
+  const { sourceId, sourceType } = config;
+  const isFolder = sourceType === "folder_sources";
+  return {
+    name: sourceId,
+    folder: join(storageFolder(app.config.storagePath, "crawler"), sourceFolder(domainId, config)),
+    pace: { ...WATCH_PACE, ...(!isFolder && { scanMs: CONTAINER_SCAN_MS }), ...options.pace },
+    notify: isFolder
+      ? async (notices) => {
+          // Every crawl writes there: whoever heard of that would crawl for ever. Elsewhere than below the root, it begins with dots.
+          const storage = relative(await realpath(config.root), await realpath(app.config.storagePath));
+          const ours = `${storage.replaceAll(sep, "/")}/`;
+          const rules = createTreeRules(config);
+          const enters = (folder: string): boolean => !`${folder}/`.startsWith(ours) && rules.enters(folder);
+          const { watchFolder } = options;
+          return await watchFolderTree(config.root, notices, { enters, ...(watchFolder && { watchFolder }) });
+        }
+      : undefined,
+    async look(folders, job) {
+      const { scope } = SOURCE_KINDS[sourceType];
+      const onlyFolders = folders && new Map([[sourceId, folders]]);
+      const wishes = { scope, sourceId, gathered: true, ...(onlyFolders && { onlyFolders }) };
+      const { sources, problems } = await app.crawl(crawlRequest(domainId, wishes), job);
+      const [source] = sources;
+      if (!source) throw new Error(`crawl source '${sourceId}': there is no word of it`);
+      return { ...source, error: problems.join(" ") } satisfies SourceResult;
+    },
+  };
+}
