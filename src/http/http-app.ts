@@ -6,6 +6,7 @@ import { auditEndpoints } from "./endpoints/audit-endpoints.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
 import { describeEndpoints } from "./endpoints/describe-endpoints.ts";
 import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
+import { documentEndpoints } from "./endpoints/document-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
 import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
 import { functionEndpoints } from "./endpoints/function-endpoints.ts";
@@ -14,6 +15,7 @@ import { ingestEndpoints } from "./endpoints/ingest-endpoints.ts";
 import { inventoryEndpoints } from "./endpoints/inventory-endpoints.ts";
 import { jobEndpoints } from "./endpoints/job-endpoints.ts";
 import { keyEndpoints } from "./endpoints/key-endpoints.ts";
+import { maintenanceEndpoints } from "./endpoints/maintenance-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
@@ -59,7 +61,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   const doorkeeper = createDoorkeeper(access);
   mountHealth(http, doorkeeper, product);
   const endpoints = allEndpoints(app);
-  const reading = endpoints.filter(({ changes }) => changes === null).map(({ path }) => path);
+  const reading = endpoints.filter((one) => one.changes === null && !one.asksNamedHost).map(({ path }) => path);
   mountSignIn(http, { access, doorkeeper, audit, product, readingPaths: new Set(["/", ...reading]), logError });
   http.use(admitKnown({ doorkeeper, requestsPerSecond: config.access.requestsPerSecond, logError }));
   mountHome(http, app, product, endpoints);
@@ -93,6 +95,8 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...queryEndpoints(app),
     ...searchEndpoints(app),
     ...generationEndpoints(app),
+    ...documentEndpoints(app),
+    ...maintenanceEndpoints(app),
     ...inventoryEndpoints(app),
     ...describeEndpoints(app),
     ...explainEndpoints(app),

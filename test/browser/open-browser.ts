@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
+import { userInfo } from "node:os";
+import { fileURLToPath } from "node:url";
 import { type Browser, chromium } from "playwright-core";
 
 const ON_THE_MACHINE = [
@@ -24,7 +24,8 @@ async function carriedChromium(): Promise<string> {
   const packageJson = new URL("../../node_modules/@sparticuz/chromium/package.json", import.meta.url);
   const { version } = JSON.parse(readFileSync(packageJson, "utf8")) as { version: string };
   const before = process.env["TMPDIR"];
-  const folder = join(tmpdir(), `lockstep-chromium-${version}-${userInfo().username}`);
+  const name = `../../node_modules/.cache/chromium-${version}-${userInfo().username}`;
+  const folder = fileURLToPath(new URL(name, import.meta.url));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   process.env["TMPDIR"] = folder;
   try {

@@ -44,8 +44,9 @@ interface Violation {
 
 /** No serious or critical problem, by the rules of axe. It runs past the page's policy: in the test's own world. */
 export async function assertAccessible(page: Page): Promise<void> {
+  if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(AXE);
   const violations = (await page.evaluate(
-    `(() => { ${AXE}; return axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations); })()`,
+    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)",
   )) as Violation[];
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   assert.deepEqual(
@@ -55,6 +56,23 @@ export async function assertAccessible(page: Page): Promise<void> {
     [],
     page.url(),
   );
+}
+
+const LOOKS = [
+  { colorScheme: "light", width: 1200, height: 900 },
+  { colorScheme: "dark", width: 390, height: 844 },
+] as const;
+
+/** Accessible and not wider than the screen: wide in light, on a phone in dark. */
+export async function assertForEverybody(page: Page): Promise<void> {
+  for (const { colorScheme, width, height } of LOOKS) {
+    // Without motion: colours that are still changing over have no contrast.
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.setViewportSize({ width, height });
+    await assertAccessible(page);
+    const content = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(content <= width, `${page.url()} is ${content - width} pixels too wide for ${width}`);
+  }
 }
 
 /** On a phone: no table of rows has to be pushed aside to be read. */

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
 import { World } from "../engine/world.ts";
-import { ask, type Reply } from "./ask.ts";
+import { type AskInit, ask, type Reply } from "./ask.ts";
 import { type OpenServer, openServer } from "./open-server.ts";
 
 function rowsOf<T>(reply: Reply, key: string): readonly T[] {
@@ -59,15 +65,64 @@ describe("/v2/domains/check_source of a web site", () => {
       "https://x/?%74oken=hunter2",
     ];
     for (const address of withSecrets) {
-      await refused({ start_urls: address }, /^(?!.*hunter2).*start_urls must .*number 1 (?:is none|does)\./);
+      await refused({ start_urls: address }, /^(?!.*hunter2).*'start_urls' must .*number 1 (?:is none|does)\./);
     }
     await refused(
       { start_urls, site_url: "https://contoso.sharepoint.com" },
       /'site_url' does not belong to web_sources/,
     );
-    await refused({ start_urls, max_pages: "0" }, /max_pages must be a whole number from 1/);
+    await refused({ start_urls, max_pages: "0" }, /'max_pages' must be a whole number from 1/);
     const list = { source_type: "list_sources", site_url: "https://contoso.sharepoint.com", list_name: "Tasks" };
     await refused({ ...list, max_depth: "0" }, /'max_depth' does not belong to list_sources/);
+    const folder = { source_type: "folder_sources", root: "/srv" };
+    await refused({ ...folder, root: "srv/handbook" }, /^'root' must be an absolute path on the machine that crawls/);
+    await refused({ ...folder, start_urls }, /'start_urls' does not belong to folder_sources; give 'root'/);
+    await refused({ source_type: "blob_sources" }, /^Missing 'container_url'\.$/);
+    const container_url = "https://contoso.blob.core.windows.net/handbook";
+    const container = { source_type: "blob_sources", container_url };
+    await refused({ ...container, gitignore: "true" }, /'gitignore' does not belong to blob_sources/);
+    await refused({ ...container, credential: "sv=1&sig=hunter2" }, /^(?!.*hunter2).*name of an environment variable/);
+    await refused({ ...container, container_url: `${container_url}?sig=hunter2` }, /^(?!.*hunter2).*SAS is never kept/);
+  });
+
+  it("asks nobody for another site, whose pages name the host and the secret", async () => {
+    const asked: string[] = [];
+    const stranger = createServer(({ url = "" }, response) => {
+      asked.push(url);
+      response.writeHead(403).end();
+    }).listen(0, "127.0.0.1");
+    await once(stranger, "listening");
+    process.env["CHECKED_SAS"] = "sv=2022&sp=rl&sig=hunter2";
+    try {
+      const { port } = stranger.address() as AddressInfo;
+      const container_url = `http://127.0.0.1:${port}/account/handbook`;
+      const query = new URLSearchParams({ source_type: "blob_sources", container_url, credential: "CHECKED_SAS" });
+      const look = (init?: AskInit): Promise<Reply> => ask(server.url, `GET /v2/domains/check_source?${query}`, init);
+      assert.equal((await look({ headers: { "sec-fetch-site": "cross-site" } })).status, 403);
+      assert.deepEqual(asked, []);
+      assert.equal((await look()).status, 200);
+      assert.match(asked.join(), /sig=hunter2/, "an administrator's own question is asked");
+    } finally {
+      delete process.env["CHECKED_SAS"];
+      stranger.close();
+    }
+  });
+
+  it("looks at a folder: whether it is there, and how much is in it", async () => {
+    const root = await mkdtemp(join(tmpdir(), "lockstep-check-"));
+    try {
+      await writeFile(join(root, "a b.md"), "One");
+      await writeFile(join(root, "c.txt"), "Two");
+      const folder = { source_type: "folder_sources", root, include: "a b.*\n*.pdf" };
+      const reply = await check(folder);
+      assert.deepEqual([reply.status, reply.json["ok"], reply.json["error"]], [200, true, ""], reply.text);
+      assert.match(reply.text, /\b1 file\b/);
+      const missing = await check({ ...folder, root: join(root, "nowhere") });
+      assert.deepEqual([missing.status, missing.json["ok"]], [200, false]);
+      assert.match(missing.text, /nowhere'.*"It is not there; if it is a share, is it mounted\?"/);
+    } finally {
+      await rm(root, { recursive: true });
+    }
   });
 });
 
@@ -140,8 +195,8 @@ describe("/v2/domains/check_source", () => {
 
   const REFUSED: readonly [fields: Record<string, string>, error: RegExp][] = [
     [{ source_type: "files" }, /^'source_type' must be file_sources or list_sources or sitepage_sources/],
-    [{ source_type: "file_sources", site_url: "ftp://x" }, /^site_url must/],
-    [{ source_type: "file_sources", sharepoint_url_part: "Shared" }, /^sharepoint_url_part must begin with "\/"/],
+    [{ source_type: "file_sources", site_url: "ftp://x" }, /^'site_url' must/],
+    [{ source_type: "file_sources", sharepoint_url_part: "Shared" }, /^'sharepoint_url_part' must begin with "\/"/],
     [{ source_type: "file_sources", list_name: "Tasks" }, /^'list_name' does not belong to file_sources/],
     [{ source_type: "list_sources", source_id: "a b" }, /^'source_id' must be/],
   ];

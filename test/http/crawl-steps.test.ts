@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -60,13 +60,13 @@ describe("/v2/crawler: a crawl and its steps", () => {
         confirmDeletes: false,
         retryBatches: 2,
         retryFailed: false,
-        checkHashes: false,
+        checksum: false,
       });
     });
 
     it(`${action} passes every parameter on, and its job is called after it`, async () => {
       const all =
-        "domain_id=DEMO&mode=incremental&scope=files&source_id=documents&dry_run=true&retry_batches=10&retry_failed=true&confirm_deletes=true&check_hashes=true";
+        "domain_id=DEMO&mode=incremental&scope=files&source_id=documents&dry_run=true&retry_batches=10&retry_failed=true&confirm_deletes=true&checksum=true";
       const reply = await ask(served.url, `GET /v2/crawler/${action}?${all}&format=stream`);
       assert.equal(reply.type, "text/event-stream");
       assert.deepEqual(asked, {
@@ -80,7 +80,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
         confirmDeletes: true,
         retryBatches: 10,
         retryFailed: true,
-        checkHashes: true,
+        checksum: true,
       });
       const { json } = await ask(served.url, "GET /v2/jobs?router=crawler");
       const job = json["data"]?.["0"];
@@ -103,7 +103,11 @@ describe("/v2/crawler: a crawl and its steps", () => {
       ["domain_id=..%2fx", 400, /^'domain_id' must be 1 to 64 letters/],
       ["domain_id=DEMO&source_id=nope", 404, /^Source 'nope' does not exist/],
       ["domain_id=DEMO&mode=fast", 400, /^'mode' must be full or incremental; got 'fast'\.$/],
-      ["domain_id=DEMO&scope=mail", 400, /^'scope' must be all or files or lists or sitepages or web; got 'mail'\.$/],
+      [
+        "domain_id=DEMO&scope=mail",
+        400,
+        /^'scope' must be all or files or lists or sitepages or web or folders or blobs; got 'mail'\.$/,
+      ],
       ["domain_id=DEMO&retry_batches=0", 400, /^'retry_batches' must be a whole number from 1 to 10; got '0'\.$/],
       ["domain_id=DEMO&retry_batches=11", 400, /^'retry_batches' must be/],
       ["domain_id=DEMO&dryrun=true", 400, /^Unknown parameter 'dryrun'\. Accepted: .*dry_run/],
@@ -139,6 +143,27 @@ describe("/v2/crawler: a crawl and its steps", () => {
     const foreign = { headers: { "sec-fetch-site": "cross-site" } };
     assert.equal((await ask(served.url, `GET ${path}?domain_id=DEMO`, foreign)).status, 403);
     assert.match((await ask(served.url, `GET ${path}`)).text, /^\/v2\/crawler\/cleanup_metadata\n/);
+  });
+
+  it("maintenance is a job for administrators, of one domain or of all, and answers with what was freed", async () => {
+    const path = "/v2/maintenance";
+    const reply = await ask(served.url, `GET ${path}?dry_run=true`);
+    const { job_id, state, domain_id, dry_run, freed } = reply.json["data"] as unknown as Record<string, unknown>;
+    assert.deepEqual([state, domain_id, dry_run], ["completed", "", true]);
+    assert.deepEqual(freed, [{ kind: "staging", count: 2, bytes: 2048 }]);
+    const job = await ask(served.url, `GET /v2/jobs/get?job_id=${String(job_id)}`);
+    assert.deepEqual([job.json["data"]?.["action"], job.json["data"]?.["dry_run"]], ["maintenance", true]);
+    assert.match((await ask(served.url, `GET ${path}?domain_id=DEMO&format=html`)).text, />staging</);
+    assert.match((await ask(served.url, `GET ${path}?domain_id=DEMO&format=stream`)).text, /event: end_json/);
+    assert.equal((await ask(served.url, `GET ${path}?domain_id=NOPE`)).status, 404);
+    assert.equal((await ask(served.url, `GET ${path}?dryrun=true`)).status, 400);
+    const foreign = { headers: { "sec-fetch-site": "cross-site" } };
+    assert.equal((await ask(served.url, `GET ${path}?dry_run=true`, foreign)).status, 403);
+    const audit = await readdir(join(served.folder, "audit"));
+    const lines = (await Promise.all(audit.map((name) => readFile(join(served.folder, "audit", name), "utf8")))).join(
+      "",
+    );
+    assert.match(lines, /\/v2\/maintenance/);
   });
 
   it("the overview tells what a step did, and links the report of a crawl; a step is not taken for a crawl", async () => {

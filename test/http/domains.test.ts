@@ -166,6 +166,27 @@ describe("/v2/domains", () => {
     await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
   });
 
+  it("takes folders and containers, as arrays and in one JSON text; a pasted SAS is neither kept nor repeated", async () => {
+    const folder_sources = [{ source_id: "share", root: "/srv/share", exclude: ["My drafts/**"] }];
+    const container = { source_id: "blobs", container_url: "https://contoso.blob.core.windows.net/handbook" };
+    const blob_sources = [{ ...container, credential: "HANDBOOK_SAS" }];
+    const onDisk = (): { folder_sources?: unknown; blob_sources?: unknown } =>
+      JSON.parse(readFileSync(fileOf("DEMO"), "utf8"));
+    const created = await ask(served.url, "POST /v2/domains/create", { json: { ...DEMO, folder_sources } });
+    assert.deepEqual(created.json["data"]?.["folder_sources"], folder_sources, created.text);
+    assert.deepEqual([onDisk().folder_sources, "blob_sources" in onDisk()], [folder_sources, false]);
+    const sources_json = JSON.stringify({ folder_sources, blob_sources });
+    await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO", { form: { sources_json } });
+    assert.deepEqual([onDisk().folder_sources, onDisk().blob_sources], [folder_sources, blob_sources]);
+    const pasted = { blob_sources: [{ ...container, credential: "sv=2026&sig=hunter2" }] };
+    const refused = await ask(served.url, "PUT /v2/domains/update?domain_id=DEMO", { json: pasted });
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /blob_sources\[0\]\.credential must be the name of an environment variable/);
+    assert.doesNotMatch(refused.text, /hunter2/);
+    assert.deepEqual(onDisk().blob_sources, blob_sources);
+    await ask(served.url, "DELETE /v2/domains/delete?domain_id=DEMO");
+  });
+
   it("as stream it runs as a job, and a bad request makes none", async () => {
     const stream = await ask(served.url, "POST /v2/domains/create?format=stream", { json: DEMO });
     assert.equal(stream.type, "text/event-stream");

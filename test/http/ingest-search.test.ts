@@ -102,7 +102,13 @@ describe("/api/Search", () => {
       modifiedBefore: "2026-02-01T00:00:00.000Z",
     });
     assert.equal(asked[0]?.using, "vectors");
-    assert.deepEqual(asked[0]?.filter, { type: "in", key: "source_id", value: ["site"] });
+    assert.deepEqual(asked[0]?.filter, {
+      type: "and",
+      filters: [
+        { type: "in", key: "source_id", value: ["site"] },
+        { type: "gte", key: "item_id", value: "url_" },
+      ],
+    });
     assert.equal(reply.json["totalResults"], 1, "the other host is left out");
     asked = [];
     await ask(served.url, "POST /api/Search", {

@@ -37,7 +37,7 @@ export interface InventoryStage {
 export async function openInventoryStage(settings: Readonly<Record<string, string>> = {}): Promise<InventoryStage> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-inventory-"));
   const logged: string[] = [];
-  const app = await compose(readConfig({ PERSISTENT_STORAGE_PATH: folder, ...settings }));
+  const app = await compose(readConfig({ PERSISTENT_STORAGE_PATH: folder, ...settings }), { searchesHere: true });
   const server = await serveHttp(app, { host: "127.0.0.1", port: 0, log: (line) => logged.push(line) });
   const client = new OpenAI({ baseURL: `${server.url}/openai/v1`, apiKey: "any", maxRetries: 0 });
   return {

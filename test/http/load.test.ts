@@ -19,7 +19,7 @@ async function jobFile(world: World, jobId: string): Promise<Buffer> {
 }
 
 test("while a crawl runs and many watch it, every question is answered, and what is new is found at the end", async () => {
-  const world = await World.open({ settings: { RATE_LIMIT_PER_SECOND: "0" } });
+  const world = await World.open({ settings: { RATE_LIMIT_PER_SECOND: "0" }, pace: { searchesHere: false } });
   const server = await serveHttp(world.app, { host: "127.0.0.1", port: 0, keepAliveMs: 600_000 });
   try {
     await world.change("fill", { path: "known", count: KNOWN, series: "known" });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { CrawlResult } from "../../src/engine/crawl-request.ts";
 import type { SandboxSite } from "../../src/sandbox/site/start-site.ts";
@@ -12,7 +14,13 @@ const CRAWL_NEEDS = ["domain_id"];
 
 /** By resource: how items of it come to be in an installation that works. */
 export function thingsOf(
-  stage: () => { readonly world: World; readonly url: string; readonly site: SandboxSite },
+  stage: () => {
+    readonly world: World;
+    readonly url: string;
+    readonly site: SandboxSite;
+    /** An empty folder. */
+    readonly notes: string;
+  },
 ): Readonly<Record<string, Thing>> {
   let made = 0;
   const post = async (path: string, init: AskInit): Promise<Reading> => {
@@ -77,6 +85,19 @@ export function thingsOf(
     return { domain_id: "INGEST" };
   };
 
+  /** A file of a folder, with two versions. */
+  const edited = once(async (): Promise<Record<string, string>> => {
+    const { notes: root } = stage();
+    const folder_sources = [{ source_id: "notes", root }];
+    await post("/v2/domains/create", { json: { domain_id: "NOTES", name: "Notes", description: "", folder_sources } });
+    for (const text of ["A note.", "Another note."]) {
+      await writeFile(join(root, "note.md"), text);
+      const { json } = await ask(stage().url, "GET /v2/crawler/crawl?domain_id=NOTES&mode=incremental&format=json");
+      assert.equal(json["error"], "");
+    }
+    return { domain_id: "NOTES", document: "note.md" };
+  });
+
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
   const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).active;
 
@@ -120,6 +141,7 @@ export function thingsOf(
     "/v2/crawler/embed_data": crawl,
     "/v2/crawler/crawl": crawl,
     "/v2/crawler/cleanup_metadata": crawl,
+    "/v2/maintenance": { act: ofDomain },
     "/v2/jobs": { idName: "job_id", make: makeJob },
     "/v2/jobs/control": {
       needs: ["job_id", "action"],
@@ -148,6 +170,16 @@ export function thingsOf(
       act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
     },
     "/v2/audit": {},
+    "/v2/documents": {
+      idName: "document",
+      where: async () => ({ domain_id: (await edited())["domain_id"] ?? "" }),
+      make: async () => (await edited())["document"] ?? "",
+    },
+    "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
+    "/v2/documents/difference": {
+      needs: ["domain_id", "document", "from", "to"],
+      act: async () => ({ ...(await edited()), from: "v1", to: "v2" }),
+    },
     "/v2/ingest/items": {
       idName: "item_id",
       make: () => makeItem(`/made-${++made}`),

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
@@ -12,7 +15,9 @@ describe("the endpoints of the specification, line by line, against the real pro
   let world: World;
   let server: RunningServer;
   let site: SandboxSite;
+  let notes: string;
   before(async () => {
+    notes = await mkdtemp(join(tmpdir(), "lockstep-notes-"));
     site = await startCompanySite();
     world = await World.open({ settings: { WEB_ALLOW_PRIVATE_NETWORKS: "true" } });
     await world.change("add", { path: "Handbook.md", text: "# Handbook\n\nHotels cost up to 180 EUR." });
@@ -24,9 +29,10 @@ describe("the endpoints of the specification, line by line, against the real pro
     await world.close();
     await server.close();
     await site.close();
+    await rm(notes, { recursive: true });
   });
 
-  const things = thingsOf(() => ({ world, url: server.url, site }));
+  const things = thingsOf(() => ({ world, url: server.url, site, notes }));
   for (const line of [...SPECIFICATION, ...ADDITIONS]) {
     describe(line.trim(), () => {
       for (const expected of expand(line)) {

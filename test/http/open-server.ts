@@ -18,7 +18,7 @@ export interface OpenServer {
 
 export async function openServer(settings: Readonly<Record<string, string>> = {}): Promise<OpenServer> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-server-"));
-  const app = await compose(readConfig({ PERSISTENT_STORAGE_PATH: folder, ...settings }));
+  const app = await compose(readConfig({ PERSISTENT_STORAGE_PATH: folder, ...settings }), { searchesHere: true });
   const server = await serveHttp(app, { host: "127.0.0.1", port: 0, log: () => undefined });
   return {
     app,

@@ -97,6 +97,14 @@ describe("the pages", () => {
     assert.match(crawler.text, /name="confirm_deletes" value="true" checked>/);
   });
 
+  it("the page of jobs leads to a dry run of maintenance", async () => {
+    const { text } = await ask(served.url, "GET /v2/jobs?format=ui");
+    const [, address = ""] = /href="(\/v2\/maintenance\?[^"]+)"/.exec(text) ?? [];
+    const { status } = await ask(served.url, `GET ${address}`);
+    const [job] = await served.app.jobs.list({ router: "maintenance", limit: 1 });
+    assert.deepEqual([status, job?.dryRun], [200, true]);
+  });
+
   it("the crawler has a page and nothing else", async () => {
     assert.equal((await ask(served.url, "GET /v2/crawler?format=json")).status, 400);
     assert.equal((await ask(served.url, "GET /v2/crawler?format=ui&sort=nothing")).status, 400);

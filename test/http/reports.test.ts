@@ -33,9 +33,12 @@ describe("/v2/reports", () => {
         {
           sourceType: "file_sources",
           sourceId: "docs",
+          complete: true,
+          error: "",
           total: 2,
           added: 2,
           changed: 0,
+          moved: 0,
           removed: 0,
           failed: 0,
           mapFiles: [{ name: MAP, path: mapFile }],

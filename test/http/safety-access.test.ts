@@ -84,6 +84,7 @@ describe("who may come in", () => {
     ["GET /query2?query=x", "read"],
     ["GET /v2/crawler/crawl?domain_id=DEMO&dry_run=true", "operate"],
     ["GET /v2/domains/delete?domain_id=DEMO&dry_run=true", "admin"],
+    ["GET /v2/domains/check_source?source_type=web_sources&start_urls=https://x.example/", "operate"],
     ["POST /openai/v1/files", "operate"],
     ["DELETE /openai/v1/files/file-1", "admin"],
     ["GET /v2/keys?format=json", "admin"],
@@ -100,6 +101,16 @@ describe("who may come in", () => {
       }
     });
   }
+
+  it("a folder of the machine, and a container, are looked at for administrators alone", async () => {
+    const container = "blob_sources&container_url=https://x.blob.core.windows.net/abc&credential=PATH";
+    for (const source of ["folder_sources&root=/srv", container]) {
+      const look = (role: Role): Promise<Reply> =>
+        ask(served.url, `GET /v2/domains/check_source?source_type=${source}`, by(role));
+      assert.deepEqual([(await look("operate")).status, (await look("admin")).status], [403, 200], source);
+      assert.match((await look("operate")).text, /needs the role 'admin'/);
+    }
+  });
 
   it("the official clients of OpenAI and Azure come in with a key of ours", async () => {
     served.script.wire = async (request) =>

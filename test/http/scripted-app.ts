@@ -13,12 +13,16 @@ import { createDomainStore } from "../../src/domains/domain-store.ts";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
+import { ManifestReader } from "../../src/engine/manifest-reader.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
+import { createDocuments } from "../../src/engine/read-versions.ts";
 import type { Patience } from "../../src/http/safety/slow-clients.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
+import { manifestVersion } from "../../src/ledgers/manifest/manifest-version.ts";
+import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { isErrno } from "../../src/lib/atomic-file.ts";
 import { createReportStore } from "../../src/reports/report-store.ts";
 import { createAuditLog } from "../../src/security/audit-log.ts";
@@ -48,6 +52,7 @@ const NO_GENERATIONS = { active: 0, pinned: false, kept: [] };
 /** A registry in which nothing was ever registered. */
 const NOTHING_KNOWN: Ingest = {
   add: async () => assert.fail("nobody says what comes of it"),
+  addFile: () => assert.fail("nobody asks"),
   idOf: () => assert.fail("nobody asks"),
   reindex: async () => assert.fail("nobody says what comes of it"),
   rebuild: async ({ domainId }) => ({ domainId: domainId ?? ("INGEST" as DomainId), queued: 0 }),
@@ -114,6 +119,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         throw new NotFoundError(`Source '${sourceId}' does not exist.`);
       }
     },
+    checkPlaces: async () => undefined,
     crawl: (request, job) => script.crawl(request, job),
     cleanupMetadata: async (domainId, job) => ({
       domain_id: domainId,
@@ -122,6 +128,16 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       remaining: 2,
       problem: "",
     }),
+    maintain: async ({ domainId = "" }, { dryRun }) => ({
+      domain_id: domainId,
+      dry_run: dryRun,
+      freed: [{ kind: "staging", count: 2, bytes: 2048 }],
+      things: [],
+      things_more: 2,
+      left: [],
+      problems: [],
+    }),
+    migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),
     standing: async () => ({ documents: 0, failed: 0, rolledBackTo: null, error: "", sources: [] }),
@@ -134,10 +150,15 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         domainsFolder: join(folder, "domains"),
         crawlerFolder: join(folder, "crawler"),
         defaultVectorStoreId: "",
-        backend: { deleteVectorStore: async () => undefined },
+        backend: { commits: "atomic", openIndex: async () => undefined, deleteVectorStore: async () => undefined },
         shelf: () => assert.fail("domains with web sites are not deleted here"),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),
+    documents: createDocuments({
+      domains,
+      crawlerFolder: join(folder, "crawler"),
+      manifests: new ManifestReader({ openManifest, manifestVersion }),
+    }),
     generations: async () => NO_GENERATIONS,
     rollback: async () => NO_GENERATIONS,
     release: async () => NO_GENERATIONS,

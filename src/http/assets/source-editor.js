@@ -6,11 +6,19 @@ const MARKS = { ok: ["good", "✓"], problem: ["bad", "✗"], "not checked": ["i
 /** What a source may lose at once is nothing to look for at the source. */
 const LIMITS = ["max_removals", "max_removals_percent", "allow_empty"];
 
+/** What says where a source is; without one of them there is nothing to look at yet. */
+const PLACES = [
+  ["site_url", "Looking at the tenant"],
+  ["start_urls", "Looking at the site"],
+  ["root", "Looking at the folder"],
+  ["container_url", "Looking at the container"],
+];
+
 /** By row: the pause in typing that is waited for, and the question that is under way. */
 const checks = new WeakMap();
 let lists = 0;
 
-/** Lets people add, remove and duplicate sources, and checks each with the tenant while it is typed. */
+/** Lets people add, remove and duplicate sources, and checks each where it is while it is typed. */
 export function editSources(editor) {
   const rows = editor.querySelector("[data-part=rows]");
   editor.addEventListener("click", ({ target }) => {
@@ -44,8 +52,15 @@ function readSource(row) {
 function readInput(input) {
   if (input.type === "checkbox") return input.checked;
   if (input.type === "number") return input.value === "" ? undefined : Number(input.value);
-  if (input.matches("textarea")) return input.value.split(/\s+/).filter((line) => line !== "");
+  if (input.matches("textarea")) return linesOf(input);
   return input.value.trim();
+}
+
+/** Addresses, and globs of them, have no blanks in them and are pasted in any shape; names of files have. */
+function linesOf(input) {
+  const isOfWeb = input.closest("[data-source-row]").dataset.sourceRow === "web_sources";
+  const pieces = input.value.split(isOfWeb ? /\s+/ : /\n/);
+  return pieces.map((piece) => piece.trim()).filter((piece) => piece !== "");
 }
 
 function add(editor, rows, kind) {
@@ -100,13 +115,17 @@ function checkSoon(row) {
 async function ask(row, check) {
   const place = row.querySelector("[data-part=check]");
   const source = readSource(row);
-  if (!source.site_url && !source.start_urls?.length) return place.replaceChildren();
+  const looked = PLACES.find(([field]) => source[field]?.length > 0);
+  if (!looked) return place.replaceChildren();
+  const wrong = [...row.querySelectorAll("input[pattern]")].find(({ validity }) => validity.patternMismatch);
+  // It may be a secret that was pasted, which has no place in an address.
+  if (wrong) return place.replaceChildren(line("bad", "✗", labelOf(wrong), wrong.title));
   check.asking = new AbortController();
-  place.replaceChildren(line("idle", "…", source.site_url ? "Looking at the tenant" : "Looking at the site", ""));
+  place.replaceChildren(line("idle", "…", looked[1], ""));
   const wish = { source_type: row.dataset.sourceRow, format: "json" };
   for (const [name, value] of Object.entries(source)) {
     if (LIMITS.includes(name) || value === "" || value.length === 0) continue;
-    wish[name] = Array.isArray(value) ? value.join(" ") : value;
+    wish[name] = Array.isArray(value) ? value.join("\n") : value;
   }
   try {
     const response = await fetch(`/v2/domains/check_source?${new URLSearchParams(wish)}`, {
@@ -144,9 +163,13 @@ function fieldOf(row, name) {
 /** Fields are called what the form calls them, not what the endpoint does. */
 function inWords(row, text) {
   return text.replace(/'(\w+)'/g, (quoted, name) => {
-    const label = fieldOf(row, name)?.closest("label")?.querySelector("span")?.textContent;
+    const label = labelOf(fieldOf(row, name));
     return label ? `'${label}'` : quoted;
   });
+}
+
+function labelOf(input) {
+  return input?.closest("label")?.querySelector("span")?.textContent;
 }
 
 function suggest(row, place, field, values) {

@@ -48,7 +48,12 @@ const query = {
     false,
     "true fills a fresh vector store and changes over to it at the end (OpenAI and Azure; needs mode=full, scope=all).",
   ),
-  check_hashes: withDefault(trueOrFalse, false, "true reads every file on disk to see whether it was changed there."),
+  checksum: withDefault(
+    trueOrFalse,
+    false,
+    "true reads every file: of folders and containers those at the source, whatever size, time and ETag say, and of all sources those on our disk. Every blob is downloaded, which Azure charges for.",
+  ),
+  check_hashes: withDefault(trueOrFalse, false, "The older name of checksum."),
 };
 
 interface StepEndpoint {
@@ -75,8 +80,9 @@ const ENDPOINTS: readonly StepEndpoint[] = [
   {
     action: "process_data",
     steps: ["process"],
-    description: `Turns downloaded list exports and site pages into documents; files need none of it. ${AS_JOB}`,
-    changes: "The domain's files in 02_embedded/ and its map files. A dry run changes none and tells the plan.",
+    description: `Turns downloaded list exports and site pages into documents, and keeps the text of files from folders and containers; other files need none of it. ${AS_JOB}`,
+    changes:
+      "The domain's files in 02_embedded/, the knowledge base of its folders, and its map files. A dry run changes none and tells the plan.",
   },
 ];
 
@@ -93,6 +99,7 @@ const pageQuery = {
   dry_run: withDefault(trueOrFalse, false, "Whether to begin with a dry run."),
   retry_failed: withDefault(trueOrFalse, false, "Whether to begin with trying failed files again."),
   confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
+  checksum: withDefault(trueOrFalse, false, "Whether to begin with reading every file."),
   job_id: optional(jobId, "The job to watch; of a dry run, the plan is shown."),
   plan_step: optional(oneOf(STEPS), "The step of the plan to show; without it, the first that would do something."),
   change: optional(oneOf(PLANNED_KINDS), "Only this kind of changes of the plan."),
@@ -126,6 +133,7 @@ function readWishes(args: Arguments<typeof pageQuery>): CrawlerWishes {
       dryRun: args.dry_run,
       confirmDeletes: args.confirm_deletes,
       retryFailed: args.retry_failed,
+      checksum: args.checksum,
     },
     jobId: args.job_id,
     plan: { change: args.change, step: args.plan_step, listing: { limit, offset, sort, filter } },
@@ -200,7 +208,7 @@ async function startable(
     confirmDeletes: args.confirm_deletes,
     retryBatches: args.retry_batches,
     retryFailed: args.retry_failed,
-    checkHashes: args.check_hashes,
+    checksum: args.checksum || args.check_hashes,
   });
   await app.checkCrawl(request);
   const { start, work } = crawlJob(app, request, { dryRun: args.dry_run });

@@ -81,6 +81,7 @@ function createDomain(app: App): Endpoint {
     const id = domain.domainId;
     if (await exists(domains, id)) throw new BadInputError(`Domain '${id}' already exists.`);
     if (domain.vectorStoreId !== "") refuseSharedStore(domain, (await domains.list()).domains);
+    await app.checkPlaces(domain.sources);
     return {
       action: "create",
       domainId: id,

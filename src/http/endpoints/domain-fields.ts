@@ -20,5 +20,13 @@ export const domainFields = {
     json,
     "Web sites: an array of {source_id, start_urls, include, exclude, max_depth, max_pages, images}; the last five may be left out.",
   ),
+  folder_sources: optional(
+    json,
+    "Folders: an array of {source_id, root, include, exclude, gitignore, hidden, max_file_mb}; the last five may be left out.",
+  ),
+  blob_sources: optional(
+    json,
+    "Containers of Azure Blob Storage: an array of {source_id, container_url, prefix, include, exclude, credential, hidden, max_file_mb}; the last six may be left out. credential is the name of an environment variable.",
+  ),
   sources_json: optional(text, "All source arrays in one JSON text, for forms and older clients."),
 };

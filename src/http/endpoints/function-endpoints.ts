@@ -9,14 +9,21 @@ import { domainId, oneOf, text, trueOrFalse, words } from "../grammar/values.ts"
 import { searchFunction } from "./function-search.ts";
 import { readSearchStatus } from "./function-status.ts";
 import { REBUILD_MODES, REBUILD_WORDS } from "./ingest-endpoints.ts";
-import { itemId } from "./ingest-items.ts";
+import { FILE_SOURCE, itemId } from "./ingest-items.ts";
 import { toRegisteredJson } from "./item-codec.ts";
 
 const shared = { formats: ["json"], envelope: bareEnvelope } as const;
 
 /** The functions of the registry, under the addresses and in the words of their specification. */
 export function functionEndpoints(app: App): Endpoint[] {
-  return [addUrlDocument(app), reindexItem(app), rebuildIndex(app), searchFunction(app), searchStatus(app)];
+  return [
+    addUrlDocument(app),
+    addFileDocument(app),
+    reindexItem(app),
+    rebuildIndex(app),
+    searchFunction(app),
+    searchStatus(app),
+  ];
 }
 
 function addUrlDocument(app: App): Endpoint {
@@ -49,6 +56,33 @@ function addUrlDocument(app: App): Endpoint {
   });
 }
 
+function addFileDocument(app: App): Endpoint {
+  const path = "/api/AddFileDocument";
+  const { defaultDomain } = app.config.web;
+  return endpoint({
+    ...shared,
+    path,
+    methods: ["POST"],
+    description:
+      "Registers one file on the server's own disks, below a folder of INGEST_FILE_ROOTS, or one blob of Azure Storage. It is then looked at soon, and again whenever it is due, as a web address is.",
+    changes: `The registry and the queue. The first one for ${defaultDomain} creates that domain.`,
+    query: {},
+    body: {
+      source: required(words, FILE_SOURCE),
+      force: withDefault(trueOrFalse, false, "true reads it whatever is known, and indexes it again."),
+      domain_id: optional(domainId, `The domain to index it in; without it, ${defaultDomain}.`),
+    },
+    examples: [
+      `curl '{origin}${path}' -H 'content-type: application/json' -d '{"source":"https://account.blob.core.windows.net/reports/plan.pdf"}'`,
+    ],
+    later: "It is queued and looked at soon.",
+    async run({ body: { source, domain_id, force } }) {
+      const added = await app.ingest.addFile({ source, domainId: domain_id, force });
+      return noted(added, added.isNew ? "The file is registered." : "The file was registered before.");
+    },
+  });
+}
+
 function noted(result: Registered, words: string): Answer<object> {
   return { ...ok({ ...toRegisteredJson(result), message: `${words} It is queued and looked at soon.` }), later: true };
 }
@@ -65,14 +99,18 @@ function reindexItem(app: App): Endpoint {
     body: {
       id: optional(itemId, "The item."),
       source: optional(words, "Instead of the id: its address, however it is written."),
+      domain_id: optional(
+        domainId,
+        `With 'source': where it is registered; without it, ${app.config.web.defaultDomain}.`,
+      ),
       force: withDefault(trueOrFalse, true, "There is nothing else to ask for."),
     },
     examples: [`curl '{origin}${path}' -H 'content-type: application/json' -d '{"id":"url_k7gxn3","force":true}'`],
     later: "It is queued and looked at soon.",
-    async run({ body: { id, source, force } }) {
+    async run({ body: { id, source, domain_id, force } }) {
       if (!force) throw new BadInputError("'force' must be true: an item looks after itself otherwise.");
       if ((id === undefined) === (source === undefined)) throw new BadInputError("Give 'id' or 'source'.");
-      const wanted = id !== undefined ? { id } : { source: source ?? "" };
+      const wanted = id !== undefined ? { id } : { source: source ?? "", ...(domain_id && { domainId: domain_id }) };
       return noted(await app.ingest.reindex(wanted), "The request is noted.");
     },
   });

@@ -2,7 +2,7 @@ import type { App } from "../../app/app.ts";
 import type { StoredImage } from "../../contracts/web.ts";
 import type { ItemView } from "../../engine/ingest/ingest.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
-import type { SearchFilters } from "./function-search-values.ts";
+import type { FoundSourceType, SearchFilters } from "./function-search-values.ts";
 import { toImageJson } from "./item-codec.ts";
 import { registryView } from "./registry-view.ts";
 
@@ -25,15 +25,23 @@ export async function findDocuments(
   const byDocument = Map.groupBy(sources, ({ fileId }) => fileId);
   const found = await Promise.all(
     [...byDocument.values()].map(async ([first, ...more]): Promise<FoundDocument[]> => {
-      if (first === undefined || !isOfHost(first.url, filters.sourceHost)) return [];
+      if (first === undefined || !isAskedFor(first, filters)) return [];
       return [{ passages: [first, ...more], view: await registryView(app, first) }];
     }),
   );
   return found.flat();
 }
 
-export function isOfHost(url: string, host: string): boolean {
-  return host === "" || URL.parse(url)?.host === host || URL.parse(url)?.hostname === host;
+/** What the index cannot tell everywhere: a host, and a single file from a page. */
+export function isAskedFor(source: QuerySource, { sourceType, sourceHost }: SearchFilters): boolean {
+  if (sourceType !== undefined && sourceTypeOf(source) !== sourceType) return false;
+  return sourceHost === "" || hostOf(source.url) === sourceHost || URL.parse(source.url)?.hostname === sourceHost;
+}
+
+/** Files of this machine are of the host `file`, as the registry has it. */
+function hostOf(address: string): string {
+  const url = URL.parse(address);
+  return url?.protocol === "file:" ? url.host || "file" : (url?.host ?? "");
 }
 
 export function toResultsJson(
@@ -66,15 +74,23 @@ function toMetadataJson({ passages: [best], view }: FoundDocument): object {
     title: item?.title || item?.content.foundTitle || best.name,
     created: item?.scheduling.firstSeen ?? "",
     modified: best.modifiedAt,
-    fileSize: item?.http.contentLength ?? 0,
+    fileSize: item ? item.http.contentLength || item.file.length : 0,
     contentType: item?.content.mimeType ?? "",
     sourceContainer: best.attributes["source_id"] ?? "",
-    sourceType: item ? item.type : "sharepoint",
-    sourceHost: item?.sourceHost || (URL.parse(best.url)?.host ?? ""),
+    sourceType: sourceTypeOf(best),
+    sourceHost: item?.sourceHost || hostOf(best.url),
     language: item?.content.language || (best.details?.language ?? ""),
     section: best.sectionPath,
     fileId: best.fileId,
   };
+}
+
+/** Pages, files and blobs have ids of ours; where a file is, its address tells. */
+function sourceTypeOf({ url, attributes, metadata }: QuerySource): FoundSourceType {
+  const id = String(attributes["item_id"] ?? metadata?.["sharepoint_unique_file_id"]);
+  if (id.startsWith("url_")) return "url";
+  if (!/^(file|doc)_/.test(id)) return "sharepoint";
+  return url.startsWith("file:") ? "file" : "blob";
 }
 
 function toImageResultJson({ passages: [best] }: FoundDocument, image: StoredImage): object {

@@ -15,7 +15,20 @@ function oneOfWords<const T extends string>(choices: readonly T[]): Value<T> {
 
 export const searchType = oneOfWords(["keyword", "vector", "hybrid"]);
 const contentType = oneOfWords(["text", "image"]);
-const sourceType = oneOfWords(["url", "sharepoint"]);
+const sourceType = oneOfWords(["url", "sharepoint", "file", "blob"]);
+
+/** Where a result comes from, in the words of the functions. */
+export type FoundSourceType = "url" | "sharepoint" | "file" | "blob";
+
+const FOUND_TYPES: Partial<Record<string, FoundSourceType>> = {
+  web_sources: "url",
+  folder_sources: "file",
+  blob_sources: "blob",
+};
+
+export function foundSourceType(type: string): FoundSourceType {
+  return FOUND_TYPES[type] ?? "sharepoint";
+}
 
 export const contentTypes: Value<readonly string[]> = {
   accepts: "text, image, or both with a comma between them",
@@ -30,7 +43,7 @@ export const contentTypes: Value<readonly string[]> = {
 
 export interface SearchFilters {
   readonly scope: SearchScope;
-  readonly sourceType: "url" | "sharepoint" | undefined;
+  readonly sourceType: FoundSourceType | undefined;
   /** As addresses have it; "" for all. */
   readonly sourceHost: string;
 }

@@ -1,16 +1,24 @@
 import { domainToUnicode } from "node:url";
 import type { App } from "../../app/app.ts";
-import type { Domain } from "../../contracts/domain.ts";
+import { type Domain, isOfSharePoint, type SourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
+import { REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../engine/query.ts";
 import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { bareEnvelope } from "../grammar/envelope.ts";
 import { type Arguments, optional, withDefault } from "../grammar/parameters.ts";
 import { domainId, json, text, trueOrFalse, wholeNumber } from "../grammar/values.ts";
-import { findDocuments, isOfHost, toResultsJson } from "./function-results.ts";
-import { contentTypes, readFilters, type SearchFilters, searchType } from "./function-search-values.ts";
+import { findDocuments, isAskedFor, toResultsJson } from "./function-results.ts";
+import {
+  contentTypes,
+  type FoundSourceType,
+  foundSourceType,
+  readFilters,
+  type SearchFilters,
+  searchType,
+} from "./function-search-values.ts";
 
 const MOST_RESULTS = 50;
 const USUAL_RESULTS = 10;
@@ -147,7 +155,7 @@ async function searchOn(app: App, wish: Wish): Promise<QueryAnswer> {
   const first = await app.query(request);
   const found = Map.groupBy(first.sources, ({ fileId }) => fileId);
   for (let round = 1; round < MOST_ROUNDS && found.size > 0; round++) {
-    const isWanted = ([best]: readonly QuerySource[]): boolean => !!best && isOfHost(best.url, wish.filters.sourceHost);
+    const isWanted = ([best]: readonly QuerySource[]): boolean => !!best && isAskedFor(best, wish.filters);
     if ([...found.values()].filter(isWanted).length >= wish.limit) break;
     const known = [...found.values()].flat();
     const lowest = Math.min(...known.map(({ score }) => score));
@@ -176,24 +184,40 @@ async function requestOf(app: App, wish: Wish): Promise<QueryRequest> {
     text: wish.text,
     domainId: domain.domainId,
     vectorStoreId: undefined,
-    // Several passages may be of one page, and pages of other hosts are left out afterwards.
+    // Several passages may be of one page, and what is of other hosts or kinds is left out afterwards.
     limit: MOST_RESULTS,
     scope: isRemote(app) ? filters.scope : { ...filters.scope, ...ofHost(domain.sources, filters.sourceHost) },
     ...(using && { using }),
-    ...(filters.sourceType && { filter: ofKind(domain.sources, filters.sourceType) }),
+    ...(filters.sourceType && { filter: ofKind(domain.sources, filters.sourceType, app) }),
   };
 }
 
-/** Paths of web pages begin with their host, so the index can leave out others by itself; those of SharePoint do not. */
+/** Paths of web pages begin with their host, so the index can leave out others by itself; those of other sources do not. */
 function ofHost(sources: Domain["sources"], host: string): SearchScope {
-  const isSite = sources.some((one) => one.sourceType !== "web_sources" && URL.parse(one.siteUrl)?.host === host);
-  if (host === "" || isSite) return {};
+  if (host === "" || sources.some((source) => hostOf(source) === host)) return {};
   const { hostname } = new URL(`http://${host}`);
   return { pathPrefix: domainToUnicode(hostname) || hostname };
 }
 
-function ofKind(sources: Domain["sources"], kind: "url" | "sharepoint"): AttributeFilter {
-  const meant = sources.filter(({ sourceType }) => (sourceType === "web_sources") === (kind === "url"));
+/** "": of web sources, whose paths name it. */
+function hostOf(source: SourceConfig): string {
+  if (source.sourceType === "folder_sources") {
+    return /^[\\/]{2}([^\\/]+)/.exec(source.root)?.[1]?.toLowerCase() ?? "file";
+  }
+  const address = isOfSharePoint(source) ? source.siteUrl : source.sourceType === "blob_sources" && source.containerUrl;
+  return (address && URL.parse(address)?.host) || "";
+}
+
+/** Single files and blobs are among the registered addresses; where the index compares texts, their ids tell them from pages. */
+function ofKind(sources: Domain["sources"], kind: FoundSourceType, app: App): AttributeFilter {
+  const meant = sources.filter(({ sourceType }) => foundSourceType(sourceType) === kind);
   // No source is called "": without any of the kind, nothing is found.
-  return { type: "in", key: "source_id", value: meant.length > 0 ? meant.map(({ sourceId }) => sourceId) : [""] };
+  const ids = meant.length > 0 ? meant.map(({ sourceId }) => sourceId) : [""];
+  const whole: AttributeFilter = { type: "in", key: "source_id", value: ids };
+  if (kind === "sharepoint") return whole;
+  const single: AttributeFilter = { type: "eq", key: "source_id", value: REGISTERED_SOURCE };
+  const called = (type: "gte" | "lt"): AttributeFilter[] =>
+    isRemote(app) ? [] : [{ type, key: "item_id", value: "url_" }];
+  if (kind === "url") return { type: "and", filters: [whole, ...called("gte")] };
+  return { type: "or", filters: [whole, { type: "and", filters: [single, ...called("lt")] }] };
 }

@@ -21,6 +21,9 @@ export const itemId: Value<ItemId> = {
   read: (raw) => (typeof raw === "string" && /^(url|file)_[A-Za-z0-9]{1,64}$/.test(raw) ? (raw as ItemId) : undefined),
 };
 
+export const FILE_SOURCE =
+  "The absolute path of a file, or the https address of a blob. A signature in the address is dropped: it is neither kept nor used.";
+
 /** The registry: what is known of every address. */
 export function itemEndpoints(app: App): Endpoint[] {
   return [list(app), get(app), create(app), update(app), remove(app)];
@@ -88,11 +91,12 @@ function create(app: App): Endpoint {
     methods: ["POST"],
     formats: ["json", "html"],
     description:
-      "Registers an address. It is looked at soon, and again whenever it is due; the same address, however it is written, is one item.",
+      "Registers an address, or a file. It is looked at soon, and again whenever it is due; the same address, however it is written, is one item.",
     changes: "The registry, the domain's member list and the queue. The domain is created if it is the default one.",
     query: { dry_run: dryRun },
     body: {
-      url: required(words, "The address, https or http."),
+      url: optional(words, "The address, https or http."),
+      file: optional(words, `Instead of the address: a file or a blob. ${FILE_SOURCE}`),
       title: withDefault(text, "", "What to call it; without it, what the page calls itself."),
       domain_id: optional(domainId, `The domain to index it in; without it, ${app.config.web.defaultDomain}.`),
       force: withDefault(trueOrFalse, false, "true looks at it whatever is known, and indexes it again."),
@@ -102,9 +106,13 @@ function create(app: App): Endpoint {
       `curl '{origin}${PATH}/create?dry_run=true' -H 'content-type: application/json' -d '{"url":"https://docs.example.com/guide"}'`,
     ],
     async run({ body, dry_run }) {
-      const { url, title, domain_id, force, include_images } = body;
-      const request = { url, title, domainId: domain_id, force, includeImages: include_images };
-      return ok(toRegisteredJson(await app.ingest.add(request, { dryRun: dry_run })));
+      const { url, file, title, domain_id: domainId, force, include_images: includeImages } = body;
+      const options = { dryRun: dry_run };
+      if (url !== undefined && file === undefined)
+        return ok(toRegisteredJson(await app.ingest.add({ url, title, domainId, force, includeImages }, options)));
+      if (file === undefined || url !== undefined) throw new BadInputError("Give 'url' or 'file'.");
+      if (title !== "" || includeImages) throw new BadInputError("Files have neither 'title' nor 'include_images'.");
+      return ok(toRegisteredJson(await app.ingest.addFile({ source: file, domainId, force }, options)));
     },
   });
 }

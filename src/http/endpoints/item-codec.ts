@@ -78,8 +78,9 @@ export function imageAddress(page: string, image: string, size: "full" | "thumbn
 
 /** What a request came to. */
 export function toRegisteredJson(registered: Registered) {
-  const { id, status, nextCrawlAt, domainId, reindexGeneration, normalizedSource, displaySource } = registered;
-  return { id, status, nextCrawlAt, domain_id: domainId, reindexGeneration, normalizedSource, displaySource };
+  const { id, status, nextCrawlAt, domainId, reindexGeneration, normalizedSource, displaySource, note } = registered;
+  const told = { id, status, nextCrawlAt, domain_id: domainId, reindexGeneration, normalizedSource, displaySource };
+  return note === "" ? told : { ...told, note };
 }
 
 /** Rates are shares of what was looked at in the last day: 0 to 1. */

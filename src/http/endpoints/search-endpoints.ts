@@ -167,7 +167,7 @@ function toResultJson(source: QuerySource): object {
           page: details.page,
           language: details.language,
           generation: details.generation,
-          also_in: details.alsoIn.map(({ fileId, name }) => ({ file_id: fileId, name })),
+          also_in: details.alsoIn.map(({ fileId, name, path }) => ({ file_id: fileId, name, path })),
         }
       : {}),
   };

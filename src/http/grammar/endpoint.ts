@@ -58,6 +58,8 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly description: string;
   /** What it changes, for people; null: it only reads. Decides whether other sites may trigger it by GET. */
   readonly changes: string | null;
+  /** It only reads, but asks whoever the request names, perhaps with a secret of this server: other sites must not trigger that either. */
+  readonly asksNamedHost?: true;
   /** Who may call it; left out: `read` where it changes nothing, else `operate`. */
   readonly role?: Role;
   readonly query: Q;

@@ -52,7 +52,7 @@ export async function handleRequest(
   if (c.req.raw.signal.aborted) gone.abort();
   refuseMethod(one, c.req.method);
   const format = readFormat(one, url.searchParams);
-  if (one.changes !== null) refuseForeign(c.req.raw);
+  if (one.changes !== null || one.asksNamedHost) refuseForeign(c.req.raw);
   const principal = admit(one, c.get("principal"));
   const args = await readArguments(one, c.req.raw);
   record.args = args;

@@ -17,6 +17,7 @@ export interface CrawlWishes {
   readonly dryRun: boolean;
   readonly confirmDeletes: boolean;
   readonly retryFailed: boolean;
+  readonly checksum: boolean;
 }
 
 const ACTION_NAMES: Record<CrawlAction, string> = {
@@ -35,6 +36,8 @@ const SCOPE_NAMES: Record<CrawlScope, string> = {
   lists: "Lists",
   sitepages: "Site pages",
   web: "Web sites",
+  folders: "Folders",
+  blobs: "Blob containers",
 };
 
 /**
@@ -55,6 +58,7 @@ export function crawlForm(domains: readonly Domain[], wishes: CrawlWishes, frame
 ${check("dry_run", "Dry run: only show the plan", wishes.dryRun)}
 ${check("retry_failed", "Try failed files again", wishes.retryFailed)}
 ${check("confirm_deletes", "Confirm removals that are held", wishes.confirmDeletes)}
+${check("checksum", "Read every file, changed or not", wishes.checksum)}
 </div>
 <div class="form-end"><button class="primary" data-part="go">${wishes.dryRun ? "Show the plan" : "Start"}</button>
 <noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${addressOf(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
@@ -94,6 +98,7 @@ function requestOf(wishes: CrawlWishes): string {
   if (wishes.dryRun) params.set("dry_run", "true");
   if (wishes.retryFailed) params.set("retry_failed", "true");
   if (wishes.confirmDeletes) params.set("confirm_deletes", "true");
+  if (wishes.checksum) params.set("checksum", "true");
   return `${addressOf(wishes.action)}?${params}`;
 }
 

@@ -1,5 +1,5 @@
 import type { JobRecord } from "../../contracts/job.ts";
-import type { CrawlResult, StepCounts } from "../../engine/crawl-request.ts";
+import { type CrawlResult, failedOf, type SourceResult, type StepCounts } from "../../engine/crawl-request.ts";
 
 export interface CrawlSummary {
   readonly dryRun: boolean;
@@ -34,7 +34,7 @@ export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
     changed: first.changed,
     moved: first.moved,
     removed: first.removed,
-    failed: download.failed + process.failed + embed.failed,
+    failed: data.sources.reduce((sum, source) => sum + failedOf(withCounts(source)), 0),
     held: Math.max(download.held, embed.held),
     reportId: typeof data.report_id === "string" ? data.report_id : "",
   };
@@ -59,4 +59,15 @@ function addUp(steps: readonly (StepCounts | undefined)[]): StepCounts {
     }
   }
   return sum;
+}
+
+/** Results of earlier releases may lack some. */
+function withCounts(source: SourceResult): SourceResult {
+  const { download, process, embed } = source;
+  return {
+    ...source,
+    download: { ...NO_COUNTS, ...download },
+    process: { ...NO_COUNTS, ...process },
+    embed: { ...NO_COUNTS, ...embed },
+  };
 }

@@ -53,8 +53,8 @@ function plan(watched: WatchedJob | undefined, wishes: PlanWishes, frame: Frame)
 function noDomains(frame: Frame): Html {
   return html`<p class="empty"><strong>There is nothing to crawl yet.</strong>${
     mayChange(frame, "admin")
-      ? html`Create a domain first: it names the libraries, lists, pages and web sites to crawl.<a class="button primary" href="/v2/domains?format=ui">Create a domain</a>`
-      : "A domain names the libraries, lists, pages and web sites to crawl. Only administrators can create one."
+      ? html`Create a domain first: it names the libraries, lists, pages, web sites and folders to crawl.<a class="button primary" href="/v2/domains?format=ui">Create a domain</a>`
+      : "A domain names the libraries, lists, pages, web sites and folders to crawl. Only administrators can create one."
   }</p>`;
 }
 

@@ -1,6 +1,5 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
-import { describePlace, hasFilter, type SourceConfig } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import type { Answer } from "../grammar/endpoint.ts";
@@ -15,8 +14,7 @@ import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { mayChange } from "./may-change.ts";
 import { shownTime } from "./shown-time.ts";
-import { kindOf } from "./source-words.ts";
-import { webAddress } from "./web-address.ts";
+import { sourceTable } from "./source-table.ts";
 
 /** One domain: how it stands, its sources, and everything that can be done with it. */
 export async function domainPage(
@@ -36,7 +34,7 @@ export async function domainPage(
 <div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ sourceType }) => sourceType === "web_sources") ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
 <p class="quiet"><code>${domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p></header>
 ${view ? standing(view) : ""}
-<section aria-labelledby="listed-sources"><h2 id="listed-sources">Sources</h2>${sourceTable(domain.sources)}</section>
+<section aria-labelledby="listed-sources"><h2 id="listed-sources">Sources</h2>${sourceTable(domain)}</section>
 ${Array.isArray(others) && others.length > 0 ? html`<section aria-labelledby="other-stores"><h2 id="other-stores">Other vector stores</h2><div class="panel scroll-x" tabindex="0" role="region" aria-label="Other vector stores">${jsonTable(others)}</div></section>` : ""}
 <section class="panel" aria-labelledby="connection-title"><h2 id="connection-title">Connection</h2>${checkForm(domain.name, domainId)}</section>
 ${mayChange(frame, "admin") ? html`<details class="panel"><summary><h2>Edit</h2></summary><div id="edit">${domainEditor({ domain, nextRunAt: view?.nextRunAt ?? "" })}</div></details>${domainDelete(domain)}` : ""}`,
@@ -55,35 +53,6 @@ ${summary ? html`<div><dt>It brought</dt><dd>${sayCounts(summary)}</dd></div>` :
 <div><dt>Crawls by itself</dt><dd>${domain.schedule ? html`<code>${domain.schedule}</code>${nextRunAt ? html`, next ${shownTime(nextRunAt)}` : ""}` : domain.scheduleProblem ? html`<span class="pill bad">no</span> ${domain.scheduleProblem}` : "no"}</dd></div>
 <div><dt>Vector store</dt><dd>${storeLink(domain)}</dd></div>
 </dl></section>`;
-}
-
-function sourceTable(sources: readonly SourceConfig[]): Html {
-  if (sources.length === 0) return html`<p class="notice warn">No sources yet: a crawl would find nothing.</p>`;
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Sources"><table class="rows">
-<thead><tr><th scope="col">Source</th><th scope="col">Kind</th><th scope="col">Where</th><th scope="col">Filter</th></tr></thead>
-<tbody>${sources.map(
-    (source) =>
-      html`<tr><th scope="row"><code>${source.sourceId}</code></th><td data-label="Kind"><div>${kindOf(source)}</div></td><td data-label="Where"><div><bdi>${placeOf(source)}</bdi></div></td><td data-label="Filter"><div>${hasFilter(source) ? filterOf(source) : html`<span class="none">–</span>`}</div></td></tr>`,
-  )}</tbody></table></div>`;
-}
-
-function placeOf(source: SourceConfig): Html {
-  if (source.sourceType === "web_sources" && source.startUrls.length > 0) {
-    return html`${source.startUrls.map((url, at) => html`${at > 0 ? html`<br>` : ""}${outside(url, url)}`)}`;
-  }
-  const place = describePlace(source);
-  return source.sourceType === "web_sources" ? html`${place}` : outside(source.siteUrl, place);
-}
-
-function outside(url: string, words: string): Html {
-  const href = webAddress(url);
-  return href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${words}</a>` : html`${words}`;
-}
-
-function filterOf(source: SourceConfig): Html {
-  if (source.sourceType !== "web_sources") return html`<code>${source.filter}</code>`;
-  const globs = [...source.include, ...source.exclude.map((glob) => `not ${glob}`)];
-  return html`${globs.map((glob, at) => html`${at > 0 ? html`<br>` : ""}<code>${glob}</code>`)}`;
 }
 
 /** Its answer is a page of its own; the module of all pages puts the findings of it below the button instead. */

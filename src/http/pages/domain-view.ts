@@ -2,7 +2,7 @@ import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import { type Health, healthOf } from "./health-of.ts";
-import { isEndedCrawl } from "./job-words.ts";
+import { isEndedCrawl, isWorkOn } from "./job-words.ts";
 
 /** A domain and how it stands, for lists and its own page. */
 export interface DomainOverview {
@@ -27,7 +27,12 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
       const last = ended.find((job) => isOf(domain, job));
       // One domain that cannot be looked at must not hide the others.
       const standing = await app.standing(domain).catch(() => undefined);
-      const vitals = { domainId: domain.domainId, active: active.find((job) => isOf(domain, job)), last, standing };
+      const vitals = {
+        domainId: domain.domainId,
+        active: active.find((job) => isWorkOn(domain.domainId, job)),
+        last,
+        standing,
+      };
       return {
         domain,
         health: healthOf(vitals),

@@ -29,7 +29,7 @@ export async function domainsUi(
     modules: ["domains.js"],
     body: html`<header class="page-head"><h1>Domains</h1>
 ${mayChange(frame, "admin") ? html`<div class="actions"><a class="button primary" href="#new-domain">New domain</a></div>` : ""}
-<p class="quiet">A domain is one knowledge base: a vector store, and the libraries, lists, pages and web sites it is filled from.</p></header>
+<p class="quiet">A domain is one knowledge base: a vector store, and the libraries, lists, pages, web sites and folders it is filled from.</p></header>
 ${error ? html`<p class="notice bad" role="alert"><bdi>${error}</bdi></p>` : ""}
 ${pagedTable({
   id: "domains",

@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { ExplainedJson, ExplanationJson } from "../endpoints/explain-endpoints.ts";
+import { fileAddress } from "./file-address.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { shownName } from "./shown-name.ts";
 import { webAddress } from "./web-address.ts";
@@ -18,20 +19,24 @@ export function explainPage(explanation: ExplanationJson, frame: Frame): Html {
   });
 }
 
-function documentList({ documents, more }: ExplanationJson): Html {
-  return html`<div data-explained><ul class="explained">${documents.map(explained)}</ul>
+function documentList({ domain_id, documents, more }: ExplanationJson): Html {
+  return html`<div data-explained><ul class="explained">${documents.map((one) => explained(one, domain_id))}</ul>
 ${more > 0 ? html`<p class="quiet">${more} more go by that name; give the path or the address to see one of them.</p>` : ""}</div>`;
 }
 
 const MARKS = { ok: ["good", "✓"], problem: ["bad", "✗"], "not reached": ["idle", "–"] } as const;
 const STAGES = { source: "At the source", mirror: "In the mirror", index: "In the index", search: "In the search" };
 
-function explained({ path, url, source_id, stages, verdict, ...document }: ExplainedJson): Html {
+function explained(
+  { path, url, source_id, item_id, stages, verdict, ...document }: ExplainedJson,
+  domainId: string,
+): Html {
   const href = webAddress(url);
   const name = shownName(document.name);
+  const history = fileAddress("get", { domainId, sourceId: source_id, itemId: item_id });
   const isWell = stages.every(({ outcome }) => outcome === "ok");
   return html`<li><h3><bdi>${href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${name}</a>` : name}</bdi></h3>
-${source_id ? html`<p class="quiet"><code>${source_id}</code> <bdi>${shownName(path)}</bdi></p>` : ""}
+${source_id ? html`<p class="quiet"><code>${source_id}</code> <bdi>${shownName(path)}</bdi>${history ? html` · <a href="${history}">What became of it</a>` : ""}</p>` : ""}
 <p class="notice ${isWell ? "good" : "warn"}" role="status"><bdi>${verdict}</bdi></p>
 <ol class="findings">${stages.map(({ name: stage, outcome, detail }) => {
     const [tone, mark] = MARKS[outcome];

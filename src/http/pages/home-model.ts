@@ -4,7 +4,7 @@ import type { JobRecord } from "../../contracts/job.ts";
 import type { Standing } from "../../engine/standing.ts";
 import { CHARTED_CRAWLS } from "./crawl-chart.ts";
 import type { DomainView } from "./domain-card.ts";
-import { isEndedCrawl } from "./job-words.ts";
+import { isEndedCrawl, isWorkOn } from "./job-words.ts";
 import { gatherRunning, type RunningJobs } from "./running-jobs.ts";
 
 const CRAWLER = "crawler";
@@ -32,7 +32,7 @@ export async function gatherHome(app: App): Promise<HomeModel> {
   const shown = domains.slice(0, SHOWN_DOMAINS);
   const view = async (domain: Domain): Promise<DomainView> => ({
     domain,
-    active: active.find((job) => job.router === CRAWLER && job.object === domain.domainId),
+    active: active.find((job) => job.router === CRAWLER && isWorkOn(domain.domainId, job)),
     crawls: crawls.filter((job) => job.object === domain.domainId),
     standing: await standingOf(app, domain),
     nextRunAt: app.schedule.nextRunAt(domain),

@@ -1,13 +1,13 @@
 import { html } from "hono/html";
 import { REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
 import { plural } from "../../lib/plural.ts";
+import { sayBytes } from "../../lib/say-bytes.ts";
 import type { ItemViewJson } from "../endpoints/item-codec.ts";
 import { forceForm } from "./force-form.ts";
 import { imageGallery } from "./image-gallery.ts";
 import { eventTone, itemAddress, STATUS_WORDS, sayInterval } from "./ingest-words.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { mayChange } from "./may-change.ts";
-import { sayBytes } from "./say-bytes.ts";
 import { shownName } from "./shown-name.ts";
 import { shownTime } from "./shown-time.ts";
 import { webAddress } from "./web-address.ts";

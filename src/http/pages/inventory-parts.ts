@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { mayAct, type Role } from "../../contracts/access.ts";
+import { sayBytes } from "../../lib/say-bytes.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
-import { sayBytes } from "./say-bytes.ts";
 import { shownName } from "./shown-name.ts";
 import { shownTime } from "./shown-time.ts";
 

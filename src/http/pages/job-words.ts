@@ -1,7 +1,13 @@
+import { WATCH_ACTION } from "../../app/watch-job.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 
 export function isActive(job: JobRecord): boolean {
   return job.state === "running" || job.state === "paused";
+}
+
+/** A job that works on the domain now. Watching it goes on for ever and says nothing about how it stands. */
+export function isWorkOn(domainId: string, { action, object }: JobRecord): boolean {
+  return object === domainId && action !== WATCH_ACTION;
 }
 
 /** What charts and health go by: a dry run changed nothing. */

@@ -14,7 +14,7 @@ import { jobOutcome } from "./recent-jobs.ts";
 import { shownTime } from "./shown-time.ts";
 import { watchedJob } from "./watched-job.ts";
 
-const ROUTERS = ["crawler", "domains", "ingest", "inventory"] as const;
+const ROUTERS = ["crawler", "domains", "ingest", "inventory", "maintenance"] as const;
 
 export interface JobsWishes extends Listing {
   readonly state: string | undefined;
@@ -36,7 +36,7 @@ export async function jobsUi(
     title: "Jobs · lockstep",
     frame,
     modules: ["live-jobs.js"],
-    body: html`<div class="page-head"><h1>Jobs</h1><p class="lede">Everything that takes a while runs as a job: it goes on when you leave, and can be paused, resumed and cancelled from here, from a script or from another machine.</p></div>
+    body: html`<div class="page-head"><h1>Jobs</h1><p class="lede">Everything that takes a while runs as a job: it goes on when you leave, and can be paused, resumed and cancelled from here, from a script or from another machine.</p>${maintenanceLink(frame)}</div>
 ${stalledNotice(stalled, frame)}
 ${jobConsole(await watchedJob(app, newest?.jobId), frame)}
 <section id="all-jobs" data-refresh aria-label="All jobs">${pagedTable({
@@ -52,6 +52,12 @@ ${jobConsole(await watchedJob(app, newest?.jobId), frame)}
       wished: ["state", "router", "object"],
     })}</section>`,
   });
+}
+
+/** To what would go, which changes nothing: whoever reads that knows what to ask for. */
+function maintenanceLink(frame: Frame): Html | "" {
+  if (!mayChange(frame, "admin")) return "";
+  return html`<p><a href="/v2/maintenance?dry_run=true&format=html">What could be cleaned up?</a> <span class="quiet">A dry run of maintenance: it looks, and changes nothing.</span></p>`;
 }
 
 function stalledNotice(stalled: readonly JobRecord[], frame: Frame): Html {

@@ -43,7 +43,7 @@ function facts(report: Readonly<JsonObject>): Html {
     .map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-const COUNTS = ["total", "added", "changed", "removed", "failed"];
+const COUNTS = ["total", "added", "changed", "moved", "removed", "failed"];
 
 function sourcesTable(report: Readonly<JsonObject>): Html {
   const sources = Array.isArray(report["sources"]) ? report["sources"].filter(isJsonObject) : [];
@@ -57,9 +57,22 @@ function sourceRow(source: Readonly<JsonObject>, reportId: unknown): Html {
   const failed = Number(source["items_failed"]) > 0;
   const maps = Array.isArray(source["map_files"]) ? source["map_files"].map(textOf) : [];
   return html`<tr><th scope="row"><code>${textOf(source["source_id"])}</code><br><span class="quiet">${kindWords(textOf(source["source_type"]))}</span></th>
-<td data-label="Outcome"><div><span class="pill ${failed ? "bad" : "good"}">${failed ? "some failed" : "ok"}</span> ${sayItems(source)}</div></td>
+<td data-label="Outcome"><div>${outcomeOf(source)}</div></td>
 ${COUNTS.map((name) => html`<td class="end" data-label="${countTitle(name)}"><div>${countOf(source, `items_${name}`)}</div></td>`)}
 <td data-label="Maps"><div>${maps.map((path) => html`<a href="${fileAddress(reportId, path)}&amp;format=html">${mapName(path)}</a>${failed ? failedLink(reportId, path) : ""} `)}</div></td></tr>`;
+}
+
+function outcomeOf(source: Readonly<JsonObject>): Html {
+  const error = textOf(source["error"]);
+  const problem = problemOf(source, error);
+  return html`<span class="pill ${problem ? "bad" : "good"}">${problem || "ok"}</span> ${sayItems(source)}${error ? html`<br><bdi class="error">${error}</bdi>` : ""}`;
+}
+
+/** "" when all went well, as far as the report tells. */
+function problemOf(source: Readonly<JsonObject>, error: string): string {
+  if (source["complete"] === false) return "incomplete";
+  if (Number(source["items_failed"]) > 0) return "some failed";
+  return error ? "problems" : "";
 }
 
 /** What the source listed is a map without errors; each later step has its own. */

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { sayBytes } from "../../lib/say-bytes.ts";
 import type { Html } from "./layout.ts";
 import { fileAddress } from "./report-words.ts";
-import { sayBytes } from "./say-bytes.ts";
 import { shownName } from "./shown-name.ts";
 import { textOf } from "./text-of.ts";
 

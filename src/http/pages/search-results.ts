@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { plural } from "../../lib/plural.ts";
+import { fileAddress } from "./file-address.ts";
 import type { FoundPage, FoundPages } from "./found-pages.ts";
 import { excerptOf, type Marked, showMarked, spansOfWords, withoutMarkup } from "./highlight.ts";
 import { imageGallery } from "./image-gallery.ts";
@@ -86,13 +87,19 @@ function whereItStands({ sectionPath, details, name }: QuerySource, page: FoundP
 
 /** Other documents with the same passage, which are not results of their own. */
 function alsoIn({ details }: QuerySource): Html | "" {
-  const names = details?.alsoIn.map(({ name }) => shownName(name)) ?? [];
+  const names = details?.alsoIn.map(({ name, path }) => shownName(path.endsWith(`/${name}`) ? path : name)) ?? [];
   if (names.length === 0) return "";
   return html`<p class="quiet">Also in ${names.map((name, at) => html`${at > 0 ? ", " : ""}<bdi>${name}</bdi>`)}</p>`;
 }
 
 function sourceLink(source: QuerySource, title: string | undefined): Html {
   const name = shownName(title || source.name || source.fileId);
+  const [domainId, sourceId, itemId] = ["domain_id", "source_id", "item_id"].map((name) =>
+    String(source.attributes[name] ?? ""),
+  );
+  // A browser opens neither a file of ours nor, mostly, a blob: that needs a signature.
+  const kept = fileAddress("version", { domainId, sourceId, itemId });
+  if (kept !== undefined) return html`<a href="${kept}">${name}</a>`;
   const href = webAddress(source.url);
   return href === undefined
     ? html`${name}`

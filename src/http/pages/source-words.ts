@@ -7,6 +7,8 @@ export const SOURCE_WORDS: Readonly<Record<SourceType, string>> = {
   list_sources: "List",
   sitepage_sources: "Site pages",
   web_sources: "Web site",
+  folder_sources: "Folder",
+  blob_sources: "Blob container",
 };
 
 /** For kinds that may come from an older or newer version, too. */
@@ -19,6 +21,8 @@ const NOUNS: Readonly<Record<SourceType, readonly [noun: string, nouns: string]>
   list_sources: ["list", "lists"],
   sitepage_sources: ["set of site pages", "sets of site pages"],
   web_sources: ["web site", "web sites"],
+  folder_sources: ["folder", "folders"],
+  blob_sources: ["blob container", "blob containers"],
 };
 
 /** "2 libraries, 1 list"; "" of none. */

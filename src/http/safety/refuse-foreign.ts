@@ -9,7 +9,7 @@ export function refuseForeign(request: Request): void {
   if (isForeign(request)) throw new RefusedError(403, "Request refused: it comes from another site.");
   const purpose = ["purpose", "sec-purpose", "x-moz", "x-purpose"].map((name) => request.headers.get(name) ?? "");
   if (purpose.some((value) => /prefetch|prerender|preview/i.test(value))) {
-    throw new RefusedError(403, "Request refused: this address changes something and is not fetched ahead.");
+    throw new RefusedError(403, "Request refused: this address does something and is not fetched ahead.");
   }
 }
 

@@ -1,0 +1,106 @@
+import type { TreeDocument } from "../../engine/list-documents.ts";
+import type { DocumentView, VersionView } from "../../engine/read-versions.ts";
+import type { DifferentLine, Hunk } from "../../lib/line-difference.ts";
+
+/** With the names of `manifest.json` and `metadata.json`. */
+export type DocumentJson = ReturnType<typeof toDocumentJson>;
+export type DocumentViewJson = ReturnType<typeof toDocumentViewJson>;
+export type VersionJson = ReturnType<typeof toVersionJson>;
+export type DifferenceJson = ReturnType<typeof toDifferenceJson>;
+
+export function toDocumentJson({ sourceId, entry }: TreeDocument) {
+  return {
+    doc_id: entry.docId,
+    source_id: sourceId,
+    path: entry.path,
+    status: entry.status,
+    content_hash: entry.contentHash,
+    size: entry.size,
+    modified_time: entry.modifiedAt,
+    last_seen: entry.lastSeenAt,
+    retry_count: entry.retryCount,
+    error: entry.error,
+    missing_since: entry.missingSinceAt,
+    missing_runs: entry.missingRuns,
+    deleted_at: entry.deletedAt,
+    versions: entry.versions.map(({ versionId, at, hash }) => ({ version_id: versionId, date: at, hash })),
+    lineage: entry.lineage.map(({ event, from, certainty, at }) => ({ event, from, certainty, date: at })),
+  };
+}
+
+export function toDocumentViewJson({ kept, versions, ...document }: DocumentView) {
+  return {
+    ...toDocumentJson(document),
+    versions: versions.map(({ versionId, at, hash }) => ({ version_id: versionId, date: at, hash })),
+    title: kept?.title ?? "",
+    language: kept?.language ?? "",
+    word_count: kept?.wordCount ?? 0,
+    current_version: kept && kept.error === "" ? kept.versionId : "",
+    text_error: kept?.error ?? "",
+  };
+}
+
+/** `text` may be the beginning only. */
+export function toVersionJson({ sourceId, entry, version }: VersionView, maxCharacters: number) {
+  const { markdown } = version;
+  return {
+    doc_id: entry.docId,
+    source_id: sourceId,
+    path: version.path,
+    version_id: version.versionId,
+    date: version.at,
+    hash: version.hash,
+    title: version.title,
+    language: version.language,
+    word_count: version.wordCount,
+    text: markdown.slice(0, maxCharacters),
+    complete: markdown.length <= maxCharacters,
+  };
+}
+
+/** How much of a difference fits. */
+export interface DifferenceRoom {
+  readonly characters: number;
+  readonly lines: number;
+}
+
+/** `hunks` may be the beginning only. */
+export function toDifferenceJson(
+  { sourceId, entry, hunks }: TreeDocument & { readonly hunks: readonly Hunk[] },
+  { from, to }: { readonly from: string; readonly to: string },
+  room: DifferenceRoom,
+) {
+  const { shown, complete } = beginningOf(hunks, room);
+  return {
+    doc_id: entry.docId,
+    source_id: sourceId,
+    path: entry.path,
+    from,
+    to,
+    hunks: shown.map(({ fromLine, toLine, lines }) => ({ from_line: fromLine, to_line: toLine, lines })),
+    complete,
+  };
+}
+
+/** What a line takes beside its text. */
+const LINE_CHARACTERS = 32;
+
+function beginningOf(
+  hunks: readonly Hunk[],
+  { characters, lines }: DifferenceRoom,
+): { readonly shown: readonly Hunk[]; readonly complete: boolean } {
+  const shown: Hunk[] = [];
+  for (const hunk of hunks) {
+    const fitting: DifferentLine[] = [];
+    for (const line of hunk.lines) {
+      characters -= line.text.length + LINE_CHARACTERS;
+      lines -= 1;
+      if (characters < 0 || lines < 0) {
+        return { shown: fitting.length > 0 ? [...shown, { ...hunk, lines: fitting }] : shown, complete: false };
+      }
+      fitting.push(line);
+    }
+    shown.push(hunk);
+  }
+  return { shown, complete: true };
+}

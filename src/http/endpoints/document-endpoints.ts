@@ -1,0 +1,156 @@
+import type { App } from "../../app/app.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import { FILE_STATUSES, VERSION_ID } from "../../contracts/manifest.ts";
+import type { DocumentName } from "../../engine/read-versions.ts";
+import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../grammar/endpoint.ts";
+import { MAX_LIMIT } from "../grammar/listing.ts";
+import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
+import { domainId, oneOf, sourceId, text, type Value, wholeNumber, words } from "../grammar/values.ts";
+import { documentDifferencePage } from "../pages/document-difference-page.ts";
+import { documentPage } from "../pages/document-page.ts";
+import { documentVersionPage } from "../pages/document-version-page.ts";
+import { documentsPage } from "../pages/documents-page.ts";
+import { PAGE_ROWS } from "../pages/paged-table.ts";
+import {
+  type DocumentJson,
+  toDifferenceJson,
+  toDocumentJson,
+  toDocumentViewJson,
+  toVersionJson,
+} from "./document-codec.ts";
+
+const PATH = "/v2/documents";
+/** What fits into one JSON text, or one page; `format=raw` has no limit. */
+const JSON_CHARACTERS = 4 * 1024 * 1024;
+const PAGE_CHARACTERS = 512 * 1024;
+const JSON_DIFFERENCE = { characters: JSON_CHARACTERS, lines: 100_000 };
+const PAGE_DIFFERENCE = { characters: PAGE_CHARACTERS, lines: 5000 };
+
+const versionId: Value<string> = {
+  accepts: "the id of a version, as v3",
+  schema: { type: "string", pattern: VERSION_ID },
+  read: (raw) => (typeof raw === "string" && new RegExp(VERSION_ID).test(raw) ? raw : undefined),
+};
+
+const ofOne = {
+  domain_id: required(domainId, "The domain."),
+  document: required(words, "The document: its doc_id, or its path below the root of its source."),
+  source_id: optional(sourceId, "Its source; needed only where two sources have the same path."),
+};
+
+/** Files without ids: under which identity each is known, what became of it, and what it said. */
+export function documentEndpoints(app: App): Endpoint[] {
+  return [list(app), get(app), version(app), difference(app)];
+}
+
+const listQuery = {
+  domain_id: required(domainId, "The domain."),
+  source_id: optional(sourceId, "Only those of this folder or container."),
+  status: optional(oneOf(FILE_STATUSES), "Only those in this state."),
+  filter: withDefault(text, "", "Only those in whose path this text occurs, or whose doc_id it is."),
+  limit: withDefault(wholeNumber({ from: 1, to: MAX_LIMIT }), PAGE_ROWS, "At most this many."),
+  offset: withDefault(wholeNumber({ from: 0, to: 999_999_999 }), 0, "Leaves out this many first."),
+};
+
+export type DocumentWishes = Arguments<typeof listQuery>;
+
+function list(app: App): Endpoint {
+  return endpoint({
+    path: PATH,
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description:
+      "Lists the files of folders and containers as their manifests know them: the identity that follows a file, whether it is there, its versions and where it came from. Source by source, sorted by path; a source with more than 20,000 files comes in no particular order.",
+    changes: null,
+    query: listQuery,
+    examples: ["?domain_id=DEMO", "?domain_id=DEMO&status=missing", "?domain_id=DEMO&filter=handbook&format=html"],
+    async run({ domain_id, source_id, status, filter, offset, limit }) {
+      const wanted = { domainId: domain_id, sourceId: source_id, status, text: filter, offset, limit };
+      const { documents, more, total } = await app.documents.list(wanted);
+      return okPart({ rows: documents.map(toDocumentJson), page: { offset, limit, total, more } });
+    },
+    html: async (answer: Answer<readonly DocumentJson[]>, args, frame) =>
+      documentsPage(answer, args, await app.domains.get(args.domain_id), frame),
+  });
+}
+
+function get({ documents }: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/get`,
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description: "Tells everything about one file of a folder or container: how it stands, its versions, its history.",
+    changes: null,
+    query: ofOne,
+    examples: ["?domain_id=DEMO&document=handbook/travel.md", "?domain_id=DEMO&document=doc_k7gxn3&format=html"],
+    run: async (args) => ok(toDocumentViewJson(await documents.get(nameOf(args)))),
+    html: ({ data }, { domain_id }, frame) => documentPage(data, domain_id, frame),
+  });
+}
+
+function version({ documents }: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/version`,
+    methods: ["GET"],
+    formats: ["json", "html", "raw"],
+    description: "Returns the text of one version of a document, as Markdown.",
+    changes: null,
+    query: { ...ofOne, version_id: optional(versionId, "The version; without it, the current one.") },
+    examples: [
+      "?domain_id=DEMO&document=handbook/travel.md",
+      "?domain_id=DEMO&document=handbook/travel.md&version_id=v1&format=raw",
+    ],
+    async run(args, { format }) {
+      const view = await documents.version(nameOf(args), args.version_id);
+      const { length } = view.version.markdown;
+      if (format === "json" && length > JSON_CHARACTERS) {
+        throw new BadInputError(`The text has ${length} characters, more than fit here. Use format=raw.`);
+      }
+      return ok(toVersionJson(view, format === "json" ? JSON_CHARACTERS : PAGE_CHARACTERS));
+    },
+    raw: async (args) => asBytes((await documents.version(nameOf(args), args.version_id)).version),
+    html: ({ data }, { domain_id }, frame) => documentVersionPage(data, domain_id, frame),
+  });
+}
+
+function difference({ documents }: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/difference`,
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description:
+      "Tells line by line what changed in a document from one version to another; of a long difference the beginning, and complete=false.",
+    changes: null,
+    query: {
+      ...ofOne,
+      from: required(versionId, "The earlier version."),
+      to: required(versionId, "The later one."),
+    },
+    examples: ["?domain_id=DEMO&document=handbook/travel.md&from=v1&to=v2"],
+    async run(args, { format }) {
+      const found = await documents.difference(nameOf(args), args);
+      return ok(toDifferenceJson(found, args, format === "json" ? JSON_DIFFERENCE : PAGE_DIFFERENCE));
+    },
+    html: ({ data }, { domain_id }, frame) => documentDifferencePage(data, domain_id, frame),
+  });
+}
+
+function nameOf({ domain_id, source_id, document }: Arguments<typeof ofOne>): DocumentName {
+  return { domainId: domain_id, sourceId: source_id, called: document };
+}
+
+/** A document is text here whatever it was: nothing of it is run. */
+function asBytes(version: { readonly versionId: string; readonly path: string; readonly markdown: string }): RawAnswer {
+  const bytes = Buffer.from(version.markdown);
+  const name = version.path.split("/").at(-1) ?? "";
+  return {
+    content: oneChunk(bytes),
+    bytes: bytes.byteLength,
+    mediaType: "text/plain; charset=utf-8",
+    fileName: `${name}.${version.versionId}.md`,
+  };
+}
+
+async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
