@@ -1,26 +1,32 @@
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
+import type { Registered } from "../engine/ingest/ingest.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { plainText } from "./plain-text.ts";
+import { isAddress, sourceNamed } from "./source-named.ts";
 
 export const addCommand: Command = {
   name: "add",
-  arguments: ["URL…"],
-  summary: "Registers web addresses; a running server or worker fetches them, and again whenever they change.",
+  arguments: ["URL|PATH…"],
+  summary:
+    "Registers web addresses and files; a running server or worker fetches them, and again whenever they change.",
   options: {
     domain: {
       value: "domain",
       help: "Where they are searched; otherwise INGEST_DEFAULT_DOMAIN, which is made if need be.",
     },
-    title: { value: "text", help: "What to call it, for one address." },
+    blobs: { help: "The addresses are those of blobs in Azure Storage." },
+    title: { value: "text", help: "What to call it, for one web address." },
     images: { help: "Keeps the pictures of the pages, too." },
     force: { help: "Fetches them even if nothing changed." },
   },
   examples: [
     "lockstep add https://example.com/handbook",
     "lockstep add --domain DEMO --force https://example.com/news",
+    "lockstep add /srv/shares/handbook.docx",
+    "lockstep add --blobs https://account.blob.core.windows.net/reports/plan.pdf",
   ],
   async run(call) {
     const domain = call.text("domain");
@@ -34,13 +40,19 @@ export const addCommand: Command = {
       includeImages: call.flag("images"),
     };
     const app = await openApp();
+    const add = (text: string): Promise<Registered> => {
+      if (isAddress(text) && !call.flag("blobs")) return app.ingest.add({ url: text, ...wishes });
+      if (title !== "" || wishes.includeImages) throw new BadInputError("Files have neither a --title nor --images.");
+      return app.ingest.addFile({ ...wishes, source: sourceNamed(text) });
+    };
     const register = async (): Promise<number> => {
       let failed = 0;
       for (const url of call.positionals) {
         try {
-          const { id, domainId, displaySource, isNew } = await app.ingest.add({ url, ...wishes });
+          const { id, domainId, displaySource, isNew, note } = await add(url);
           const verb = isNew ? "Registered" : "Known already, due now:";
           process.stdout.write(`${verb} ${plainText(displaySource)} (${id}, domain ${domainId})\n`);
+          if (note) process.stdout.write(`${note}\n`);
         } catch (error) {
           if (!(error instanceof BadInputError)) throw error;
           failed += 1;

@@ -39,7 +39,10 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "retry-failed": { help: "Tries files in 03_failed again although they did not change." },
   "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
   swap: { help: "Fills a fresh vector store and changes over to it at the end (OpenAI, Azure; with --mode full)." },
-  "check-hashes": { help: "Reads every file on disk to see whether it was changed there." },
+  checksum: {
+    help: "Reads every file, at its source and on our disk, whatever its size and time say. Downloads every blob of a container, which costs money.",
+  },
+  "check-hashes": { help: "The older name of --checksum." },
 };
 
 const VECTOR_STORE: OptionSpec = {
@@ -49,7 +52,12 @@ const VECTOR_STORE: OptionSpec = {
 
 export const crawlCommand: Command = {
   ...stepCommand("crawl", STEPS, "Brings a domain in step with its sources: download, process, embed."),
-  examples: ["lockstep crawl DEMO", "lockstep crawl DEMO --mode full --source docs", "lockstep crawl DEMO --dry-run"],
+  examples: [
+    "lockstep crawl DEMO",
+    "lockstep crawl DEMO --mode full --source docs",
+    "lockstep crawl DEMO --scope folders --checksum",
+    "lockstep crawl DEMO --dry-run",
+  ],
 };
 
 export const downloadCommand = stepCommand(
@@ -109,7 +117,7 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
     confirmDeletes: call.flag("confirm-deletes"),
     retryBatches: Number(call.text("retry-batches")),
     retryFailed: call.flag("retry-failed"),
-    checkHashes: call.flag("check-hashes"),
+    checksum: call.flag("checksum") || call.flag("check-hashes"),
   });
 }
 

@@ -3,16 +3,19 @@ import { join, resolve } from "node:path";
 import { styleText } from "node:util";
 import type { App } from "../app/app.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { type Domain, isOfSharePoint, type SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError, RemoteError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { parseDomain } from "../domains/domain-codec.ts";
+import type { CrawlScope } from "../engine/crawl-request.ts";
 import { type RunningServer, serveHttp } from "../http/serve-http.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
+import { demoMove, folderQuestion } from "../sandbox/seed/demo-folder.ts";
 import { demoQuestions, siteQuestion } from "../sandbox/seed/demo-questions.ts";
 import { type SandboxSite, startCompanySite } from "../sandbox/site/start-site.ts";
 import { type Sandbox, startSandbox } from "../sandbox/start-sandbox.ts";
 import type { Command } from "./command.ts";
+import { createDemoFolder, type DemoFolder, isDemoFolder } from "./demo-folder.ts";
 import { showJob } from "./job-view.ts";
 import { exitCodeOf, openApp, untilStopped } from "./open-app.ts";
 import { sandboxSettings, saveCertificate } from "./sandbox.ts";
@@ -24,7 +27,7 @@ const PASSAGES_SHOWN = 2;
 export const demoCommand: Command = {
   name: "demo",
   arguments: [],
-  summary: "Shows it all: a tenant, a web site, a crawl, four questions, and the pages.",
+  summary: "Shows it all: a tenant, a web site, a folder, crawls, five questions, and the pages.",
   options: { once: { help: "Ends after the answers instead of serving the pages." } },
   examples: ["npm run demo", "npm run demo -- --once"],
   async run(call) {
@@ -33,16 +36,18 @@ export const demoCommand: Command = {
     const storage = await demoStorage(environment["PERSISTENT_STORAGE_PATH"]);
     const sandbox = await startSandbox({ port: Number(environment["SANDBOX_PORT"] ?? 0) });
     const site = await startCompanySite();
+    const folder = await createDemoFolder();
+    const sources: Sources = { sandbox, site, folder };
     try {
       const app = await openDemoApp(sandbox, storage, environment["PORT"] ?? "0");
       let server: RunningServer | undefined;
       try {
-        await createDemoDomain(app, sandbox, site);
+        await createDemoDomain(app, sources);
         server = await serveHttp(app, { host: app.config.host, port: app.config.port });
-        const early = await Promise.race([stopped, demonstrate(app, server, { sandbox, site })]);
+        const early = await Promise.race([stopped, demonstrate(app, server, sources)]);
         if (early) return exitCodeOf(early);
         if (call.flag("once")) return 0;
-        showWhatNext(server, { sandbox, site });
+        showWhatNext(server, sources);
         await stopped;
         return 0;
       } finally {
@@ -50,7 +55,7 @@ export const demoCommand: Command = {
         await server?.close();
       }
     } finally {
-      await Promise.all([sandbox.stop(), site.close()]);
+      await Promise.all([sandbox.stop(), site.close(), folder.remove()]);
     }
   },
 };
@@ -75,16 +80,21 @@ async function openDemoApp(sandbox: Sandbox, storage: string, port: string): Pro
 interface Sources {
   readonly sandbox: Sandbox;
   readonly site: SandboxSite;
+  readonly folder: DemoFolder;
 }
 
-async function demonstrate(app: App, server: RunningServer, { sandbox, site }: Sources): Promise<void> {
+async function demonstrate(app: App, server: RunningServer, { sandbox, site, folder }: Sources): Promise<void> {
   step(
-    `The sandbox tenant, a simulated SharePoint, listens on ${sandbox.url}, the company's web site on ${site.origin}`,
+    `The sandbox tenant, a simulated SharePoint, listens on ${sandbox.url}, the company's web site on ${site.origin}; its shared drive is ${folder.root}`,
   );
   step(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})`);
   step("Crawling the domain DEMO");
-  await crawlDemo(server);
+  await crawlDemo(server, "all");
   for (const { question } of [...demoQuestions, siteQuestion]) await ask(server, question);
+  step(`Somebody tidies up the shared drive: '${demoMove.from}' becomes '${demoMove.to}'. It stays the same document`);
+  await folder.tidyUp();
+  await crawlDemo(server, "folders");
+  await ask(server, folderQuestion.question);
 }
 
 /** A folder of its own that begins empty, unless the environment names one: that is somebody's and is kept. */
@@ -95,12 +105,13 @@ async function demoStorage(configured: string | undefined): Promise<string> {
   return folder;
 }
 
-async function createDemoDomain(app: App, sandbox: Sandbox, site: SandboxSite): Promise<void> {
+async function createDemoDomain(app: App, { sandbox, site, folder }: Sources): Promise<void> {
   const place = { site_url: sandbox.siteUrl, filter: "" };
   const library = (source_id: string, sharepoint_url_part: string) => ({ source_id, ...place, sharepoint_url_part });
   const json = {
     name: "Demo",
-    description: "The documents, suppliers and pages of a small company, from the sandbox tenant, and its web site.",
+    description:
+      "The documents, suppliers and pages of a small company, from the sandbox tenant, its web site, and its shared drive.",
     vector_store_name: "demo",
     vector_store_id: "",
     file_sources: [library("documents", "/Shared Documents"), library("contracts", "/Contracts")],
@@ -108,6 +119,7 @@ async function createDemoDomain(app: App, sandbox: Sandbox, site: SandboxSite): 
     sitepage_sources: [library("pages", "/SitePages")],
     // A site of an earlier run had another port: what is known of it is outside, and leaves.
     web_sources: [{ source_id: "help", start_urls: [`${site.origin}/`], include: [`${site.origin}/**`], images: true }],
+    folder_sources: [{ source_id: "drive", root: folder.root }],
   };
   try {
     const existing = await app.domains.get(DEMO_ID);
@@ -121,20 +133,22 @@ async function createDemoDomain(app: App, sandbox: Sandbox, site: SandboxSite): 
 
 /** A storage folder that somebody named may hold a domain of this name that is not the demo's to rewrite. */
 function refuseForeign({ sources }: Domain, storage: string): void {
-  const isOurs = sources.length > 0 && sources.every((source) => isLoopbackHost(new URL(hostOf(source)).hostname));
+  const isOurs = sources.length > 0 && sources.every(isOfDemo);
   if (isOurs) return;
   throw new BadInputError(
     `The domain '${DEMO_ID}' in ${storage} was not made by the demo, which would rewrite it. Set PERSISTENT_STORAGE_PATH to another folder, or to none.`,
   );
 }
 
-function hostOf(source: SourceConfig): string {
-  return source.sourceType === "web_sources" ? (source.startUrls[0] ?? "http://nowhere.invalid") : source.siteUrl;
+function isOfDemo(source: SourceConfig): boolean {
+  if (source.sourceType === "folder_sources") return isDemoFolder(source.root);
+  const address = source.sourceType === "web_sources" ? source.startUrls[0] : isOfSharePoint(source) && source.siteUrl;
+  return isLoopbackHost(URL.parse(address || "")?.hostname ?? "");
 }
 
 /** Through the server, as anybody would. */
-async function crawlDemo(server: RunningServer): Promise<void> {
-  const address = `${server.url}/v2/crawler/crawl?domain_id=${DEMO_ID}&mode=incremental&format=stream`;
+async function crawlDemo(server: RunningServer, scope: CrawlScope): Promise<void> {
+  const address = `${server.url}/v2/crawler/crawl?domain_id=${DEMO_ID}&mode=incremental&scope=${scope}&format=stream`;
   const response = await fetch(address);
   if (!response.ok || !response.body) throw new RemoteError(`crawl ${DEMO_ID}: ${await response.text()}`);
   await showJob(response.body);
@@ -180,11 +194,12 @@ async function getJson<T>(address: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-function showWhatNext(server: RunningServer, { sandbox, site }: Sources): void {
+function showWhatNext(server: RunningServer, { sandbox, site, folder }: Sources): void {
   step("Your turn");
   process.stdout.write(`   The pages:   ${server.url}/
    The tenant:  ${sandbox.url}/_sandbox  (rename, edit or delete documents; docs/sandbox.md tells how)
    The site:    ${site.origin}/  (edit, delete or unlink pages through ${site.origin}/_site)
+   The drive:   ${folder.root}  (add, rename, edit or delete files)
    Then crawl again and ask again. Ctrl+C ends the demo.
 `);
 }

@@ -1,18 +1,19 @@
 import { BadInputError } from "../contracts/errors.ts";
-import { type ItemId, parseDomainId } from "../contracts/ids.ts";
+import { parseDomainId } from "../contracts/ids.ts";
 import { INGEST_STATUSES, type IngestItem, type ItemQuery } from "../contracts/registry.ts";
 import type { ItemView } from "../engine/ingest/ingest.ts";
 import { plural } from "../lib/plural.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { plainText } from "./plain-text.ts";
+import { itemNamed } from "./source-named.ts";
 
 const USUAL_LIMIT = "50";
 
 export const itemsCommand: Command = {
   name: "items",
-  arguments: ["[ITEM]"],
-  summary: "Lists what is known of web addresses, or tells everything about one.",
+  arguments: ["[URL|PATH|ITEM]"],
+  summary: "Lists what is known of web addresses and registered files, or tells everything about one.",
   options: {
     domain: { value: "domain", help: "Only those of this domain." },
     status: { value: "status", choices: INGEST_STATUSES, help: "Only those with this status." },
@@ -21,14 +22,16 @@ export const itemsCommand: Command = {
     limit: { value: "number", default: USUAL_LIMIT, help: "How many at most." },
     json: { help: "Prints the answer as JSON." },
   },
-  examples: ["lockstep items", "lockstep items --status Error --domain INGEST", "lockstep items url_k7gxn3…"],
+  examples: ["lockstep items", "lockstep items --status Error --domain INGEST", "lockstep items plan.docx"],
   async run(call) {
     const query = readQuery(call);
     const app = await openApp();
     try {
-      const [id] = call.positionals;
-      if (id !== undefined) show(await app.ingest.item(id as ItemId), call.flag("json"), tellOne);
-      else show(await app.ingest.items(query), call.flag("json"), tellAll);
+      const [named] = call.positionals;
+      if (named !== undefined) {
+        const id = await itemNamed(named, app.ingest, query.domainId);
+        show(await app.ingest.item(id), call.flag("json"), tellOne);
+      } else show(await app.ingest.items(query), call.flag("json"), tellAll);
       return 0;
     } finally {
       await app.close();

@@ -1,19 +1,25 @@
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
-import { type ItemId, parseDomainId } from "../contracts/ids.ts";
+import { parseDomainId } from "../contracts/ids.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { plainText } from "./plain-text.ts";
+import { itemNamed } from "./source-named.ts";
 
 export const removeCommand: Command = {
   name: "remove",
-  arguments: ["ITEM…"],
-  summary: "Takes registered web addresses out of a domain; a running server or worker takes them out of its index.",
+  arguments: ["URL|PATH|ITEM…"],
+  summary:
+    "Takes registered web addresses and files out of a domain; a running server or worker takes them out of its index.",
   options: {
     domain: { value: "domain", help: "Where they are registered; otherwise INGEST_DEFAULT_DOMAIN." },
     "dry-run": { help: "Tells which are registered there and changes nothing." },
   },
-  examples: ["lockstep remove https://example.com/handbook", "lockstep remove --domain DEMO url_k7gxn3…"],
+  examples: [
+    "lockstep remove https://example.com/handbook",
+    "lockstep remove plan.docx",
+    "lockstep remove --domain DEMO url_k7gxn3…",
+  ],
   async run(call) {
     const domain = call.text("domain");
     const dryRun = call.flag("dry-run");
@@ -23,7 +29,7 @@ export const removeCommand: Command = {
       let failed = 0;
       for (const text of call.positionals) {
         try {
-          const id = text.includes(":") ? app.ingest.idOf(text) : (text as ItemId);
+          const id = await itemNamed(text, app.ingest, domainId);
           await app.ingest.remove(id, domainId, { dryRun });
           process.stdout.write(`${dryRun ? "Would take out" : "Taken out"}: ${plainText(text)} (domain ${domainId})\n`);
         } catch (error) {

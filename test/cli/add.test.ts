@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { Pages } from "../engine/ingest-stage.ts";
 
 const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
@@ -41,12 +41,23 @@ describe("lockstep add and items", () => {
     assert.equal(taken.code, 2);
     assert.match(taken.out, /^Taken out: .*\/handbook.* \(domain INGEST\)\n$/);
     assert.match(taken.err, /^lockstep: 'url_nothing': Item 'url_nothing' is not in domain 'INGEST'\.\n$/);
+    await writeFile(join(folder, "plan.md"), "Everything about walruses.");
+    const file = await run("add", "plan.md", "/etc/hostname");
+    assert.equal(file.code, 2);
+    assert.match(file.out, /^Registered \/.*\/plan\.md \(file_[a-z2-7]{26}, domain INGEST\)\n$/);
+    assert.match(file.err, /'\/etc\/hostname'.*INGEST_FILE_ROOTS allows/);
+    while ((await found(url, "walruses")) === 0) await setTimeout(100);
+    const told = await Promise.all(
+      ["plan.md", pathToFileURL(join(folder, "plan.md")).href].map((one) => run("items", one)),
+    );
+    for (const { out, err } of told) assert.match(out, /^Address +\/.*\/plan\.md$/m, err);
+    assert.equal((await run("remove", "plan.md")).code, 0);
     server.kill("SIGTERM");
     assert.deepEqual(await once(server, "exit"), [0, null]);
   });
 
   function start(...args: string[]): ChildProcess {
-    const env = { HOME: folder, WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0" };
+    const env = { HOME: folder, WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0", INGEST_FILE_ROOTS: folder };
     return spawn(process.execPath, [CLI, ...args], { cwd: folder, env });
   }
 

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { folderQuestion } from "../../src/sandbox/seed/demo-folder.ts";
 import { demoQuestions, siteQuestion } from "../../src/sandbox/seed/demo-questions.ts";
 import { DOMAIN, World } from "../engine/world.ts";
 
@@ -84,18 +85,33 @@ for (const [args, settings, sentence] of wrong) {
   });
 }
 
-test("the demo answers from documents that the sandbox really holds, and ends with 0", async () => {
-  const { code, out, err } = await run(["demo", "--once"]);
+test("the demo answers from documents that the sandbox really holds, also the second time, beside the settings of a tenant", async () => {
+  // The second tenant has another address for sure, so every link leads elsewhere.
+  const [first, second] = await twoFreePorts();
+  const { code, out, err } = await run(["demo", "--once"], { SANDBOX_PORT: String(first) });
   assert.equal(err, "");
   assert.equal(code, 0);
   assert.equal(demoQuestions.length, 3);
-  for (const { question, expectedPath } of [...demoQuestions, siteQuestion]) {
+  for (const { question, expectedPath } of [...demoQuestions, siteQuestion, folderQuestion]) {
     const answer = out.slice(out.indexOf(question)).split("\n▶")[0] ?? "";
-    const best = /http:\/\/\S+/.exec(answer)?.[0] ?? "";
+    const best = /(?:http|file):\/\/\S+/.exec(answer)?.[0] ?? "";
     assert.ok(decodeURIComponent(new URL(best).pathname).endsWith(expectedPath), `${question}: ${best}`);
   }
   assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/01_files/documents/files_map.csv")));
   assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/04_web/help/vectorstore_map.csv")));
+  assert.match(out, /tidies up the shared drive[^▶]*\b1 moved[^▶]*\n▶/, "a rename is a move");
+  assert.match(out, /Listed 31 items: 29 added/);
+
+  const again = await run(["demo", "--once"], {
+    PERSISTENT_STORAGE_PATH: join(folder, "storage/demo"),
+    SANDBOX_PORT: String(second),
+    CRAWLER_TENANT_ID: "contoso.onmicrosoft.com",
+    CRAWLER_CLIENT_CERTIFICATE_PFX_FILE: "real.pfx",
+    CRAWLER_CLIENT_CERTIFICATE_PASSWORD: "hunter2",
+  });
+  assert.equal(again.err, "");
+  assert.equal(again.code, 0);
+  assert.match(again.out, /Listed 31 items: 29 moved/);
 });
 
 test("the demo leaves a domain alone that is not its own", async () => {
@@ -120,26 +136,6 @@ async function twoFreePorts(): Promise<[number, number]> {
   await Promise.all(servers.map((server) => once(server.close(), "close")));
   return [first ?? 0, second ?? 0];
 }
-
-test("the demo runs twice in a storage folder of its own, beside the settings of a real tenant", async () => {
-  const settings = {
-    PERSISTENT_STORAGE_PATH: await mkdtemp(join(folder, "own-")),
-    CRAWLER_TENANT_ID: "contoso.onmicrosoft.com",
-    CRAWLER_CLIENT_CERTIFICATE_PFX_FILE: "real.pfx",
-    CRAWLER_CLIENT_CERTIFICATE_PASSWORD: "hunter2",
-  };
-  // The second tenant has another address for sure, so every link leads elsewhere.
-  const [first, second] = await twoFreePorts();
-  for (const [port, said] of [
-    [first, /Listed 31 items: 29 added/],
-    [second, /Listed 31 items: 29 moved/],
-  ] as const) {
-    const { code, out, err } = await run(["demo", "--once"], { ...settings, SANDBOX_PORT: String(port) });
-    assert.equal(err, "");
-    assert.equal(code, 0);
-    assert.match(out, said);
-  }
-});
 
 test("crawl and query from the command line, plain lines in a pipe, settings from .env", async () => {
   const world = await World.open();

@@ -25,10 +25,13 @@ test("the steps one by one come to the same as a crawl, each as a job of its own
   assert.deepEqual(await world.contradictions(), []);
   const cleanup = await run("cleanup-metadata", DOMAIN, "--dry-run");
   assert.match(cleanup.out, /Would remove 0 entries of files_metadata\.json; 1 remains\./);
+  const maintenance = await run("maintenance", DOMAIN, "--dry-run");
+  assert.match(maintenance.out, /There is nothing to clean up\./);
   const crawl = await run("crawl", DOMAIN);
   assert.match(crawl.out, /^Report crawls\/[\w-]+_STORY_all_incremental$/m);
 
-  for (const { code, err } of [download, processed, dry, embed, cleanup, crawl]) assert.deepEqual([code, err], [0, ""]);
+  for (const { code, err } of [download, processed, dry, embed, cleanup, maintenance, crawl])
+    assert.deepEqual([code, err], [0, ""]);
   const jobs = await readdir(join(world.storage, "jobs", "crawler"));
   assert.deepEqual(jobs.map((name) => /_\[([a-z_]+)\]_\[jb_\d+\]_\[STORY\]\.completed$/.exec(name)?.[1]).sort(), [
     "cleanup_metadata",

@@ -1,0 +1,151 @@
+import { BadInputError } from "../contracts/errors.ts";
+import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
+import { FILE_STATUSES, type LineageEvent } from "../contracts/manifest.ts";
+import type { DocumentsPage, DocumentsQuery } from "../engine/list-documents.ts";
+import type { DocumentName, Documents, DocumentView } from "../engine/read-versions.ts";
+import type { Hunk } from "../lib/line-difference.ts";
+import { plural } from "../lib/plural.ts";
+import { sayBytes } from "../lib/say-bytes.ts";
+import type { Call, Command } from "./command.ts";
+import { openApp } from "./open-app.ts";
+import { plainLine, plainText } from "./plain-text.ts";
+
+const USUAL_LIMIT = "50";
+
+export const documentsCommand: Command = {
+  name: "documents",
+  arguments: ["DOMAIN", "[DOCUMENT]"],
+  summary: "Lists the files of folders and containers, tells everything about one, or prints what it said.",
+  options: {
+    source: { value: "source", help: "Only those of this source." },
+    status: { value: "status", choices: FILE_STATUSES, help: "Only those in this state." },
+    path: { value: "text", help: "Only those with this in their path." },
+    limit: { value: "number", default: USUAL_LIMIT, help: "How many at most." },
+    version: {
+      value: "version",
+      help: "Prints the text of this version of the document; 'current' for the current one.",
+    },
+    difference: { value: "from..to", help: "Prints what changed from one version of the document to another." },
+    json: { help: "Prints the answer as JSON." },
+  },
+  examples: [
+    "lockstep documents DEMO --status missing",
+    "lockstep documents DEMO handbook/travel.md",
+    "lockstep documents DEMO handbook/travel.md --version v1",
+    "lockstep documents DEMO handbook/travel.md --difference v1..v2",
+  ],
+  async run(call) {
+    const wish = readWish(call);
+    const app = await openApp();
+    try {
+      await answer(app.documents, wish, call);
+      return 0;
+    } finally {
+      await app.close();
+    }
+  },
+};
+
+interface Wish {
+  readonly query: DocumentsQuery;
+  readonly name: DocumentName | undefined;
+  readonly between: { readonly from: string; readonly to: string } | undefined;
+}
+
+function readWish(call: Call): Wish {
+  const [domain = "", called] = call.positionals;
+  const [source, status, limit = USUAL_LIMIT] = ["source", "status", "limit"].map((name) => call.text(name));
+  if (!/^[1-9]\d{0,4}$/.test(limit))
+    throw new BadInputError(`Invalid value '${limit}' for --limit. Accepted: 1 to 99999.`);
+  const place = {
+    domainId: parseDomainId(domain),
+    sourceId: source === undefined ? undefined : parseSourceId(source),
+  };
+  const alone = ["version", "difference"].find((name) => call.text(name) !== undefined);
+  if (alone && called === undefined) throw new BadInputError(`--${alone} needs a document: its path, or its doc_id.`);
+  return {
+    query: {
+      ...place,
+      status: FILE_STATUSES.find((one) => one === status),
+      text: call.text("path") ?? "",
+      offset: 0,
+      limit: Number(limit),
+    },
+    name: called === undefined ? undefined : { ...place, called },
+    between: readBetween(call.text("difference")),
+  };
+}
+
+function readBetween(text: string | undefined): Wish["between"] {
+  if (text === undefined) return undefined;
+  const [from, to, ...rest] = text.split("..");
+  if (from && to && rest.length === 0) return { from, to };
+  throw new BadInputError(`Invalid value '${text}' for --difference. Accepted: v1..v2.`);
+}
+
+async function answer(documents: Documents, { query, name, between }: Wish, call: Call): Promise<void> {
+  const json = call.flag("json");
+  const version = call.text("version");
+  if (!name) return show(await documents.list(query), json, tellAll);
+  if (between) return show(await documents.difference(name, between), json, ({ hunks }) => tellHunks(hunks));
+  if (version === undefined) return show(await documents.get(name), json, tellOne);
+  const read = await documents.version(name, version === "current" ? undefined : version);
+  if (json) return show(read.version, json, () => []);
+  const { markdown } = read.version;
+  // Into a file it goes as it is; a terminal must not be told what to do by a document.
+  process.stdout.write(process.stdout.isTTY ? `${markdown.split("\n").map(plainLine).join("\n")}\n` : markdown);
+}
+
+function show<T>(told: T, json: boolean, tell: (told: T) => readonly string[]): void {
+  const lines = json ? [JSON.stringify(told, null, 2)] : tell(told);
+  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+}
+
+function tellAll({ documents, more, total }: DocumentsPage): string[] {
+  const lines = documents.map(({ entry }) => {
+    const seen = entry.lastSeenAt.slice(0, 16).replace("T", " ");
+    return `${entry.status.padEnd(8)} ${seen.padEnd(16)}  ${entry.docId}  ${plainText(entry.path)}`;
+  });
+  const of = more ? ` of ${total ?? "more"}` : "";
+  return [...lines, `${documents.length}${of} ${documents.length === 1 ? "document" : "documents"}.`];
+}
+
+function tellOne({ sourceId, entry, kept, versions }: DocumentView): string[] {
+  const facts: readonly (readonly [string, string])[] = [
+    ["Path", plainText(entry.path)],
+    ["Document", entry.docId],
+    ["Source", sourceId],
+    ["Status", entry.status],
+    ["Problem", plainText(entry.error)],
+    ["Title", plainText(kept?.title ?? "")],
+    ["Not readable", plainText(kept?.error ?? "")],
+    ["Size", sayBytes(entry.size)],
+    ["Last seen", entry.lastSeenAt],
+    ["Missing since", entry.missingSinceAt],
+    ["Deleted", entry.deletedAt],
+  ];
+  const told = facts.filter(([, value]) => value !== "").map(([name, value]) => `${name.padEnd(13)} ${value}`);
+  return [
+    ...told,
+    `${plural(versions.length, "version")}`,
+    ...versions.map(({ versionId, at, hash }) => `  ${versionId.padEnd(5)} ${at.slice(0, 19)}  ${hash.slice(0, 12)}`),
+    "History",
+    ...entry.lineage.map(tellEvent),
+  ];
+}
+
+function tellEvent({ event, from, certainty, at }: LineageEvent): string {
+  const origin = from ? ` from ${plainText(from)}` : "";
+  const doubt = certainty < 1 ? ` (texts ${Math.floor(certainty * 100)} % alike)` : "";
+  return `  ${at.slice(0, 19)}  ${event.replaceAll("-", " ")}${origin}${doubt}`;
+}
+
+const MARKS = { same: " ", removed: "-", added: "+" } as const;
+
+function tellHunks(hunks: readonly Hunk[]): string[] {
+  if (hunks.length === 0) return ["The texts are the same."];
+  return hunks.flatMap(({ fromLine, toLine, lines }) => [
+    `@@ -${fromLine} +${toLine} @@`,
+    ...lines.map(({ kind, text }) => `${MARKS[kind]}${plainLine(text)}`),
+  ]);
+}
