@@ -8,7 +8,7 @@ import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
 import type { Registry } from "../../src/contracts/registry.ts";
 import { USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
-import { addItem } from "../../src/engine/ingest/add-item.ts";
+import { addUrl } from "../../src/engine/ingest/add-item.ts";
 import { dropItems } from "../../src/engine/ingest/drop-items.ts";
 import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
@@ -33,7 +33,7 @@ async function add(path: string, seen: Registry = registry): Promise<ItemId> {
   const domains = createDomainStore({ domainsFolder: join(folder, "domains"), crawlerFolder });
   const given = { registry: seen, queue, domains, crawlerFolder };
   const parts = { ...given, rules: USUAL_RULES, defaultDomain: DEMO, now: () => new Date() };
-  return (await addItem({ ...request, domainId: undefined }, parts, { dryRun: false })).id;
+  return (await addUrl({ ...request, domainId: undefined }, parts, { dryRun: false })).id;
 }
 
 async function drop(id: ItemId, seen: Registry = registry): Promise<void> {

@@ -33,6 +33,10 @@ function breakRecord(file: string): void {
   db.close();
 }
 
+function lose(file: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+}
+
 async function problems(): Promise<string[]> {
   const found: PlacedFinding[] = [];
   for await (const one of stage.app.examine(INGEST, new AbortController().signal)) found.push(one);
@@ -90,9 +94,76 @@ test("a registry that cannot be read is named with its cure; the search goes on;
   const found = await ask("/api/Search", { query: "okapi" });
   assert.deepEqual([found.status, found.text.includes("sleeps standing")], [200, true], found.text);
 
-  await harm((file) => {
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
-  });
+  await harm(lose);
   assert.match((await problems()).join(), lost);
   assert.match((await ask("/api/SearchStatus")).text, lost);
+});
+
+test("a lost registry takes no document along, and the job says which; what is taken out or confirmed leaves", async () => {
+  await harm(lose);
+  for (const crawl of ["first", "second"]) {
+    const { result } = await stage.crawl();
+    assert.equal(result?.ok, false, crawl);
+    for (const path of ["/okapi", "/quokka"]) {
+      assert.ok(
+        result.error.includes(`'${stage.pages.url(path)}' (the registry does not know it any more`),
+        result.error,
+      );
+    }
+    assert.deepEqual([await stage.found("okapi"), await stage.found("quokka")], [["/okapi"], ["/quokka"]], crawl);
+  }
+
+  assert.equal(await stage.add("/okapi"), okapi);
+  await stage.round();
+  assert.deepEqual([(await stage.item(okapi)).status, await stage.found("okapi")], ["Indexed", ["/okapi"]]);
+  await stage.app.ingest.remove(okapi, INGEST);
+  assert.doesNotMatch((await stage.crawl()).result?.error ?? "", /okapi/);
+  assert.deepEqual([await stage.found("okapi"), await stage.found("quokka")], [[], ["/quokka"]]);
+
+  assert.equal((await stage.crawl({ confirmDeletes: true })).result?.error, "");
+  assert.deepEqual([await stage.found("quokka"), await problems()], [[], []]);
+});
+
+test("an address that was registered again keeps its document while it cannot be asked; a dry run says so, too", async () => {
+  await harm(lose);
+  stage.pages.answers.set("/okapi", { status: 503 });
+  await stage.add("/okapi");
+  await stage.work();
+  for (const [wishes, dryRun] of [
+    [{ confirmDeletes: true }, true],
+    [{}, false],
+    [{ confirmDeletes: true }, false],
+  ] as const) {
+    const { result } = await stage.crawl(wishes, dryRun);
+    assert.match(result?.error ?? "", /what is known there is kept: 'http:[^']+\/okapi'/);
+    assert.doesNotMatch(JSON.stringify(result?.data), /"name":"okapi/);
+    assert.deepEqual(await stage.found("okapi"), ["/okapi"]);
+  }
+  assert.deepEqual(await stage.found("quokka"), []);
+});
+
+/** As a kill between the commit of the index and the note of it leaves the member. */
+function forgetIndexed(file: string): void {
+  const db = new DatabaseSync(file);
+  db.exec("UPDATE members SET last_indexed_doc_id = '', content_hash = '', indexed_generation = 0");
+  db.close();
+}
+
+test("what was indexed and not noted stays while its page cannot be asked, and leaves when it is taken out", async () => {
+  await harm(forgetIndexed);
+  stage.pages.answers.set("/quokka", { status: 503 });
+  stage.later(15);
+  await stage.app.ingest.remove(okapi, INGEST);
+  await stage.round();
+  assert.deepEqual([await stage.found("okapi"), await stage.found("quokka")], [[], ["/quokka"]]);
+  await assert.rejects(stage.item(okapi), /not registered/);
+});
+
+test("an address that was never indexed is taken out for good by the next crawl, whether or not it can be asked", async () => {
+  stage.pages.answers.set("/lost", { status: 503 });
+  const id = await stage.add("/lost");
+  await stage.app.ingest.remove(id, INGEST);
+  await stage.round();
+  await assert.rejects(stage.item(id), /not registered/);
+  assert.deepEqual(await stage.round(), []);
 });

@@ -44,6 +44,8 @@ describe("deleting a domain", () => {
       shelf: () => assert.fail("it has no web source"),
       busyWith: busyWith(world.app.jobs),
       backend: {
+        commits: "atomic",
+        openIndex: () => assert.fail("it has no tree"),
         async deleteVectorStore(id) {
           await world.openai().vectorStores.delete(id);
           crawl = await startCrawl();

@@ -20,10 +20,10 @@ export function openWorker(
     domainsFolder: join(config.storagePath, "domains"),
     crawlerFolder: join(config.storagePath, "crawler"),
   };
-  const { registry, queue, looker, documents, images, rules, policy, close } = web;
+  const { registry, queue, looker, files, documents, images, rules, policy, close } = web;
   const { defaultDomain, checks } = config.web;
   const ingest = createIngest({
-    ...{ registry, queue, looker, documents, images, rules, policy, defaultDomain },
+    ...{ registry, queue, looker, files, documents, images, rules, policy, defaultDomain },
     domains: createDomainStore(folders),
     crawlerFolder: folders.crawlerFolder,
     keepGoneDays: checks.keepGoneDays,

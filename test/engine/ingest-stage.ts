@@ -113,7 +113,10 @@ export class IngestStage {
 
   async reopen(): Promise<void> {
     await this.app?.close();
-    this.app = await compose(readConfig(this.settings), { web: { now: () => this.now, restMs: 1 } });
+    this.app = await compose(readConfig(this.settings), {
+      searchesHere: true,
+      web: { now: () => this.now, restMs: 1 },
+    });
   }
 
   async close(): Promise<void> {

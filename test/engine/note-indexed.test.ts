@@ -42,6 +42,7 @@ async function note(registry: Registry, has: readonly string[], meanwhile: () =>
         },
       },
       mirror: { isFailed: () => false },
+      unregistered: new Map(),
       shelf: {
         registry: { ...registry, members },
         documents: { delete: async () => undefined },

@@ -65,7 +65,7 @@ export class SiteWorld {
       WEB_REQUESTS_PER_HOST: "16",
       ...wishes,
     };
-    const app = await compose(readConfig(settings), { web: { restMs: 1, ...(now && { now }) } });
+    const app = await compose(readConfig(settings), { searchesHere: true, web: { restMs: 1, ...(now && { now }) } });
     const json = {
       name: "Site",
       description: "",

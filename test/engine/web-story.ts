@@ -110,5 +110,5 @@ export class WebStory {
 }
 
 function openApp(settings: Readonly<Record<string, string>>): Promise<App> {
-  return compose(readConfig(settings), { web: { restMs: 0 } });
+  return compose(readConfig(settings), { searchesHere: true, web: { restMs: 0 } });
 }

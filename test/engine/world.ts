@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
-import { compose } from "../../src/app/compose.ts";
+import { type ComposePace, compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import type { Pace } from "../../src/app/open-sources.ts";
@@ -35,7 +35,7 @@ export interface WorldOptions {
   /** Other keys of `domain.json`: list_sources, sitepage_sources, further file_sources. */
   readonly domain?: object;
   /** How the connection to the tenant waits, instead of the product's own patience. */
-  readonly pace?: Pace;
+  readonly pace?: ComposePace;
   /** An existing folder instead of a new one. */
   readonly storage?: string;
   /** Looks at the vector store where the backend is remote. */
@@ -78,7 +78,7 @@ export class World {
       ...sandboxSettings(sandbox, await saveCertificate(sandbox, join(storage, "sandbox.pem"))),
       ...options.settings,
     };
-    const app = await compose(readConfig(settings), options.pace);
+    const app = await compose(readConfig(settings), { searchesHere: true, ...options.pace });
     const world = new World(sandbox, storage, settings, options, app);
     const json = { ...world.domainJson(options.source), ...options.domain };
     await world.app.domains.create(parseDomain(json, DOMAIN));
@@ -88,7 +88,7 @@ export class World {
   /** The same storage, opened anew, as after a restart. */
   async reopen(): Promise<void> {
     await this.app.close();
-    this.app = await compose(readConfig(this.settings), this.options.pace);
+    this.app = await compose(readConfig(this.settings), { searchesHere: true, ...this.options.pace });
   }
 
   domainJson(source: object = {}): Record<string, unknown> {

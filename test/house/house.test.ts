@@ -33,7 +33,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ["contracts", "lib", "domains", "jobs", "reports", "security", "engine", "app", "http", "sandbox"],
 };
 /** The one place that names concrete parts: compose, and what it opens them with. */
-const COMPOSE: readonly string[] = ["app/compose.ts", "app/open-backend.ts", "app/open-sources.ts", "app/open-web.ts"];
+const COMPOSE: readonly string[] = [
+  "app/compose.ts",
+  "app/open-backend.ts",
+  "app/open-parts.ts",
+  "app/open-sources.ts",
+  "app/open-web.ts",
+];
+/**
+ * Kinds of sources do not import each other: what two of them need lies in lib/ or detect/. Single files are the exception:
+ * they are read like those of folders and containers, and noted like addresses.
+ */
+const SOURCE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = { files: ["folder", "blob", "web"] };
 const CONCRETE_PARTS = ["sources", "ledgers", "extract", "index", "backends", "queue"];
 
 /** Files that are long for a reason. */
@@ -54,6 +65,18 @@ test("imports point one way: faces, app, verbs, rules, contracts", () => {
       const allowed = MAY_IMPORT[room] ?? assert.fail(`src/${room} is not in the plan of the house`);
       const composed = COMPOSE.includes(inSrc(file)) && CONCRETE_PARTS.includes(other);
       if (!allowed.includes(other) && !composed) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("a kind of source leaves the others alone", () => {
+  const kindOf = (file: string): string => inSrc(file).split("/")[1] ?? "";
+  const wrong: string[] = [];
+  for (const file of sources.filter((one) => roomOf(one) === "sources")) {
+    const allowed = [kindOf(file), ...(SOURCE_MAY_IMPORT[kindOf(file)] ?? [])];
+    for (const target of importsOf(file)) {
+      if (roomOf(target) === "sources" && !allowed.includes(kindOf(target))) wrong.push(`${file} imports ${target}`);
     }
   }
   assert.deepEqual(wrong, []);
@@ -107,7 +130,7 @@ test("names say something, files are kebab-case, there are no barrels", () => {
     return (
       !/^[a-z0-9]+(-[a-z0-9]+)*\.ts$/.test(name) ||
       name === "index.ts" ||
-      /\b(manager|helper|util|utils|common|base|processor|data)\b/.test(name)
+      /\b(manager|helper|util|utils|common|(?<!knowledge-)base|processor|data)\b/.test(name)
     );
   });
   assert.deepEqual(wrong, []);

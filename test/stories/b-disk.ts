@@ -86,7 +86,7 @@ export const DISK_STORIES: readonly Story[] = [
       await writeFile(file, text.replace("zebra", "hyena"));
       await utimes(file, atime, mtime);
       const before = await stage.fileIds();
-      await stage.crawl({ checkHashes: true });
+      await stage.crawl({ checksum: true });
       await stage.inStep();
       assert.deepEqual(await stage.fileIds(), before);
     },

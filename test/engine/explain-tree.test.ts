@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { ExplainedDocument } from "../../src/engine/explain-document.ts";
+import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
+import { FOLDERS, FolderStage } from "./folder-stage.ts";
+
+describe("why a file of a folder is, or is not, found", () => {
+  let stage: FolderStage;
+  before(async () => {
+    stage = await FolderStage.open({ source: { exclude: ["drafts/**"] } });
+    await stage.write("notes.md", "The kestrel hovers above the meadow.");
+    await stage.write("lamp.md", "Lamps are filled with whale oil no more.");
+    await stage.write("drafts/plan.md", "A plan that nobody should find.");
+    await stage.crawl();
+    await stage.rename("notes.md", "Birds/kestrel.md");
+    await stage.remove("lamp.md");
+    await stage.crawl();
+  });
+  after(() => stage.close());
+
+  const explain = async (document: string, query = "kestrel"): Promise<ExplainedDocument> => {
+    const { documents } = await stage.app.explainDocument({ domainId: FOLDERS, query, document });
+    assert.equal(documents.length, 1, JSON.stringify(documents));
+    return documents[0] ?? assert.fail();
+  };
+  const atSource = ({ stages }: ExplainedDocument): string => stages[0]?.detail ?? "";
+
+  test("one that moved says where it came from, and is found", async () => {
+    const found = await explain("kestrel.md");
+    assert.match(found.verdict, /^Found at place 1/);
+    assert.match(atSource(found), /came from 'notes\.md' .* UTC, as the same document\./);
+  });
+
+  test("one that is missing says since when, and how long it is kept", async () => {
+    for (const called of ["lamp.md", "LAMP.md", stage.at("lamp.md")]) {
+      const { sourceId, path, verdict, stages } = await explain(called);
+      assert.deepEqual([sourceId, path], ["docs", "lamp.md"]);
+      assert.match(verdict, /^It is missing since \d{4}-\d\d-\d\d .*: it was at 'lamp\.md'/);
+      assert.match(stages[0]?.detail ?? "", /missing for 24 hours and in 3 complete crawls \(1 so far\)/);
+      assert.deepEqual(stages.map(({ outcome }) => outcome).slice(1), ["not reached", "not reached", "not reached"]);
+    }
+  });
+
+  test("one that is left out by a rule, or by its type, says that", async () => {
+    assert.match(atSource(await explain("drafts/plan.md")), /The rules of 'docs' \(.*\) leave out a file of that name/);
+    assert.match(atSource(await explain("photo.xyz")), /Files of type 'xyz' are not taken in/);
+    assert.match(atSource(await explain("elsewhere.md")), /the log of a crawl says so/);
+  });
+
+  test("one that cannot be read says why, and is found all the same", async () => {
+    const entry = await stage.document("Birds/kestrel.md");
+    const manifest = await openManifest(stage.folder, { readOnly: false });
+    manifest.put({ ...entry, status: "error", error: "another program has locked it", retryCount: 2 });
+    await manifest.close();
+    const found = await explain("kestrel.md");
+    assert.match(found.verdict, /^Found at place 1/);
+    assert.match(atSource(found), /could not be read 2 times in a row: another program has locked it\. Every crawl/);
+  });
+
+  test("one that was purged says when, and what brings it back", async () => {
+    for (let run = 0; run < 3; run++) {
+      stage.later(10);
+      await stage.tryCrawl();
+    }
+    const { verdict, stages } = await explain("lamp.md");
+    assert.match(verdict, /was missing for longer than the grace period, and was purged/);
+    assert.match(stages[0]?.detail ?? "", /If its file is restored, the next crawl brings it back/);
+  });
+});

@@ -1,0 +1,39 @@
+import { compose } from "../../src/app/compose.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { crawlJob } from "../../src/app/crawl-job.ts";
+import { maintenanceJob } from "../../src/app/maintenance-job.ts";
+import type { JobContext } from "../../src/contracts/job.ts";
+import { crawlRequest } from "../../src/engine/crawl-request.ts";
+import { FOLDERS } from "./folder-stage.ts";
+
+/** What a process of its own is to do, until it is done or killed. */
+export interface ChildTask {
+  readonly settings: Readonly<Record<string, string>>;
+  /** Unix time. */
+  readonly nowMs: number;
+  readonly verb: "crawl" | "maintenance";
+}
+
+export const MAINTENANCE = { domainId: FOLDERS, unreferenced: false, confirmDeletes: true };
+
+/** Tells every line of the job's log the moment it is said: whoever kills this process chooses the moment by them. */
+async function carryOut({ settings, nowMs, verb }: ChildTask): Promise<void> {
+  const app = await compose(readConfig(settings), { now: () => new Date(nowMs), searchesHere: true });
+  const { start, work } =
+    verb === "crawl"
+      ? crawlJob(app, crawlRequest(FOLDERS, { scope: "folders" }), { dryRun: false })
+      : await maintenanceJob(app, MAINTENANCE, { dryRun: false });
+  const telling = (job: JobContext): JobContext => ({
+    ...{ jobId: job.jobId, dryRun: job.dryRun, signal: job.signal, checkpoint: () => job.checkpoint() },
+    log(line) {
+      process.stdout.write(`${line}\n`);
+      job.log(line);
+    },
+  });
+  process.stdout.write("Begin.\n");
+  await (await app.runner.start({ ...start, endpoint: "child" }, (job) => work(telling(job)))).done;
+  process.stdout.write("End.\n");
+  await app.close();
+}
+
+if (import.meta.main) await carryOut(JSON.parse(process.argv[2] ?? "{}"));

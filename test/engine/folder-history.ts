@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { Random } from "../stories/random.ts";
+import { FolderAuthor } from "./folder-author.ts";
+import { killChild } from "./folder-killer.ts";
+import { FolderOracle, hashOf } from "./folder-oracle.ts";
+import { FolderStage } from "./folder-stage.ts";
+
+const DEEDS_A_ROUND = 6;
+const FILES = 12;
+const GRACE_HOURS = 25;
+
+/**
+ * People, locks, kills, a clock that jumps and dry runs by chance, with the oracle asked after every crawl that came to its
+ * end; then a quiet end in which everything that is gone is purged. Throws with the whole history when something is wrong.
+ */
+export async function playFolderHistory(seed: number, rounds = 8): Promise<string> {
+  const random = new Random(seed);
+  const record: string[] = [];
+  const mayLock = becomeNobody();
+  const stage = await FolderStage.open({ source: { gitignore: true, limits: GENEROUS } });
+  const author = new FolderAuthor(stage.root, random, { mayLock });
+  const oracle = new FolderOracle(stage, author.files);
+  try {
+    await stage.write(".gitignore", "ignored/\n");
+    for (let i = 0; i < FILES; i++) record.push(await author.create());
+    await crawlAndAsk(stage, oracle, record);
+    for (let round = 0; round < rounds; round++) {
+      for (let i = random.below(DEEDS_A_ROUND); i >= 0; i--) record.push(await author.act());
+      if (random.chance(0.3)) record.push(jump(stage, random));
+      if (random.chance(0.2)) record.push(await dryRun(stage));
+      if (random.chance(0.15)) record.push(await kill(stage, oracle, random));
+      else await crawlAndAsk(stage, oracle, record, random.chance(0.1));
+    }
+    await endQuietly(stage, author, oracle, record);
+    return `${oracle.asked} identities asked for`;
+  } catch (error) {
+    throw new Error(`history ${seed}:\n${record.map((line) => `  ${line}`).join("\n")}`, { cause: error });
+  } finally {
+    await author.unlockAll();
+    await stage.close();
+    becomeSomebody();
+  }
+}
+
+export const GENEROUS = { maxRemovals: 1000, maxRemovalsPercent: 100, allowEmpty: true };
+const NOBODY = 65534;
+
+/** Histories that are being played in this process. */
+let playing = 0;
+
+/** To the superuser no file is closed. Returns whether files can be closed at all. */
+function becomeNobody(): boolean {
+  playing += 1;
+  if (process.platform === "win32") return false;
+  if (process.geteuid?.() === 0) process.seteuid?.(NOBODY);
+  return true;
+}
+
+function becomeSomebody(): void {
+  playing -= 1;
+  if (playing === 0 && process.getuid?.() === 0) process.seteuid?.(0);
+}
+
+export async function crawlAndAsk(
+  stage: FolderStage,
+  oracle: FolderOracle,
+  record: string[],
+  thorough = false,
+): Promise<void> {
+  oracle.beforeLook();
+  const { job, source, log } = await stage.tryCrawl(thorough ? { checksum: true } : {});
+  record.push(`crawl${thorough ? " with checksums" : ""}: ${job.result?.error || "ok"}`);
+  assert.ok(source?.complete, `the crawl came to no end:\n${log}`);
+  await oracle.afterLook();
+}
+
+function jump(stage: FolderStage, random: Random): string {
+  const hours = random.chance(0.2) ? -random.below(10) : random.below(80);
+  stage.later(hours);
+  return `the clock jumps by ${hours} hours`;
+}
+
+async function kill(stage: FolderStage, oracle: FolderOracle, random: Random): Promise<string> {
+  oracle.beforeLook();
+  return `crawl: ${await killChild(stage, "crawl", { lines: random.below(40), ms: random.below(30) })}`;
+}
+
+/** Leaves a job file, and nothing else. */
+async function dryRun(stage: FolderStage): Promise<string> {
+  const before = await stateOf(stage);
+  const { job } = await stage.tryCrawl({}, { dryRun: true });
+  assert.deepEqual(await stateOf(stage), before, "a dry run changes nothing");
+  return `dry run: ${job.result?.error || "ok"}`;
+}
+
+async function stateOf({ storage }: FolderStage): Promise<Record<string, string>> {
+  const state: Record<string, string> = {};
+  for (const top of ["crawler", "domains"]) {
+    for (const entry of await readdir(join(storage, top), { recursive: true })) {
+      const path = join(storage, top, entry);
+      if ((await stat(path)).isFile()) state[entry] = hashOf(await readFile(path, "latin1"));
+    }
+  }
+  return state;
+}
+
+async function endQuietly(
+  stage: FolderStage,
+  author: FolderAuthor,
+  oracle: FolderOracle,
+  record: string[],
+): Promise<void> {
+  record.push(await author.unlockAll());
+  await crawlAndAsk(stage, oracle, record);
+  stage.later(GRACE_HOURS);
+  for (let run = 0; run < 3; run++) await crawlAndAsk(stage, oracle, record);
+  const missing = (await stage.manifest()).filter(({ status }) => status === "missing" || status === "error");
+  assert.deepEqual(missing, [], "the grace of all that is gone is over");
+  const { source } = await stage.tryCrawl();
+  const { added, changed, moved, removed } = source.download;
+  assert.deepEqual([added, changed, moved, removed], [0, 0, 0, 0], "there is nothing left to do");
+}

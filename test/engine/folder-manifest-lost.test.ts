@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { FolderStage } from "./folder-stage.ts";
+
+const FILES = 12;
+
+let stage: FolderStage;
+let aside: string;
+before(async () => {
+  stage = await FolderStage.open();
+  aside = await mkdtemp(join(tmpdir(), "lockstep-aside-"));
+  for (let i = 0; i < FILES; i++) await stage.write(`f${i % 3}/${i}.md`, `Text number${i} of many.`);
+  await stage.crawl();
+});
+after(async () => {
+  await stage.close();
+  await rm(aside, { recursive: true, force: true });
+});
+
+async function loseManifest(): Promise<void> {
+  await rm(join(stage.folder, "manifest.json"));
+  await rm(join(stage.folder, ".lockstep/manifest.journal"), { force: true });
+}
+
+/** By path; fails when one path has two documents. */
+async function documents(): Promise<Map<string, string>> {
+  const present = (await stage.manifest()).filter(({ status }) => status === "active");
+  const shown = (await stage.holdings()).map(({ path }) => path ?? "");
+  assert.deepEqual(shown.sort(), present.map(({ path }) => path).sort(), "the index and the manifest tell the same");
+  assert.equal(new Set(shown).size, shown.length);
+  return new Map(present.map(({ path, docId }) => [path, docId]));
+}
+
+test("with the manifest lost and nothing else changed, every file is the document it was, with its versions", async () => {
+  const was = await stage.manifest();
+  await loseManifest();
+  const dry = await stage.tryCrawl({}, { dryRun: true });
+  assert.equal(dry.source.download.unchanged, FILES);
+  const { source } = await stage.crawl();
+  assert.deepEqual([source.download.unchanged, source.download.added, source.download.removed], [FILES, 0, 0]);
+  assert.equal(source.embed.added, 0);
+  const facts = (entries: typeof was) => entries.map(({ path, docId, versions }) => ({ path, docId, versions }));
+  assert.deepEqual(facts(await stage.manifest()), facts(was));
+  const { log } = await stage.crawl();
+  assert.match(log, /Nothing changed since the last look/);
+  assert.doesNotMatch(log, /cannot be told for sure/);
+});
+
+test("with the manifest lost, what was edited, moved, added and removed meanwhile is told apart, and search says what the folder says", async () => {
+  const was = await documents();
+  await loseManifest();
+  await stage.write("f0/0.md", "Text edited0 of many.");
+  await stage.rename("f1/1.md", "g/one.md");
+  await stage.remove("f2/2.md");
+  await stage.write("f2/new.md", "Nobody has written anything like this newcomer before.");
+  await stage.crawl();
+  const now = await documents();
+  assert.equal(now.size, FILES);
+  assert.equal(now.get("f0/0.md"), was.get("f0/0.md"));
+  assert.equal(now.get("g/one.md"), was.get("f1/1.md"));
+  assert.deepEqual(await stage.found("edited0"), ["f0/0.md"]);
+  assert.deepEqual(await stage.found("number0"), []);
+  assert.deepEqual(await stage.found("number1"), ["g/one.md"]);
+  assert.deepEqual(await stage.found("number2"), []);
+  assert.deepEqual(await stage.found("newcomer"), ["f2/new.md"]);
+  assert.equal((await stage.document("f2/2.md")).status, "missing");
+});
+
+test("with an earlier manifest put back from a backup, everything is compared, and nobody loses the document that was given since", async () => {
+  const manifest = join(stage.folder, "manifest.json");
+  await stage.crawl();
+  await copyFile(manifest, join(aside, "manifest.json"));
+  await stage.write("later.md", "Written after the backup, with afterthoughts.");
+  await stage.rename("f0/3.md", "f1/three.md");
+  await stage.crawl();
+  const was = await documents();
+  await copyFile(join(aside, "manifest.json"), manifest);
+  await rm(join(stage.folder, ".lockstep/manifest.journal"), { force: true });
+  const { source } = await stage.crawl();
+  assert.equal(source.download.unchanged, was.size);
+  assert.deepEqual(await documents(), was);
+});

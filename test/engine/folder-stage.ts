@@ -1,0 +1,234 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { App } from "../../src/app/app.ts";
+import { type ComposePace, compose } from "../../src/app/compose.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { crawlJob } from "../../src/app/crawl-job.ts";
+import { type OpenedBackend, openBackend } from "../../src/app/open-backend.ts";
+import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
+import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import type { JobRecord } from "../../src/contracts/job.ts";
+import type { ManifestEntry } from "../../src/contracts/manifest.ts";
+import type { Index, IndexedRef } from "../../src/contracts/search-index.ts";
+import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
+import {
+  type CrawlRequest,
+  type CrawlResult,
+  crawlRequest,
+  type SourceResult,
+} from "../../src/engine/crawl-request.ts";
+import { createExtractor } from "../../src/extract/extractor.ts";
+import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
+import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
+
+export const FOLDERS = parseDomainId("FOLDERS");
+export const DOCS = parseSourceId("docs");
+const HOUR_MS = 3600_000;
+
+export interface FolderStageOptions {
+  /** Settings of the product, as in `.env`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** What is different about the source. */
+  readonly source?: Partial<FolderSourceConfig>;
+  readonly pace?: ComposePace;
+  /** Below it root and storage lie; a temporary one unless given. Given, it is left there at the end. */
+  readonly place?: string;
+}
+
+export interface FolderCrawl {
+  readonly job: JobRecord;
+  readonly result: CrawlResult;
+  readonly source: SourceResult;
+  readonly log: string;
+}
+
+/** The real product, a folder it looks after as the source `docs` of the domain `FOLDERS`, and a clock that the test moves. */
+export class FolderStage {
+  readonly root: string;
+  readonly storage: string;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly config: FolderSourceConfig;
+  /** What the product takes for the time, wherever grace and retention go by it. */
+  now = new Date();
+  app!: App;
+  readonly #place: string;
+  readonly #options: FolderStageOptions;
+  #reader: OpenedBackend | undefined;
+
+  private constructor(place: string, options: FolderStageOptions) {
+    this.#place = place;
+    this.#options = options;
+    this.root = join(place, "root");
+    this.storage = options.settings?.["PERSISTENT_STORAGE_PATH"] ?? join(place, "storage");
+    this.settings = { PERSISTENT_STORAGE_PATH: this.storage, ...options.settings };
+    this.config = {
+      sourceType: "folder_sources",
+      sourceId: DOCS,
+      root: this.root,
+      include: [],
+      exclude: [],
+      gitignore: false,
+      hidden: false,
+      maxFileBytes: 100 * 1024 * 1024,
+      limits: DEFAULT_LIMITS,
+      ...options.source,
+    };
+  }
+
+  static async open(options: FolderStageOptions = {}): Promise<FolderStage> {
+    const place = options.place ?? (await mkdtemp(join(tmpdir(), "lockstep-folder-")));
+    const stage = new FolderStage(place, options);
+    await mkdir(stage.root, { recursive: true });
+    await stage.reopen();
+    const { domains } = await stage.app.domains.list();
+    if (!domains.some(({ domainId }) => domainId === FOLDERS)) {
+      const texts = { name: "Folders", description: "", vectorStoreName: "", schedule: "" };
+      await stage.app.domains.create({ domainId: FOLDERS, ...texts, vectorStoreId: "", sources: [stage.config] });
+    }
+    return stage;
+  }
+
+  /** As after a restart. */
+  async reopen(): Promise<void> {
+    await this.app?.close();
+    this.app = await compose(readConfig(this.settings), {
+      searchesHere: true,
+      now: () => this.now,
+      ...this.#options.pace,
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.app.close();
+    await this.#reader?.close();
+    if (!this.#options.place) await rm(this.#place, { recursive: true, force: true });
+  }
+
+  later(hours: number): void {
+    this.now = new Date(this.now.getTime() + hours * HOUR_MS);
+  }
+
+  /** Absolute, of a path below the root. */
+  at(path: string): string {
+    return join(this.root, path);
+  }
+
+  /** The folder of the source, absolute. */
+  get folder(): string {
+    return join(storageFolder(this.storage, "crawler"), sourceFolder(FOLDERS, this.config));
+  }
+
+  /** In place: the file stays the same one, and so does its inode. */
+  async write(path: string, text: string | Uint8Array): Promise<void> {
+    await mkdir(dirname(this.at(path)), { recursive: true });
+    await writeFile(this.at(path), text);
+  }
+
+  /** As editors save: the new content takes the place of the old one. */
+  async replace(path: string, text: string | Uint8Array): Promise<void> {
+    const aside = `${this.at(path)}.swp~`;
+    await writeFile(aside, text);
+    await rename(aside, this.at(path));
+  }
+
+  /** A file, or a folder with all that is in it. */
+  async rename(from: string, to: string): Promise<void> {
+    await mkdir(dirname(this.at(to)), { recursive: true });
+    await rename(this.at(from), this.at(to));
+  }
+
+  async remove(path: string): Promise<void> {
+    await rm(this.at(path), { recursive: true });
+  }
+
+  /** A crawl that must go well. */
+  async crawl(wishes: Partial<CrawlRequest> = {}): Promise<FolderCrawl> {
+    const crawled = await this.tryCrawl(wishes);
+    assert.equal(crawled.job.result?.error, "", crawled.log);
+    return crawled;
+  }
+
+  /** A crawl of which the test says itself how it ends. */
+  async tryCrawl(wishes: Partial<CrawlRequest> = {}, options = { dryRun: false }): Promise<FolderCrawl> {
+    const request = crawlRequest(FOLDERS, { scope: "folders", ...wishes });
+    const { start, work } = crawlJob(this.app, request, options);
+    const job = await (await this.app.runner.start({ ...start, endpoint: "test" }, work)).done;
+    const result = job.result?.data as CrawlResult;
+    const source = result?.sources?.find(({ source_id }) => source_id === DOCS) as SourceResult;
+    return { job, result, source, log: await this.log(job) };
+  }
+
+  async log({ jobId }: JobRecord): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    for await (const bytes of this.app.jobs.follow(jobId, { signal: new AbortController().signal })) pieces.push(bytes);
+    return Buffer.concat(pieces).toString();
+  }
+
+  /** Paths of the documents that say this word, as search finds them; of equal ones each. */
+  async found(word: string): Promise<string[]> {
+    const { sources } = await this.app.query({ text: word, limit: 50, domainId: FOLDERS, vectorStoreId: undefined });
+    const saying = sources.filter(({ text }) => text.includes(word));
+    const twins = new Set(saying.flatMap(({ details }) => details?.alsoIn.map(({ fileId }) => fileId) ?? []));
+    const paths = new Set(saying.map(({ details }) => details?.path ?? assert.fail("a hit without its path")));
+    if (twins.size > 0) {
+      for (const { fileId, path } of await this.holdings()) if (twins.has(fileId)) paths.add(path ?? "");
+    }
+    return [...paths].sort();
+  }
+
+  /** What the index shows of the source now. */
+  async holdings(): Promise<IndexedRef[]> {
+    return await this.index(async (index) => {
+      const all: IndexedRef[] = [];
+      for await (const page of index.holdings(DOCS)) all.push(...page);
+      return all;
+    });
+  }
+
+  /** The index as another process would open it. */
+  async index<T>(work: (index: Index) => Promise<T>): Promise<T> {
+    const { vectorStoreId } = await this.app.domains.get(FOLDERS);
+    assert.ok(vectorStoreId, "the domain has no vector store yet");
+    this.#reader ??= await openBackend(readConfig(this.settings), {
+      indexFolder: storageFolder(this.storage, "index"),
+      extractor: createExtractor(),
+      searchesHere: true,
+    });
+    const index = await this.#reader.backend.openIndex(vectorStoreId, FOLDERS);
+    return await work(index ?? assert.fail("the vector store does not exist"));
+  }
+
+  /** Every entry, sorted by path. */
+  async manifest(): Promise<ManifestEntry[]> {
+    const manifest = await openManifest(this.folder, { readOnly: true });
+    try {
+      return [...manifest.entries()].flat().sort((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+    } finally {
+      await manifest.close();
+    }
+  }
+
+  /** The entry that has this path now. */
+  async document(path: string): Promise<ManifestEntry> {
+    const entry = (await this.manifest()).find((one) => one.path === path && one.status !== "deleted");
+    return entry ?? assert.fail(`the manifest has no '${path}'`);
+  }
+
+  /** What the knowledge base holds of a document; undefined when there is nothing. */
+  async kept(docId: ItemId): Promise<{ readonly text: string; readonly versions: readonly string[] } | undefined> {
+    const folder = join(this.folder, "knowledge_base", "documents", docId);
+    if (!(await readdir(folder).catch(() => undefined))) return undefined;
+    const versions = await readdir(join(folder, "versions")).catch(() => []);
+    return { text: await readFile(join(folder, "content.md"), "utf8"), versions: versions.sort() };
+  }
+
+  /** Files below a folder of the source (`02_embedded`, `.staging`), sorted, with `/`. */
+  async below(folder: string): Promise<string[]> {
+    const top = join(this.folder, folder);
+    const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => []);
+    const files = entries.filter((entry) => !entry.isDirectory());
+    return files.map(({ parentPath, name }) => join(parentPath, name).slice(top.length + 1)).sort();
+  }
+}
