@@ -1,44 +1,77 @@
-import { spawnSync } from "node:child_process";
-import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir, totalmem } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { chromiumPath } from "../test/browser/open-browser.ts";
 
 // Loading the product costs a process a second: test files share one, a folder's dozen at a time, each as a suite of its own.
 const FILES_A_PROCESS = 12;
 // Folders of long files, which would leave cores idle at the end.
-const FILES_OF_LONG = 3;
+const FILES_OF_LONG = 6;
 const LONG = ["test/stories", "test/browser", "test/engine", "test/postgres", "test/queue"];
 // More than two cores need: tests wait a good deal, for pages and other processes.
 const FILES_AT_ONCE = 3;
-// These have a process of their own: most because they take long, the last three because they change what all share.
-const ALONE = [
-  ...["cli/cli", "cli/keys", "cli/crawl-interrupted", "cli/doctor", "cli/steps", "cli/rename"],
-  ...["engine/kill", "engine/ingest-kill", "engine/rename", "engine/crawl-stories", "engine/safety-stories"],
-  ...["http/notation", "http/load", "http/watchers", "http/slow-readers"],
-  ...["backends/embedded-many-stores", "backends/embedded-restart", "backends/openai-kill", "backends/embedded-random"],
-  ...["index/swaps", "index/parallel-processes", "index/draft-crash", "index/embed-kill", "index/large-bodies"],
-  ...["index/long-documents", "index/search-thread", "postgres/three-processes", "postgres/pgvector", "queue/worker"],
-  ...["engine/disk-full", "index/embed-proxy", "sources/web-render"],
-].map((name) => `test/${name}.test.ts`);
+// These come first because they take long, and those of a line share a process. Those of the last three lines change or
+// measure what all in a process share.
+const FIRST = [
+  ["cli/cli"],
+  ["cli/keys", "cli/crawl-interrupted"],
+  ["cli/doctor", "cli/steps", "cli/rename"],
+  ["engine/kill"],
+  ["engine/folder-kill"],
+  ["engine/folder-histories", "engine/folder-stories"],
+  ["engine/ingest-kill", "engine/rename"],
+  ["engine/crawl-stories", "engine/safety-stories"],
+  ["http/notation"],
+  ["backends/embedded-many-stores", "backends/embedded-random"],
+  ["index/swaps"],
+  ["index/draft-crash", "index/embed-kill"],
+  ["postgres/three-processes"],
+  ["postgres/pgvector", "postgres/pgvector-contract"],
+  ["queue/worker"],
+  ...[["backends/embedded-restart"], ["backends/openai-kill"], ["index/parallel-processes"], ["index/large-bodies"]],
+  ...[["http/load"], ["http/watchers"], ["http/slow-readers"], ["index/long-documents"], ["index/search-thread"]],
+  ...[["engine/disk-full"], ["index/embed-proxy"], ["sources/web-render"], ["sources/blob-identity"]],
+].map((names) => names.map((name) => `test/${name}.test.ts`));
 
 const root = resolve(import.meta.dirname, "..");
 const wanted = process.argv.slice(2);
-const batches = mkdtempSync(join(tmpdir(), "lockstep-tests-"));
+const batches = mkdtempSync(join(placeForFiles(), "lockstep-tests-"));
+// PostgreSQL runs as another user when the tests run as root.
+chmodSync(batches, 0o755);
 try {
-  process.exitCode = run(wanted.length > 0 ? wanted : writeBatches());
+  // Unpacked once, before several processes would do it at the same time.
+  if (wanted.length === 0) await chromiumPath();
+  process.exitCode = await run(wanted.length > 0 ? wanted : writeBatches());
 } finally {
   rmSync(batches, { recursive: true, force: true });
 }
 
-function run(files) {
+/** In memory where there is plenty: the tests make thousands of small files, and wait for the disk after each. */
+function placeForFiles() {
+  const GIGABYTE = 1024 ** 3;
+  const memory = Math.min(process.constrainedMemory() || Infinity, totalmem());
+  try {
+    const { bavail, bsize } = statfsSync("/dev/shm");
+    if (memory >= 12 * GIGABYTE && bavail * bsize >= 6 * GIGABYTE) return "/dev/shm";
+  } catch {
+    // Not every system has one.
+  }
+  return tmpdir();
+}
+
+async function run(files) {
   // Processes load the same modules: what one has compiled, the others need not.
   const NODE_COMPILE_CACHE = join(root, "node_modules/.cache/node");
-  const { status } = spawnSync(
+  const child = spawn(
     process.execPath,
     ["--test", `--test-concurrency=${FILES_AT_ONCE}`, "--test-timeout=600000", ...files],
-    { stdio: "inherit", cwd: root, env: { NODE_COMPILE_CACHE, ...process.env } },
+    { stdio: "inherit", cwd: root, env: { NODE_COMPILE_CACHE, ...process.env, TMPDIR: batches } },
   );
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  const [status] = await once(child, "exit");
   return status ?? 1;
 }
 
@@ -47,14 +80,15 @@ function writeBatches() {
   const files = globSync("test/**/*.test.ts", { cwd: root })
     .map((file) => file.replaceAll("\\", "/"))
     .sort();
-  const unknown = ALONE.filter((file) => !files.includes(file));
+  const first = FIRST.flat();
+  const unknown = first.filter((file) => !files.includes(file));
   if (unknown.length > 0) throw new Error(`scripts/run-tests.mjs names what is not there: ${unknown.join(", ")}`);
   const folders = Object.groupBy(
-    files.filter((file) => !ALONE.includes(file)),
+    files.filter((file) => !first.includes(file)),
     dirname,
   );
   const inOrder = [...LONG, ...Object.keys(folders).filter((folder) => !LONG.includes(folder))];
-  const groups = [...ALONE.map((file) => [file]), ...inOrder.flatMap((folder) => cutEvenly(folder, folders[folder]))];
+  const groups = [...FIRST, ...inOrder.flatMap((folder) => cutEvenly(folder, folders[folder]))];
   return groups.map((group, i) => {
     const file = join(batches, `${String(i).padStart(3, "0")}-${basename(dirname(group[0]))}.mjs`);
     const suites = group.map((test) => {
