@@ -1,5 +1,6 @@
 import { extractBench } from "./extract.ts";
 import { firstCrawlBench } from "./first-crawl.ts";
+import { foldersBench } from "./folders.ts";
 import { generationsBench } from "./generations.ts";
 import { httpBench } from "./http.ts";
 import { noChangeBench } from "./no-change.ts";
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   postgres: postgresBench,
   http: httpBench,
   web: webBench,
+  folders: foldersBench,
 };
 
 const wanted = process.argv.slice(2);

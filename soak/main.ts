@@ -1,8 +1,12 @@
 import { parseArgs } from "node:util";
+import { folderHistorySoak } from "./folder-history-soak.ts";
+import { folderKillSoak } from "./folder-kill-soak.ts";
 import { generationSoak } from "./generation-soak.ts";
 import { historySoak } from "./history-soak.ts";
 import { ingestSoak } from "./ingest-soak.ts";
 import { killSoak } from "./kill-soak.ts";
+import { knowledgeSoak } from "./knowledge-soak.ts";
+import { manifestSoak } from "./manifest-soak.ts";
 import { parallelSoak } from "./parallel-soak.ts";
 import type { Soak } from "./soak.ts";
 import { storySoak } from "./story-soak.ts";
@@ -16,6 +20,10 @@ const SOAKS: Readonly<Record<string, Soak>> = {
   parallel: parallelSoak,
   web: webSoak,
   ingest: ingestSoak,
+  folders: folderHistorySoak,
+  "folder-kills": folderKillSoak,
+  manifest: manifestSoak,
+  knowledge: knowledgeSoak,
 };
 
 const USAGE = `npm run soak -- [${Object.keys(SOAKS).join("|")}] [--seed N] [--count N]
