@@ -21,12 +21,15 @@ export function endSlowBodies(server: Server, { bodyMs, leastBytes }: Patience):
   server.on("request", (request, response) => {
     if (!hasBody(request)) return;
     let seen = request.socket.bytesRead;
+    let wasHeld = false;
     const timer = setInterval(() => {
       const arrived = request.socket.bytesRead - seen;
       seen += arrived;
       const held = request.readableLength >= request.readableHighWaterMark;
       if (request.complete) clearInterval(timer);
-      else if (arrived < leastBytes && !held) endSlow(request, response);
+      // What was held until a moment ago has not had the time to arrive.
+      else if (arrived < leastBytes && !held && !wasHeld) endSlow(request, response);
+      wasHeld = held;
     }, bodyMs);
     timer.unref();
     request.once("close", () => clearInterval(timer));
