@@ -23,6 +23,7 @@ export interface IngestItem {
   readonly displaySource: string;
   /** The address as it was found, without secrets and trackers: this is what is asked for. */
   readonly foundSource: string;
+  /** With its port, unless that is the usual one. */
   readonly sourceHost: string;
   /** Groups http and https, and variants of the query. Only groups. */
   readonly contentGroupId: string;

@@ -13,11 +13,12 @@ import {
 import type { Lease } from "../lib/file-lease.ts";
 import { fileStamp } from "../lib/file-stamp.ts";
 import { plural } from "../lib/plural.ts";
-import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
+import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { findRetired } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
 import { waitForLease } from "./with-ledger.ts";
+import { folderOfRun } from "./with-tree.ts";
 
 const SHOWN_ENTRIES = 1000;
 
@@ -63,7 +64,7 @@ export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, jo
 async function findRuns(domain: Domain, parts: EngineParts): Promise<SourceRun[]> {
   const { domainId } = domain;
   for (const config of domain.sources) {
-    const map = join(folderOf({ domainId, config }, parts), "vectorstore_map.csv");
+    const map = join(folderOfRun({ domainId, config }, parts), "vectorstore_map.csv");
     if ((await fileStamp(map)) !== "") continue;
     throw new BadInputError(`source '${config.sourceId}' has no vectorstore_map.csv; crawl it first`);
   }
@@ -84,7 +85,7 @@ async function withoutEmbedding<T>(
   const leases: Lease[] = [];
   try {
     for (const run of job.dryRun ? [] : runs) {
-      leases.push(await waitForLease(join(folderOf(run, parts), PRIVATE_FOLDER, "lease-embed"), job));
+      leases.push(await waitForLease(join(folderOfRun(run, parts), PRIVATE_FOLDER, "lease-embed"), job));
     }
     return await work(async () => {
       for (const lease of leases) {
@@ -130,7 +131,7 @@ async function gatherRules(
 /** A map file that cannot be used would count as empty, which is right for a crawl and wrong here. */
 async function openWhole(run: SourceRun, parts: EngineParts): Promise<Ledger> {
   const options = { step: "embed", readOnly: true } as const;
-  const { ledger, problems } = await parts.openLedger(folderOf(run, parts), run.config, options);
+  const { ledger, problems } = await parts.openLedger(folderOfRun(run, parts), run.config, options);
   if (problems.length > 0) throw new ConflictError(`source '${run.config.sourceId}': ${problems.join("; ")}`);
   return ledger;
 }
@@ -144,8 +145,4 @@ function tell(removed: readonly PrunedEntry[], remaining: number, job: JobContex
   job.log(
     `${verb} ${plural(removed.length, "entry", "entries")} of files_metadata.json; ${plural(remaining, "remains", "remain")}.`,
   );
-}
-
-function folderOf({ domainId, config }: SourceRun, { crawlerFolder }: EngineParts): string {
-  return join(crawlerFolder, sourceFolder(domainId, config));
 }

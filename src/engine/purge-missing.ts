@@ -9,7 +9,7 @@ import { plural } from "../lib/plural.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { nothingExpired, rememberExpiry } from "./purge-note.ts";
 import { withManifest } from "./tree-manifests.ts";
-import { type OpenTree, treeFolder, withTree } from "./with-tree.ts";
+import { folderOfRun, type OpenTree, withTree } from "./with-tree.ts";
 
 /** A kill repeats at most this much. */
 const PURGED_AT_ONCE = 200;
@@ -35,7 +35,7 @@ async function isPinned({ generations }: Index): Promise<boolean> {
 
 /** Waits for nobody: most of the time there is nothing to purge. */
 async function anyExpired(run: SourceRun, parts: EngineParts): Promise<boolean> {
-  const folder = treeFolder(run, parts);
+  const folder = folderOfRun(run, parts);
   if (await nothingExpired(folder, parts)) return false;
   const version = await parts.manifestVersion(folder);
   return await withManifest(run.domainId, run.config, parts, async (manifest) => {

@@ -7,7 +7,7 @@ import type { KeptDocument } from "../mirror/knowledge/kept-document.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import { type DocumentsPage, type DocumentsQuery, listDocuments, type TreeDocument } from "./list-documents.ts";
 import { type ManifestParts, readManifest, treesOf } from "./tree-manifests.ts";
-import { treeFolder } from "./with-tree.ts";
+import { folderOfRun } from "./with-tree.ts";
 
 /** Which document: its id, or the path that it has. */
 export interface DocumentName {
@@ -83,7 +83,7 @@ async function findDocument(name: DocumentName, parts: ManifestParts): Promise<F
       async (manifest) => manifest.find(called as ItemId) ?? manifest.at(called),
     );
     if (!entry) continue;
-    const base = new KnowledgeBase(treeFolder({ domainId, config: source }, parts));
+    const base = new KnowledgeBase(folderOfRun({ domainId, config: source }, parts));
     const kept = await base.current(entry.docId);
     const all = await base.history(entry.docId, entry.versions);
     const versions = kept?.error ? all.filter(({ versionId }) => versionId !== kept.versionId) : all;

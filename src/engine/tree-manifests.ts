@@ -4,7 +4,7 @@ import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { Manifest } from "../contracts/manifest.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { ManifestReader } from "./manifest-reader.ts";
-import { treeFolder } from "./with-tree.ts";
+import { folderOfRun } from "./with-tree.ts";
 
 /** What it takes to read manifests, beside whoever writes them. */
 export type ManifestParts = Pick<EngineParts, "domains" | "crawlerFolder"> & { readonly manifests: ManifestReader };
@@ -32,7 +32,7 @@ export function readManifest<T>(
   parts: ManifestParts,
   work: (manifest: Manifest) => Promise<T>,
 ): Promise<T> {
-  return parts.manifests.read(treeFolder({ domainId, config }, parts), work);
+  return parts.manifests.read(folderOfRun({ domainId, config }, parts), work);
 }
 
 /** For those who ask once. */
@@ -42,7 +42,7 @@ export async function withManifest<T>(
   parts: Pick<EngineParts, "crawlerFolder" | "openManifest">,
   work: (manifest: Manifest) => Promise<T>,
 ): Promise<T> {
-  const manifest = await parts.openManifest(treeFolder({ domainId, config }, parts), { readOnly: true });
+  const manifest = await parts.openManifest(folderOfRun({ domainId, config }, parts), { readOnly: true });
   try {
     return await work(manifest);
   } finally {

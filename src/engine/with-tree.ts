@@ -21,7 +21,7 @@ export interface OpenTree {
   readonly job: JobContext;
 }
 
-export function treeFolder({ domainId, config }: SourceRun, { crawlerFolder }: Pick<EngineParts, "crawlerFolder">) {
+export function folderOfRun({ domainId, config }: SourceRun, { crawlerFolder }: Pick<EngineParts, "crawlerFolder">) {
   return join(crawlerFolder, sourceFolder(domainId, config));
 }
 
@@ -36,7 +36,7 @@ export async function withTree<T>(
   job: JobContext,
   work: (tree: OpenTree) => Promise<T>,
 ): Promise<T> {
-  const folder = treeFolder(run, parts);
+  const folder = folderOfRun(run, parts);
   if (job.dryRun) return await openAndWork({ run, folder, job, stillHeld: async () => true }, parts, work);
   const lease = await waitForLease(join(folder, PRIVATE_FOLDER, "lease-download"), job, { within: folder });
   try {

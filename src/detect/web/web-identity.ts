@@ -2,6 +2,7 @@ import { domainToUnicode } from "node:url";
 import { getDomain } from "tldts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 import { dropSecrets } from "../../lib/secret-parameters.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
 import { canonicalEscapes, readableEscapes } from "./address-escapes.ts";
@@ -16,17 +17,10 @@ export interface IdentityRules {
 export const USUAL_RULES: IdentityRules = { trackingPrefixes: ["utm_", "gclid", "fbclid", "msclkid"] };
 
 /** Under what an address is known, however it was written. */
-export interface Identity {
-  readonly id: ItemId;
-  readonly type: "url" | "file";
-  readonly normalizedSource: string;
-  readonly displaySource: string;
-  /** As it was found, made absolute, without fragment, secrets and trackers. */
-  readonly foundSource: string;
-  /** With its port, unless that is the usual one. */
-  readonly sourceHost: string;
-  readonly contentGroupId: string;
-}
+export type Identity = Pick<
+  IngestItem,
+  "id" | "type" | "normalizedSource" | "displaySource" | "foundSource" | "sourceHost" | "contentGroupId"
+>;
 
 /** Servers need not take more (RFC 9110), and a row of the registry has to hold it. */
 export const MAX_ADDRESS_CHARACTERS = 8000;

@@ -13,8 +13,8 @@ export interface ItemShelf {
 }
 
 /**
- * Forgets those of the items that no domain has any more, with their documents and pictures; those that nobody registered any
- * more are not looked after. What is known of pages that left (Gone, OutOfScope) may be kept for a while: they may come back.
+ * Forgets those of the items that are in no domain now, with their documents and pictures; those that are not registered now
+ * are not looked after. What is known of pages that left (Gone, OutOfScope) may be kept for a while: they may come back.
  */
 export async function dropItems(
   ids: Iterable<ItemId>,

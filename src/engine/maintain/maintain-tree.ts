@@ -8,7 +8,7 @@ import { bytesBelow } from "../../mirror/knowledge/bytes-below.ts";
 import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
 import type { SourceRun } from "../engine-parts.ts";
 import { expiredOf, type Purged, purge } from "../purge-missing.ts";
-import { type OpenTree, treeFolder, withTree } from "../with-tree.ts";
+import { folderOfRun, type OpenTree, withTree } from "../with-tree.ts";
 import type { MaintainedIndex, Maintenance } from "./maintain.ts";
 import { sweepIndex } from "./maintain-index.ts";
 import { heldBecause, type MaintainedTree, nameOf, standsFor, thing } from "./maintained-tree.ts";
@@ -16,7 +16,7 @@ import { heldBecause, type MaintainedTree, nameOf, standsFor, thing } from "./ma
 /** What is kept of the files of one tree without need, in manifest, knowledge base and index. */
 export async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance: Maintenance): Promise<void> {
   const { parts, job, tally } = maintenance;
-  const folder = treeFolder(run, parts);
+  const folder = folderOfRun(run, parts);
   if ((await parts.manifestVersion(folder)) === "") {
     for await (const _ of new KnowledgeBase(folder).list()) {
       const whose = `Source '${run.config.sourceId}' of domain '${run.domainId}'`;

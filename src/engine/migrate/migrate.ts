@@ -9,7 +9,7 @@ import type { EngineParts, SourceRun } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { settleRenames, waitingJob } from "../settle-renames.ts";
 import { waitForLease, whileHeld } from "../with-ledger.ts";
-import { treeFolder } from "../with-tree.ts";
+import { folderOfRun } from "../with-tree.ts";
 import { type MigratedSource, migrateSource } from "./migrate-source.ts";
 import { undoMigration } from "./undo-migration.ts";
 
@@ -116,7 +116,7 @@ async function withLeases<T>(
   job: JobContext,
   work: (source: MigratedSource) => Promise<T>,
 ): Promise<T> {
-  const folder = treeFolder(run, parts);
+  const folder = folderOfRun(run, parts);
   const { config } = run;
   if (job.dryRun) return await work({ config, folder, parts, job });
   const leases: Lease[] = [];

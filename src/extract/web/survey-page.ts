@@ -1,4 +1,4 @@
-import type { PageImage } from "../../contracts/web.ts";
+import type { WebPage } from "../../contracts/web.ts";
 import type { HtmlElement } from "../../lib/html/html-tree.ts";
 import { withoutAddressSecrets } from "../../lib/secret-parameters.ts";
 import { elementText } from "./element-text.ts";
@@ -14,14 +14,8 @@ const APP_ROOTS = new Set(["root", "app", "__next", "__nuxt", "___gatsby", "svel
 const MAX_PLACEHOLDER_LENGTH = 50;
 
 /** What a page says besides its text. */
-export interface PageSurvey {
-  readonly canonical: string;
-  readonly noindex: boolean;
-  readonly nofollow: boolean;
-  readonly links: readonly string[];
-  readonly images: readonly PageImage[];
-  readonly markdownVariant: string;
-  readonly feeds: readonly string[];
+export interface PageSurvey
+  extends Pick<WebPage, "canonical" | "noindex" | "nofollow" | "links" | "images" | "markdownVariant" | "feeds"> {
   /** `og:title`, `og:locale` and `content-language`, "" for none. */
   readonly openTitle: string;
   readonly locale: string;

@@ -28,26 +28,22 @@ export function functionEndpoints(app: App): Endpoint[] {
 
 function addUrlDocument(app: App): Endpoint {
   const path = "/api/AddUrlDocument";
-  const { defaultDomain } = app.config.web;
   return endpoint({
     ...shared,
     path,
-    methods: ["POST"],
     description:
       "Registers an address, which is then looked at soon, and again whenever it is due. The same address, however it is written, is one item.",
-    changes: `The registry and the queue. The first one for ${defaultDomain} creates that domain.`,
-    query: {},
+    ...registering(app),
     body: {
       url: required(words, "The address, https or http."),
       title: withDefault(text, "", "What to call it; without it, what the page calls itself."),
       force: withDefault(trueOrFalse, false, "true looks at it whatever is known, and indexes it again."),
-      domain_id: optional(domainId, `The domain to index it in; without it, ${defaultDomain}.`),
+      domain_id: domainToIndexIn(app),
       includeImages: withDefault(trueOrFalse, false, "true keeps the pictures of the page, too."),
     },
     examples: [
       `curl '{origin}${path}' -H 'content-type: application/json' -d '{"url":"https://docs.example.com/guide","force":true}'`,
     ],
-    later: "It is queued and looked at soon.",
     async run({ body }) {
       const { url, title, domain_id, force, includeImages } = body;
       const added = await app.ingest.add({ url, title, domainId: domain_id, force, includeImages });
@@ -58,29 +54,40 @@ function addUrlDocument(app: App): Endpoint {
 
 function addFileDocument(app: App): Endpoint {
   const path = "/api/AddFileDocument";
-  const { defaultDomain } = app.config.web;
   return endpoint({
     ...shared,
     path,
-    methods: ["POST"],
     description:
       "Registers one file on the server's own disks, below a folder of INGEST_FILE_ROOTS, or one blob of Azure Storage. It is then looked at soon, and again whenever it is due, as a web address is.",
-    changes: `The registry and the queue. The first one for ${defaultDomain} creates that domain.`,
-    query: {},
+    ...registering(app),
     body: {
       source: required(words, FILE_SOURCE),
       force: withDefault(trueOrFalse, false, "true reads it whatever is known, and indexes it again."),
-      domain_id: optional(domainId, `The domain to index it in; without it, ${defaultDomain}.`),
+      domain_id: domainToIndexIn(app),
     },
     examples: [
       `curl '{origin}${path}' -H 'content-type: application/json' -d '{"source":"https://account.blob.core.windows.net/reports/plan.pdf"}'`,
     ],
-    later: "It is queued and looked at soon.",
     async run({ body: { source, domain_id, force } }) {
       const added = await app.ingest.addFile({ source, domainId: domain_id, force });
       return noted(added, added.isNew ? "The file is registered." : "The file was registered before.");
     },
   });
+}
+
+/** What those that register something have in common. */
+function registering({ config }: App) {
+  const { defaultDomain } = config.web;
+  return {
+    methods: ["POST"],
+    changes: `The registry and the queue. The first one for ${defaultDomain} creates that domain.`,
+    query: {},
+    later: "It is queued and looked at soon.",
+  } as const;
+}
+
+function domainToIndexIn({ config }: App) {
+  return optional(domainId, `The domain to index it in; without it, ${config.web.defaultDomain}.`);
 }
 
 function noted(result: Registered, words: string): Answer<object> {
