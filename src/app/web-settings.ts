@@ -1,4 +1,5 @@
 import type { DomainId } from "../contracts/ids.ts";
+import type { CheckPolicy } from "../detect/web/schedule-item.ts";
 import { Secret } from "./secret.ts";
 import type { SettingReader } from "./setting-reader.ts";
 
@@ -23,13 +24,7 @@ export interface WebSettings {
     readonly maxAspect: number;
     readonly enableSvg: boolean;
   };
-  readonly checks: {
-    readonly baseIntervalSeconds: number;
-    readonly maxIntervalSeconds: number;
-    readonly errorBackoffSeconds: number;
-    readonly goneSpacingSeconds: number;
-    readonly movedSpacingSeconds: number;
-    readonly forceOnCanonicalChange: boolean;
+  readonly checks: CheckPolicy & {
     /** How often the timer looks for what is due. */
     readonly timerSeconds: number;
     readonly itemsAtOnce: number;
