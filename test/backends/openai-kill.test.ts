@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import {
   attachedIds,
@@ -65,6 +66,38 @@ describe("a process that is killed while it brings a store in step", () => {
       assert.deepEqual(await found({ index }, "Old"), []);
     });
   }
+
+  /** The service tells seconds, so what replaces and what is replaced may look equally old. */
+  test("when the old is listed before the new of the same second, no upload is left behind", async () => {
+    const [old, next] = await Promise.all([at.makeFile("second", "Old second."), at.makeFile("second", "New second.")]);
+    await putAndCommit(at, old);
+    const before = await uploadedIds(at);
+    const { journalFolder, storeId } = at;
+    const work = { baseUrl: `${at.proxy.url}/v1`, journalFolder, storeId, put: [next], remove: [] };
+    await killAfter(work, "POST /vector_stores/:store/files", 1);
+    for (;;) {
+      const { data } = await at.client.vectorStores.files.list(storeId);
+      if (data.every(({ status }) => status === "completed")) break;
+      await setTimeout(20);
+    }
+
+    const sameSecond = (body: Record<string, unknown>) => {
+      const data = (body["data"] as { id: string }[]).map((file) => ({ ...file, created_at: 1_700_000_000 }));
+      return { ...body, data: data.toSorted((a, b) => Number(before.includes(b.id)) - Number(before.includes(a.id))) };
+    };
+    const list = "GET /vector_stores/:store/files";
+    at.proxy.inject({ on: list, times: 1000, act: { kind: "rewrite", rewrite: sameSecond } });
+    const index = await at.restart();
+    const draft = await index.draft(SOURCE);
+    await draft.put(next, never);
+    assert.deepEqual((await draft.commit(never)).failed, []);
+    at.proxy.calm();
+    assert.deepEqual(
+      (await uploadedIds(at)).filter((id) => !before.includes(id)),
+      await attachedIds(at),
+    );
+    assert.deepEqual(await found({ index }, "second"), ["New second."]);
+  });
 
   async function killAfter(work: ChildWork, on: string, nth: number): Promise<void> {
     const child = spawn(process.execPath, [CHILD, JSON.stringify(work)], { stdio: "inherit" });

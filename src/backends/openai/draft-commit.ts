@@ -131,7 +131,7 @@ export class DraftCommit {
   /** Attached once more, what the store has already might be refused, or listed twice. */
   async #isThereAlready(fileId: FileId, attributes: WireAttributes, signal: AbortSignal): Promise<boolean> {
     const { store, survey } = this.#parts;
-    const there = survey.files.get(fileId);
+    const there = this.#detached.has(fileId) ? undefined : survey.files.get(fileId);
     if (there?.status === "completed") {
       await updateAttributes(store, fileId, attributes, signal);
       return true;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { DomainId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
+import type { DomainId, FileId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type {
   DocumentCount,
   Index,
@@ -77,15 +77,15 @@ export class VectorStoreIndex implements Index {
     return carryOthers(this.#store, other, this.#requireDomain(), signal);
   }
 
-  /** What the store has is known by its marks; what else the journal has waits to be taken over or deleted. */
+  /** What the store keeps is known by its marks; what else the journal has waits to be taken over or deleted. */
   async #openJournal(domainId: DomainId, sourceId: SourceId, survey: Survey): Promise<UploadJournal> {
     const { storeId, connection } = this.#store;
     const folder = connection.journalFolder;
     const name = [domainId, sourceId, storeId].map(encodeURIComponent).join(".");
     const journal = await openUploadJournal(folder && join(folder, "upload-journal", `${name}.jsonl`));
-    for (const { key, fileId } of journal.unsettled()) {
-      if (fileId && survey.files.get(fileId)?.status === "completed") await journal.settle(key);
-    }
+    const strays = new Set([...survey.items.values()].flatMap((held) => held.strays.map(({ fileId: stray }) => stray)));
+    const isKept = (fileId: FileId) => survey.files.get(fileId)?.status === "completed" && !strays.has(fileId);
+    for (const { key, fileId } of journal.unsettled()) if (fileId && isKept(fileId)) await journal.settle(key);
     return journal;
   }
 
