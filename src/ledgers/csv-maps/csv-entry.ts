@@ -1,10 +1,10 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Indexed, LedgerEntry, Mirrored, Seen } from "../../contracts/ledger.ts";
-import type { CsvTable, Row, RowRef } from "./csv-table.ts";
 import { decodeIndexed, decodeMirrored, decodeSeen } from "./map-codec.ts";
 import type { TableName } from "./map-journal.ts";
+import type { Row, RowRef, RowTable } from "./row-table.ts";
 
-export type Tables = Readonly<Record<TableName, CsvTable>>;
+export type Tables = Readonly<Record<TableName, RowTable>>;
 
 /**
  * One item's rows as they were when it was asked for, whatever is put later. Facets are decoded when they are first
@@ -24,14 +24,14 @@ export class CsvEntry implements LedgerEntry {
   #mirrored: Mirrored | null | undefined;
   #indexed: Indexed | null | undefined;
 
-  constructor(itemId: ItemId, slot: number, tables: Tables, options: { readonly isOwnStore: boolean }) {
+  constructor(itemId: ItemId, tables: Tables, options: { readonly isOwnStore: boolean }) {
     this.itemId = itemId;
     this.#isOwnStore = options.isOwnStore;
     this.#tables = tables;
-    this.#seenAt = tables.seen.peek(slot);
-    this.#mirroredAt = tables.mirrored.peek(slot);
-    this.#indexedAt = tables.indexed.peek(slot);
-    this.#observedAt = tables.observed.peek(slot);
+    this.#seenAt = tables.seen.peek(itemId);
+    this.#mirroredAt = tables.mirrored.peek(itemId);
+    this.#indexedAt = tables.indexed.peek(itemId);
+    this.#observedAt = tables.observed.peek(itemId);
   }
 
   get isKnown(): boolean {

@@ -1,14 +1,11 @@
-import { mkdir, rename } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Ledger, LedgerEntry, Seen } from "../../contracts/ledger.ts";
-import { writeFileAtomic } from "../../lib/atomic-file.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
-import { fileStamp } from "../../lib/file-stamp.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { CsvEntry, type Tables } from "./csv-entry.ts";
-import { CorruptTableError, CsvTable, type Row } from "./csv-table.ts";
 import { KeyIndex } from "./key-index.ts";
 import {
   decodeFile,
@@ -19,20 +16,21 @@ import {
   FILE_COLUMN,
   isSeenRow,
 } from "./map-codec.ts";
-import { mapFiles, SHAPES, TABLE_NAMES } from "./map-files.ts";
+import { mapFiles, TABLE_NAMES, tailFile } from "./map-files.ts";
 import { applyChange, MapJournal, type RowChange, type TableName } from "./map-journal.ts";
-import { keepRecent, type OpenTable, takeRecent } from "./recent-tables.ts";
-import { TableBytes } from "./table-bytes.ts";
+import { emptyTable, isLarge, type OpenTable, readTable, stampOf, type TablePlace, writeTable } from "./open-table.ts";
+import { inPages, keysOfAll } from "./pages-of-keys.ts";
+import { keepRecent, takeRecent } from "./recent-tables.ts";
+import { CorruptTableError, type Row } from "./row-table.ts";
 
 /** While a run is on, the map files are at most about this old. */
 const MERGE_EVERY_MS = 3000;
 /** ... unless writing them takes long: at most one part in twenty of the run goes into it. */
 const MERGE_COST_FACTOR = 20;
 
-const NO_BYTES = TableBytes.of(Buffer.alloc(0));
-
-/** Small enough that others get their turn in between. */
-const PAGE = 1000;
+/** Up to this a map file is held in memory: that is faster, and weighs little. Less where changes may wait beside it. */
+const HELD_BYTES = 40 * 1024 * 1024;
+const HELD_BESIDE_TAIL_BYTES = 4 * 1024 * 1024;
 
 export interface CsvLedgerOptions {
   /** The source's folder, where the map files are. */
@@ -44,6 +42,13 @@ export interface CsvLedgerOptions {
   readonly readOnly?: boolean;
   /** What is indexed in this store, which is not the domain's own, is kept in `vectorstore_map_[ID].csv`. */
   readonly vectorStoreId?: VectorStoreId | undefined;
+  /**
+   * Nobody else reads `sharepoint_map.csv` and `files_map.csv` of this source: while they are large, what changes in them waits
+   * beside them, in a tail, until it is worth writing them.
+   */
+  readonly mayLag?: boolean;
+  /** As HELD_BYTES. */
+  readonly heldBytes?: number;
 }
 
 /** The three map files of a source and `.lockstep/observed.csv`, as one ledger. */
@@ -53,7 +58,7 @@ export class CsvLedger implements Ledger {
   readonly problems: string[] = [];
   readonly #folder: string;
   readonly #readOnly: boolean;
-  readonly #files: Readonly<Record<TableName, string>>;
+  readonly #places: Readonly<Record<TableName, TablePlace>>;
   readonly #isOwnStore: boolean;
   readonly #journal: MapJournal;
   #keys = new KeyIndex();
@@ -72,7 +77,12 @@ export class CsvLedger implements Ledger {
     const store = options.vectorStoreId;
     this.#isOwnStore = store === undefined;
     const { tables, journal } = mapFiles(options.step, store);
-    this.#files = tables;
+    this.#places = {
+      seen: placeOf("seen", tables.seen, options),
+      mirrored: placeOf("mirrored", tables.mirrored, options),
+      indexed: placeOf("indexed", tables.indexed, options),
+      observed: placeOf("observed", tables.observed, options),
+    };
     this.#journal = new MapJournal(join(options.folder, journal));
   }
 
@@ -114,27 +124,16 @@ export class CsvLedger implements Ledger {
   }
 
   async *files(): AsyncGenerator<{ itemId: ItemId; file: string }[], void> {
-    const { size } = this.#keys;
-    for (let at = 0; at < size; at += PAGE) {
-      const page: { itemId: ItemId; file: string }[] = [];
-      for (let slot = at; slot < Math.min(at + PAGE, size); slot++) {
-        const file = decodeFile(this.#open("mirrored").table.field(slot, FILE_COLUMN));
-        if (file !== "") page.push({ itemId: this.#keys.keyAt(slot) as ItemId, file });
-      }
-      yield page;
-    }
+    const { table } = this.#open("mirrored");
+    yield* inPages(table.keys(), (key) => {
+      const file = decodeFile(this.#open("mirrored").table.field(key, FILE_COLUMN));
+      return file === "" ? undefined : { itemId: key as ItemId, file };
+    });
   }
 
   async *entries(): AsyncGenerator<LedgerEntry[], void> {
-    const { size } = this.#keys;
-    for (let at = 0; at < size; at += PAGE) {
-      const page: LedgerEntry[] = [];
-      for (let slot = at; slot < Math.min(at + PAGE, size); slot++) {
-        const entry = this.#entryAt(slot);
-        if (entry) page.push(entry);
-      }
-      yield page;
-    }
+    const tables = (["seen", "mirrored", "indexed"] as const).map((name) => this.#open(name).table);
+    yield* inPages(keysOfAll(tables), (key) => this.#entry(key as ItemId));
   }
 
   put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void {
@@ -180,31 +179,25 @@ export class CsvLedger implements Ledger {
   }
 
   #entry(item: ItemId): LedgerEntry | undefined {
-    const slot = this.#keys.find(item);
-    return slot === undefined ? undefined : this.#entryAt(slot);
-  }
-
-  #entryAt(slot: number): LedgerEntry | undefined {
     this.#current ??= {
       seen: this.#open("seen").table,
       mirrored: this.#open("mirrored").table,
       indexed: this.#open("indexed").table,
       observed: this.#open("observed").table,
     };
-    const key = this.#keys.keyAt(slot) as ItemId;
-    const entry = new CsvEntry(key, slot, this.#current, { isOwnStore: this.#isOwnStore });
+    const entry = new CsvEntry(item, this.#current, { isOwnStore: this.#isOwnStore });
     return entry.isKnown ? entry : undefined;
   }
 
   /** Of every item in every run, and mostly to no effect: told from the row as it stands, without encoding another. */
   #writeSeen(item: ItemId, seen: Seen | null): void {
-    const row = this.#open("seen").table.encoded(this.#keys.claim(item));
+    const row = this.#open("seen").table.encoded(item);
     if (!seen || !isSeenRow(row, item, seen)) this.#write("seen", item, seen && encodeSeen(item, seen));
   }
 
   #write(name: TableName, key: string, after: Row | null): void {
     const open = this.#open(name);
-    if (open.table.encoded(this.#keys.claim(key)) === (after ? encodeCsvRow(after) : "")) return;
+    if (open.table.encoded(key) === (after ? encodeCsvRow(after) : "")) return;
     const before = open.table.get(key);
     const change: RowChange = { table: name, key, before, after };
     open.table.set(key, after);
@@ -218,27 +211,28 @@ export class CsvLedger implements Ledger {
     return open;
   }
 
-  #path(name: TableName): string {
-    return join(this.#folder, this.#files[name]);
-  }
-
   async #readOrReuse(name: TableName, recent: OpenTable | undefined): Promise<OpenTable> {
-    const unchanged = recent && recent.stamp !== "" && recent.stamp === (await fileStamp(this.#path(name)));
+    const unchanged = recent && recent.stamp !== "" && recent.stamp === (await stampOf(this.#places[name]));
     return unchanged ? { table: recent.table, stamp: recent.stamp, changes: [] } : await this.#read(name);
   }
 
   async #read(name: TableName): Promise<OpenTable> {
-    const stamp = await fileStamp(this.#path(name));
-    const bytes = TableBytes.open(this.#path(name)) ?? NO_BYTES;
+    const place = this.#places[name];
     try {
-      return { table: new CsvTable(SHAPES[name], bytes, this.#keys), stamp, changes: [] };
+      return await readTable(place, this.#keys);
     } catch (error) {
       if (!(error instanceof CorruptTableError)) throw error;
-      const aside = `${this.#files[name]}.corrupt-${toFileStamp(new Date())}`;
-      if (!this.#readOnly) await rename(this.#path(name), join(this.#folder, aside));
-      this.problems.push(`${this.#files[name]} cannot be used (${error.message}); it is set aside as ${aside}`);
-      return { table: new CsvTable(SHAPES[name], NO_BYTES, this.#keys), stamp: "", changes: [] };
+      const aside = `${place.file}.corrupt-${toFileStamp(new Date())}`;
+      if (!this.#readOnly) await this.#setAside(place, aside);
+      this.problems.push(`${place.file} cannot be used (${error.message}); it is set aside as ${aside}`);
+      return emptyTable(place, this.#keys);
     }
+  }
+
+  /** With its tail, which says what changed in rows that nobody can read. */
+  async #setAside({ file, name }: TablePlace, aside: string): Promise<void> {
+    await rename(join(this.#folder, file), join(this.#folder, aside));
+    await rm(join(this.#folder, tailFile(name)), { force: true });
   }
 
   /** Short and exclusive: read again what others may have written, put our rows in, rename over. */
@@ -263,26 +257,27 @@ export class CsvLedger implements Ledger {
 
   async #mergeTable(name: TableName): Promise<void> {
     const open = this.#open(name);
-    const moved = (await fileStamp(this.#path(name))) !== open.stamp;
+    const place = this.#places[name];
+    const moved = (await stampOf(place)) !== open.stamp;
     const fresh = moved ? await this.#read(name) : undefined;
     if (moved && open.stamp !== "") this.#disturbed = true;
-    // No await between here and encode(): rows put while the file is being written belong to the next merge.
+    // No await between here and what is written: rows put meanwhile belong to the next merge.
     const changes = open.changes;
     open.changes = [];
     if (fresh) {
       for (const change of changes) applyChange(fresh.table, change);
       open.table = fresh.table;
     }
-    const file = open.table.encode();
+    let written: "file" | "tail";
     try {
-      await writeFileAtomic(this.#path(name), file);
+      written = await writeTable(open, changes, place);
     } catch (error) {
       open.changes = [...changes, ...open.changes];
       throw error;
     }
-    open.stamp = await fileStamp(this.#path(name));
-    if (open.table.isHeavy) {
-      open.table = new CsvTable(SHAPES[name], TableBytes.open(this.#path(name)) ?? NO_BYTES, this.#keys);
+    open.stamp = await stampOf(place);
+    if (written === "file" && (open.table.isHeavy || isLarge(place))) {
+      open.table = (await readTable(place, this.#keys)).table;
       for (const { key, after } of open.changes) open.table.set(key, after);
     }
     this.#current = undefined;
@@ -293,4 +288,10 @@ export class CsvLedger implements Ledger {
     this.#queue = run.catch(() => undefined);
     return run;
   }
+}
+
+function placeOf(name: TableName, file: string, { folder, readOnly, ...options }: CsvLedgerOptions): TablePlace {
+  const mayLag = options.mayLag === true && name !== "indexed";
+  const heldBytes = options.heldBytes ?? (options.mayLag ? HELD_BESIDE_TAIL_BYTES : HELD_BYTES);
+  return { folder, name, file, mayLag, readOnly: readOnly ?? false, heldBytes };
 }

@@ -2,7 +2,7 @@ import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Indexed, Mirrored, Seen } from "../../contracts/ledger.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { toUnixSeconds } from "../../lib/time.ts";
-import type { Row, TableShape } from "./csv-table.ts";
+import type { Row, TableShape } from "./row-table.ts";
 
 /** Columns and order are those of the specification: people and scripts read these files. */
 export const SEEN_TABLE: TableShape = {

@@ -1,10 +1,10 @@
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
-import type { TableShape } from "./csv-table.ts";
 import { INDEXED_TABLE, MIRRORED_TABLE, OBSERVED_TABLE, SEEN_TABLE } from "./map-codec.ts";
 import type { TableName } from "./map-journal.ts";
+import type { TableShape } from "./row-table.ts";
 
 export const TABLE_NAMES: readonly TableName[] = ["seen", "mirrored", "indexed", "observed"];
 
@@ -42,6 +42,24 @@ export async function dropStoreMap(folder: string, store: VectorStoreId): Promis
   const { tables, journal } = mapFiles("embed", store);
   await rm(join(folder, journal), { force: true });
   await rm(join(folder, tables.indexed), { force: true });
+  await rm(join(folder, indexFile(tables.indexed)), { force: true });
+}
+
+/** Rows of a large map file that changed since it was last written. */
+export function tailFile(table: TableName): string {
+  return `.lockstep/tail-${table}.jsonl`;
+}
+
+/** Where the rows of a large map file are. It can be had again from the file. */
+export function indexFile(file: string): string {
+  return `.lockstep/${basename(file)}.index`;
+}
+
+/** Changes whenever the file or its tail does; "" when there is none. */
+export async function tableStamp(folder: string, file: string, table: TableName): Promise<string> {
+  const stamp = await fileStamp(join(folder, file));
+  const tail = table === "indexed" ? "" : await fileStamp(join(folder, tailFile(table)));
+  return tail === "" ? stamp : `${stamp}+${tail}`;
 }
 
 /** What `version()` of a ledger would say, told from the files alone; "" when a journal waits to be applied. */
@@ -49,6 +67,6 @@ export async function versionOfMaps(folder: string): Promise<string> {
   const stampOf = (file: string): Promise<string> => fileStamp(join(folder, file));
   const journals = await Promise.all(STEPS.map((step) => stampOf(mapFiles(step).journal)));
   if (journals.some((stamp) => stamp !== "")) return "";
-  const stamps = await Promise.all(TABLE_NAMES.map((name) => stampOf(FILES[name])));
-  return stamps.includes("") ? "" : stamps.join(" ");
+  const stamps = await Promise.all(TABLE_NAMES.map((name) => tableStamp(folder, FILES[name], name)));
+  return stamps.some((stamp) => stamp === "" || stamp.startsWith("+")) ? "" : stamps.join(" ");
 }

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
-import type { CsvTable, Row } from "./csv-table.ts";
+import type { Row, RowTable } from "./row-table.ts";
 
 export type TableName = "seen" | "mirrored" | "indexed" | "observed";
 
@@ -30,14 +30,7 @@ export class MapJournal {
 
   /** What a killed run left; undefined when it left nothing. A line that is cut was never acknowledged. */
   async read(): Promise<RowChange[] | undefined> {
-    const text = (await readFileIfExists(this.#path))?.toString("utf8");
-    return text?.split("\n").flatMap((line) => {
-      try {
-        return [JSON.parse(line) as RowChange];
-      } catch {
-        return [];
-      }
-    });
+    return await readJsonLines<RowChange>(this.#path);
   }
 
   append(change: RowChange): void {
@@ -67,11 +60,23 @@ export class MapJournal {
   }
 }
 
+/** undefined when there is no such file. A line that is cut says nothing. */
+export async function readJsonLines<T>(path: string): Promise<T[] | undefined> {
+  const text = (await readFileIfExists(path))?.toString("utf8");
+  return text?.split("\n").flatMap((line) => {
+    try {
+      return [JSON.parse(line) as T];
+    } catch {
+      return [];
+    }
+  });
+}
+
 /**
  * Brings one change into a table that may have moved on meanwhile: columns we changed win over what they were, columns
  * somebody else changed, and rows somebody else took away, stay as they left them. Applying a change twice changes nothing.
  */
-export function applyChange(table: CsvTable, change: RowChange): void {
+export function applyChange(table: RowTable, change: RowChange): void {
   const current = table.get(change.key);
   const { before, after } = change;
   if (sameRow(current, before)) {

@@ -1,13 +1,6 @@
-import type { CsvTable } from "./csv-table.ts";
 import type { KeyIndex } from "./key-index.ts";
-import type { RowChange, TableName } from "./map-journal.ts";
-
-export interface OpenTable {
-  table: CsvTable;
-  /** Identity of the file the table was read from or last written to; "" when there was none. */
-  stamp: string;
-  changes: RowChange[];
-}
+import type { TableName } from "./map-journal.ts";
+import type { OpenTable } from "./open-table.ts";
 
 export interface Recent {
   readonly keys: KeyIndex;

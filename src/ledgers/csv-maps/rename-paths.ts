@@ -4,10 +4,12 @@ import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { namesIn } from "../../lib/names-in.ts";
-import { CorruptTableError, CsvTable, type Row, type TableShape } from "./csv-table.ts";
+import { CsvTable } from "./csv-table.ts";
+import { foldTails } from "./fold-tails.ts";
 import { KeyIndex } from "./key-index.ts";
 import { INDEXED_TABLE, MIRRORED_TABLE } from "./map-codec.ts";
 import type { RowChange } from "./map-journal.ts";
+import { CorruptTableError, type Row, type TableShape } from "./row-table.ts";
 import { TableBytes } from "./table-bytes.ts";
 
 export interface PathChange {
@@ -17,7 +19,7 @@ export interface PathChange {
 }
 
 const STORE_MAP = /^vectorstore_map_(.+)\.csv$/;
-const ROWS_AT_ONCE = 1000;
+const WRITTEN_AT_ONCE = 1024 * 1024;
 
 /**
  * The domain that the source in `folder` belongs to has another id: the paths in its map files, and in changes that a
@@ -25,6 +27,7 @@ const ROWS_AT_ONCE = 1000;
  * the next crawl, which sets it aside.
  */
 export async function renamePaths(folder: string, change: PathChange): Promise<void> {
+  await foldTails(folder);
   await withFileLock(join(folder, ".lockstep", "maps.lock"), async () => {
     // Journals first: a change is applied to the row it says it was made from.
     for (const name of await namesIn(join(folder, ".lockstep"))) {
@@ -46,24 +49,23 @@ export async function mappedStores(folder: string): Promise<VectorStoreId[]> {
 }
 
 async function renameInTable(path: string, shape: TableShape, change: PathChange): Promise<void> {
-  const keys = new KeyIndex();
-  const table = readTable(path, shape, keys);
+  const table = readTable(path, shape);
   if (!table) return;
-  let changed = false;
-  for (let slot = 0; slot < keys.size && !changed; slot++) {
-    const row = table.read(table.peek(slot));
-    changed = row !== null && renamed(row, shape, change) !== row;
+  for (const key of table.keys()) {
+    const row = table.get(key);
+    if (row === null || renamed(row, shape, change) === row) continue;
+    await writeFileAtomic(path, encodeRenamed(table, change));
+    return;
   }
-  if (changed) await writeFileAtomic(path, encodeRenamed(table, keys.size, change));
 }
 
 /** As it is written: rows as objects would weigh several times the file. */
-function* encodeRenamed(table: CsvTable, rows: number, change: PathChange): Generator<Buffer, void> {
+function* encodeRenamed(table: CsvTable, change: PathChange): Generator<Buffer, void> {
   let text = `${encodeCsvRow(table.shape.columns)}\r\n`;
-  for (let slot = 0; slot < rows; slot++) {
-    const row = table.read(table.peek(slot));
+  for (const key of table.keys()) {
+    const row = table.get(key);
     if (row) text += `${encodeCsvRow(renamed(row, table.shape, change))}\r\n`;
-    if (slot % ROWS_AT_ONCE !== ROWS_AT_ONCE - 1) continue;
+    if (text.length < WRITTEN_AT_ONCE) continue;
     yield Buffer.from(text);
     text = "";
   }
@@ -91,10 +93,10 @@ function renamed(row: Row, shape: TableShape, { from, to }: PathChange): Row {
   return file.startsWith(`${from}\\`) ? row.with(at, to + file.slice(from.length)) : row;
 }
 
-function readTable(path: string, shape: TableShape, keys: KeyIndex): CsvTable | undefined {
+function readTable(path: string, shape: TableShape): CsvTable | undefined {
   const bytes = TableBytes.open(path);
   try {
-    return bytes && new CsvTable(shape, bytes, keys);
+    return bytes && new CsvTable(shape, bytes, new KeyIndex());
   } catch (error) {
     if (error instanceof CorruptTableError) return undefined;
     throw error;

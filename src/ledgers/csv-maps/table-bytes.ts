@@ -3,15 +3,10 @@ import { basename } from "node:path";
 import { ConflictError } from "../../contracts/errors.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 
-/** Up to this a file is held in memory: that is faster, and weighs little. */
-const HELD_BYTES = 40 * 1024 * 1024;
 /** Of rows that are read one after the other, and of single ones here and there. */
 const WINDOW = 65_536;
 const GLIMPSE = 1024;
 const COPIED_AT_ONCE = 1024 * 1024;
-
-/** Tests read small files as if they were large. */
-export const heldBytes = { atMost: HELD_BYTES };
 
 interface OpenFile {
   readonly fd: number;
@@ -46,8 +41,8 @@ export class TableBytes {
     return new TableBytes(bytes);
   }
 
-  /** undefined when there is no such file. */
-  static open(path: string): TableBytes | undefined {
+  /** A larger one than `heldBytes` is left on disk. undefined when there is no such file. */
+  static open(path: string, heldBytes = Number.POSITIVE_INFINITY): TableBytes | undefined {
     let fd: number;
     try {
       fd = openSync(path, "r");
@@ -58,7 +53,7 @@ export class TableBytes {
     const { size, mtimeMs } = fstatSync(fd);
     const file = { fd, path, size, mtimeMs };
     // Windows does not let a file be replaced while somebody has it open.
-    if (size > heldBytes.atMost && process.platform !== "win32") return new TableBytes(Buffer.alloc(0), file);
+    if (size > heldBytes && process.platform !== "win32") return new TableBytes(Buffer.alloc(0), file);
     try {
       return new TableBytes(readFrom(file, 0, size));
     } finally {
@@ -66,9 +61,18 @@ export class TableBytes {
     }
   }
 
+  get isOnDisk(): boolean {
+    return this.#file !== undefined;
+  }
+
+  /** They need not be read to be viewed. */
+  isAtHand(start: number, end: number): boolean {
+    return start >= this.#windowAt && end <= this.#windowAt + this.#window.length;
+  }
+
   /** A buffer in which these bytes lie together, from `offset` on, and perhaps others behind them. */
   view(start: number, end: number): Buffer {
-    if (this.#file !== undefined && (start < this.#windowAt || end > this.#windowAt + this.#window.length)) {
+    if (this.#file !== undefined && !this.isAtHand(start, end)) {
       const behind = start - (this.#windowAt + this.#window.length);
       const ahead = behind >= -GLIMPSE && behind <= GLIMPSE ? WINDOW : GLIMPSE;
       this.#window = readFrom(this.#file, start, Math.min(this.length, Math.max(end, start + ahead)));
