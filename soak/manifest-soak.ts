@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { playMigrateCrashes, STEP } from "../test/engine/play-migrate-crashes.ts";
-import { killManifestWriters } from "../test/ledgers/manifest-kills.ts";
+import { fillManifest, killManifestWriters } from "../test/ledgers/manifest-kills.ts";
 import { Random } from "../test/stories/random.ts";
 import type { Soak } from "./soak.ts";
 
@@ -13,10 +13,14 @@ export const manifestSoak: Soak = {
     const random = new Random(seed);
     const folder = await mkdtemp(join(tmpdir(), "lockstep-soak-"));
     try {
-      await killManifestWriters(
-        folder,
-        Array.from({ length: 8 }, () => random.below(60)),
-      );
+      for (const size of ["small", "large"]) {
+        const place = join(folder, size);
+        if (size === "large") await fillManifest(place);
+        await killManifestWriters(
+          place,
+          Array.from({ length: 8 }, () => random.below(60)),
+        );
+      }
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -6,8 +6,8 @@ export interface TreeFile {
   /** Below the tree's root, `/`-separated, exactly as the tree spells it. */
   readonly path: string;
   readonly size: number;
-  /** ISO 8601 UTC with six fraction digits. */
-  readonly modifiedAt: string;
+  /** Milliseconds since 1970, with their fraction: text is made only of those that are to be told. */
+  readonly modifiedAtMs: number;
   /**
    * The same text, for the same path: the bytes were not touched. Of a folder made of size, modified time and inode, of a
    * container of the ETag. "": nobody can tell, so the file is read.

@@ -21,8 +21,9 @@ export interface ManifestEntry {
   /** SHA-256 of the bytes, hex. */
   readonly contentHash: string;
   readonly size: number;
-  /** As in TreeFile. */
+  /** ISO 8601 UTC with six fraction digits. */
   readonly modifiedAt: string;
+  /** As in TreeFile. */
   readonly stamp: string;
   readonly node: string;
   readonly status: FileStatus;
@@ -41,6 +42,19 @@ export interface ManifestEntry {
   readonly versions: readonly FileVersion[];
   /** What happened to it, oldest first; the last few. */
   readonly lineage: readonly LineageEvent[];
+}
+
+/** What tells whether a file is what it was. */
+export type FileMark = Pick<ManifestEntry, "path" | "stamp" | "node">;
+
+/** What is known of one folder, beside what is found in it. Good until something is put. */
+export interface KnownFolder {
+  /** The entry that has this path, if it is active or error. "same": it is active and has this mark; nothing more of it was read, which is what makes it cheap. */
+  meet(file: FileMark): ManifestEntry | "same" | undefined;
+  /** How many were met. */
+  readonly met: number;
+  /** Those of the folder that are active or error and were not. */
+  unmet(): Iterable<ManifestEntry>;
 }
 
 export interface FileVersion {
@@ -88,8 +102,8 @@ export interface Manifest {
   entries(): Iterable<readonly ManifestEntry[]>;
   /** Only those that are missing or deleted; cheap when there are few. */
   absent(): Iterable<ManifestEntry>;
-  /** Those of one folder, not of the folders below it, that are active or error. */
-  inFolder(folder: string): Iterable<ManifestEntry>;
+  /** Of one folder, not of the folders below it. */
+  inFolder(folder: string): KnownFolder;
   /** Those that are active or error and have this content; cheap. */
   withContent(contentHash: string): Iterable<ManifestEntry>;
   /** Active ones whose current version is not of their content; cheap when there are none. */

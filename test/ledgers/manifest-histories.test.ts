@@ -99,9 +99,10 @@ function assertSame(manifest: Manifest, model: Model): void {
   for (const folder of ["", "x", "x/y", "z"]) {
     const inside = ({ path }: ManifestEntry): boolean => (path.match(/^(.*)\//)?.[1] ?? "") === folder;
     assert.deepEqual(
-      byDoc(manifest.inFolder(folder)),
+      byDoc(manifest.inFolder(folder).unmet()),
       where((entry) => isPresent(entry) && inside(entry)),
     );
+    meetAll(manifest, folder, told.filter(inside));
   }
   for (const hash of CONTENTS) {
     assert.deepEqual(
@@ -112,6 +113,25 @@ function assertSame(manifest: Manifest, model: Model): void {
   const count = { active: 0, error: 0, missing: 0, deleted: 0 };
   for (const { status } of told) count[status] += 1;
   assert.deepEqual(manifest.count(), count);
+}
+
+/** Every path is found as it was, and then again with another stamp. */
+function meetAll(manifest: Manifest, folder: string, inside: readonly ManifestEntry[]): void {
+  for (const change of [{}, { stamp: "other" }, { node: "2:2" }]) {
+    const known = manifest.inFolder(folder);
+    const owners = new Set<ManifestEntry>();
+    for (const path of PATHS) {
+      const owner = inside.findLast((entry) => entry.path === path && isPresent(entry));
+      const { stamp, node } = { ...entryOf("", path), ...change };
+      const isSame = owner?.status === "active" && owner.stamp === stamp && owner.node === node;
+      const met = inside.some((entry) => entry.path === path) ? known.meet({ path, stamp, node }) : undefined;
+      // It may always be read instead.
+      assert.deepEqual(met, met === "same" && isSame ? "same" : owner);
+      if (owner) owners.add(owner);
+    }
+    assert.equal(known.met, owners.size);
+    assert.deepEqual(byDoc(known.unmet()), byDoc(inside.filter((entry) => isPresent(entry) && !owners.has(entry))));
+  }
 }
 
 test("whatever happens to a manifest, it is what was put, and after a kill what was flushed", async () => {

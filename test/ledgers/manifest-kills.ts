@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
+import { LARGE_FROM } from "./manifest-child.ts";
+import { entryOf } from "./manifest-fixture.ts";
 
 /** Kills a writer after each of these many flushes, again and again on the same manifest; what it said was flushed must be there. */
 export async function killManifestWriters(folder: string, flushes: readonly number[]): Promise<void> {
   let first = 0;
   for (const count of flushes) {
     const last = await killAfter(folder, first, count);
-    const manifest = await openManifest(folder, { readOnly: true });
+    const manifest = await openManifest(folder, { readOnly: true, largeFrom: LARGE_FROM });
     for (let i = 0; i <= last; i++) {
       const dropped = i % 5 === 2 && i + 2 <= last;
       const entry = manifest.find(`doc_${i}` as ItemId);
@@ -21,10 +24,22 @@ export async function killManifestWriters(folder: string, flushes: readonly numb
       if (entry) assert.equal(manifest.at(entry.path)?.docId, entry.docId);
     }
     const { active } = manifest.count();
-    assert.equal([...manifest.entries()].flat().length, active);
+    const entries = [...manifest.entries()].flat();
+    assert.equal(entries.length, active);
     await manifest.close();
+    await rm(join(folder, ".lockstep", "manifest.index"), { force: true });
+    const scanned = await openManifest(folder, { readOnly: true, largeFrom: LARGE_FROM });
+    assert.deepEqual([...scanned.entries()].flat(), entries, "the same without its index");
+    await scanned.close();
     first = last + 1;
   }
+}
+
+/** So many files that the manifest counts as large. */
+export async function fillManifest(folder: string): Promise<void> {
+  const manifest = await openManifest(folder, { readOnly: false, largeFrom: LARGE_FROM });
+  for (let i = 0; i < 1000; i++) manifest.put(entryOf(`doc_before_${i}`, `before/${i}`));
+  await manifest.close();
 }
 
 /** The number of the last flush that was heard of. */

@@ -8,7 +8,9 @@ import { ConflictError, DamagedError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Manifest, ManifestEntry } from "../../src/contracts/manifest.ts";
 import { HashChains } from "../../src/ledgers/manifest/hash-chains.ts";
+import { encodeEntry } from "../../src/ledgers/manifest/manifest-codec.ts";
 import { ManifestJournal } from "../../src/ledgers/manifest/manifest-journal.ts";
+import { matchesEntry } from "../../src/ledgers/manifest/match-entry.ts";
 import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { readLookId } from "../../src/ledgers/manifest/read-look-id.ts";
 import { AT, entryOf } from "./manifest-fixture.ts";
@@ -102,19 +104,52 @@ test("hostile paths come back as they were, from the journal and from the snapsh
     const reader = await openManifest(folder, { readOnly: true });
     for (const [i, path] of paths.entries()) {
       assert.deepEqual(reader.at(path), entryOf(`doc_${i}`, path), `${where}: ${JSON.stringify(path)}`);
-      const siblings = [...reader.inFolder(path.slice(0, Math.max(0, path.lastIndexOf("/"))))];
+      const siblings = [...reader.inFolder(path.slice(0, Math.max(0, path.lastIndexOf("/")))).unmet()];
       assert.ok(
         siblings.some(({ docId }) => docId === `doc_${i}`),
         `${where}, in its folder: ${JSON.stringify(path)}`,
       );
     }
     assert.deepEqual(reader.count(), { active: paths.length, error: 0, missing: 0, deleted: 0 });
+    for (const path of paths) assert.ok(reader.inFolder("").meet(entryOf("", path)), `${where}: met ${path}`);
     await reader.close();
   };
   await check("journal");
   await manifest.close();
   await check("snapshot");
   assert.equal(Object.keys(JSON.parse(readFileSync(snapshotOf(folder), "utf8")).files).length, paths.length);
+});
+
+test("a file that is what it was is recognised without parsing its entry, whatever letters it is written with", async (t) => {
+  const paths = ["a.txt", "Büro/Übersicht.txt", "日本/計画.txt", "x/\u{1f600}.md"];
+  const folder = await written(...paths.map((path, i) => entryOf(`doc_${i}`, path)));
+  const manifest = await open(folder);
+  const parses = t.mock.method(JSON, "parse").mock;
+  for (const path of paths) {
+    const met = (more: object) => manifest.inFolder("").meet({ ...entryOf("", path), ...more });
+    assert.equal(met({}), "same");
+    assert.equal(parses.callCount(), 0);
+    for (const other of [{ stamp: "12-1-70" }, { stamp: "12-1-" }, { stamp: "" }, { node: "1:" }, { node: "" }]) {
+      assert.notEqual(met(other), "same", JSON.stringify(other));
+    }
+    for (const other of [`${path}x`, path.slice(0, -1), ""]) assert.equal(met({ path: other }), undefined);
+    parses.resetCalls();
+  }
+  await manifest.close();
+});
+
+test("bytes that mean another text match none", () => {
+  for (const path of ["a\nb", 'a"b', "a\\b", "a\ud800b"]) {
+    const bytes = Buffer.from(encodeEntry(entryOf("doc_a", path)));
+    const encoded = { bytes, start: 0, end: bytes.length };
+    const written = JSON.stringify(path).slice(1, -1);
+    for (const other of [written, `${written}":{"doc_id":"doc_a`]) {
+      assert.ok(!matchesEntry({ ...entryOf("", other) }, encoded), other);
+    }
+    const plain = Buffer.from(encodeEntry(entryOf("doc_a", "a")));
+    assert.ok(matchesEntry(entryOf("", "a"), { bytes: plain, start: 0, end: plain.length }));
+    assert.ok(!matchesEntry({ ...entryOf("", "a"), stamp: '12-1-7","node":"1:7' }, { ...encoded, bytes: plain }));
+  }
 });
 
 test("a look says of all that are active that they were seen, in one line", async () => {
@@ -258,7 +293,7 @@ test("a few changes of a large manifest stay in the journal, until it is told to
   await last.snapshot("now");
   assert.equal(last.at("moved")?.docId, "doc_0");
   assert.ok(!existsSync(journalOf(folder)));
-  assert.equal([...last.inFolder("folder/".repeat(30).slice(0, -1))].length, 15_999);
+  assert.equal([...last.inFolder("folder/".repeat(30).slice(0, -1)).unmet()].length, 15_999);
   assert.equal(last.count().active, 16_000);
   await last.close();
 });

@@ -1,19 +1,24 @@
+import { randomInt } from "node:crypto";
+
 const NONE = -1;
-/** Another one in every process: nobody can name files so that all of them fall into one chain. */
-const SEED = Math.floor(Math.random() * 0x7fffffff);
 const TEXT = Buffer.allocUnsafeSlow(64 * 1024);
 
+/** What hashes begin with: nobody can name files so that all of them fall into one chain. */
+export function newSeed(): number {
+  return randomInt(0x7fffffff);
+}
+
 /** Of bytes from `start` up to `end`. */
-export function hashBytes(bytes: Uint8Array, start: number, end: number): number {
-  let hash = SEED;
+export function hashBytes(seed: number, bytes: Uint8Array, start: number, end: number): number {
+  let hash = seed;
   for (let at = start; at < end; at++) hash = mix(hash, bytes[at] ?? 0);
   return finish(hash);
 }
 
 /** The same as hashBytes() of the text in UTF-8. */
-export function hashText(text: string): number {
+export function hashText(seed: number, text: string): number {
   const bytes = text.length * 3 <= TEXT.length ? TEXT : Buffer.from(text);
-  return hashBytes(bytes, 0, bytes === TEXT ? TEXT.write(text) : bytes.length);
+  return hashBytes(seed, bytes, 0, bytes === TEXT ? TEXT.write(text) : bytes.length);
 }
 
 function mix(hash: number, byte: number): number {
@@ -30,10 +35,21 @@ function finish(hash: number): number {
  * texts themselves would take two hundred.
  */
 export class HashChains {
-  #hashes = new Int32Array(1024);
-  #older = new Int32Array(1024);
-  #newest = new Int32Array(1024).fill(NONE);
-  #size = 0;
+  #hashes: Int32Array<ArrayBuffer>;
+  #older = new Int32Array();
+  #newest = new Int32Array();
+  #size: number;
+
+  /** `hashes`: those of `size` records, and room for more; its length is a power of two. */
+  constructor(hashes: Int32Array<ArrayBuffer>, size: number) {
+    this.#hashes = hashes;
+    this.#size = size;
+    this.#linkAll();
+  }
+
+  get hashes(): Int32Array<ArrayBuffer> {
+    return this.#hashes;
+  }
 
   /** The next record has this hash. */
   add(hash: number): void {
@@ -59,12 +75,16 @@ export class HashChains {
     this.#newest[chain] = record;
   }
 
+  #linkAll(): void {
+    this.#older = new Int32Array(this.#hashes.length);
+    this.#newest = new Int32Array(this.#hashes.length).fill(NONE);
+    for (let record = 0; record < this.#size; record++) this.#link(record);
+  }
+
   #grow(): void {
     const hashes = new Int32Array(this.#size * 2);
     hashes.set(this.#hashes);
     this.#hashes = hashes;
-    this.#older = new Int32Array(hashes.length);
-    this.#newest = new Int32Array(hashes.length).fill(NONE);
-    for (let record = 0; record < this.#size; record++) this.#link(record);
+    this.#linkAll();
   }
 }

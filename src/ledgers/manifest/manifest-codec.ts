@@ -43,12 +43,17 @@ export function encodeEntry(entry: ManifestEntry, shelf: Shelf = "files"): strin
   })}`;
 }
 
-/** How encodeEntry() writes what a look over all entries needs, in this order. */
+/** How encodeEntry() writes what is told of an entry without parsing it, in this order. */
 export const MARKS = {
   docId: Buffer.from('":{"doc_id":"'),
   status: Buffer.from('","status":"'),
   contentHash: Buffer.from('","content_hash":"'),
   lastSeen: Buffer.from('","last_seen":"'),
+  size: Buffer.from('","size":'),
+  modifiedTime: Buffer.from(',"modified_time":"'),
+  stamp: Buffer.from('","stamp":"'),
+  node: Buffer.from('","node":"'),
+  retryCount: Buffer.from('","retry_count":'),
   lastVersionHash: Buffer.from('"hash":"'),
   end: Buffer.from('"}]}'),
 } as const;

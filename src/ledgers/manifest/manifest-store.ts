@@ -1,34 +1,32 @@
 import { randomBytes } from "node:crypto";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { FileStatus, Manifest, ManifestEntry, TreeLook } from "../../contracts/manifest.ts";
+import type { FileStatus, KnownFolder, Manifest, ManifestEntry, TreeLook } from "../../contracts/manifest.ts";
 import { writeFileAtomic } from "../../lib/atomic-file.ts";
-import { folderOf } from "../../lib/tree-path.ts";
 import { findDisplaced } from "./find-displaced.ts";
-import { type HashChains, hashText } from "./hash-chains.ts";
+import { FolderEntries } from "./folder-entries.ts";
+import { hashText } from "./hash-chains.ts";
 import { decodeEntry, decodeJournalLine, encodeEntry, encodeJournalLine, PUT } from "./manifest-codec.ts";
+import type { ManifestIndex } from "./manifest-index.ts";
 import type { ManifestJournal } from "./manifest-journal.ts";
-import { keysOf, peekIfEntry } from "./peek-entry.ts";
+import { docIdOf } from "./match-entry.ts";
+import { keysOf, peekIfEntry, putIn } from "./peek-entry.ts";
 import { RecordTable } from "./record-table.ts";
 import { damagedManifest, SnapshotFile } from "./snapshot-file.ts";
 import { writeSnapshot } from "./write-snapshot.ts";
 
 const PAGE = 1000;
-/** A smaller one is written whole at the end of every run that has something to say. */
-const SMALL_BYTES = 8 * 1024 * 1024;
-/** A larger one when its journal has grown to this part of it: what is written then is paid for by what changed. */
+/** A large one is written when its journal has grown to this part of it: what is written then is paid for by what changed. */
 const JOURNAL_PART = 1 / 16;
 
 export interface ManifestFiles {
   readonly path: string;
   readonly readOnly: boolean;
+  /** Bytes. A smaller one is written whole at the end of every run that has something to say. */
+  readonly largeFrom: number;
   snapshot: SnapshotFile | undefined;
   readonly journal: ManifestJournal;
-}
-
-interface Found {
-  readonly record: number;
-  readonly entry: ManifestEntry;
+  readonly index: ManifestIndex;
 }
 
 /**
@@ -54,14 +52,15 @@ export class ManifestStore implements Manifest {
     return { ...this.#records.count };
   }
 
+  /** Only those that are there are read, and if none of them has it, the newest that had. */
   at(path: string): ManifestEntry | undefined {
-    const found = this.#owner(path);
-    return found && this.#told(found.entry);
+    const entry = this.#newestAt(path, "present") ?? this.#newestAt(path, "absent");
+    return entry && this.#told(entry);
   }
 
   find(docId: ItemId): ManifestEntry | undefined {
-    const found = this.#find(docId);
-    return found && this.#told(found.entry);
+    const record = this.#find(docId);
+    return record === undefined ? undefined : this.#told(this.#read(record));
   }
 
   *entries(): Generator<readonly ManifestEntry[]> {
@@ -86,31 +85,37 @@ export class ManifestStore implements Manifest {
     return this.#where((record) => this.#records.statusOf(record) === "active" && !this.#records.isKept(record));
   }
 
-  inFolder(folder: string): Iterable<ManifestEntry> {
-    // In the order of the file, in which most of them are neighbours.
-    const records = [...chainOf(this.#records.folders, folder)].reverse();
-    return this.#present(records, folder, ({ path }) => folderOf(path));
+  inFolder(folder: string): KnownFolder {
+    return new FolderEntries(folder, {
+      records: this.#records,
+      bytesOf: (record) => this.#bytes(record),
+      read: (record) => this.#told(this.#read(record)),
+      // In the order of the file, in which most of them are neighbours.
+      inFolder: () => [...this.#chain("folders", folder)].filter((record) => this.#records.isThere(record)).reverse(),
+    });
   }
 
-  withContent(contentHash: string): Iterable<ManifestEntry> {
-    const records = chainOf(this.#records.contents, contentHash);
-    return this.#present(records, contentHash, (entry) => entry.contentHash);
+  *withContent(contentHash: string): Generator<ManifestEntry> {
+    for (const record of this.#chain("contents", contentHash)) {
+      const entry = this.#records.isThere(record) ? this.#read(record) : undefined;
+      if (entry?.contentHash === contentHash) yield this.#told(entry);
+    }
   }
 
   put(entry: ManifestEntry): void {
     const before = this.#find(entry.docId);
     const line = encodeEntry(entry);
     const offset = this.#files.journal.append(`${PUT.before}${line}${PUT.after}`) + PUT.before.length;
-    if (before) this.#records.retire(before.record);
+    if (before !== undefined) this.#records.retire(before);
     const place = { isInJournal: true, isDisplaced: false, offset, length: Buffer.byteLength(line) };
-    this.#records.add(keysOf(entry), place);
+    this.#records.add(keysOf(entry, this.#records.seed), place);
   }
 
   drop(docId: ItemId): void {
-    const found = this.#find(docId);
-    if (!found) return;
+    const record = this.#find(docId);
+    if (record === undefined) return;
     this.#files.journal.append(encodeJournalLine({ kind: "drop", docId }));
-    this.#records.retire(found.record);
+    this.#records.retire(record);
   }
 
   noteLook(look: TreeLook): void {
@@ -120,23 +125,21 @@ export class ManifestStore implements Manifest {
 
   /** One line of the journal, from `start` up to `end`. False when it is none. */
   replay(bytes: Buffer, start: number, end: number, offset: number): boolean {
-    const [from, to] = [start + PUT.before.length, end - PUT.after.length];
-    if (bytes.toString("latin1", start, from) === PUT.before) {
-      const keys = peekIfEntry(bytes, from, to);
+    const encoded = putIn(bytes, start, end);
+    if (encoded) {
+      const keys = peekIfEntry(encoded, this.#records.seed);
       if (!keys) return false;
-      const before = this.#mayHave(keys.docHash) && this.#find(decodeEntry(bytes.toString("utf8", from, to)).docId);
-      if (before) this.#records.retire(before.record);
-      this.#records.add(keys, {
-        isInJournal: true,
-        isDisplaced: false,
-        offset: offset + from - start,
-        length: to - from,
-      });
+      const mayBeKnown = this.#records.docs.next(keys.docHash) >= 0;
+      const before = mayBeKnown ? this.#find(docIdOf(encoded)) : undefined;
+      if (before !== undefined) this.#records.retire(before);
+      const { start: from, end: to } = encoded;
+      const place = { isInJournal: true, isDisplaced: false, offset: offset + from - start, length: to - from };
+      this.#records.add(keys, place);
       return true;
     }
     const line = decodeJournalLine(bytes.toString("utf8", start, end));
-    const dropped = line?.kind === "drop" && this.#find(line.docId);
-    if (dropped) this.#records.retire(dropped.record);
+    const dropped = line?.kind === "drop" ? this.#find(line.docId) : undefined;
+    if (dropped !== undefined) this.#records.retire(dropped);
     if (line?.kind === "look") this.#look = line.look;
     return line !== undefined;
   }
@@ -168,7 +171,7 @@ export class ManifestStore implements Manifest {
     const { snapshot, journal } = this.#files;
     if (journal.size === 0) return when === "now" && !snapshot;
     const size = snapshot?.size ?? 0;
-    return when === "now" || size < SMALL_BYTES || journal.size >= size * JOURNAL_PART;
+    return when === "now" || size < this.#files.largeFrom || journal.size >= size * JOURNAL_PART;
   }
 
   async #write(): Promise<void> {
@@ -176,7 +179,7 @@ export class ManifestStore implements Manifest {
     if (!SnapshotFile.isCurrent(files.path, files.snapshot)) {
       throw new ConflictError(`${files.path} was written by somebody else meanwhile.`);
     }
-    const next = new RecordTable();
+    const next = new RecordTable(this.#records.seed);
     const head = { snapshotId: randomBytes(8).toString("hex"), look: this.#look };
     const source = {
       records: this.#records,
@@ -190,6 +193,8 @@ export class ManifestStore implements Manifest {
     files.snapshot?.close();
     files.snapshot = SnapshotFile.open(files.path);
     this.#records = next;
+    // Killed before it is written, or where it cannot be, the next one to open this scans it.
+    if (files.snapshot) await files.index.write(files.snapshot, head.snapshotId, next);
   }
 
   *#where(fits: (record: number) => boolean): Generator<ManifestEntry> {
@@ -199,54 +204,48 @@ export class ManifestStore implements Manifest {
     }
   }
 
-  /** Of these, those that are there and have this text. */
-  *#present(
-    records: Iterable<number>,
-    text: string,
-    textOf: (entry: ManifestEntry) => string,
-  ): Generator<ManifestEntry> {
-    for (const record of records) {
-      if (!this.#records.isAlive(record) || !this.#records.isPresent(record)) continue;
-      const entry = this.#read(record);
-      if (textOf(entry) === text) yield this.#told(entry);
-    }
-  }
-
   /** What became of a record: it may have been put anew, or dropped. */
   #current(record: number): ManifestEntry | undefined {
     const entry = this.#read(record);
-    return this.#records.isAlive(record) ? entry : this.#find(entry.docId)?.entry;
+    if (this.#records.isAlive(record)) return entry;
+    const now = this.#find(entry.docId);
+    return now === undefined ? undefined : this.#read(now);
   }
 
-  #mayHave(docHash: number): boolean {
-    return this.#records.docs.next(docHash) >= 0;
-  }
-
-  #find(docId: ItemId): Found | undefined {
-    for (const record of chainOf(this.#records.docs, docId)) {
-      const entry = this.#records.isAlive(record) ? this.#read(record) : undefined;
-      if (entry?.docId === docId) return { record, entry };
+  #find(docId: ItemId): number | undefined {
+    for (const record of this.#chain("docs", docId)) {
+      if (this.#records.isAlive(record) && this.#docIdOf(record) === docId) return record;
     }
     return undefined;
   }
 
-  /** Only those that are there are read, and if none of them has it, the newest that had. */
-  #owner(path: string): Found | undefined {
-    return this.#newestAt(path, "present") ?? this.#newestAt(path, "absent");
-  }
-
-  #newestAt(path: string, wanted: "present" | "absent"): Found | undefined {
-    for (const record of chainOf(this.#records.paths, path)) {
+  #newestAt(path: string, wanted: "present" | "absent"): ManifestEntry | undefined {
+    for (const record of this.#chain("paths", path)) {
       if (!this.#records.isAlive(record) || this.#records.isPresent(record) !== (wanted === "present")) continue;
       const entry = this.#read(record);
-      if (entry.path === path) return { record, entry };
+      if (entry.path === path) return entry;
     }
     return undefined;
+  }
+
+  /** From the newest on. Others may have the same hash. */
+  *#chain(by: "docs" | "paths" | "folders" | "contents", text: string): Generator<number> {
+    const chains = this.#records[by];
+    const hash = hashText(this.#records.seed, text);
+    for (let record = chains.next(hash); record >= 0; record = chains.next(hash, record)) yield record;
+  }
+
+  #docIdOf(record: number): ItemId {
+    return this.#decode(record, (bytes) => docIdOf({ bytes, start: 0, end: bytes.length }));
   }
 
   #read(record: number): ManifestEntry {
+    return this.#decode(record, (bytes) => decodeEntry(bytes.toString("utf8")));
+  }
+
+  #decode<T>(record: number, decode: (bytes: Buffer) => T): T {
     try {
-      return decodeEntry(this.#bytes(record).toString("utf8"));
+      return decode(this.#bytes(record));
     } catch (error) {
       throw damagedManifest(this.#files.path, error instanceof Error ? error.message : String(error));
     }
@@ -264,10 +263,4 @@ export class ManifestStore implements Manifest {
     const seenLater = look && entry.status === "active" && look.at > entry.lastSeenAt;
     return seenLater ? { ...entry, lastSeenAt: look.at } : entry;
   }
-}
-
-/** From the newest on. Others may have the same hash. */
-function* chainOf(chains: HashChains, text: string): Generator<number> {
-  const hash = hashText(text);
-  for (let record = chains.next(hash); record >= 0; record = chains.next(hash, record)) yield record;
 }

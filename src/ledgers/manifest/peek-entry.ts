@@ -1,45 +1,51 @@
 import type { FileStatus, ManifestEntry } from "../../contracts/manifest.ts";
 import { folderOf } from "../../lib/tree-path.ts";
+import { type EncodedEntry, endOfText, follows } from "./entry-bytes.ts";
 import { hashBytes, hashText } from "./hash-chains.ts";
-import { decodeEntry, MARKS } from "./manifest-codec.ts";
+import { decodeEntry, MARKS, PUT, type Shelf } from "./manifest-codec.ts";
 import type { RecordKeys } from "./record-table.ts";
 
-const QUOTE = 34;
 const SLASH = 47;
-const BACKSLASH = 92;
 const SHA256_HEX = 64;
+const PUT_MARK = Buffer.from(PUT.before);
 const STATUSES = (["active", "missing", "error", "deleted"] as const).map((status): readonly [FileStatus, Buffer] => [
   status,
   Buffer.from(status),
 ]);
 
-export function keysOf(entry: ManifestEntry): RecordKeys {
+export function keysOf(entry: ManifestEntry, seed: number): RecordKeys {
   return {
-    docHash: hashText(entry.docId),
-    pathHash: hashText(entry.path),
-    folderHash: hashText(folderOf(entry.path)),
-    contentHash: hashText(entry.contentHash),
+    docHash: hashText(seed, entry.docId),
+    pathHash: hashText(seed, entry.path),
+    folderHash: hashText(seed, folderOf(entry.path)),
+    contentHash: hashText(seed, entry.contentHash),
     status: entry.status,
     isKept: entry.versions.at(-1)?.hash === entry.contentHash,
   };
 }
 
-/** The same for the encoded entry from `start` up to `end`, without parsing it when it is written as usual. Throws when it is no entry. */
-export function peekEntry(bytes: Buffer, start: number, end: number, shelf: "files" | "displaced"): RecordKeys {
-  const keys = shelf === "files" ? peekUsual(bytes, start, end) : undefined;
-  return keys ?? keysOf(decodeEntry(bytes.toString("utf8", start, end)));
+/** The same for an encoded entry, without parsing it when it is written as usual. Throws when it is no entry. */
+export function peekEntry(encoded: EncodedEntry, shelf: Shelf, seed: number): RecordKeys {
+  const keys = shelf === "files" ? peekUsual(encoded, seed) : undefined;
+  return keys ?? keysOf(decodeEntry(encoded.bytes.toString("utf8", encoded.start, encoded.end)), seed);
+}
+
+/** The entry that a line of the journal puts; undefined when it puts none. */
+export function putIn(bytes: Buffer, start: number, end: number): EncodedEntry | undefined {
+  if (!follows(bytes, start, PUT_MARK)) return undefined;
+  return { bytes, start: start + PUT.before.length, end: end - PUT.after.length };
 }
 
 /** undefined when it is no entry. */
-export function peekIfEntry(bytes: Buffer, start: number, end: number): RecordKeys | undefined {
+export function peekIfEntry(encoded: EncodedEntry, seed: number): RecordKeys | undefined {
   try {
-    return peekEntry(bytes, start, end, "files");
+    return peekEntry(encoded, "files", seed);
   } catch {
     return undefined;
   }
 }
 
-function peekUsual(bytes: Buffer, start: number, end: number): RecordKeys | undefined {
+function peekUsual({ bytes, start, end }: EncodedEntry, seed: number): RecordKeys | undefined {
   const pathStart = start + 1;
   const pathEnd = endOfText(bytes, pathStart, end);
   if (!follows(bytes, pathEnd, MARKS.docId)) return undefined;
@@ -57,29 +63,13 @@ function peekUsual(bytes: Buffer, start: number, end: number): RecordKeys | unde
   let folderEnd = pathEnd;
   while (folderEnd > pathStart && bytes[folderEnd] !== SLASH) folderEnd -= 1;
   return {
-    docHash: hashBytes(bytes, docStart, docEnd),
-    pathHash: hashBytes(bytes, pathStart, pathEnd),
-    folderHash: hashBytes(bytes, pathStart, folderEnd),
-    contentHash: hashBytes(bytes, contentStart, contentEnd),
+    docHash: hashBytes(seed, bytes, docStart, docEnd),
+    pathHash: hashBytes(seed, bytes, pathStart, pathEnd),
+    folderHash: hashBytes(seed, bytes, pathStart, folderEnd),
+    contentHash: hashBytes(seed, bytes, contentStart, contentEnd),
     status: word,
     isKept: contentEnd - contentStart === SHA256_HEX && endsWithHash(bytes, contentStart, end),
   };
-}
-
-/** Where the text that begins at `at` ends; -1 when it is written with escapes, or does not end. */
-function endOfText(bytes: Buffer, at: number, end: number): number {
-  for (; at < end; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) return at;
-    if (byte === BACKSLASH) return -1;
-  }
-  return -1;
-}
-
-function follows(bytes: Buffer, at: number, mark: Buffer): boolean {
-  if (at < 0) return false;
-  for (let i = 0; i < mark.length; i++) if (bytes[at + i] !== mark[i]) return false;
-  return true;
 }
 
 /** Is the hash of the last version the one that begins at `contentHash`? */

@@ -1,5 +1,5 @@
 import type { FileStatus } from "../../contracts/manifest.ts";
-import { HashChains } from "./hash-chains.ts";
+import { HashChains, newSeed } from "./hash-chains.ts";
 
 /** What is to be known of an entry without reading it. */
 export interface RecordKeys {
@@ -29,17 +29,72 @@ const KEPT = 8;
 const IN_JOURNAL = 16;
 const DISPLACED = 32;
 
+const LEAST_ROOM = 1024;
+
+/** What is told of every record, and room for more. */
+export interface RecordColumns {
+  readonly flags: Uint8Array<ArrayBuffer>;
+  readonly offsets: Float64Array<ArrayBuffer>;
+  readonly lengths: Uint32Array<ArrayBuffer>;
+  readonly docs: Int32Array<ArrayBuffer>;
+  readonly paths: Int32Array<ArrayBuffer>;
+  readonly folders: Int32Array<ArrayBuffer>;
+  readonly contents: Int32Array<ArrayBuffer>;
+}
+
+export function roomFor(records: number): RecordColumns {
+  let room = LEAST_ROOM;
+  while (room < records) room *= 2;
+  return {
+    flags: new Uint8Array(room),
+    offsets: new Float64Array(room),
+    lengths: new Uint32Array(room),
+    docs: new Int32Array(room),
+    paths: new Int32Array(room),
+    folders: new Int32Array(room),
+    contents: new Int32Array(room),
+  };
+}
+
 /** Every entry there is or was since the file was opened, in the order they were written: some sixty bytes each. */
 export class RecordTable {
-  readonly docs = new HashChains();
-  readonly paths = new HashChains();
-  readonly folders = new HashChains();
-  readonly contents = new HashChains();
+  /** Of its hashes: those of two tables compare only when it is the same. */
+  readonly seed: number;
+  readonly docs: HashChains;
+  readonly paths: HashChains;
+  readonly folders: HashChains;
+  readonly contents: HashChains;
   readonly #count: Record<FileStatus, number> = { active: 0, error: 0, missing: 0, deleted: 0 };
-  #flags = new Uint8Array(1024);
-  #offsets = new Float64Array(1024);
-  #lengths = new Uint32Array(1024);
-  #size = 0;
+  #flags: Uint8Array<ArrayBuffer>;
+  #offsets: Float64Array<ArrayBuffer>;
+  #lengths: Uint32Array<ArrayBuffer>;
+  #size: number;
+
+  /** With `columns`, those of `size` records that are all alive, as another table told them. */
+  constructor(seed = newSeed(), size = 0, columns = roomFor(size)) {
+    this.seed = seed;
+    this.#size = size;
+    this.docs = new HashChains(columns.docs, size);
+    this.paths = new HashChains(columns.paths, size);
+    this.folders = new HashChains(columns.folders, size);
+    this.contents = new HashChains(columns.contents, size);
+    this.#flags = columns.flags;
+    this.#offsets = columns.offsets;
+    this.#lengths = columns.lengths;
+    for (let record = 0; record < size; record++) this.#count[this.statusOf(record)] += 1;
+  }
+
+  get columns(): RecordColumns {
+    return {
+      flags: this.#flags,
+      offsets: this.#offsets,
+      lengths: this.#lengths,
+      docs: this.docs.hashes,
+      paths: this.paths.hashes,
+      folders: this.folders.hashes,
+      contents: this.contents.hashes,
+    };
+  }
 
   get size(): number {
     return this.#size;
@@ -90,6 +145,10 @@ export class RecordTable {
 
   isPresent(record: number): boolean {
     return (this.#at(record) & STATUS_BITS) < STATUSES.indexOf("missing");
+  }
+
+  isThere(record: number): boolean {
+    return this.isAlive(record) && this.isPresent(record);
   }
 
   isKept(record: number): boolean {

@@ -15,6 +15,8 @@ import { peekEntry } from "./peek-entry.ts";
 import type { RecordTable } from "./record-table.ts";
 
 const COMMA = 44;
+/** It names little more than a path. */
+const FIRST_LINE_BYTES = 64 * 1024;
 
 /** `manifest.json`, open: whoever replaces it by rename does not take it away from those who read it. */
 export class SnapshotFile {
@@ -22,15 +24,18 @@ export class SnapshotFile {
   readonly size: number;
   readonly #fd: number;
   readonly inode: number;
+  /** The same text means that nobody wrote it since. Whoever edits it can put its time back, but not the one of that change. */
+  readonly stamp: string;
   #lines: LineFile;
 
   private constructor(path: string, fd: number) {
     this.path = path;
     this.#fd = fd;
     this.#lines = new LineFile(fd);
-    const { size, ino } = fstatSync(fd);
-    this.size = size;
-    this.inode = ino;
+    const { size, ino, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true });
+    this.size = Number(size);
+    this.inode = Number(ino);
+    this.stamp = `${size}-${mtimeNs}-${ctimeNs}-${ino}`;
   }
 
   /** undefined when there is none. */
@@ -46,6 +51,12 @@ export class SnapshotFile {
   /** Is it still the one of this name? */
   static isCurrent(path: string, file: SnapshotFile | undefined): boolean {
     return statSync(path, { throwIfNoEntry: false })?.ino === file?.inode;
+  }
+
+  /** undefined when it does not begin like one of this layout. */
+  readHead(): SnapshotHead | undefined {
+    const first = this.read(0, Math.min(this.size, FIRST_LINE_BYTES));
+    return decodeHead(first.toString("utf8", 0, Math.max(0, first.indexOf("\n"))));
   }
 
   /** Adds every entry. Throws DamagedError; undefined when it does not begin like one of this layout. */
@@ -76,7 +87,7 @@ export class SnapshotFile {
   #add(bytes: Buffer, start: number, end: number, offset: number, shelf: Shelf, table: RecordTable): void {
     try {
       const place = { isInJournal: false, isDisplaced: shelf === "displaced", offset, length: end - start };
-      table.add(peekEntry(bytes, start, end, shelf), place);
+      table.add(peekEntry({ bytes, start, end }, shelf, table.seed), place);
     } catch (error) {
       throw this.damaged(`${error instanceof Error ? error.message : String(error)}, at byte ${offset}`);
     }
