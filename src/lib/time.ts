@@ -3,6 +3,15 @@ export function toUtcMicros(date: Date): string {
   return `${date.toISOString().slice(0, -1)}000Z`;
 }
 
+/** The same of milliseconds with a fraction, as file systems tell them; 1970 for what is no time. */
+export function msToUtcMicros(timeMs: number): string {
+  const ms = Math.floor(timeMs);
+  const date = new Date(ms);
+  if (Number.isNaN(date.getTime())) return toUtcMicros(new Date(0));
+  const micros = Math.floor((timeMs - ms) * 1000);
+  return `${date.toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
+}
+
 export function nowUtcMicros(): string {
   return toUtcMicros(new Date());
 }

@@ -14,6 +14,7 @@ import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
 import { LocalDevices } from "../../src/sources/folder/local-devices.ts";
 import { createLookAtFiles } from "../../src/sources/folder/look-at-files.ts";
+import { mountPointsIn, readMountPoints } from "../../src/sources/folder/mount-points.ts";
 
 const LONG_AGO = new Date("2024-05-06T07:08:09.123Z");
 
@@ -98,7 +99,7 @@ describe("a folder as a tree", () => {
     assert.deepEqual(file, {
       path: "a.md",
       size: 4,
-      modifiedAt: "2024-05-06T07:08:09.123000Z",
+      modifiedAtMs: LONG_AGO.getTime(),
       stamp: `4-${LONG_AGO.getTime()}-${ino}`,
       node: `${dev}:${ino}`,
     });
@@ -254,6 +255,18 @@ describe("a folder as a tree", () => {
       ["a.md", 7],
     ];
     assert.deepEqual(heard, [...expected, ...expected]);
+  });
+});
+
+describe("where other file systems are mounted", () => {
+  it("is what the kernel lists, with its escapes undone", async () => {
+    const lines = [
+      "22 27 0:21 / /proc rw,nosuid shared:12 - proc proc rw",
+      "28 27 0:25 /sub /srv/my\\040share\\011x\\134y rw - nfs server:/export rw",
+    ];
+    assert.deepEqual([...mountPointsIn(`${lines.join("\n")}\n`)], ["/proc", "/srv/my share\tx\\y"]);
+    const here = await readMountPoints();
+    assert.equal(here?.has("/proc") ?? false, process.platform === "linux");
   });
 });
 

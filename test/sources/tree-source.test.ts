@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { link, mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import type { FileTree } from "../../src/contracts/file-tree.ts";
 import type { Fetched, ItemRef } from "../../src/contracts/source.ts";
 import { pathsOf, TreeWorld } from "./tree-world.ts";
 
@@ -36,6 +37,17 @@ describe("what is not changed", () => {
     assert.deepEqual([listed.by, pathsOf(listed), world.reads], ["listing", ["a.md", "b/b.md"], []]);
     assert.deepEqual(world.lines, ["Left out 1 file of types that are not accepted: mp4 1."]);
     assert.deepEqual((await world.entries()).map(({ path }) => path).sort(), ["a.md", "b/b.md"]);
+  });
+
+  it("is still there after a look that was not complete, also in a folder that seemed to be", async () => {
+    const tree = world.openTree();
+    const walk: FileTree["walk"] = async function* (signal) {
+      for await (const page of tree.walk(signal)) if (page.folder === "b") yield { ...page, files: [] };
+      return "partial";
+    };
+    const heard = await world.look({ listing: true, tools: { tree: { ...tree, walk } } });
+    assert.deepEqual([heard.completeness, pathsOf(heard)], ["partial", ["a.md", "b/b.md"]]);
+    assert.deepEqual(new Set((await world.entries()).map(({ status }) => status)), new Set(["active"]));
   });
 
   it("was seen, which is noted once an hour", async () => {

@@ -1,5 +1,6 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import type { LineageEvent, ManifestEntry } from "../../contracts/manifest.ts";
+import { msToUtcMicros } from "../../lib/time.ts";
 import type { Traced } from "./trace-lineage.ts";
 
 /** So many events of a document are remembered. */
@@ -7,7 +8,7 @@ const MAX_EVENTS = 20;
 
 /** What the manifest says of a file that is there and was read; `newDocId` is asked only for one that is new. */
 export function asSeen(traced: Traced, now: Date, newDocId: () => ItemId): ManifestEntry {
-  const { path, size, modifiedAt, stamp, node } = traced.read.file;
+  const { path, size, modifiedAtMs, stamp, node } = traced.read.file;
   const { contentHash } = traced.read;
   const before = "entry" in traced ? traced.entry : undefined;
   const entry: ManifestEntry = {
@@ -15,7 +16,7 @@ export function asSeen(traced: Traced, now: Date, newDocId: () => ItemId): Manif
     docId: before?.docId ?? newDocId(),
     contentHash,
     size,
-    modifiedAt,
+    modifiedAt: msToUtcMicros(modifiedAtMs),
     stamp,
     node,
     ...present(now),

@@ -102,10 +102,12 @@ class Trace {
   /**
    * Content that left its path went where it is now. Of a path that has other content and whose file had a node, that is only
    * said when another document took the path: the node is not where the content is, so the content was copied, and then its
-   * path edited.
+   * path edited. A known file that is empty now was emptied: all empty files are alike.
    */
   followContent(): void {
-    const byHash = Map.groupBy(this.#open(), ({ read }) => read.contentHash);
+    const isEmptied = ({ read, before }: Seat): boolean => read.file.size === 0 && before !== undefined;
+    const open = this.#open().filter((seat) => !isEmptied(seat));
+    const byHash = Map.groupBy(open, ({ read }) => read.contentHash);
     const left = this.#seats.filter((seat) => this.#traced.has(seat) || seat.before?.node === "");
     let loose = this.#unplaced([...this.#question.vanished, ...left.flatMap(({ before }) => before ?? [])]);
     while (loose.length > 0) {

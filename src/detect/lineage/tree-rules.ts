@@ -4,6 +4,8 @@ import { folderOf, nameOf } from "../../lib/tree-path.ts";
 export interface TreeRules {
   /** Is the file at this path, below the root and `/`-separated, let in? */
   (path: string): boolean;
+  /** The same for the names in one folder; where there are no globs, without making paths of them. */
+  within(folder: string): (name: string) => boolean;
   /** May anything below this folder be let in? A walk that does not enter the others misses nothing. */
   enters(folder: string): boolean;
 }
@@ -31,7 +33,12 @@ export function createTreeRules(wanted: {
     if (isOut(name) || isShut(folder) || exclude(path, name)) return false;
     return takesAll || isWanted(folder) || include(path, name);
   };
-  return Object.assign(takes, { enters: (folder: string): boolean => !isShut(folder.normalize("NFC")) });
+  const enters = (folder: string): boolean => !isShut(folder.normalize("NFC"));
+  const within = (folder: string): ((name: string) => boolean) => {
+    if (takesAll && wanted.exclude.length === 0 && enters(folder)) return (name) => !isOut(name);
+    return (name) => takes(folder === "" ? name : `${folder}/${name}`);
+  };
+  return Object.assign(takes, { enters, within });
 }
 
 type Test = (path: string, name: string) => boolean;

@@ -4,7 +4,6 @@ import type { FileTree, TreeFile, TreePage } from "../../contracts/file-tree.ts"
 import type { Unreadable } from "../../contracts/source.ts";
 import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
-import { toUtcMicros } from "../../lib/time.ts";
 import { blobUrl, plainAddress } from "./blob-address.ts";
 import { ARCHIVED } from "./blob-trouble.ts";
 import { examineContainer } from "./examine-container.ts";
@@ -77,7 +76,7 @@ function toFile({ name, properties }: BlobItem, root: string): TreeFile {
   return {
     path: name.slice(root.length),
     size: properties.contentLength ?? 0,
-    modifiedAt: toUtcMicros(properties.lastModified),
+    modifiedAtMs: properties.lastModified.getTime(),
     stamp: bareEtag(properties.etag),
     node: "",
   };

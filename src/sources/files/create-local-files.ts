@@ -3,8 +3,9 @@ import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BadInputError, explain, NotFoundError } from "../../contracts/errors.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
+import { msToUtcMicros } from "../../lib/time.ts";
 import { explainErrno } from "../folder/explain-errno.ts";
-import { isRacy, stampOf, toModifiedAt } from "../folder/file-facts.ts";
+import { isRacy, stampOf } from "../folder/file-facts.ts";
 import { type FolderRoot, type FolderTreeOptions, isWithin, openRoot } from "../folder/folder-root.ts";
 import { readLocalFile } from "../folder/read-local-file.ts";
 import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
@@ -79,7 +80,7 @@ async function lookAt(path: string, root: FolderRoot, question: FileQuestion): P
   const stamp = stampOf(stats);
   // One that may change again without getting another time has no stamp to rely on.
   const known = isRacy(stats.mtimeMs, seenAtMs) ? "" : stamp;
-  const file = { etag: known, lastModified: toModifiedAt(stats.mtimeMs), length: stats.size, contentType: "" };
+  const file = { etag: known, lastModified: msToUtcMicros(stats.mtimeMs), length: stats.size, contentType: "" };
   if (known !== "" && known === etag) return { kind: "unchanged", file };
   return { kind: "read", bytes: await allOf(readLocalFile(real, { root: root.path, stamp, signal })), file };
 }

@@ -23,7 +23,7 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
   const walkWith = async (signal: AbortSignal): Promise<Walk> => {
     opened = openRoot(place, options);
     const root = await opened;
-    return { root, rules, gitignore, maxFileBytes, lookAtFiles, signal };
+    return { root, rules, gitignore, maxFileBytes, devices, lookAtFiles, signal };
   };
   const url = trimEnd(pathToFileURL(place).href, "/");
   const localPath = (path: string): string => join(place, path);

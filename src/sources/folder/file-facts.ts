@@ -18,12 +18,3 @@ const DAY_MS = 86_400_000;
 export function isRacy(mtimeMs: number, seenAtMs: number): boolean {
   return mtimeMs > seenAtMs - STEP_MS && mtimeMs < seenAtMs + DAY_MS;
 }
-
-/** ISO 8601 UTC with six fraction digits. */
-export function toModifiedAt(mtimeMs: number): string {
-  const ms = Math.floor(mtimeMs);
-  const date = new Date(ms);
-  if (Number.isNaN(date.getTime())) return "1970-01-01T00:00:00.000000Z";
-  const micros = Math.floor((mtimeMs - ms) * 1000);
-  return `${date.toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
-}

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
-import { type FileFacts, isRacy, stampOf, toModifiedAt } from "./file-facts.ts";
+import { type FileFacts, isRacy, stampOf } from "./file-facts.ts";
 
 const NUMBERS = 3;
 
@@ -9,7 +9,7 @@ const NUMBERS = 3;
  * folders are what they were, and their digest says so.
  */
 export class FolderPage {
-  readonly #folder: string;
+  readonly folder: string;
   readonly #device: number | undefined;
   readonly #seenAtMs: number;
   readonly #names: string[] = [];
@@ -21,13 +21,13 @@ export class FolderPage {
 
   /** `device`: undefined when the folder itself could not be looked at. `seenAtMs`: before the first file was looked at. */
   constructor(folder: string, device: number | undefined, seenAtMs: number) {
-    this.#folder = folder;
+    this.folder = folder;
     this.#device = device;
     this.#seenAtMs = seenAtMs;
   }
 
   pathOf(name: string): string {
-    return this.#folder === "" ? name : `${this.#folder}/${name}`;
+    return this.folder === "" ? name : `${this.folder}/${name}`;
   }
 
   add(name: string, { size, mtimeMs, ino }: FileFacts): void {
@@ -54,7 +54,7 @@ export class FolderPage {
   toPage(): TreePage {
     const files = (): TreeFile[] => this.#names.map((name, i) => this.#file(name, i * NUMBERS));
     return {
-      folder: this.#folder,
+      folder: this.folder,
       get files() {
         return files();
       },
@@ -69,14 +69,18 @@ export class FolderPage {
   }
 
   #file(name: string, at: number): TreeFile {
-    const [size = 0, mtimeMs = 0, ino = 0] = this.#numbers.subarray(at, at + NUMBERS);
+    const [size, mtimeMs, ino] = [this.#number(at), this.#number(at + 1), this.#number(at + 2)];
     return {
       path: this.pathOf(name),
       size,
-      modifiedAt: toModifiedAt(mtimeMs),
+      modifiedAtMs: mtimeMs,
       stamp: isRacy(mtimeMs, this.#seenAtMs) ? "" : stampOf({ size, mtimeMs, ino }),
       node: `${this.#device}:${ino}`,
     };
+  }
+
+  #number(at: number): number {
+    return this.#numbers[at] ?? 0;
   }
 
   #digest(): string {

@@ -1,4 +1,5 @@
 import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 
 /** ext, XFS, Btrfs, tmpfs, overlay, ZFS, F2FS: what `statfs` says of file systems whose answers never wait for a network. */
 const LOCAL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
@@ -11,6 +12,19 @@ const LOCAL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
  */
 export class LocalDevices {
   readonly #known = new Map<number, boolean>();
+  /** Absolute. */
+  readonly #folders = new Set<string>();
+
+  /** How a folder was found. Those in it may lie elsewhere. */
+  note(folder: string, { isLocal }: { readonly isLocal: boolean }): void {
+    if (isLocal) this.#folders.add(folder);
+    else this.#folders.delete(folder);
+  }
+
+  /** Whether a file lies in a folder that was found on one of them, told without asking: even to ask may be to wait. */
+  holds(file: string): boolean {
+    return this.#folders.has(dirname(file));
+  }
 
   /** `path`: something that lies on it. */
   async has(device: number, path: string): Promise<boolean> {

@@ -18,7 +18,9 @@ export type LookAtFiles = (
 /** On a disk of this machine one after the other, on a share many at once. */
 export function createLookAtFiles(devices: LocalDevices): LookAtFiles {
   return async (folder, device, names, hear) => {
-    if (!(await devices.has(device, folder))) return await lookAtOnce(folder, names, hear);
+    const isLocal = await devices.has(device, folder);
+    devices.note(folder, { isLocal });
+    if (!isLocal) return await lookAtOnce(folder, names, hear);
     const turn = new Turn();
     for (const name of names) {
       hear(name, lookAt(`${folder}/${name}`, name));

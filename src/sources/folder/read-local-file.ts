@@ -6,6 +6,7 @@ import {
   fstatSync,
   lstat,
   open,
+  openSync,
   read,
   readlinkSync,
   readSync,
@@ -39,10 +40,10 @@ export interface ReadOptions {
 /** The bytes of a file below the root. Throws when they are not of one moment, or when a link leads to them. */
 export async function* readLocalFile(absolute: string, options: ReadOptions): AsyncGenerator<Uint8Array, void> {
   options.signal.throwIfAborted();
-  const fd = await openFile(absolute);
-  let isLocal = false;
+  let isLocal = options.devices?.holds(absolute) ?? false;
+  const fd = await openFile(absolute, { now: isLocal });
   try {
-    const before = await soon.fstat(fd);
+    const before = isLocal ? fstatSync(fd) : await soon.fstat(fd);
     if (!before.isFile()) throw new Error("it is no file any more");
     isLocal = (await options.devices?.has(before.dev, absolute)) ?? false;
     await refuseLinks(absolute, options.root, { fd, stats: before });
@@ -59,9 +60,9 @@ export async function* readLocalFile(absolute: string, options: ReadOptions): As
   }
 }
 
-async function openFile(absolute: string): Promise<number> {
+async function openFile(absolute: string, { now }: { readonly now: boolean }): Promise<number> {
   try {
-    return await soon.open(absolute, FLAGS);
+    return now ? openSync(absolute, FLAGS) : await soon.open(absolute, FLAGS);
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR")) throw new NotFoundError("it is not there any more", { cause: error });
     if (isErrno(error, "ELOOP")) throw new Error("it is a link now, and links are not followed", { cause: error });

@@ -1,4 +1,4 @@
-import type { Dirent } from "node:fs";
+import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { TreePage } from "../../contracts/file-tree.ts";
@@ -6,17 +6,21 @@ import type { Completeness } from "../../contracts/source.ts";
 import type { TreeRules } from "../../detect/lineage/tree-rules.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { compareText } from "../../lib/compare-text.ts";
+import { Turn } from "../../lib/turn.ts";
 import { explainErrno } from "./explain-errno.ts";
 import { FolderPage } from "./folder-page.ts";
 import { cannotLook, type FolderRoot, isWithin } from "./folder-root.ts";
 import { type IgnoreLevels, isIgnored, withLevel } from "./ignore-rules.ts";
+import type { LocalDevices } from "./local-devices.ts";
 import type { LookAtFiles } from "./look-at-files.ts";
+import { readMountPoints } from "./mount-points.ts";
 
 export interface Walk {
   readonly root: FolderRoot;
   readonly rules: TreeRules;
   readonly gitignore: boolean;
   readonly maxFileBytes: number;
+  readonly devices: LocalDevices;
   readonly lookAtFiles: LookAtFiles;
   readonly signal: AbortSignal;
 }
@@ -25,6 +29,8 @@ interface Waiting {
   readonly folder: string;
   /** What the folders above say. */
   readonly levels: IgnoreLevels;
+  /** It is on a disk of this machine for certain: the folder it lies in is, and nothing is mounted on it. To ask any other one may be to wait for a share. */
+  readonly isLocal: boolean;
   opened?: Promise<Opened>;
 }
 
@@ -35,19 +41,25 @@ interface Opened {
   readonly seenAtMs: number;
 }
 
-/** So many folders are read while the files of another one are looked at. */
+/** So many folders are read while the files of another one are looked at, where that takes waiting. */
 const AHEAD = 4;
 
 /** A page for every folder, the ones in a folder after it, in the order of their names. Links are not followed: what they lead to is found where it lies. */
 export async function* walkFolder(walk: Walk): AsyncGenerator<TreePage, Completeness> {
-  const waiting: Waiting[] = [{ folder: "", levels: [] }];
+  const waiting: Waiting[] = [{ folder: "", levels: [], isLocal: false }];
+  const mounts = await readMountPoints();
+  const turn = new Turn();
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     walk.signal.throwIfAborted();
-    const page = await lookAtFolder(walk, next, (folders, levels) => {
-      for (const folder of folders.toReversed()) waiting.push({ folder, levels });
-      for (const soon of waiting.slice(-AHEAD)) soon.opened ??= openEarly(walk, soon.folder);
+    const page = await lookAtFolder(walk, next, ({ folders, levels, isLocal }) => {
+      for (const folder of folders.toReversed()) {
+        const isMounted = !mounts || mounts.has(join(walk.root.path, folder));
+        waiting.push({ folder, levels, isLocal: isLocal && !isMounted });
+      }
+      for (const soon of waiting.slice(-AHEAD)) if (!soon.isLocal) soon.opened ??= openEarly(walk, soon);
     });
     yield page.toPage();
+    if (turn.isOver()) await turn.next();
   }
   return "complete";
 }
@@ -60,27 +72,29 @@ export async function* walkOnly(walk: Walk, folders: ReadonlySet<string>): Async
     const isThere = (await realpath(absolute).catch(() => "")) === absolute;
     if (!isThere || isWithin(absolute, walk.root.storage)) continue;
     if (folder !== "" && !walk.rules.enters(folder)) continue;
-    yield (await lookAtFolder(walk, { folder, levels: [] })).toPage();
+    yield (await lookAtFolder(walk, { folder, levels: [], isLocal: false })).toPage();
   }
   return "complete";
 }
 
+/** The folders in one, and what holds for them: its rules, and whether it is on a disk of this machine. */
+interface Below {
+  readonly folders: readonly string[];
+  readonly levels: IgnoreLevels;
+  readonly isLocal: boolean;
+}
+
 /** `tell` hears of the folders in it as soon as they are known. */
-async function lookAtFolder(
-  walk: Walk,
-  { folder, levels: above, opened }: Waiting,
-  tell?: (folders: readonly string[], levels: IgnoreLevels) => void,
-): Promise<FolderPage> {
+async function lookAtFolder(walk: Walk, waiting: Waiting, tell?: (below: Below) => void): Promise<FolderPage> {
+  const { folder, levels: above } = waiting;
   const absolute = join(walk.root.path, folder);
   try {
-    const { entries, device, seenAtMs } = await (opened ?? openFolder(walk, folder));
+    const { entries, device, seenAtMs } = await (waiting.opened ?? openFolder(walk, waiting));
     const levels = walk.gitignore ? await withLevel(above, folder, absolute) : above;
     const page = new FolderPage(folder, device, seenAtMs);
     const { files, links } = sortOut(entries, page, walk, levels);
-    tell?.(
-      page.folders.map((name) => page.pathOf(name)),
-      levels,
-    );
+    const folders = page.folders.map((name) => page.pathOf(name));
+    tell?.({ folders, levels, isLocal: await walk.devices.has(device, absolute) });
     for (const name of links) await leaveOutLink(name, absolute, page);
     await walk.lookAtFiles(absolute, device, files, (name, found) => {
       if (typeof found === "string") page.cannotRead(name, found, "file");
@@ -99,18 +113,20 @@ async function lookAtFolder(
   }
 }
 
-async function openFolder({ root }: Walk, folder: string): Promise<Opened> {
+/** Asked for its device when it was read: what was unmounted before that must not look like an empty folder of it. */
+async function openFolder({ root }: Walk, { folder, isLocal }: Waiting): Promise<Opened> {
   const absolute = join(root.path, folder);
   const seenAtMs = Date.now();
-  const entries = await readdir(absolute, { withFileTypes: true });
-  const stats = await lstat(absolute);
+  const types = { withFileTypes: true } as const;
+  const entries = isLocal ? readdirSync(absolute, types) : await readdir(absolute, types);
+  const stats = isLocal ? lstatSync(absolute) : await lstat(absolute);
   if (!stats.isDirectory()) throw new Error("it is no folder any more");
   return { entries: entries.sort(byName), device: stats.dev, seenAtMs };
 }
 
 /** Whoever takes it hears of a failure; until then it is nobody's. */
-function openEarly(walk: Walk, folder: string): Promise<Opened> {
-  const opened = openFolder(walk, folder);
+function openEarly(walk: Walk, waiting: Waiting): Promise<Opened> {
+  const opened = openFolder(walk, waiting);
   opened.catch(() => undefined);
   return opened;
 }
@@ -128,13 +144,13 @@ function sortOut(
 ): { readonly files: readonly string[]; readonly links: readonly string[] } {
   const files: string[] = [];
   const links: string[] = [];
+  const takes = walk.rules.within(page.folder);
   let last = "";
   for (const entry of entries) {
     const { name } = entry;
-    const path = page.pathOf(name);
     const kind = entry.isDirectory() ? "folder" : "file";
-    const isIn = kind === "folder" ? mayEnter(path, name, walk) : walk.rules(path);
-    if (!isIn || (levels.length > 0 && isIgnored(levels, path, kind))) continue;
+    const isIn = kind === "folder" ? mayEnter(page.pathOf(name), name, walk) : takes(name);
+    if (!isIn || (levels.length > 0 && isIgnored(levels, page.pathOf(name), kind))) continue;
     // Names that are no UTF-8 are read with this character in the place of what cannot be read.
     const isUnclear = name === last && name.includes("\ufffd");
     last = name;

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { type AuthenticationResult, ConfidentialClientApplication, type INetworkModule } from "@azure/msal-node";
+import type { AuthenticationResult, ConfidentialClientApplication, INetworkModule } from "@azure/msal-node";
 import { RemoteError } from "../../contracts/errors.ts";
 import { throwIfCancelled, unlessCancelled } from "./cancelled.ts";
 import type { HttpLine } from "./http-line.ts";
@@ -89,7 +89,8 @@ async function requestToken(
   const network = createSignInNetwork(options.line, { policy: options.policy, ...call });
   let result: AuthenticationResult | null;
   try {
-    result = await openClient(options, network).acquireTokenByClientCredential({ scopes: [`${origin}/.default`] });
+    const client = await openClient(options, network);
+    result = await client.acquireTokenByClientCredential({ scopes: [`${origin}/.default`] });
   } catch (error) {
     throwIfCancelled(call.signal);
     throw signInError(options, network, error);
@@ -99,10 +100,12 @@ async function requestToken(
   return { text: result.accessToken, renewAtMs: performance.now() + lifetimeMs * USABLE_SHARE };
 }
 
-function openClient(options: SignInOptions, network: INetworkModule): ConfidentialClientApplication {
+async function openClient(options: SignInOptions, network: INetworkModule): Promise<ConfidentialClientApplication> {
+  // Only those who sign in load it.
+  const msal = await import("@azure/msal-node");
   const { tenantId, clientId, certificate, tokenEndpoint } = options;
   const authority = `https://login.microsoftonline.com/${tenantId}`;
-  return new ConfidentialClientApplication({
+  return new msal.ConfidentialClientApplication({
     auth: {
       clientId,
       authority,

@@ -1,6 +1,6 @@
 import type { FileTree, TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
+import type { KnownFolder, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
@@ -80,7 +80,9 @@ class Comparing {
   readonly #toRead: TreeFile[] = [];
   readonly #readable: ManifestEntry[] = [];
   readonly #renumbered: ManifestEntry[] = [];
+  /** Of those that were not compared folder by folder. */
   readonly #seen = new Set<ItemId>();
+  #seenCount = 0;
   readonly #absent: ManifestEntry[] = [];
   readonly #unreadable: Unreadable[] = [];
   readonly #leftOut = new LeftOut();
@@ -122,56 +124,63 @@ class Comparing {
         return;
       }
     }
-    for (const hole of page.unreadable) await this.#meet(hole);
-    const { acceptedTypes } = this.#tools;
+    for (const hole of page.unreadable) await this.#meetHole(hole);
     const manifest = await this.#tools.manifest();
-    // Those of a folder are read together, which is cheaper than one by one.
-    const known = whole && [...manifest.inFolder(folder)];
-    const entries = known && byPath(known, manifest);
+    const known = whole && manifest.inFolder(folder);
     for (const file of page.files) {
-      const type = fileTypeOf(nameOf(file.path));
-      if (acceptedTypes.has(type)) this.#compare(file, entries ? entries.get(file.path) : manifest.at(file.path));
-      else this.#leftOut.addType(type);
+      this.#place(file, manifest, known);
       if (this.#turn.isOver()) await this.#turn.next();
     }
-    // Of a tree that is compared as a whole, what is missing is found in the end.
-    if (known && this.#before.size > 0) for (const entry of known) this.#miss(entry);
+    for (const entry of known?.unmet() ?? []) this.#absent.push(entry);
+    if (known?.met) this.#familiar.add(folder);
+  }
+
+  #place(file: TreeFile, manifest: Manifest, known: KnownFolder | undefined): void {
+    const type = fileTypeOf(nameOf(file.path));
+    if (!this.#tools.acceptedTypes.has(type)) this.#leftOut.addType(type);
+    else this.#compare(file, known ? known.meet(file) : this.#meetAlone(file.path, manifest));
+  }
+
+  #meetAlone(path: string, manifest: Manifest): ManifestEntry | undefined {
+    const entry = manifest.at(path);
+    if (!isPresent(entry)) return undefined;
+    this.#seen.add(entry.docId);
+    this.#familiar.add(folderOf(path));
+    return entry;
   }
 
   /** Nobody misses a link, or a file of a type that is not taken, unless it stands where a document was. */
-  async #meet(hole: TreeHole): Promise<void> {
+  async #meetHole(hole: TreeHole): Promise<void> {
     const { path, reason, what } = hole;
     const isWanted = what === undefined || (what === "file" && this.#tools.acceptedTypes.has(fileTypeOf(nameOf(path))));
     if (isWanted || isPresent((await this.#tools.manifest()).at(path))) this.#unreadable.push(hole);
     else this.#leftOut.add([{ path, reason }]);
   }
 
-  #compare(file: TreeFile, entry: ManifestEntry | undefined): void {
-    const isKnown = isPresent(entry);
-    if (isKnown) {
-      this.#seen.add(entry.docId);
-      this.#familiar.add(folderOf(file.path));
-    }
-    const isSame = isKnown && file.stamp !== "" && file.stamp === entry.stamp && !this.#tools.checksum;
-    if (!isSame) {
+  #compare(file: TreeFile, known: ManifestEntry | "same" | undefined): void {
+    if (known) this.#seenCount += 1;
+    const isSame = known === "same" || (file.stamp !== "" && file.stamp === known?.stamp);
+    if (!isSame || this.#tools.checksum) {
       this.#toRead.push(file);
-      if (isKnown) this.#onlyNew = false;
-    } else if (entry.status === "error") this.#readable.push(entry);
-    else if (file.node !== entry.node) this.#renumbered.push({ ...entry, node: file.node });
+      if (known) this.#onlyNew = false;
+    } else if (known === "same") return;
+    else if (known?.status === "error") this.#readable.push(known);
+    else if (known && file.node !== known.node) this.#renumbered.push({ ...known, node: file.node });
   }
 
+  /** Those of folders that were not walked. */
   async missEverywhere(): Promise<void> {
     const manifest = await this.#tools.manifest();
     const { active, error } = manifest.count();
-    if (this.#seen.size === active + error) return;
+    if (this.#seenCount + this.#absent.length === active + error) return;
     for (const page of manifest.entries()) {
-      for (const entry of page) this.#miss(entry);
+      for (const entry of page) if (!this.folders.has(folderOf(entry.path))) this.#miss(entry);
       if (this.#turn.isOver()) await this.#turn.next();
     }
   }
 
   async missFolder(folder: string): Promise<void> {
-    for (const entry of (await this.#tools.manifest()).inFolder(folder)) this.#miss(entry);
+    for (const entry of (await this.#tools.manifest()).inFolder(folder).unmet()) this.#absent.push(entry);
   }
 
   #miss(entry: ManifestEntry): void {
@@ -202,9 +211,10 @@ class Comparing {
   }
 
   result(completeness: Completeness): Comparison {
-    this.#unreadable.push(...findUnmounted(this.#absent, this.#devices, this.#familiar));
+    const absent = completeness === "complete" ? this.#absent : [];
+    this.#unreadable.push(...findUnmounted(absent, this.#devices, this.#familiar));
     const hidden = new Hidden(this.#unreadable);
-    const vanished = this.#absent.filter(({ path }) => !hidden.has(path));
+    const vanished = absent.filter(({ path }) => !hidden.has(path));
     return {
       completeness,
       toRead: this.#toRead,
@@ -215,22 +225,12 @@ class Comparing {
       leftOut: this.#leftOut,
       folders: this.folders,
       onlyNew: this.#onlyNew,
-      hidden: this.#absent.length - vanished.length,
-      sawKnown: this.#seen.size > 0 || this.#sawFamiliar,
+      hidden: absent.length - vanished.length,
+      sawKnown: this.#seenCount > 0 || this.#sawFamiliar,
     };
   }
 }
 
 function isPresent(entry: ManifestEntry | undefined): entry is ManifestEntry {
   return entry?.status === "active" || entry?.status === "error";
-}
-
-/** By path. Two have it only after a run was cut off: the manifest knows whose it is. */
-function byPath(entries: readonly ManifestEntry[], manifest: Manifest): ReadonlyMap<string, ManifestEntry> {
-  const found = new Map<string, ManifestEntry>();
-  for (const entry of entries) {
-    const { path } = entry;
-    found.set(path, found.has(path) ? (manifest.at(path) ?? entry) : entry);
-  }
-  return found;
 }

@@ -11,8 +11,8 @@ import { TreeLooks } from "./tree-looks.ts";
 /** What is known of a document without its manifest entry. */
 export type MirroredFile = Pick<
   ManifestEntry,
-  "docId" | "path" | "contentHash" | "size" | "modifiedAt" | "lastSeenAt" | "versions"
->;
+  "docId" | "path" | "contentHash" | "size" | "modifiedAt" | "lastSeenAt"
+> & { readonly versions: () => Promise<ManifestEntry["versions"]> };
 
 export interface TreeTools {
   readonly tree: FileTree;
@@ -52,7 +52,7 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
     async fetch(item, signal) {
       const entry = (await looks.manifest()).find(item.itemId);
       const { stamp = "", contentHash = item.fingerprint.contentVersion } = entry ?? {};
-      return await fetchFile(item.path, { stamp, contentHash }, tools.tree, signal);
+      return await fetchFile(item.path, { stamp, contentHash }, { tree: tools.tree, kept: looks.kept }, signal);
     },
     conclude: (outcome) => looks.conclude(outcome),
     async close() {

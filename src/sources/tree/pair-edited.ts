@@ -11,6 +11,7 @@ import { candidateFinder, pairBest, type ScoredPair } from "../../detect/lineage
 import { similarityOf, sketchText, type TextSketch } from "../../detect/lineage/text-similarity.ts";
 import type { ReadFile } from "../../detect/lineage/trace-lineage.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { plural } from "../../lib/plural.ts";
 import { nameOf } from "../../lib/tree-path.ts";
@@ -19,6 +20,8 @@ import type { TreeTools } from "./open-tree-source.ts";
 /** Texts have to be made for this, which takes a process each: of so many files in one look, and not of huge ones. */
 const MAX_FILES = 200;
 const MAX_BYTES = 16 * 1024 * 1024;
+/** Texts on their way at the same time: mostly that is waiting for the disk. */
+const AT_ONCE = 4;
 
 /** By the file that appeared: the lost document that it is, renamed and edited, and how similar the texts are. */
 export type EditedPairs = ReadonlyMap<ReadFile, { readonly entry: ManifestEntry; readonly certainty: number }>;
@@ -41,21 +44,21 @@ export async function pairEdited(
   const keptSketch = rememberSketches(tools.keptText);
   const scored: ScoredPair<Appeared, ManifestEntry>[] = [];
   let compared = 0;
-  for (const read of found) {
+  await forEachConcurrent(found, AT_ONCE, async (read) => {
     const { path, size } = read.file;
     const appeared = { path, size, read };
     const candidates = size <= MAX_BYTES ? candidatesOf(appeared) : [];
-    if (candidates.length === 0) continue;
+    if (candidates.length === 0) return;
     compared += 1;
-    if (compared > MAX_FILES) continue;
+    if (compared > MAX_FILES) return;
     const text = await textAt(path, tools, signal);
-    if (!text) continue;
+    if (!text) return;
     const sketch = sketchText(text);
     for (const vanished of candidates) {
       const kept = await keptSketch(vanished.docId);
       if (kept) scored.push({ appeared, vanished, score: similarityOf(sketch, kept) });
     }
-  }
+  });
   if (compared > MAX_FILES) {
     tools.log(
       `${plural(compared - MAX_FILES, "new file")} could not be compared with what vanished; they count as new.`,
@@ -68,13 +71,11 @@ export async function pairEdited(
 }
 
 function rememberSketches(keptText: TreeTools["keptText"]): (docId: ItemId) => Promise<TextSketch | undefined> {
-  const sketches = new Map<ItemId, TextSketch | undefined>();
-  return async (docId) => {
-    if (!sketches.has(docId)) {
-      const text = await keptText(docId);
-      sketches.set(docId, text ? sketchText(text) : undefined);
-    }
-    return sketches.get(docId);
+  const sketches = new Map<ItemId, Promise<TextSketch | undefined>>();
+  return (docId) => {
+    const sketch = sketches.get(docId) ?? keptText(docId).then((text) => (text ? sketchText(text) : undefined));
+    sketches.set(docId, sketch);
+    return sketch;
   };
 }
 

@@ -16,7 +16,7 @@ export async function recallEntries(
   const manifest = await open();
   if (!toRead.some(({ path }) => !manifest.at(path))) return recalled;
   for await (const page of mirrored()) {
-    for (const file of page) if (!manifest.find(file.docId)) recalled.set(file.path, entryOf(file));
+    for (const file of page) if (!manifest.find(file.docId)) recalled.set(file.path, await entryOf(file));
   }
   if (recalled.size > 0) {
     log(`WARNING: the manifest does not have ${plural(recalled.size, "document")} of the mirror; they are recalled.`);
@@ -24,7 +24,8 @@ export async function recallEntries(
   return recalled;
 }
 
-function entryOf(file: MirroredFile): ManifestEntry {
+async function entryOf(file: MirroredFile): Promise<ManifestEntry> {
   const unknown = { stamp: "", node: "", error: "", missingSinceAt: "", deletedAt: "" };
-  return { ...file, ...unknown, status: "active", retryCount: 0, missingRuns: 0, lineage: [] };
+  const versions = await file.versions();
+  return { ...file, ...unknown, versions, status: "active", retryCount: 0, missingRuns: 0, lineage: [] };
 }

@@ -8,6 +8,7 @@ import { plural } from "../../lib/plural.ts";
 import type { Comparison } from "./compare-tree.ts";
 import { ContentElsewhere } from "./content-elsewhere.ts";
 import { Hidden } from "./hidden.ts";
+import type { KeptBytes } from "./kept-bytes.ts";
 import { forgetLook } from "./look-memory.ts";
 import { movedMeanwhile } from "./moved-meanwhile.ts";
 import type { TreeTools } from "./open-tree-source.ts";
@@ -36,6 +37,7 @@ export const MAX_CHANGED = 10_000;
 const BATCH = 5000;
 
 export interface LookTools extends TreeTools {
+  readonly kept: KeptBytes;
   readonly manifest: () => Promise<Manifest>;
 }
 
@@ -145,7 +147,7 @@ class Looking {
     const failed: FailedFile[] = [];
     const before = new Map<string, ManifestEntry>();
     for (let at = 0; at < files.length; at += BATCH) {
-      for (const outcome of await readFiles(files.slice(at, at + BATCH), this.#tools.tree, this.#signal)) {
+      for (const outcome of await readFiles(files.slice(at, at + BATCH), this.#tools, this.#signal)) {
         const { file } = outcome;
         if ("reason" in outcome) {
           failed.push(outcome);
@@ -195,10 +197,9 @@ class Looking {
 
   /** The same file with the same content: whatever else the file system says of it is only noted. */
   #touch(read: ReadFile, entry: ManifestEntry, notes: TreeNotes): void {
-    const { stamp, modifiedAt } = read.file;
-    if (stamp === entry.stamp && entry.status === "active") return;
+    if (read.file.stamp === entry.stamp && entry.status === "active") return;
     const touched = asSeen({ kind: "touched", read, entry }, this.#tools.now(), () => entry.docId);
-    if (modifiedAt === entry.modifiedAt) notes.put(touched);
+    if (touched.modifiedAt === entry.modifiedAt) notes.put(touched);
     else this.#put(touched, notes);
   }
 

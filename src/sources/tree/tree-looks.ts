@@ -6,6 +6,7 @@ import type { ChangesSince, Listing, LookOutcome } from "../../contracts/source.
 import { type Comparison, compareAll, compareFolders, compareOnly } from "./compare-tree.ts";
 import { concludeLook } from "./conclude-look.ts";
 import { Hidden } from "./hidden.ts";
+import { KeptBytes } from "./kept-bytes.ts";
 import { policyOf, type RememberedLook, readLook } from "./look-memory.ts";
 import type { TreeTools } from "./open-tree-source.ts";
 import { recallEntries } from "./recall-entries.ts";
@@ -31,10 +32,11 @@ export class TreeLooks {
   #taken: TakenLook | undefined;
   /** Names the look of this run, once it is concluded. */
   readonly mark = randomUUID();
+  readonly kept = new KeptBytes();
 
   constructor(config: TreeSourceConfig, tools: TreeTools) {
     this.#policy = policyOf(config, tools.acceptedTypes);
-    this.#tools = { ...tools, manifest: () => this.manifest() };
+    this.#tools = { ...tools, kept: this.kept, manifest: () => this.manifest() };
   }
 
   manifest(): Promise<Manifest> {
@@ -84,6 +86,12 @@ export class TreeLooks {
     (await this.#manifest?.catch(() => undefined))?.release();
   }
 
+  /** It is the one that the last look left, so nothing of the mirror is missing in it. */
+  async #isLastManifest(): Promise<boolean> {
+    const last = await readLook(this.#tools.folder);
+    return last !== undefined && last.id === (await this.#tools.lookId());
+  }
+
   async #look(signal: AbortSignal, before: RememberedLook | undefined): Promise<TakenLook> {
     const { tree, log, checksum, acceptedTypes, manifest, onlyFolders } = this.#tools;
     const identity = await tree.identity(signal);
@@ -101,7 +109,8 @@ export class TreeLooks {
     }
     if (!known) refuseOtherRoot(root, tree.place, await manifest(), comparison.sawKnown);
     for (const line of comparison.leftOut.lines()) log(line);
-    const recalled = known ? new Map<string, ManifestEntry>() : await recallEntries(comparison, this.#tools);
+    const isTrusted = known !== undefined || (await this.#isLastManifest());
+    const recalled = isTrusted ? new Map<string, ManifestEntry>() : await recallEntries(comparison, this.#tools);
     const look = await takeLook(comparison, recalled, this.#tools, signal);
     const isSame = known !== undefined && look.isQuiet && isSameMap(look.folders, known.folders);
     this.#taken = { ...look, root, isPartial: some !== undefined, before: known, isSame };

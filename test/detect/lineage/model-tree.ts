@@ -147,7 +147,7 @@ export class ModelTree {
 
 function readOf([path, { content, node, writtenAt }]: [string, ModelFile]): ReadFile {
   const stamp = `${writtenAt} ${node}`;
-  return { file: { path, size: content.length, modifiedAt: String(writtenAt), stamp, node }, contentHash: content };
+  return { file: { path, size: content.length, modifiedAtMs: writtenAt, stamp, node }, contentHash: content };
 }
 
 function reversed(question: LineageQuestion): LineageQuestion {

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const RULES = { graceRuns: 3, graceMs: 24 * HOUR_MS };
 const START = new Date("2026-03-01T12:00:00Z");
 const read = {
-  file: { path: "new/b.md", size: 7, modifiedAt: "2026-02-01T00:00:00.000000Z", stamp: "s2", node: "1:2" },
+  file: { path: "new/b.md", size: 7, modifiedAtMs: Date.UTC(2026, 1, 1) + 0.5, stamp: "s2", node: "1:2" },
   contentHash: "h2",
 };
 
@@ -133,7 +133,11 @@ for (const [traced, event] of SEEN) {
     assert.deepEqual(
       asSeen(traced, START, () => (before ? assert.fail("it has a document") : ("doc_new" as ItemId))),
       {
-        ...read.file,
+        path: "new/b.md",
+        size: 7,
+        modifiedAt: "2026-02-01T00:00:00.000500Z",
+        stamp: "s2",
+        node: "1:2",
         docId: before ? "doc_a" : "doc_new",
         contentHash: "h2",
         status: "active",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTreeRules } from "../../../src/detect/lineage/tree-rules.ts";
+import { folderOf, nameOf } from "../../../src/lib/tree-path.ts";
 
 interface Rules {
   readonly include: readonly string[];
@@ -39,6 +40,9 @@ for (const [title, rules, taken, left] of CASES) {
   test(title, () => {
     const takes = createTreeRules({ ...NOTHING, ...rules });
     assert.deepEqual([...taken, ...left].filter(takes), taken);
+    for (const path of [...taken, ...left].filter((each) => !each.includes("//") && !each.startsWith("/"))) {
+      assert.equal(takes.within(folderOf(path))(nameOf(path)), takes(path), `by its name: ${path}`);
+    }
   });
 }
 
