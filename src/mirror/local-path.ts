@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 
 /** Room for `.lockstep` staging suffixes below the 255 bytes most file systems allow. */
 const MAX_NAME_BYTES = 240;
+const LONGEST_CHARACTER = 4;
+const MARKED = /~[0-9a-f]{8}/;
 const RESERVED_ON_WINDOWS = /^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
 const FORBIDDEN = /[\u0000-\u001f\u007f"*:<>?|\\]/g;
@@ -20,6 +22,17 @@ export function localPath(path: string, itemId: string): string {
 export function distinctPath(path: string, itemId: string): string {
   const slash = path.lastIndexOf("/") + 1;
   return path.slice(0, slash) + marked(path.slice(slash), itemId);
+}
+
+/** The path that was marked with the item's id; undefined when it is not, or was cut as well. */
+export function plainPath(path: string, itemId: string): string | undefined {
+  if (!MARKED.test(path)) return undefined;
+  const mark = `~${shortId(itemId)}`;
+  const names = path.split("/");
+  const at = names.findIndex((name) => name.includes(mark));
+  const name = names[at] ?? "";
+  if (name === "" || Buffer.byteLength(name) > MAX_NAME_BYTES - LONGEST_CHARACTER) return undefined;
+  return names.with(at, name.replace(mark, "")).join("/");
 }
 
 function safeSegment(segment: string, itemId: string): string {

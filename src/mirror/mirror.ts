@@ -1,26 +1,23 @@
-import { randomBytes } from "node:crypto";
-import { type Dirent, lstatSync, renameSync, rmdirSync } from "node:fs";
-import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { existsSync, lstatSync, renameSync, rmdirSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { Turn } from "../lib/turn.ts";
+import { digestInThread } from "./digest-in-thread.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
+import { MirrorDigest } from "./mirror-digest.ts";
+import { PlacesOnDisk } from "./places-on-disk.ts";
+import { renameOver, unlinkIfExists } from "./single-files.ts";
+import { type FileOnDisk, fileAt, visitFiles } from "./visit-files.ts";
 import { inFolder, writeBody } from "./write-body.ts";
 
 /** A complete download that is not yet in its place. */
 export interface Staged {
   readonly path: string;
   readonly observed: Observed;
-}
-
-export interface FileOnDisk {
-  readonly size: number;
-  /** The source's time, which we give the file. */
-  readonly mtimeMs: number;
-  /** When the file came to its place, by our clock. */
-  readonly placedAtMs: number;
 }
 
 /**
@@ -31,6 +28,8 @@ export class Mirror {
   readonly #crawlerFolder: string;
   /** Relative to the crawler folder: `DEMO/01_files/docs`. */
   readonly root: string;
+  readonly #turn = new Turn();
+  #followed: MirrorDigest | undefined;
 
   constructor(crawlerFolder: string, root: string) {
     this.#crawlerFolder = crawlerFolder;
@@ -103,10 +102,37 @@ export class Mirror {
     return this.owns(file) ? fileAt(join(this.#crawlerFolder, file)) : undefined;
   }
 
+  /** Two files, and not two spellings of one. */
+  areApart(a: string, b: string): boolean {
+    const [one, other] = [a, b].map((file) => lstatSync(this.absolute(file), { throwIfNoEntry: false }));
+    return one !== undefined && other !== undefined && (one.ino !== other.ino || one.dev !== other.dev);
+  }
+
   /** The same, for those who need not have all of them at once. */
   async visit(hear: (path: string, file: FileOnDisk) => void): Promise<void> {
     const turn = new Turn();
-    for (const folder of FOLDERS) await this.#visitFolder(`${this.root}/${folder}`, hear, turn);
+    for (const folder of this.#folders) await visitFiles(this.#crawlerFolder, folder, hear, turn);
+  }
+
+  async digest(): Promise<MirrorDigest> {
+    const digest = new MirrorDigest();
+    await this.visit((path, file) => digest.add(path, file));
+    return digest;
+  }
+
+  /** The same beside whatever this thread does; undefined when no other can do it, or the signal came first. */
+  digestMeanwhile(signal: AbortSignal): Promise<MirrorDigest | undefined> {
+    return digestInThread({ top: this.#crawlerFolder, folders: this.#folders }, signal);
+  }
+
+  /** From now on the digest goes along with what is done here to files. What others do to them it does not know. */
+  follow(digest: MirrorDigest): void {
+    this.#followed = digest;
+  }
+
+  /** Which paths have a file, in whichever folder. */
+  places(): PlacesOnDisk {
+    return new PlacesOnDisk(FOLDERS.map((folder) => join(this.folder, folder)));
   }
 
   /**
@@ -114,14 +140,15 @@ export class Mirror {
    * power cut fails the size check of the next run.
    */
   async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
-    const path = join(this.#private("staging"), randomBytes(12).toString("hex"));
+    await this.#breathe();
+    const path = join(this.#private("staging"), randomUUID());
     return { path, observed: await writeBody(path, body, modifiedAt, signal) };
   }
 
   /** Puts a staged file into its place, over whatever was there. */
   async place(staged: Staged, file: string): Promise<Observed> {
     const target = this.absolute(file);
-    inFolder(dirname(target), () => renameOver(staged.path, target));
+    this.#changing(file, () => inFolder(dirname(target), () => renameOver(staged.path, target)));
     return staged.observed;
   }
 
@@ -130,14 +157,16 @@ export class Mirror {
    * Between the halves the caller writes the new place into the ledger, so that `recover` knows where they go.
    */
   async moveOut(itemId: ItemId, file: string): Promise<void> {
-    await mkdir(dirname(this.#waiting(itemId)), { recursive: true });
-    await rename(this.absolute(file), this.#waiting(itemId));
-    await this.#pruneFolders(file);
+    await this.#breathe();
+    const [from, to] = [this.absolute(file), this.#waiting(itemId)];
+    this.#changing(file, () => inFolder(dirname(to), () => renameSync(from, to)));
+    this.#pruneFolders(file);
   }
 
   async moveIn(itemId: ItemId, file: string): Promise<void> {
-    await mkdir(dirname(this.absolute(file)), { recursive: true });
-    renameOver(this.#waiting(itemId), this.absolute(file));
+    await this.#breathe();
+    const [from, to] = [this.#waiting(itemId), this.absolute(file)];
+    this.#changing(file, () => inFolder(dirname(to), () => renameOver(from, to)));
   }
 
   /**
@@ -149,7 +178,7 @@ export class Mirror {
     for (const itemId of await this.#itemsWaiting()) {
       const file = await fileOf(itemId);
       try {
-        if (this.owns(file) && !(await exists(this.absolute(file)))) await this.moveIn(itemId, file);
+        if (this.owns(file) && !existsSync(this.absolute(file))) await this.moveIn(itemId, file);
       } catch {
         // Something else stands where it should go.
       }
@@ -164,19 +193,19 @@ export class Mirror {
 
   /** From one place straight to another; nothing happens when there is nothing, or the place is taken. */
   async shift(from: string, to: string): Promise<void> {
-    if (!this.owns(from) || (await exists(this.absolute(to)))) return;
-    await mkdir(dirname(this.absolute(to)), { recursive: true });
-    await rename(this.absolute(from), this.absolute(to)).catch((error: unknown) => {
-      if (!isErrno(error, "ENOENT")) throw error;
-    });
-    await this.#pruneFolders(from);
+    await this.#breathe();
+    if (!this.owns(from) || existsSync(this.absolute(to)) || !existsSync(this.absolute(from))) return;
+    const move = (): void => renameSync(this.absolute(from), this.absolute(to));
+    this.#changing(to, () => this.#changing(from, () => inFolder(dirname(this.absolute(to)), move)));
+    this.#pruneFolders(from);
   }
 
   /** Already gone is as good as removed. */
   async remove(file: string): Promise<void> {
     if (!this.owns(file)) return;
-    await rm(this.absolute(file), { force: true });
-    await this.#pruneFolders(file);
+    await this.#breathe();
+    this.#changing(file, () => unlinkIfExists(this.absolute(file)));
+    this.#pruneFolders(file);
   }
 
   /** Takes away all that is left of a source: folders, map files, everything. */
@@ -216,27 +245,31 @@ export class Mirror {
     );
   }
 
-  async #visitFolder(folder: string, hear: (path: string, file: FileOnDisk) => void, turn: Turn): Promise<void> {
-    // Not in our thread: storage that hangs usually does so here, and the rest of the process goes on.
-    for (const entry of await readdirIfExists(join(this.#crawlerFolder, folder))) {
-      const path = `${folder}/${entry.name}`;
-      if (entry.isDirectory()) {
-        await this.#visitFolder(path, hear, turn);
-      } else {
-        // Another step may have moved the file away since the folder was read.
-        const file = fileAt(`${this.#crawlerFolder}/${path}`);
-        if (file) hear(path, file);
-        if (turn.isOver()) await turn.next();
-      }
+  get #folders(): string[] {
+    return FOLDERS.map((folder) => `${this.root}/${folder}`);
+  }
+
+  /** Whatever becomes of the work, the digest hears of it. */
+  #changing(file: string, work: () => void): void {
+    const before = this.#followed && this.find(file);
+    try {
+      work();
+    } finally {
+      this.#followed?.replace(file, before, this.find(file));
     }
   }
 
+  /** Single files are moved in synchronous calls, a third of what promises cost; between many of them others get their turn. */
+  async #breathe(): Promise<void> {
+    if (this.#turn.isOver()) await this.#turn.next();
+  }
+
   /** Removes folders that became empty, up to but not including `01_originals/`, `02_embedded/` and `03_failed/`. */
-  async #pruneFolders(file: string): Promise<void> {
+  #pruneFolders(file: string): void {
     const rootDepth = this.root.split("/").length + 1;
     for (let folder = dirname(file); folder.split("/").length > rootDepth; folder = dirname(folder)) {
       try {
-        await rmdir(join(this.#crawlerFolder, folder));
+        rmdirSync(join(this.#crawlerFolder, folder));
       } catch (error) {
         if (isErrno(error, "ENOENT")) continue;
         return;
@@ -246,35 +279,3 @@ export class Mirror {
 }
 
 const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];
-
-function fileAt(path: string): FileOnDisk | undefined {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return stats && { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs };
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function readdirIfExists(path: string): Promise<Dirent[]> {
-  try {
-    return await readdir(path, { withFileTypes: true });
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
-}
-
-/** An empty folder where the file should go is nobody's, and makes way. */
-function renameOver(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    if (!isErrno(error, "EISDIR", "ENOTEMPTY", "EEXIST", "EPERM")) throw error;
-    rmdirSync(to);
-    renameSync(from, to);
-  }
-}

@@ -5,7 +5,7 @@ import { dirname, join, normalize } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { distinctPath, localPath } from "../../src/mirror/local-path.ts";
+import { distinctPath, localPath, plainPath } from "../../src/mirror/local-path.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
 
 const crawler = await mkdtemp(join(tmpdir(), "lockstep-mirror-"));
@@ -114,6 +114,25 @@ test("others get their turn while a mirror of nothing but folders is looked thro
   assert.ok(turns > 0);
 });
 
+test("others get their turn while many files are moved and removed", async () => {
+  const mirror = newMirror();
+  const [here, there] = [mirror.embeddedFile("a.txt"), mirror.embeddedFile("f/a.txt")];
+  await write(mirror, here, "A");
+  let turns = 0;
+  const others = setInterval(() => {
+    turns += 1;
+  }, 1);
+  for (const endsAtMs = performance.now() + 50; performance.now() < endsAtMs; ) {
+    await mirror.moveOut(id("1"), here);
+    await mirror.moveIn(id("1"), there);
+    await mirror.shift(there, here);
+    await mirror.remove(there);
+  }
+  clearInterval(others);
+  assert.ok(turns > 0);
+  assert.deepEqual([...(await mirror.scan()).keys()], [here]);
+});
+
 const names: [title: string, path: string, expected: string][] = [
   ["an ordinary path", "Reports/Q1 final.docx", "Reports/Q1 final.docx"],
   ["percent signs are not decoded", "50%25 off/a%20b.txt", "50%25 off/a%20b.txt"],
@@ -135,6 +154,10 @@ test("a name too long for the disk is cut at a character and marked with the id"
   assert.ok(Buffer.byteLength(cut) <= 240);
   assert.match(cut, /^(😀)+~9cdb4661\.docx$/u);
   assert.equal(distinctPath("a/b.txt", guid), "a/b~9cdb4661.txt");
+  assert.equal(plainPath("a/b~9cdb4661.txt", guid), "a/b.txt");
+  assert.equal(plainPath("a~9cdb4661/b.txt", guid), "a/b.txt");
+  assert.equal(plainPath("a/b~9cdb4662.txt", guid), undefined);
+  assert.equal(plainPath(cut, guid), undefined);
 });
 
 test("property: whatever the name, the place is inside the folder and writable", async () => {
