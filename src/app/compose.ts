@@ -55,6 +55,8 @@ export type ComposePace = Pace & {
   readonly now?: () => Date;
   /** Searches run in this thread: one of their own takes longer to start than a short-lived product lives. */
   readonly searchesHere?: boolean;
+  /** From so many bytes on the manifest and the map files of trees are treated as large ones; they have their own opinions on that. */
+  readonly largeFrom?: number;
 };
 
 /** Puts the product together. The only place that knows a source, a ledger, a backend by name. */
@@ -71,7 +73,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const web = openWeb(config, acceptedTypes, pace.web);
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const now = pace.now ?? ((): Date => new Date());
-  const trees = openTrees(config, { extractor, acceptedTypes, now });
+  const trees = openTrees(config, { extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
   const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees });
   const manifests = new ManifestReader(parts);
   const queryParts = { ...parts, manifests, metadata: createFilesMetadataReader() };

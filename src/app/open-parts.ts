@@ -1,7 +1,9 @@
 import type { Backend } from "../contracts/backend.ts";
+import { isTree } from "../contracts/domain.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { EngineParts, KeepingRules } from "../engine/engine-parts.ts";
 import { CsvLedger } from "../ledgers/csv-maps/csv-ledger.ts";
+import { foldTails, laggingMaps } from "../ledgers/csv-maps/fold-tails.ts";
 import { dropStoreMap, versionOfMaps } from "../ledgers/csv-maps/map-files.ts";
 import { mappedStores, renamePaths } from "../ledgers/csv-maps/rename-paths.ts";
 import { manifestVersion } from "../ledgers/manifest/manifest-version.ts";
@@ -9,7 +11,13 @@ import { openManifest } from "../ledgers/manifest/open-manifest.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Config } from "./config.ts";
-import { type LazyConnection, openConverter, openSource, type TreeConnections } from "./open-sources.ts";
+import {
+  type LazyConnection,
+  openConverter,
+  openSource,
+  openTreeLedger,
+  type TreeConnections,
+} from "./open-sources.ts";
 import type { OpenedWeb } from "./open-web.ts";
 
 const MAX_FILE_BYTES = 512 * 1024 * 1024;
@@ -25,7 +33,7 @@ interface Opened {
 
 export function openTrees(
   { storagePath, trees, variables }: Config,
-  parts: Pick<TreeConnections, "extractor" | "acceptedTypes" | "now">,
+  parts: Pick<TreeConnections, "extractor" | "acceptedTypes" | "now" | "largeFrom">,
 ): TreeConnections {
   const { roots, identityClientId } = trees;
   return { storagePath, roots, identityClientId, credential: (name) => variables.read(name), ...parts };
@@ -54,7 +62,7 @@ export function openParts(config: Config, { domains, backend, reports, sharepoin
     domainsFolder: storageFolder(config.storagePath, "domains"),
     archive: (archive) => reports.archive(archive),
     openSource: (run, options) => openSource(run, options, { sharepoint, web, trees, crawlerFolder }),
-    openManifest,
+    openManifest: (folder, options) => openManifest(folder, { ...options, largeFrom: trees.largeFrom }),
     manifestVersion,
     extractor: trees.extractor,
     keeping: keepingRules(config),
@@ -62,9 +70,13 @@ export function openParts(config: Config, { domains, backend, reports, sharepoin
     shelf: () => web,
     openConverter,
     async openLedger(sourceFolder, source, options) {
-      const ledger = await CsvLedger.open({ folder: sourceFolder, sourceId: source.sourceId, ...options });
+      const ledger = isTree(source)
+        ? await openTreeLedger(sourceFolder, source, options, trees.largeFrom)
+        : await CsvLedger.open({ folder: sourceFolder, sourceId: source.sourceId, ...options });
       return { ledger, problems: ledger.problems };
     },
+    foldMaps: (sourceFolder) => foldTails(sourceFolder),
+    laggingMaps: (sourceFolder) => laggingMaps(sourceFolder),
     ledgerVersion: (sourceFolder) => versionOfMaps(sourceFolder),
     dropStoreMap: (sourceFolder, store) => dropStoreMap(sourceFolder, store),
     renamePaths: (sourceFolder, ids) => renamePaths(sourceFolder, ids),

@@ -12,7 +12,7 @@ import {
 } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { Source } from "../contracts/source.ts";
-import type { SourceOptions, SourceRun } from "../engine/engine-parts.ts";
+import type { LedgerOptions, SourceOptions, SourceRun } from "../engine/engine-parts.ts";
 import { mirroredFiles } from "../engine/mirrored-files.ts";
 import { CsvLedger } from "../ledgers/csv-maps/csv-ledger.ts";
 import { openManifest } from "../ledgers/manifest/open-manifest.ts";
@@ -69,6 +69,8 @@ export interface TreeConnections {
   readonly extractor: Extractor;
   readonly acceptedTypes: ReadonlySet<string>;
   readonly now: () => Date;
+  /** As in ComposePace. */
+  readonly largeFrom: number | undefined;
 }
 
 export function openSource(run: SourceRun, { log, ...options }: SourceOptions, connections: Connections): Source {
@@ -91,7 +93,7 @@ export async function checkPlaces(sources: readonly SourceConfig[], trees: TreeC
 
 function openTree(source: TreeSourceConfig, root: string, options: SourceOptions, { trees }: Connections): Source {
   const folder = join(root, PRIVATE_FOLDER, "tree");
-  const { storagePath, roots, credential, identityClientId, extractor, acceptedTypes, now } = trees;
+  const { storagePath, roots, credential, identityClientId, extractor, acceptedTypes, now, largeFrom } = trees;
   const tree =
     source.sourceType === "folder_sources"
       ? createFolderTree(source, { storagePath, roots })
@@ -103,11 +105,10 @@ function openTree(source: TreeSourceConfig, root: string, options: SourceOptions
   const { log, dryRun, checksum, onlyFolders } = options;
   const tools: TreeTools = {
     tree,
-    openManifest: () => openManifest(root, { readOnly: dryRun }),
+    openManifest: () => openManifest(root, { readOnly: dryRun, largeFrom }),
     lookId: () => readLookId(root),
     async *mirrored() {
-      const { sourceId } = source;
-      const ledger = await CsvLedger.open({ folder: root, sourceId, step: "download", readOnly: true });
+      const ledger = await openTreeLedger(root, source, { step: "download", readOnly: true }, largeFrom);
       yield* mirroredFiles(ledger, new KnowledgeBase(root));
     },
     folder,
@@ -124,6 +125,17 @@ function openTree(source: TreeSourceConfig, root: string, options: SourceOptions
     now,
   };
   return openTreeSource(source, tools);
+}
+
+/** Nobody but us reads what is written down of the mirror of a tree. */
+export function openTreeLedger(
+  folder: string,
+  { sourceId }: TreeSourceConfig,
+  options: LedgerOptions,
+  largeFrom: number | undefined,
+): Promise<CsvLedger> {
+  const heldBytes = largeFrom === undefined ? {} : { heldBytes: largeFrom };
+  return CsvLedger.open({ folder, sourceId, mayLag: true, ...heldBytes, ...options });
 }
 
 function openSharePointSource(

@@ -132,7 +132,8 @@ async function look(course: Course, voice: "aloud" | "quietly"): Promise<void> {
       return explain(error);
     },
   );
-  if (problem && course.failures === 0) job.log(`${source.name}: ${problem.replace(/\.$/, "")}. It is tried again.`);
+  if (problem && course.failures === 0)
+    job.log(`${source.name}: ${problem.replace(/(?<![.?!])$/, ".")} It is tried again.`);
   if (!problem && course.failures > 0) job.log(`${source.name}: in step again.`);
   course.told = lines;
   course.failures = problem ? course.failures + 1 : 0;

@@ -4,7 +4,7 @@ import type { JobContext } from "../contracts/job.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
-import { fetchItems } from "./fetch-items.ts";
+import { fetchItems, removeVacated } from "./fetch-items.ts";
 import { moveItems, takeFreedPlaces } from "./move-items.ts";
 import { PathClaims } from "./path-claims.ts";
 import { placeRows } from "./place-rows.ts";
@@ -29,7 +29,9 @@ export async function applyPlan(
   counts: StepCounts,
 ): Promise<Applied> {
   if (plan.removed.length + plan.moved.length + plan.fetched.length === 0) return { vanished: 0 };
-  const tools = { ...download, claims: await PathClaims.of(download.ledger, download.mirror), vacated: [] };
+  const { ledger, mirror } = download;
+  const claims = plan.news ? PathClaims.onDisk(mirror) : await PathClaims.of(ledger, mirror);
+  const tools = { ...download, claims, vacated: [] };
   // First the table, which no longer has the rows that are removed: a run that is killed in between removes them again.
   const rows = plan.fetched.filter(({ sighting }) => sighting.form === "row");
   let failed = await placeRows(rows, plan, tools, job);
@@ -42,19 +44,12 @@ export async function applyPlan(
     waiting = await fetchItems(waiting, tools, job, counts);
   }
   failed = [...failed, ...waiting];
-  await removeVacated(tools, job);
+  // One that cannot be removed is an orphan, and the integrity check's to deal with.
+  await removeVacated(tools).catch((error: unknown) => job.log(`WARNING: ${explain(error)}`));
   await takeFreedPlaces(tools, job);
   for (const { kind } of failed) counts[kind] -= 1;
   counts.failed += failed.length;
   return { vanished: counts.skipped - skipped };
-}
-
-/** One that cannot be removed is an orphan, and the integrity check's to deal with. */
-async function removeVacated({ vacated, claims, mirror }: ApplyTools, job: JobContext): Promise<void> {
-  for (const file of vacated) {
-    if (!claims.isFree(file)) continue;
-    await mirror.remove(file).catch((error: unknown) => job.log(`WARNING: remove '${file}': ${explain(error)}`));
-  }
 }
 
 /** Returns how many could not be removed: they keep their ledger entry, and the next run tries again. */

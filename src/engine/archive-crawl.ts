@@ -28,7 +28,7 @@ export async function archiveCrawl(
       finishedAt: nowUtcMicros(),
       ok: result.problems.length === 0,
       error: result.problems.join(" "),
-      sources: result.sources.map((source) => archived(source, request, parts)),
+      sources: await Promise.all(result.sources.map((source) => archived(source, request, parts))),
     });
     job.log(`Report '${id}' written.`);
     return id;
@@ -38,9 +38,11 @@ export async function archiveCrawl(
   }
 }
 
-function archived(source: SourceResult, { domainId }: CrawlRequest, { crawlerFolder }: EngineParts): ArchivedSource {
+async function archived(source: SourceResult, { domainId }: CrawlRequest, parts: EngineParts): Promise<ArchivedSource> {
   const { download: counts } = source;
   const place = `${SOURCE_KINDS[source.source_type].folder}/${source.source_id}`;
+  const folder = join(parts.crawlerFolder, domainId, place);
+  const lagging = await parts.laggingMaps(folder);
   return {
     sourceType: source.source_type,
     sourceId: source.source_id,
@@ -52,9 +54,10 @@ function archived(source: SourceResult, { domainId }: CrawlRequest, { crawlerFol
     moved: counts.moved,
     removed: counts.removed,
     failed: failedOf(source),
-    mapFiles: MAP_FILES.map((name) => ({
+    // What is not up to date is no part of a report.
+    mapFiles: MAP_FILES.filter((name) => !lagging.includes(name)).map((name) => ({
       name: `${place}/${name}`,
-      path: join(crawlerFolder, domainId, place, name),
+      path: join(folder, name),
     })),
   };
 }

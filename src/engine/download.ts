@@ -7,7 +7,8 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { LookOutcome, Source, Unreadable } from "../contracts/source.ts";
 import type { Detected } from "../detect/detect-changes.ts";
 import { plural } from "../lib/plural.ts";
-import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
+import type { Mirror } from "../mirror/mirror.ts";
+import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { applyPlan } from "./apply-plan.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
@@ -17,7 +18,7 @@ import { type PlannedChanges, plannedDownload } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
 import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
 import { type Checked, previewOrphans, verifyMirror } from "./verify.ts";
-import { type View, viewSource } from "./view-source.ts";
+import { type News, type View, viewSource } from "./view-source.ts";
 
 export interface Downloaded {
   readonly counts: StepCounts;
@@ -58,8 +59,8 @@ export interface Plan {
   /** How many files were read and hashed. */
   readonly hashed: number;
   readonly startedAtMs: number;
-  /** Only what was heard of was judged: everything else is as it was here. */
-  readonly settled: SettledLook | null;
+  /** Only this was judged. */
+  readonly news: News | undefined;
 }
 
 export interface DownloadTools {

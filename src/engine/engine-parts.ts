@@ -34,6 +34,9 @@ export interface EngineParts {
   openLedger(folder: string, config: SourceConfig, options: LedgerOptions): Promise<OpenedLedger>;
   /** What the `version()` of the ledger in this folder would say, without reading it; "" when there is none to rely on. */
   ledgerVersion(folder: string): Promise<string>;
+  /** Map files in this folder that do not say everything yet, and to make them: what left is then not to be read in them any more. */
+  laggingMaps(folder: string): Promise<readonly string[]>;
+  foldMaps(folder: string): Promise<void>;
   /** Of a tree, in the folder of its source. */
   openManifest(folder: string, options: { readonly readOnly: boolean }): Promise<Manifest>;
   /** The same text means the same entries, without reading them; "" where there is no manifest. */

@@ -1,11 +1,13 @@
 import type { ListedChange } from "../contracts/change.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Mirrored } from "../contracts/ledger.ts";
+import type { Mirrored, Observed } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
+import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { nowUtcMicros } from "../lib/time.ts";
+import type { Staged } from "../mirror/mirror.ts";
 import type { ApplyTools } from "./apply-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
@@ -69,12 +71,42 @@ async function fetchOne(
   const before = entry?.mirrored?.file ?? "";
   const path = claims.claim(sighting, before);
   const file = sighting.form === "original" ? mirror.originalFile(path) : mirror.embeddedFile(path);
-  const observed = await mirror.place(staged, file);
+  // On some disks the two are one file, which keeps the spelling it has: the old one leaves first.
+  if (before !== file && before.toLowerCase() === file.toLowerCase()) await mirror.remove(before);
+  const observed = await placeFile(staged, { file, before }, tools).catch((error: unknown) => {
+    claims.giveBack(change.itemId, file, before);
+    throw error;
+  });
   ledger.put(change.itemId, { mirrored: freshlyMirrored(sighting, file, observed) });
   // The document of an original stays where it is until the process step puts its successor there.
   const replaced = sighting.form === "original" && mirror.relativePath(before) === path;
   if (before && before !== file && !replaced) vacated.push(before);
   return `Downloaded '${sighting.path}' (${observed.size} bytes): ${change.reason}.`;
+}
+
+/** Where a file became a folder of its name, or the reverse, files that are about to leave are in the way: then they leave first. */
+async function placeFile(
+  staged: Staged,
+  { file, before }: { readonly file: string; readonly before: string },
+  tools: ApplyTools,
+): Promise<Observed> {
+  try {
+    return await tools.mirror.place(staged, file);
+  } catch (error) {
+    if (!isErrno(error, "ENOTDIR", "EISDIR", "ENOTEMPTY", "EEXIST")) throw error;
+    if (before !== "" && before !== file) tools.vacated.push(before);
+    await removeVacated(tools);
+    return await tools.mirror.place(staged, file);
+  }
+}
+
+/** Files whose items have another one now, unless somebody has taken their place; one that differs by case alone has only done so where the disk does not tell the two apart. */
+export async function removeVacated({ vacated, claims, mirror, ledger }: ApplyTools): Promise<void> {
+  for (const file of vacated.splice(0)) {
+    const owner = claims.ownerOf(file);
+    const theirs = owner === undefined ? "" : ((await ledger.get(owner))?.mirrored?.file ?? "");
+    if (claims.isFree(file) || (theirs !== "" && mirror.areApart(file, theirs))) await mirror.remove(file);
+  }
 }
 
 export function freshlyMirrored(sighting: Sighting, file: string, observed: Mirrored["observed"]): Mirrored {

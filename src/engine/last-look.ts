@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { Listed, Sighting } from "../contracts/source.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
-import type { FileOnDisk, Mirror } from "../mirror/mirror.ts";
+import type { Mirror } from "../mirror/mirror.ts";
 import type { StepCounts } from "./crawl-request.ts";
 
 /**
@@ -27,6 +27,7 @@ export interface LastLook {
 }
 
 export interface SettledLook {
+  /** The digest of the mirror. */
   readonly disk: string;
   readonly listed: number;
   readonly files: number;
@@ -44,7 +45,7 @@ export interface SettledPage {
 }
 
 const FILE = "last-look.json";
-const VERSION = 1;
+const VERSION = 2;
 
 export async function readLastLook(mirror: Mirror): Promise<LastLook | undefined> {
   const bytes = await readFileIfExists(mirror.privatePath(FILE));
@@ -72,32 +73,17 @@ export async function carryTrust(mirror: Mirror, before: string, after: string):
   await writeLastLook(mirror, { ...look, maps: after, settled });
 }
 
+/** The map files were written anew, and say what they said. */
+export async function keepTrust(mirror: Mirror, before: string, after: string): Promise<void> {
+  const look = before === after ? undefined : await readLastLook(mirror);
+  if (look && look.maps === before) await writeLastLook(mirror, { ...look, maps: after });
+}
+
 export function digestPolicy(
   config: SourceConfig,
   wanted: { readonly acceptedTypes: ReadonlySet<string>; readonly maxFileBytes: number },
 ): string {
   return digest([JSON.stringify(config), [...wanted.acceptedTypes].sort().join(), String(wanted.maxFileBytes)]);
-}
-
-export function digestDisk(disk: ReadonlyMap<string, FileOnDisk>): string {
-  const digest = new Digest();
-  for (const [path, file] of disk) digest.add(diskLine(path, file));
-  return digest.end();
-}
-
-/** The same as digestDisk() of a scan, without the memory, and how many files that were. */
-export async function digestMirror(mirror: Mirror): Promise<{ readonly digest: string; readonly files: number }> {
-  const digest = new Digest();
-  let files = 0;
-  await mirror.visit((path, file) => {
-    digest.add(diskLine(path, file));
-    files += 1;
-  });
-  return { digest: digest.end(), files };
-}
-
-function diskLine(path: string, { size, mtimeMs }: FileOnDisk): string {
-  return `${path} ${size} ${mtimeMs}`;
 }
 
 export function digestPage(page: readonly Listed[]): string {

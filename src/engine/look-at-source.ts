@@ -33,7 +33,7 @@ export async function lookAtSource(
   job: Pick<JobContext, "signal" | "log">,
 ): Promise<Looking> {
   const { signal } = job;
-  const mayAsk = last !== undefined && source.feed !== undefined && mayGoByFeed(last);
+  const mayAsk = last !== undefined && mayGoByFeed(source, last);
   const changes = mayAsk ? await askFeed(source, last.mark, ledger, signal) : undefined;
   if (mayAsk && !changes) job.log("What changed since the last look cannot be told for sure: listing everything.");
   if (changes) {
@@ -45,9 +45,9 @@ export async function lookAtSource(
   return { by: "listing", nothingNew: false, pages: startEarly(source.list(signal)), mark };
 }
 
-function mayGoByFeed({ mark, listedAt, runsByFeed }: LastLook): boolean {
+export function mayGoByFeed({ feed }: Source, { mark, listedAt, runsByFeed }: LastLook): boolean {
   const days = (Date.now() - Date.parse(listedAt)) / 86_400_000;
-  return mark !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
+  return feed !== undefined && mark !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
 }
 
 /** Whatever keeps the feed from answering, the listing meets it too, and says it better. */

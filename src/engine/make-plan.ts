@@ -6,7 +6,7 @@ import type { Ledger, Seen } from "../contracts/ledger.ts";
 import type { Listing, Sighting } from "../contracts/source.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { Turn } from "../lib/turn.ts";
-import type { FileOnDisk } from "../mirror/mirror.ts";
+import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { findAltered, isDue } from "./check-hashes.ts";
 import { OriginalsCheck } from "./check-originals.ts";
 import { countJustLeft } from "./count-just-left.ts";
@@ -31,7 +31,7 @@ interface Planning {
 export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   const { request, setting, job, counts } = planning;
   const startedAtMs = Date.now();
-  const { disk, heard, inOrder } = view;
+  const { disk, news, inOrder } = view;
   const familiar = new FamiliarPages(inOrder?.pages ?? [], counts);
   const changes = detect(view, planning, familiar);
   const sorted = new SortedChanges();
@@ -58,7 +58,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
     }
     if (!job.dryRun) await ledger.flush();
   }
-  const unheard = heard ? Math.max(0, (inOrder?.counts.unchanged ?? 0) - sorted.held) : 0;
+  const unheard = news ? Math.max(0, news.settled.counts.unchanged - sorted.held) : 0;
   counts.unchanged += unheard;
   for (const altered of await findAltered(due, setting.mirror, job)) {
     counts.unchanged -= 1;
@@ -80,12 +80,12 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
     allFamiliar,
     hashed: due.length,
     startedAtMs,
-    settled: heard ? inOrder : null,
+    news,
   };
 }
 
 function detect(
-  { looking, disk, heard, inOrder }: View,
+  { looking, disk, news }: View,
   { run, request, setting, parts }: Planning,
   familiar: FamiliarPages,
 ): ReturnType<typeof detectChanges> {
@@ -97,10 +97,10 @@ function detect(
     confirmDeletes: request.confirmDeletes,
     ...(request.gathered && isTree(run.config) && { justLeft: () => countJustLeft(run, parts) }),
   };
-  if (!heard) return detectChanges(looking.pages, lazily(setting.ledger), (file) => disk.get(file), policy, familiar);
-  const heldBefore = inOrder?.counts.unchanged ?? 0;
+  if (!news) return detectChanges(looking.pages, lazily(setting.ledger), (file) => disk.get(file), policy, familiar);
+  const heldBefore = news.settled.counts.unchanged;
   const find = (file: string): FileOnDisk | undefined => setting.mirror.find(file);
-  return detectChanges(pageOf(heard), lazily(setting.ledger, heard), find, { ...policy, heldBefore });
+  return detectChanges(pageOf(news), lazily(setting.ledger, news), find, { ...policy, heldBefore });
 }
 
 async function* pageOf({ touched }: Heard): Listing {

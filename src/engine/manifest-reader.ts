@@ -15,7 +15,7 @@ interface OpenedManifest {
 }
 
 /**
- * Reads manifests beside whoever writes them. To open one is to look through all of it, so it stays open for those who ask
+ * Reads manifests beside whoever writes them. To open one is to learn of every entry, so it stays open for those who ask
  * next, as long as it did not change.
  */
 export class ManifestReader {

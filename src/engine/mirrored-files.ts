@@ -11,7 +11,8 @@ interface MirroredFile {
   readonly size: number;
   readonly modifiedAt: string;
   readonly lastSeenAt: string;
-  readonly versions: readonly FileVersion[];
+  /** Read when asked for, which is a file or more for each. */
+  readonly versions: () => Promise<readonly FileVersion[]>;
 }
 
 /** In pages, for when the manifest is lost. */
@@ -27,7 +28,7 @@ export async function* mirroredFiles(
       // Files of a tree are mirrored byte for byte.
       const contentHash = fingerprint.contentVersion || (observed?.sha256 ?? "");
       const { size, modifiedAt } = fingerprint;
-      const versions = await base.history(docId);
+      const versions = (): Promise<readonly FileVersion[]> => base.history(docId);
       files.push({ docId, path: serverPath.slice(1), contentHash, size, modifiedAt, lastSeenAt, versions });
     }
     yield files;

@@ -93,7 +93,7 @@ export function namesOf(sighting: Sighting): Pick<Mirrored, "listItemId" | "name
 
 /** A name that had to be marked because another file was still in its place gets the plain one when that has left. */
 export async function takeFreedPlaces({ ledger, mirror, claims }: ApplyTools, job: JobContext): Promise<void> {
-  for (const { itemId, wanted } of [...claims.nowFree()]) {
+  for (const { itemId, wanted } of allFree(claims)) {
     const mirrored = (await ledger.get(itemId))?.mirrored;
     if (!mirrored?.file) continue;
     const to = mirror.beside(mirrored.file, wanted);
@@ -108,4 +108,9 @@ export async function takeFreedPlaces({ ledger, mirror, claims }: ApplyTools, jo
       await mirror.dropWaiting(itemId);
     }
   }
+}
+
+function* allFree(claims: ApplyTools["claims"]): ReturnType<typeof claims.nowFree> {
+  yield* claims.nowFree();
+  yield* claims.stillMarked();
 }

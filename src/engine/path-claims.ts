@@ -2,8 +2,9 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
-import { distinctPath, localPath } from "../mirror/local-path.ts";
+import { distinctPath, localPath, plainPath } from "../mirror/local-path.ts";
 import type { Mirror } from "../mirror/mirror.ts";
+import type { PlacesOnDisk } from "../mirror/places-on-disk.ts";
 
 /**
  * Who has which place in the mirror: a path below `01_originals/`, `02_embedded/` and `03_failed/` alike, because an
@@ -13,28 +14,43 @@ import type { Mirror } from "../mirror/mirror.ts";
  */
 export class PathClaims {
   readonly #mirror: Mirror;
+  /** What lies there is what items have; undefined: the owners are all there are. */
+  readonly #disk: PlacesOnDisk | undefined;
   /** By their hashes: the paths of a large source as texts would weigh more than all its map files. Two that are taken for one only make a name longer. */
   readonly #owners = new Map<number, ItemId>();
+  /** Places on disk that items of this run have left, in lower case, whether or not their files still lie there: one taken for another would be written over. */
+  readonly #left = new Set<string>();
   /** How many claims lie below each folder, by the hash of its path. */
   readonly #below = new Map<number, number>();
   /** Items that did not get the place they wanted, and which one that was. */
   readonly #displaced = new Map<ItemId, string>();
 
-  private constructor(mirror: Mirror) {
+  /** Items that have a marked name from an earlier run, and the plain one. */
+  readonly #marked = new Map<ItemId, string>();
+
+  private constructor(mirror: Mirror, disk?: PlacesOnDisk) {
     this.#mirror = mirror;
+    this.#disk = disk;
   }
 
-  static async of(ledger: Ledger, mirror: Mirror): Promise<PathClaims> {
+  /** As the ledger has them, whatever lies on disk. */
+  static async of(ledger: Pick<Ledger, "files">, mirror: Mirror): Promise<PathClaims> {
     const claims = new PathClaims(mirror);
     for await (const page of ledger.files()) {
-      for (const { itemId, file } of page) claims.#own(mirror.relativePath(file), itemId);
+      for (const { itemId, file } of page) claims.#recall(mirror.relativePath(file), itemId);
     }
     return claims;
+  }
+
+  /** The same where every item's file lies where the ledger has it, and no other: a few changes need not read all of the ledger. */
+  static onDisk(mirror: Mirror): PathClaims {
+    return new PathClaims(mirror, mirror.places());
   }
 
   /** The path for an item that is now at this place of the source; `current`, the file it has, is released first. */
   claim(item: Pick<Sighting, "itemId" | "path" | "documentType">, current: string): string {
     this.release(item.itemId, current);
+    this.#marked.delete(item.itemId);
     const wanted = localPath(withType(item), item.itemId);
     const taken = this.#takenBy(wanted, item.itemId);
     if (taken === undefined) this.#displaced.delete(item.itemId);
@@ -44,9 +60,16 @@ export class PathClaims {
     return path;
   }
 
-  /** Paths that have become free since somebody wanted them: files that swapped names were in each other's way. */
+  /** Paths that have become free since somebody wanted them: files that swapped names were in each other's way. One that is taken meanwhile is not named again. */
   *nowFree(): Generator<{ readonly itemId: ItemId; readonly wanted: string }, void> {
     for (const [itemId, wanted] of this.#displaced) {
+      if (this.#takenBy(wanted, itemId) === undefined) yield { itemId, wanted };
+    }
+  }
+
+  /** The same for names that were marked by a run that was killed before it could name them again. Known by the ledger only. */
+  *stillMarked(): Generator<{ readonly itemId: ItemId; readonly wanted: string }, void> {
+    for (const [itemId, wanted] of this.#marked) {
       if (this.#takenBy(wanted, itemId) === undefined) yield { itemId, wanted };
     }
   }
@@ -56,24 +79,64 @@ export class PathClaims {
     this.release(itemId, from);
     this.#own(path, itemId);
     this.#displaced.delete(itemId);
+    this.#marked.delete(itemId);
+  }
+
+  /** The item could not go to the file it claimed: it keeps the one it had, unless somebody else has that by now. */
+  giveBack(itemId: ItemId, claimed: string, before: string): void {
+    this.release(itemId, claimed);
+    this.#displaced.delete(itemId);
+    if (before && this.isFree(before)) this.#own(this.#mirror.relativePath(before), itemId);
   }
 
   release(itemId: ItemId, file: string): void {
     if (!file) return;
     const path = this.#mirror.relativePath(file);
-    if (this.#owners.get(hashOf(path)) !== itemId) return;
-    this.#owners.delete(hashOf(path));
-    this.#count(path, -1);
+    const place = hashOf(path);
+    const owner = this.#owners.get(place);
+    if (owner !== undefined && owner !== itemId) return;
+    if (this.#disk) this.#left.add(path.toLowerCase());
+    if (this.#owners.delete(place)) this.#count(path, -1);
+  }
+
+  /** Who claimed the place in this run, or had it by the ledger. */
+  ownerOf(file: string): ItemId | undefined {
+    return this.#owners.get(hashOf(this.#mirror.relativePath(file)));
   }
 
   isFree(file: string): boolean {
-    return !this.#owners.has(hashOf(this.#mirror.relativePath(file)));
+    const path = this.#mirror.relativePath(file);
+    return !this.#owners.has(hashOf(path)) && !this.#lies(path);
   }
 
   /** The path, or the folder on the way to it, that somebody else has; undefined: it is free. */
   #takenBy(path: string, itemId: ItemId): string | undefined {
-    const isOthers = (place: string): boolean => (this.#owners.get(hashOf(place)) ?? itemId) !== itemId;
-    return isOthers(path) || this.#below.has(hashOf(path)) ? path : foldersOf(path).find(isOthers);
+    const place = hashOf(path);
+    // Where a file lay, no folder did, nor a file on the way to it: what is in the way now is of this run.
+    const wasFile = this.#left.has(path.toLowerCase());
+    const isOthers = (at: string): boolean => {
+      const owner = this.#owners.get(hashOf(at));
+      return owner === undefined ? !wasFile && this.#lies(at) : owner !== itemId;
+    };
+    if (isOthers(path) || this.#below.has(place) || (!wasFile && this.#liesBelow(path))) return path;
+    return foldersOf(path).find(isOthers);
+  }
+
+  /** Somebody's file, who has not been heard of in this run. */
+  #lies(path: string): boolean {
+    return this.#disk !== undefined && !this.#left.has(path.toLowerCase()) && this.#disk.has(path);
+  }
+
+  #liesBelow(path: string): boolean {
+    for (const place of this.#disk?.below(path) ?? []) if (!this.#left.has(place)) return true;
+    return false;
+  }
+
+  /** A run that was killed may have left a name marked whose plain one is free since. */
+  #recall(path: string, itemId: ItemId): void {
+    this.#own(path, itemId);
+    const plain = plainPath(path, itemId);
+    if (plain !== undefined) this.#marked.set(itemId, plain);
   }
 
   #own(path: string, itemId: ItemId): void {

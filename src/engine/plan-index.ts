@@ -34,14 +34,27 @@ export interface Planned {
 export async function planIndex(work: EmbedWork): Promise<Planned> {
   const { run, tools } = work;
   const { sourceId } = run.config;
-  const holdings = await digestHoldings(tools.index.holdings(sourceId));
+  const held = new Map<ItemId, IndexedRef>();
+  // Where something happened, all of them will be needed; otherwise most likely none.
+  const isBusy = (work.look?.planned.size ?? 0) > 0;
+  const pages = tools.index.holdings(sourceId);
+  const holdings = await digestHoldings(isBusy ? noting(pages, held) : pages);
   const settled = await recallSettled(work, holdings);
   if (settled) return { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: settled, problems: [] };
-  const held = new Map<ItemId, IndexedRef>();
-  for await (const refs of tools.index.holdings(sourceId)) for (const ref of refs) held.set(ref.itemId, ref);
+  if (!isBusy) for await (const _ of noting(tools.index.holdings(sourceId), held));
   const planned = await compareAll(held, work);
   if (isEmpty(planned)) await rememberSettled(work, holdings, planned.counts);
   return planned;
+}
+
+async function* noting(
+  pages: AsyncIterable<readonly IndexedRef[]>,
+  held: Map<ItemId, IndexedRef>,
+): AsyncGenerator<readonly IndexedRef[]> {
+  for await (const refs of pages) {
+    for (const ref of refs) held.set(ref.itemId, ref);
+    yield refs;
+  }
 }
 
 /** Nothing to do, nothing held, nothing to complain about. */

@@ -1,12 +1,12 @@
 import type { JobContext } from "../contracts/job.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
-import type { FileOnDisk } from "../mirror/mirror.ts";
+import { MirrorDigest } from "../mirror/mirror-digest.ts";
+import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { PARTS } from "./check-hashes.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
-import { digestDisk, digestMirror, type SettledLook } from "./last-look.ts";
-import type { View } from "./view-source.ts";
+import type { News, View } from "./view-source.ts";
 
 type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> &
   Pick<View, "rotation"> & {
@@ -36,7 +36,7 @@ export async function verifyMirror(
   counts: StepCounts,
 ): Promise<Checked> {
   const { mirror, rotation } = tools;
-  if (plan.settled) return await verifyHeard(plan, plan.settled, tools, job, counts);
+  if (plan.news) return await verifyNews(plan, plan.news, tools, job, counts);
   const { known, disk, orphans } = await lookAgain(plan, tools);
   const missing = [...known].filter((file) => !disk.has(file));
   for (const file of missing) job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
@@ -56,16 +56,23 @@ export async function verifyMirror(
     job.log(`Read ${plural(plan.hashed, "file")} to the last byte and compared with what was downloaded.`);
   const paid = request.checksum ? PARTS : rotation.owed;
   const nextHashes = (rotation.next + paid) % PARTS;
-  return { digest: digestDisk(disk), files: known.size, inOrder: missing.length === 0, hashesOwed: 0, nextHashes };
+  return {
+    digest: MirrorDigest.of(disk).toString(),
+    files: known.size,
+    inOrder: missing.length === 0,
+    hashesOwed: 0,
+    nextHashes,
+  };
 }
 
 /**
- * Everything was in its place before this run: what it touched has to be now, and as many files have to be there as that makes. A
- * count that is wrong names no file, so the next run compares every one.
+ * Everything was in its place before this run: what it touched has to be now, and it has to leave as many files as that makes. A
+ * count that is wrong names no file, so the next run compares every one. So it does when somebody else touched a file: the
+ * digest, which knows nothing of that, will not fit.
  */
-async function verifyHeard(
+async function verifyNews(
   plan: Plan,
-  settled: SettledLook,
+  { settled, digest }: News,
   { ledger, mirror, rotation }: VerifyTools,
   job: JobContext,
   counts: StepCounts,
@@ -77,7 +84,7 @@ async function verifyHeard(
     job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
     inOrder = false;
   }
-  const { digest, files } = await digestMirror(mirror);
+  const { files } = digest;
   const expected = settled.files + counts.added - counts.removed;
   if (inOrder && files !== expected) {
     job.log(
@@ -87,12 +94,12 @@ async function verifyHeard(
   }
   if (inOrder) job.log(`Integrity check passed: ${plural(files, "file")} verified`);
   const { owed: hashesOwed, next: nextHashes } = rotation;
-  return { digest, files, inOrder, hashesOwed, nextHashes };
+  return { digest: digest.toString(), files, inOrder, hashesOwed, nextHashes };
 }
 
 /** What the check would delete, for a dry run. */
 export async function previewOrphans(plan: Plan, tools: VerifyTools, job: JobContext): Promise<void> {
-  if (plan.settled) return;
+  if (plan.news) return;
   const { orphans } = await lookAgain(plan, tools);
   for (const file of orphans) if (!tools.returned.has(file)) job.log(`  DELETE ORPHAN '${file}': no item has it`);
 }

@@ -35,9 +35,9 @@ export async function undoMigration(
   return { backup: `${backup.folder}.undone`, replaced };
 }
 
-/** Of a store that came from elsewhere no manifest is left here, while maps and index still have the documents of the crawl. */
+/** Of a store that came from elsewhere no manifest is left here, while maps, mirror and index still have the documents of the crawl. */
 function whatFollows({ from }: Backup): string {
-  return `A crawl then takes every file for a new document, and holds back the removal of those that search has until it is confirmed; to go on with the same documents, migrate again first, with --from ${from}.`;
+  return `A crawl then recalls the documents from the mirror, with their current texts only; to go on with all their versions, migrate again first, with --from ${from}.`;
 }
 
 /** migrated: as it was then. written: somebody changed it. undone: it is back already, or was never exchanged. */
