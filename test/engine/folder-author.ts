@@ -231,7 +231,9 @@ export class FolderAuthor {
   async #restore(): Promise<string | undefined> {
     const [binned] = this.#bin.length > 0 ? this.#bin.splice(this.#random.below(this.#bin.length), 1) : [];
     if (!binned) return undefined;
-    const isFree = !this.files.has(binned.path) && this.#random.chance(0.6);
+    // Where two names differ by case alone, one of them has another name in our mirror, which the oracle does not know.
+    const taken = [...this.files.keys()].some((path) => foldOf(path) === foldOf(binned.path));
+    const isFree = !taken && this.#random.chance(0.6);
     const path = isFree ? binned.path : this.#freePath(extensionOf(binned.path));
     await this.#put(path, binned.file);
     return `restore ${binned.path} as ${path}`;

@@ -173,8 +173,10 @@ export class FolderOracle {
       if (!entry || entry.contentHash === hashOf("")) continue;
       const ref = held.get(path);
       if (!ref && file.locked && entry.versions.length === 0) continue;
-      assert.ok(ref, `'${path}' is in the index`);
-      assert.deepEqual([ref.itemId, ref.sha256], [entry.docId, entry.contentHash], `'${path}' in the index`);
+      assert.ok(ref, `'${path}' is in the index, which has ${[...held.keys()].sort().join(", ")}`);
+      assert.equal(ref.itemId, entry.docId, `'${path}' in the index`);
+      // Known by a run that was killed, and closed since: what was read before is all that can be searched.
+      if (!file.locked) assert.equal(ref.sha256, entry.contentHash, `'${path}' in the index`);
     }
     const extra = [...held.keys()].filter((path) => !this.#files.has(path) && !this.#mayLinger(path));
     assert.deepEqual(extra, [], "the index holds nothing else");
@@ -302,7 +304,8 @@ export class FolderOracle {
         read(await readFile(join(this.#stage.folder, folder, path), "utf8"), folder);
       }
     }
-    for (const name of ["vectorstore_map.csv", "files_map.csv", "sharepoint_map.csv"]) {
+    const tails = ["seen", "mirrored", "observed"].map((table) => `.lockstep/tail-${table}.jsonl`);
+    for (const name of ["vectorstore_map.csv", "files_map.csv", "sharepoint_map.csv", ...tails]) {
       read(await readFile(join(this.#stage.folder, name), "utf8").catch(() => ""), name);
     }
     const domains = storageFolder(this.#stage.storage, "domains");

@@ -90,6 +90,10 @@ export class FolderStage {
     return stage;
   }
 
+  get largeFrom(): number | undefined {
+    return this.#options.pace?.largeFrom;
+  }
+
   /** As after a restart. */
   async reopen(): Promise<void> {
     await this.app?.close();

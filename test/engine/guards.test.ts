@@ -91,7 +91,7 @@ test("an orphan is deleted; a file that came while the run was on may be another
     staying: [],
     pages: [],
   };
-  const plan = { ...nothing, allFamiliar: false, hashed: 0, detected, disk, settled: null };
+  const plan = { ...nothing, allFamiliar: false, hashed: 0, detected, disk, news: undefined };
   const tools = { ledger, mirror, converter: undefined, rotation: { owed: 1, next: 0 }, returned: new Set<string>() };
   const request = crawlRequest(run.domainId);
   await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, request, job, noCounts());

@@ -119,10 +119,11 @@ test("after a forced undo of a store from elsewhere, migrating again goes on wit
   const held = (await stage.holdings()).map(({ itemId }) => itemId).sort();
   const refused = (await migrate({ undo: true })).result?.error ?? "";
   assert.ok(
-    refused.includes(`every file for a new document`) && refused.includes(`migrate again first, with --from ${store}`),
+    refused.includes(`recalls the documents from the mirror`) &&
+      refused.includes(`migrate again first, with --from ${store}`),
   );
   const undone = await migrate({ undo: true, force: true });
-  assert.match(await stage.log(undone), /WARNING: A crawl then takes every file for a new document/);
+  assert.match(await stage.log(undone), /WARNING: A crawl then recalls the documents from the mirror/);
   assert.equal(existsSync(join(stage.folder, "manifest.json")), false);
   await migrate({ from: store });
   await stage.crawl();
