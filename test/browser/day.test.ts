@@ -96,6 +96,7 @@ describe("an admin's day in a browser", () => {
     await page.getByRole("heading", { name: /^Crawl of HR/ }).waitFor();
     await page.getByRole("navigation", { name: "Files of the report" }).getByText("vectorstore_map.csv").click();
     await page.getByRole("searchbox", { name: "Filter" }).fill("Travel.docx");
+    await page.waitForURL(/[?&]filter=Travel/);
     await page.locator("#map tbody tr").filter({ hasText: "Travel.docx" }).first().waitFor();
     await assertAccessible(page);
   });
