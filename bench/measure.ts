@@ -11,7 +11,7 @@ export interface Measured {
 }
 
 /** As `bin/lockstep.mjs` and `npm start` run the product. */
-const FLAGS = ["--max-semi-space-size=8"];
+const FLAGS = ["--max-semi-space-size=16"];
 
 /** Runs a script of this folder in a process of its own; it reports its time, without start-up, and its peak memory. */
 export function runChild(script: string, settings: Readonly<Record<string, string>>): Promise<Measured> {

@@ -5,8 +5,8 @@ import { existsSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { fileURLToPath } from "node:url";
 
-// Short-lived objects get less room, which costs nothing that could be measured and saves some 70 MB at the peak of a sync.
-const FLAGS = ["--max-semi-space-size=8"];
+// Short-lived objects get less room than they would: that costs nothing that could be measured, and saves some 50 MB at the peak of a sync.
+const FLAGS = ["--max-semi-space-size=16"];
 
 const major = Number(process.versions.node.split(".")[0]);
 if (major >= 24) {
