@@ -44,8 +44,7 @@ export async function applyPlan(
     waiting = await fetchItems(waiting, tools, job, counts);
   }
   failed = [...failed, ...waiting];
-  // One that cannot be removed is an orphan, and the integrity check's to deal with.
-  await removeVacated(tools).catch((error: unknown) => job.log(`WARNING: ${explain(error)}`));
+  await removeVacated(tools, job);
   await takeFreedPlaces(tools, job);
   for (const { kind } of failed) counts[kind] -= 1;
   counts.failed += failed.length;

@@ -29,7 +29,7 @@ export async function fetchItems(
   await forEachConcurrent(changes, DOWNLOADS_AT_ONCE, async (change) => {
     await job.checkpoint();
     try {
-      progress.step(await fetchOne(change, tools, job.signal, counts));
+      progress.step(await fetchOne(change, tools, job, counts));
     } catch (error) {
       if (error instanceof CancelledError || job.signal.aborted)
         throw new CancelledError("download stopped", { cause: error });
@@ -48,15 +48,10 @@ function about({ sighting }: ListedChange, reason: string): string {
   return reason.startsWith("download ") ? reason : `download '${sighting.path}': ${reason}`;
 }
 
-async function fetchOne(
-  change: ListedChange,
-  tools: ApplyTools,
-  signal: AbortSignal,
-  counts: StepCounts,
-): Promise<string> {
+async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext, counts: StepCounts): Promise<string> {
   const { source, ledger, mirror, claims, vacated } = tools;
   const { sighting, entry } = change;
-  const fetched = await source.fetch(sighting, signal);
+  const fetched = await source.fetch(sighting, job.signal);
   if (fetched.status === "gone") {
     counts[change.kind] -= 1;
     counts.skipped += 1;
@@ -66,14 +61,14 @@ async function fetchOne(
     return `'${sighting.path}' was deleted between listing and download.`;
   }
   if (fetched.status === "refused") throw new Error(fetched.reason);
-  const staged = await mirror.stage(fetched.body, sighting.fingerprint.modifiedAt, signal);
+  const staged = await mirror.stage(fetched.body, sighting.fingerprint.modifiedAt, job.signal);
   refuseOtherSize(sighting, staged.observed.size);
   const before = entry?.mirrored?.file ?? "";
   const path = claims.claim(sighting, before);
   const file = sighting.form === "original" ? mirror.originalFile(path) : mirror.embeddedFile(path);
   // On some disks the two are one file, which keeps the spelling it has: the old one leaves first.
   if (before !== file && before.toLowerCase() === file.toLowerCase()) await mirror.remove(before);
-  const observed = await placeFile(staged, { file, before }, tools).catch((error: unknown) => {
+  const observed = await placeFile(staged, { file, before }, tools, job).catch((error: unknown) => {
     claims.giveBack(change.itemId, file, before);
     throw error;
   });
@@ -89,24 +84,35 @@ async function placeFile(
   staged: Staged,
   { file, before }: { readonly file: string; readonly before: string },
   tools: ApplyTools,
+  job: JobContext,
 ): Promise<Observed> {
   try {
     return await tools.mirror.place(staged, file);
   } catch (error) {
     if (!isErrno(error, "ENOTDIR", "EISDIR", "ENOTEMPTY", "EEXIST")) throw error;
     if (before !== "" && before !== file) tools.vacated.push(before);
-    await removeVacated(tools);
+    await removeVacated(tools, job);
     return await tools.mirror.place(staged, file);
   }
 }
 
-/** Files whose items have another one now, unless somebody has taken their place; one that differs by case alone has only done so where the disk does not tell the two apart. */
-export async function removeVacated({ vacated, claims, mirror, ledger }: ApplyTools): Promise<void> {
-  for (const file of vacated.splice(0)) {
-    const owner = claims.ownerOf(file);
-    const theirs = owner === undefined ? "" : ((await ledger.get(owner))?.mirrored?.file ?? "");
-    if (claims.isFree(file) || (theirs !== "" && mirror.areApart(file, theirs))) await mirror.remove(file);
+/** Files whose items have another one now. One that cannot be removed is an orphan, and the integrity check's to deal with. */
+export async function removeVacated(tools: ApplyTools, job: JobContext): Promise<void> {
+  for (const file of tools.vacated.splice(0)) {
+    try {
+      if (await isLeft(file, tools)) await tools.mirror.remove(file);
+    } catch (error) {
+      job.log(`WARNING: remove '${file}': ${explain(error)}`);
+    }
   }
+}
+
+/** Nobody has taken its place: a name that differs by case alone has only done so where the disk does not tell the two apart. */
+async function isLeft(file: string, { claims, mirror, ledger }: ApplyTools): Promise<boolean> {
+  if (claims.isFree(file)) return true;
+  const owner = claims.ownerOf(file);
+  const theirs = owner === undefined ? "" : ((await ledger.get(owner))?.mirrored?.file ?? "");
+  return theirs !== "" && mirror.areApart(file, theirs);
 }
 
 export function freshlyMirrored(sighting: Sighting, file: string, observed: Mirrored["observed"]): Mirrored {

@@ -41,7 +41,7 @@ export async function planIndex(work: EmbedWork): Promise<Planned> {
   const holdings = await digestHoldings(isBusy ? noting(pages, held) : pages);
   const settled = await recallSettled(work, holdings);
   if (settled) return { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: settled, problems: [] };
-  if (!isBusy) for await (const _ of noting(tools.index.holdings(sourceId), held));
+  if (!isBusy) for await (const refs of tools.index.holdings(sourceId)) note(refs, held);
   const planned = await compareAll(held, work);
   if (isEmpty(planned)) await rememberSettled(work, holdings, planned.counts);
   return planned;
@@ -52,9 +52,13 @@ async function* noting(
   held: Map<ItemId, IndexedRef>,
 ): AsyncGenerator<readonly IndexedRef[]> {
   for await (const refs of pages) {
-    for (const ref of refs) held.set(ref.itemId, ref);
+    note(refs, held);
     yield refs;
   }
+}
+
+function note(refs: readonly IndexedRef[], held: Map<ItemId, IndexedRef>): void {
+  for (const ref of refs) held.set(ref.itemId, ref);
 }
 
 /** Nothing to do, nothing held, nothing to complain about. */

@@ -53,7 +53,7 @@ export async function viewSource(
   const early = mayFit ? mirror.digestMeanwhile(AbortSignal.any([job.signal, meanwhile.signal])) : undefined;
   try {
     const looking = await lookAtSource(source, last, ledger, job);
-    const memory = { policy, mark: looking.mark, ...ageOf(looking, last, isHinted) };
+    const memory = { policy, mark: looking.mark, ...ageOf(looking, { last, isHinted }) };
     const heard = isTree(run.config) && settled?.counts.skipped === 0 ? looking.heard : undefined;
     if (settled && (looking.nothingNew || heard)) {
       const digest = isHinted ? MirrorDigest.parse(settled.disk) : ((await early) ?? (await digestHere(mirror, job)));
@@ -109,8 +109,7 @@ async function digestHere(mirror: Mirror, job: JobContext): Promise<MirrorDigest
 
 function ageOf(
   looking: Looking,
-  last: LastLook | undefined,
-  isHinted: boolean,
+  { last, isHinted }: Pick<Recalled, "last" | "isHinted">,
 ): Pick<LastLook, "listedAt" | "runsByFeed"> {
   if (looking.by === "feed" && last) {
     return { listedAt: last.listedAt, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { maintenanceJob } from "../../src/app/maintenance-job.ts";
 import { Random } from "../stories/random.ts";
 import { FolderAuthor } from "./folder-author.ts";
 import { MAINTENANCE } from "./folder-child.ts";
@@ -59,9 +58,8 @@ async function killMaintenance(stage: FolderStage, random: Random): Promise<stri
 }
 
 async function maintainToTheEnd(stage: FolderStage, oracle: FolderOracle): Promise<void> {
-  const { start, work } = await maintenanceJob(stage.app, MAINTENANCE, { dryRun: false });
-  const { result } = await (await stage.app.runner.start({ ...start, endpoint: "test" }, work)).done;
-  assert.equal(result?.error, "");
+  const { job } = await stage.maintain(MAINTENANCE);
+  assert.equal(job.result?.error, "");
   const missing = (await stage.manifest()).filter(({ status }) => status === "missing");
   assert.deepEqual(missing, [], "the grace of all that is gone is over");
   await oracle.afterLook();

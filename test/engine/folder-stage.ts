@@ -6,6 +6,7 @@ import type { App } from "../../src/app/app.ts";
 import { type ComposePace, compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
+import { maintenanceJob } from "../../src/app/maintenance-job.ts";
 import { type OpenedBackend, openBackend } from "../../src/app/open-backend.ts";
 import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
@@ -19,6 +20,8 @@ import {
   crawlRequest,
   type SourceResult,
 } from "../../src/engine/crawl-request.ts";
+import type { MaintenanceRequest } from "../../src/engine/maintain/maintain.ts";
+import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
@@ -35,6 +38,12 @@ export interface FolderStageOptions {
   readonly pace?: ComposePace;
   /** Below it root and storage lie; a temporary one unless given. Given, it is left there at the end. */
   readonly place?: string;
+}
+
+export interface Maintained {
+  readonly job: JobRecord;
+  readonly result: MaintenanceResult;
+  readonly log: string;
 }
 
 export interface FolderCrawl {
@@ -162,6 +171,14 @@ export class FolderStage {
     const result = job.result?.data as CrawlResult;
     const source = result?.sources?.find(({ source_id }) => source_id === DOCS) as SourceResult;
     return { job, result, source, log: await this.log(job) };
+  }
+
+  /** Maintenance of all domains, unless something else is wished for. */
+  async maintain(wishes: Partial<MaintenanceRequest> = {}, options = { dryRun: false }): Promise<Maintained> {
+    const request = { domainId: undefined, unreferenced: false, confirmDeletes: false, ...wishes };
+    const { start, work } = await maintenanceJob(this.app, request, options);
+    const job = await (await this.app.runner.start({ ...start, endpoint: "test" }, work)).done;
+    return { job, result: job.result?.data as MaintenanceResult, log: await this.log(job) };
   }
 
   async log({ jobId }: JobRecord): Promise<string> {

@@ -4,22 +4,15 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
-import { maintenanceJob } from "../../src/app/maintenance-job.ts";
 import { type ItemId, parseDomainId } from "../../src/contracts/ids.ts";
-import type { JobRecord } from "../../src/contracts/job.ts";
 import type { Generation } from "../../src/contracts/search-index.ts";
 import type { MaintenanceRequest } from "../../src/engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
 import { acquireLease } from "../../src/lib/file-lease.ts";
 import { writeDocument } from "../index/index-fixture.ts";
-import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
+import { DOCS, FOLDERS, FolderStage, type Maintained } from "./folder-stage.ts";
 
 const never = new AbortController().signal;
-
-interface Maintained {
-  readonly job: JobRecord;
-  readonly result: MaintenanceResult;
-}
 
 describe("maintenance beside others", () => {
   let stage: FolderStage;
@@ -30,12 +23,7 @@ describe("maintenance beside others", () => {
   });
   afterEach(() => stage.close());
 
-  const run = async (wishes: Partial<MaintenanceRequest> = {}, dryRun = false): Promise<Maintained> => {
-    const request = { domainId: undefined, unreferenced: false, confirmDeletes: false, ...wishes };
-    const { start, work } = await maintenanceJob(stage.app, request, { dryRun });
-    const job = await (await stage.app.runner.start({ ...start, endpoint: "test" }, work)).done;
-    return { job, result: job.result?.data as MaintenanceResult };
-  };
+  const run: FolderStage["maintain"] = (wishes, options) => stage.maintain(wishes, options);
   /** Maintenance of all domains that is waiting for the source while `meanwhile` happens. */
   const runBehind = async (
     wishes: Partial<MaintenanceRequest>,
@@ -143,7 +131,7 @@ describe("maintenance beside others", () => {
       await mkdir(folder, { recursive: true });
       await writeFile(join(folder, "content.md"), "Nobody's.");
     }
-    const dry = await run({}, true);
+    const dry = await run({}, { dryRun: true });
     const real = await run();
     assert.deepEqual(real.result.problems, dry.result.problems);
     assert.deepEqual(real.result.freed, dry.result.freed);

@@ -6,10 +6,7 @@ import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
-import { maintenanceJob } from "../../src/app/maintenance-job.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import type { JobRecord } from "../../src/contracts/job.ts";
-import type { MaintenanceRequest } from "../../src/engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
 import { acquireLease } from "../../src/lib/file-lease.ts";
 import { writeDocument } from "../index/index-fixture.ts";
@@ -27,15 +24,7 @@ describe("maintenance", () => {
   });
   afterEach(() => stage.close());
 
-  const run = async (
-    wishes: Partial<MaintenanceRequest> = {},
-    dryRun = false,
-  ): Promise<{ readonly job: JobRecord; readonly result: MaintenanceResult; readonly log: string }> => {
-    const request = { domainId: undefined, unreferenced: false, confirmDeletes: false, ...wishes };
-    const { start, work } = await maintenanceJob(stage.app, request, { dryRun });
-    const job = await (await stage.app.runner.start({ ...start, endpoint: "test" }, work)).done;
-    return { job, result: job.result?.data as MaintenanceResult, log: await stage.log(job) };
-  };
+  const run: FolderStage["maintain"] = (wishes, options) => stage.maintain(wishes, options);
   const counts = ({ freed }: MaintenanceResult): Record<string, number> =>
     Object.fromEntries(freed.map(({ kind, count }) => [kind, count]));
   const plant = async (path: string, text: string): Promise<void> => {
@@ -91,7 +80,7 @@ describe("maintenance", () => {
     await utimes(join(stage.folder, "02_embedded/somebody's.123-0a1b2c3d.tmp"), old, old);
 
     const before = await storageNow();
-    const dry = await run({}, true);
+    const dry = await run({}, { dryRun: true });
     assert.deepEqual(await storageNow(), before);
     assert.deepEqual(await stage.found("floats"), ["doc_ghost.md"]);
     const wanted = { document_folders: 1, staging: 1, index_documents: 2, temporary_files: 1 };
@@ -145,7 +134,7 @@ describe("maintenance", () => {
     const { docId, versions } = await stage.document("a.md");
     assert.equal(versions.length, 5);
     stage.later(91 * DAY_HOURS);
-    assert.deepEqual(counts((await run({}, true)).result), { versions: 2 });
+    assert.deepEqual(counts((await run({}, { dryRun: true })).result), { versions: 2 });
     assert.deepEqual(counts((await run()).result), { versions: 2 });
     assert.deepEqual((await stage.kept(docId))?.versions, ["v3", "v4"]);
     assert.deepEqual((await stage.document("a.md")).versions, versions.slice(2));

@@ -260,7 +260,7 @@ for (const [form, options] of Object.entries(FORMS)) {
       assert.deepEqual([...(await all(await open(folder))).keys()].sort(), ["b", 'odd "id", really']);
     });
 
-    test("property: any history of puts, kills and reopenings ends with what was flushed last", async () => {
+    test("whatever is put, killed and opened again, what was flushed last is there", async () => {
       const text = fc.string({ unit: "grapheme", maxLength: 8 });
       const step = fc.oneof(
         fc.record({

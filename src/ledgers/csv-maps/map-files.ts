@@ -45,7 +45,7 @@ export async function dropStoreMap(folder: string, store: VectorStoreId): Promis
   await rm(join(folder, indexFile(tables.indexed)), { force: true });
 }
 
-/** Rows of a large map file that changed since it was last written. */
+/** Rows of a large map file that changed since it was last written. What is indexed never has one. */
 export function tailFile(table: TableName): string {
   return `.lockstep/tail-${table}.jsonl`;
 }
@@ -58,7 +58,7 @@ export function indexFile(file: string): string {
 /** Changes whenever the file or its tail does; "" when there is none. */
 export async function tableStamp(folder: string, file: string, table: TableName): Promise<string> {
   const stamp = await fileStamp(join(folder, file));
-  const tail = table === "indexed" ? "" : await fileStamp(join(folder, tailFile(table)));
+  const tail = await fileStamp(join(folder, tailFile(table)));
   return tail === "" ? stamp : `${stamp}+${tail}`;
 }
 

@@ -82,7 +82,7 @@ export async function writeTable(
     }
   }
   await writeFileAtomic(join(place.folder, place.file), open.table.encode());
-  if (place.name !== "indexed") await rm(tailOf(place), { force: true });
+  await rm(tailOf(place), { force: true });
   return "file";
 }
 
@@ -113,7 +113,7 @@ interface TailLine {
 
 /** A line that a crash cut off says nothing: whoever wrote it still has it in its journal. */
 async function readTail(place: TablePlace): Promise<readonly TailLine[]> {
-  return place.name === "indexed" ? [] : ((await readJsonLines<TailLine>(tailOf(place))) ?? []);
+  return (await readJsonLines<TailLine>(tailOf(place))) ?? [];
 }
 
 /** They begin a line of their own: a crash may have cut off the last one. */
