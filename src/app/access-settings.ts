@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "../lib/loopback.ts";
+import type { WithoutKeys } from "../security/open-access.ts";
 import { Secret } from "./secret.ts";
 import type { SettingReader } from "./setting-reader.ts";
 
@@ -14,8 +15,8 @@ export interface AccessSettings {
   readonly requestsPerSecond: number;
   /** What a reverse proxy says of the client, its address and whether it came by https, is believed. */
   readonly behindProxy: boolean;
-  /** Who comes in while there is neither a key nor Entra ID: nobody once others can reach the server, unless that is wanted in so many words. */
-  readonly withoutKeys: "everybody" | "nobody";
+  /** Who comes in while there is neither a key nor Entra ID. */
+  readonly withoutKeys: WithoutKeys;
 }
 
 export interface EntraSettings {
@@ -42,14 +43,10 @@ export function readAccess(reader: SettingReader, host: string): AccessSettings 
 }
 
 /** A proxy brings others in whatever names it uses: many ask for 127.0.0.1, as this machine's own users do. */
-function readWithoutKeys(
-  reader: SettingReader,
-  hosts: readonly string[],
-  behindProxy: boolean,
-): "everybody" | "nobody" {
+function readWithoutKeys(reader: SettingReader, hosts: readonly string[], behindProxy: boolean): WithoutKeys {
   const allowed = reader.flag("ALLOW_UNAUTHENTICATED_NETWORK_ACCESS");
   const reachable = hosts.find((name) => !isLoopbackHost(name)) ?? (behindProxy ? "a proxy" : undefined);
-  if (reachable === undefined) return "everybody";
+  if (reachable === undefined) return allowed ? "everybody" : "own account";
   if (!allowed) return "nobody";
   reader.warnings.push(
     `ALLOW_UNAUTHENTICATED_NETWORK_ACCESS is true and the server answers to ${reachable}: without keys, everyone who can reach this server can read and change everything.`,

@@ -41,9 +41,10 @@ export const keysCommand: Command = {
 };
 
 const ACTIONS: Readonly<Record<string, (app: App, name: string, call: Call) => Promise<void>>> = {
-  async list({ access }) {
+  async list(app) {
+    const { access } = app;
     const keys = await access.keys.list();
-    if (keys.length === 0) say(`There are no keys. ${await whatThatMeans(access)}`);
+    if (keys.length === 0) say(`There are no keys. ${await whatThatMeans(app)}`);
     for (const key of keys) say(describe(key));
   },
   async add({ access, audit }, name, call) {
@@ -54,10 +55,11 @@ const ACTIONS: Readonly<Record<string, (app: App, name: string, call: Call) => P
     process.stderr.write("This is the key. It is not kept and cannot be shown again.\n");
     say(key);
   },
-  async remove({ access, audit }, name) {
+  async remove(app, name) {
+    const { access, audit } = app;
     await audited(audit, () => access.keys.remove(name));
     say(`Removed '${name}'. It is not accepted any more, by any server on this storage.`);
-    if ((await access.keys.list()).length === 0) say(await whatThatMeans(access));
+    if ((await access.keys.list()).length === 0) say(await whatThatMeans(app));
   },
 };
 
@@ -67,10 +69,13 @@ function describe({ id, name, role, expiresAt }: KeyFacts): string {
   return `${name.padEnd(24)} ${role.padEnd(8)} ${id}  ${ends}`.trimEnd();
 }
 
-async function whatThatMeans(access: App["access"]): Promise<string> {
-  return (await access.isRequired())
-    ? "Nobody comes in without one; 'lockstep keys add' makes one."
-    : "Nobody has to bring one: whoever reaches the server may do everything.";
+async function whatThatMeans({ access, config }: App): Promise<string> {
+  if (await access.isRequired()) return "Nobody comes in without one; 'lockstep keys add NAME --role admin' makes one.";
+  const who =
+    config.access.withoutKeys === "everybody"
+      ? "whoever reaches the server"
+      : "the account that runs the server, and root,";
+  return `Nobody has to bring one: ${who} may do everything.`;
 }
 
 function say(line: string): void {

@@ -58,7 +58,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   http.use(refuseMalformed);
   http.use(noteClient(config.access));
   mountAssets(http);
-  const doorkeeper = createDoorkeeper(access);
+  const doorkeeper = createDoorkeeper(access, config.access.withoutKeys);
   mountHealth(http, doorkeeper, product);
   const endpoints = allEndpoints(app);
   const reading = endpoints.filter((one) => one.changes === null && !one.asksNamedHost).map(({ path }) => path);

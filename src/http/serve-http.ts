@@ -39,7 +39,7 @@ export async function serveHttp(app: App, options: ServeOptions): Promise<Runnin
 }
 
 async function refuseOpenDoor({ access, config }: App, host: string): Promise<void> {
-  if (config.access.withoutKeys === "everybody" || (await access.hasWayIn())) return;
+  if (config.access.withoutKeys !== "nobody" || (await access.hasWayIn())) return;
   throw new BadInputError(
     `Others can reach this server (${whereby(config, host)}), and there is no authentication yet. Make a key with 'lockstep keys add NAME --role admin', ` +
       "set ADMIN_API_KEY, or set ENTRA_TENANT_ID and ENTRA_AUDIENCE. Otherwise use 127.0.0.1 without ALLOWED_HOSTS and BEHIND_PROXY, or set " +

@@ -23,7 +23,12 @@ export interface VerifyingKeyStore extends KeyStore {
   current(id: string): Promise<KeyFacts | undefined>;
 }
 
-export function createKeyStore(folder: string): VerifyingKeyStore {
+export interface KeyStoreOptions {
+  /** Somebody is an administrator without any key of the store. */
+  readonly hasOtherAdmin?: boolean;
+}
+
+export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeyStoreOptions = {}): VerifyingKeyStore {
   const path = join(folder, "keys.json");
   let seen: { readonly stamp: string; readonly keys: readonly KeptKey[] } | undefined;
 
@@ -69,6 +74,7 @@ export function createKeyStore(folder: string): VerifyingKeyStore {
       const key = `lk_${id}_${randomBytes(32).toString("base64url")}`;
       const facts: KeyFacts = { id, name, role, createdAt: nowUtcMicros(), expiresAt };
       await change((keys) => {
+        if (keys.length === 0 && role !== "admin" && !hasOtherAdmin) throw new BadInputError(FIRST_KEY);
         if (keys.some((one) => one.name === name)) throw new BadInputError(`There is already a key named '${name}'.`);
         return { keys: [...keys, { ...facts, hash: hashSecret(key) }], result: undefined };
       }, dryRun);
@@ -82,6 +88,9 @@ export function createKeyStore(folder: string): VerifyingKeyStore {
       }, dryRun),
   };
 }
+
+const FIRST_KEY =
+  "The first key must have the role 'admin': from then on everybody has to bring one, and nobody could manage the server. Make one with 'lockstep keys add NAME --role admin', then this one.";
 
 async function readKeys(path: string): Promise<KeptKey[]> {
   const bytes = await readFileIfExists(path);

@@ -12,16 +12,21 @@ export interface AccessOptions {
   readonly adminKey: string;
   /** null: tokens of Entra ID are not accepted. */
   readonly entra: EntraOptions | null;
-  /** Whoever comes in while there is no way to prove anything: everybody, or nobody. */
-  readonly withoutKeys: "everybody" | "nobody";
+  readonly withoutKeys: WithoutKeys;
 }
+
+/**
+ * Who comes in while there is no way to prove anything: the account of this machine that runs the server (and root), nobody once
+ * others can reach it, or everybody where that is wanted in so many words.
+ */
+export type WithoutKeys = "own account" | "everybody" | "nobody";
 
 export const LOCAL: Principal = { kind: "local", id: "local", name: "local", role: "admin" };
 const ADMIN: Principal = { kind: "key", id: "ADMIN_API_KEY", name: "ADMIN_API_KEY", role: "admin" };
 
 /** Reads nothing yet: keys are looked up, and Entra ID is asked, when somebody wants to come in. */
 export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptions): Access {
-  const keys = createKeyStore(folder);
+  const keys = createKeyStore(folder, { hasOtherAdmin: adminKey !== "" || entra !== null });
   const sessions = createSessions();
   const tokens = entra && createEntraTokens(entra);
   const adminHash = adminKey === "" ? undefined : hashSecret(adminKey);

@@ -79,7 +79,7 @@ describe("configuration", () => {
         allowedHosts: [],
         requestsPerSecond: 20,
         behindProxy: false,
-        withoutKeys: "everybody",
+        withoutKeys: "own account",
       },
       search: { defaultVectorStoreId: "", maxNumResults: 20, contentRoot: "" },
       answers: { model: null, instructions: "", temperature: null },
@@ -194,8 +194,10 @@ describe("configuration", () => {
     assert.equal(readConfig({ ALLOWED_HOSTS: "kb.example.com" }).access.withoutKeys, "nobody");
     for (const host of ["localhost", "127.0.0.2", "::1"]) {
       const config = readConfig({ HOST: host });
-      assert.deepEqual([config.host, config.access.withoutKeys, config.warnings], [host, "everybody", []]);
+      assert.deepEqual([config.host, config.access.withoutKeys, config.warnings], [host, "own account", []]);
     }
+    const trusting = readConfig({ ALLOW_UNAUTHENTICATED_NETWORK_ACCESS: "true" });
+    assert.deepEqual([trusting.access.withoutKeys, trusting.warnings], ["everybody", []]);
     const open = readConfig({ HOST: "0.0.0.0", ALLOW_UNAUTHENTICATED_NETWORK_ACCESS: "true" });
     assert.equal(open.access.withoutKeys, "everybody");
     assert.match(open.warnings.join(), /everyone who can reach this server/);

@@ -43,12 +43,12 @@ describe("lockstep keys", () => {
 
   it("makes a key, shows it once, lists and removes it", async () => {
     assert.match((await run("keys")).out, /^There are no keys\. Nobody has to bring one/);
-    const made = await run("keys", "add", "ada", "--role", "operate", "--expires", "2999-01-01");
+    const made = await run("keys", "add", "ada", "--role", "admin", "--expires", "2999-01-01");
     assert.equal(made.code, 0);
     assert.match(made.out, /^lk_[0-9a-f]{12}_[\w-]{43}\n$/, "on standard output there is the key alone");
     assert.match(made.err, /cannot be shown again/);
     const listed = await run("keys", "list");
-    assert.match(listed.out, /^ada +operate +[0-9a-f]{12} {2}until 2999-01-01\n$/);
+    assert.match(listed.out, /^ada +admin +[0-9a-f]{12} {2}until 2999-01-01\n$/);
     const removed = await run("keys", "remove", "ada");
     assert.match(removed.out, /^Removed 'ada'\.[\s\S]*Nobody comes in without one/);
     assert.equal((await run("keys", "remove", "ada")).code, 2);
@@ -59,8 +59,8 @@ describe("lockstep keys", () => {
     assert.deepEqual(
       lines.map(({ phase, action, what, ok }) => [phase, action, what, ok]),
       [
-        ["asked", "lockstep keys", { arguments: "add ada --role operate --expires 2999-01-01" }, undefined],
-        ["done", "lockstep keys", { arguments: "add ada --role operate --expires 2999-01-01" }, true],
+        ["asked", "lockstep keys", { arguments: "add ada --role admin --expires 2999-01-01" }, undefined],
+        ["done", "lockstep keys", { arguments: "add ada --role admin --expires 2999-01-01" }, true],
         ["asked", "lockstep keys", { arguments: "remove ada" }, undefined],
         ["done", "lockstep keys", { arguments: "remove ada" }, true],
         ["asked", "lockstep keys", { arguments: "remove ada" }, undefined],
@@ -76,6 +76,7 @@ describe("lockstep keys", () => {
     [["add", "x", "--role", "read", "--expires", "soon"], /a day like 2027-01-01/],
     [["add", "--role", "read"], /Say which key: lockstep keys add NAME/],
     [["add", "<b>", "--role", "read"], /name of a key must be/],
+    [["add", "x", "--role", "operate"], /first key must have the role 'admin'.*lockstep keys add NAME --role admin/],
     [["frob", "x"], /There is no 'keys frob'\. Accepted: list, add, remove/],
   ];
   for (const [args, sentence] of WRONG) {
@@ -98,7 +99,7 @@ describe("lockstep keys", () => {
         return response.status;
       };
       assert.equal(await status(), 200);
-      const adding = start(["keys", "add", "first", "--role", "read"], storage);
+      const adding = start(["keys", "add", "first", "--role", "admin"], storage);
       let key = "";
       adding.stdout?.on("data", (bytes) => {
         key += bytes;

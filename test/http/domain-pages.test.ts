@@ -27,7 +27,7 @@ describe("the pages about domains", () => {
         file_sources: [{ ...source, sharepoint_url_part: `/${HOSTILE}`, filter: HOSTILE, max_removals: 7 }],
       }),
     );
-    for (const role of ["read", "operate", "admin"] as const) {
+    for (const role of ["admin", "operate", "read"] as const) {
       keys[role] = (await served.app.access.keys.create({ name: role, role, expiresAt: "" })).key;
     }
   });
@@ -84,9 +84,9 @@ describe("the pages of a server without domains", () => {
     t.after(() => served.close());
     const show = async (path: string, key: string): Promise<string> =>
       (await ask(served.url, `GET ${path}`, { headers: { authorization: `Bearer ${key}` } })).text;
-    const [reader, admin] = [
-      (await served.app.access.keys.create({ name: "reader", role: "read", expiresAt: "" })).key,
+    const [admin, reader] = [
       (await served.app.access.keys.create({ name: "admin", role: "admin", expiresAt: "" })).key,
+      (await served.app.access.keys.create({ name: "reader", role: "read", expiresAt: "" })).key,
     ];
     for (const path of [LIST, "/v2/crawler?format=ui", "/v2/search?format=ui", "/"]) {
       assert.doesNotMatch(await show(path, reader), /Create the first|Create a domain/, path);

@@ -212,6 +212,7 @@ describe("registered addresses, from the first request to the search", () => {
   });
 
   it("needs the role to change, not to look, and writes down who changed what", async () => {
+    await server.app.access.keys.create({ name: "eve", role: "admin", expiresAt: "" });
     const reader = await server.app.access.keys.create({ name: "ada", role: "read", expiresAt: "" });
     const operator = await server.app.access.keys.create({ name: "bob", role: "operate", expiresAt: "" });
     const as = (key: string): AskInit => ({ headers: { "api-key": key } });

@@ -53,6 +53,7 @@ describe("who may do what with the inventory", () => {
 
   it("taking a file out of a store is for operators, deleting it with that for admins", async () => {
     served.script.wire = async () => Response.json({ id: "file-1", filename: "a.txt", object: "file", data: [] });
+    await served.app.access.keys.create({ name: "first", role: "admin", expiresAt: "" });
     const status = async (role: Role, mode: string): Promise<number> => {
       const { key } = await served.app.access.keys.create({ name: `${role} ${mode}`, role, expiresAt: "" });
       const what = `GET /v2/inventory/vector_stores/files/delete?vector_store_id=vs_1&file_id=file-1&dry_run=true&mode=${mode}`;

@@ -47,7 +47,7 @@ describe("who may do what over the wire protocol", () => {
   const keys = new Map<Role, string>();
   before(async () => {
     at = await serveScripted({ settings: { RATE_LIMIT_PER_SECOND: "0" } });
-    for (const role of ROLES) {
+    for (const role of ROLES.toReversed()) {
       const { key } = await at.app.access.keys.create({ name: `the ${role} key`, role, expiresAt: "" });
       keys.set(role, key);
     }

@@ -19,7 +19,7 @@ describe("API keys", () => {
     openAccess({ folder, adminKey: "", entra: null, withoutKeys: "everybody", ...options });
   const bearer = (key: string, by = access): Promise<Identity> =>
     by.authenticate({ ...NOTHING, authorization: `Bearer ${key}` });
-  const add = (name: string, role: "read" | "operate" | "admin" = "read", expiresAt = "") =>
+  const add = (name: string, role: "read" | "operate" | "admin" = "admin", expiresAt = "") =>
     access.keys.create({ name, role, expiresAt });
 
   before(async () => {
@@ -48,6 +48,14 @@ describe("API keys", () => {
     assert.deepEqual(await access.authenticate(NOTHING), { status: "anonymous" });
   });
 
+  it("the first one is an administrator's, unless there is one without it", async () => {
+    await assert.rejects(add("ada", "read"), /first key must have the role 'admin'/);
+    await assert.rejects(add("ada", "operate"), { name: "BadInputError" });
+    assert.equal(await access.isRequired(), false, "nothing was begun");
+    await open({ adminKey: ADMIN_KEY }).keys.create({ name: "ada", role: "read", expiresAt: "" });
+    await add("bob", "operate");
+  });
+
   it("where others can reach the server, nobody comes in without one, also while there is none", async () => {
     const closed = open({ withoutKeys: "nobody" });
     assert.deepEqual(await closed.authenticate(NOTHING), { status: "anonymous" });
@@ -56,8 +64,8 @@ describe("API keys", () => {
   });
 
   it("is accepted by header and says who comes, as what", async () => {
-    const { key, id } = await add("reporting", "operate");
-    const expected = { status: "known", principal: { kind: "key", id, name: "reporting", role: "operate" } };
+    const { key, id } = await add("reporting");
+    const expected = { status: "known", principal: { kind: "key", id, name: "reporting", role: "admin" } };
     assert.deepEqual(await bearer(key), expected);
     assert.deepEqual(await access.authenticate({ ...NOTHING, apiKey: key }), expected);
     assert.deepEqual(await access.authenticate({ ...NOTHING, authorization: `bearer  ${key} ` }), expected);
@@ -104,7 +112,7 @@ describe("API keys", () => {
 
   it("expires", async (t) => {
     const soon = new Date(Date.now() + 60_000).toISOString();
-    const { key } = await add("brief", "read", soon);
+    const { key } = await add("brief", "admin", soon);
     assert.equal((await bearer(key)).status, "known");
     t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 61_000 });
     assert.equal((await bearer(key)).status, "unproved");
@@ -148,7 +156,7 @@ describe("API keys", () => {
     const script = `
       import { createKeyStore } from ${JSON.stringify(join(import.meta.dirname, "../../src/security/key-store.ts"))};
       const store = createKeyStore(process.argv[1]);
-      for (let i = 0; i < 5; i++) await store.create({ name: process.pid + "." + i, role: "read", expiresAt: "" });`;
+      for (let i = 0; i < 5; i++) await store.create({ name: process.pid + "." + i, role: "admin", expiresAt: "" });`;
     const children = [1, 2, 3].map(() =>
       spawn(process.execPath, ["--input-type=module", "-e", script, folder], { stdio: "inherit" }),
     );

@@ -1,18 +1,28 @@
+import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import { createOneAtATime } from "../../lib/one-at-a-time.ts";
 import type { Access, Credentials, Identity } from "../../security/access.ts";
+import type { WithoutKeys } from "../../security/open-access.ts";
 import type { HttpEnv } from "../http-env.ts";
 import { networkOf } from "./address-of.ts";
 import { createBuckets } from "./buckets.ts";
+import { createOwnAccountCheck } from "./peer-account.ts";
 
 export const SESSION_COOKIE = "lockstep_session";
 
 /** How often one network may bring something that proves nothing. */
 const FAILURES = { perSecond: 1 / 3, burst: 20 };
 
-/** Who asks; or that too much came from there that proved nothing, of which this is more. */
-export type Asker = Identity | { readonly status: "slowed"; readonly waitMs: number };
+/** Who asks; or that too much came from there that proved nothing, of which this is more; or that it is not the account that may. */
+export type Asker =
+  | Identity
+  | { readonly status: "slowed"; readonly waitMs: number }
+  | { readonly status: "other account" };
+
+export const OTHER_ACCOUNT =
+  "This server has no keys, so it answers only to the account that runs it and to root; this connection belongs to another account, or nobody can tell whose it is. " +
+  "Make a key with 'lockstep keys add NAME --role admin' and send it along, or set ALLOW_UNAUTHENTICATED_NETWORK_ACCESS=true to let everybody in who reaches the server.";
 
 export interface Doorkeeper {
   /** Everybody who tells right secrets from wrong ones asks here, so that all attempts are counted. Rejects as `Access.authenticate` does. */
@@ -20,29 +30,42 @@ export interface Doorkeeper {
 }
 
 /** What is right is heard however often others at the same address were wrong: many share one, and the keys are not to be guessed. */
-export function createDoorkeeper(access: Access): Doorkeeper {
+export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Doorkeeper {
   const failures = createBuckets(FAILURES);
   const oneAtATime = createOneAtATime();
+  const isOwnAccount = createOwnAccountCheck();
+  /** Elsewhere than on Linux nobody tells whose a connection is; without one, a test asks the app itself. */
+  const isLetIn = async (c: Context, identity: Identity): Promise<boolean> => {
+    if (identity.status !== "known" || identity.principal.kind !== "local") return true;
+    if (withoutKeys !== "own account" || process.platform !== "linux") return true;
+    const socket = (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket;
+    return socket === undefined || (await isOwnAccount(socket));
+  };
+  const identify: Doorkeeper["identify"] = async (c) => {
+    const credentials = credentialsOf(c);
+    const { authorization, apiKey } = credentials;
+    if (authorization === undefined && apiKey === undefined) return access.authenticate(credentials);
+    const network = networkOf(c);
+    // Taken beforehand, and given back to who was right: many may be on their way at once.
+    const waitMs = failures.take(network);
+    let identity: Identity;
+    try {
+      const check = (): Promise<Identity> => access.authenticate(credentials);
+      // Right ones are still heard, but one after the other: a flood from one network must not slow down the others.
+      identity = await (waitMs > 0 ? oneAtATime(network, check) : check());
+    } catch (error) {
+      if (waitMs > 0) return { status: "slowed", waitMs };
+      throw error;
+    }
+    if (identity.status === "unproved") return waitMs > 0 ? { status: "slowed", waitMs } : identity;
+    if (waitMs === 0) failures.giveBack(network);
+    return identity;
+  };
   return {
     async identify(c) {
-      const credentials = credentialsOf(c);
-      const { authorization, apiKey } = credentials;
-      if (authorization === undefined && apiKey === undefined) return access.authenticate(credentials);
-      const network = networkOf(c);
-      // Taken beforehand, and given back to who was right: many may be on their way at once.
-      const waitMs = failures.take(network);
-      let identity: Identity;
-      try {
-        const check = (): Promise<Identity> => access.authenticate(credentials);
-        // Right ones are still heard, but one after the other: a flood from one network must not slow down the others.
-        identity = await (waitMs > 0 ? oneAtATime(network, check) : check());
-      } catch (error) {
-        if (waitMs > 0) return { status: "slowed", waitMs };
-        throw error;
-      }
-      if (identity.status === "unproved") return waitMs > 0 ? { status: "slowed", waitMs } : identity;
-      if (waitMs === 0) failures.giveBack(network);
-      return identity;
+      const asker = await identify(c);
+      if (asker.status === "slowed" || asker.status === "other account" || (await isLetIn(c, asker))) return asker;
+      return { status: "other account" };
     },
   };
 }
