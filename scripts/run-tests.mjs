@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir, totalmem } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -13,8 +13,6 @@ const FILES_OF_LONG = 6;
 const LONG = ["test/stories", "test/browser", "test/engine", "test/postgres", "test/queue"];
 // More than two cores need: tests wait a good deal, for pages and other processes.
 const FILES_AT_ONCE = 3;
-// More than these are no accident.
-const MOST_UNSTEADY = 3;
 // These come first because they take long, and those of a line share a process. Those of the last three lines change or
 // measure what all in a process share.
 const FIRST = [
@@ -41,17 +39,12 @@ const FIRST = [
 const root = resolve(import.meta.dirname, "..");
 const wanted = process.argv.slice(2);
 const batches = mkdtempSync(join(placeForFiles(), "lockstep-tests-"));
-const failures = join(batches, "failed-files.txt");
-const REPORTERS = [
-  ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
-  ...[`--test-reporter=${join(root, "scripts/failed-files.mjs")}`, `--test-reporter-destination=${failures}`],
-];
 // PostgreSQL runs as another user when the tests run as root.
 chmodSync(batches, 0o755);
 try {
   // Unpacked once, before several processes would do it at the same time.
   if (wanted.length === 0) await chromiumPath();
-  process.exitCode = await runTwiceIfNeeded(wanted.length > 0 ? wanted : writeBatches());
+  process.exitCode = await run(wanted.length > 0 ? wanted : writeBatches());
 } finally {
   rmSync(batches, { recursive: true, force: true });
 }
@@ -69,31 +62,12 @@ function placeForFiles() {
   return tmpdir();
 }
 
-/**
- * What fails among thousands on a busy machine may be a race, of the test or of the product: a few files that failed are run once
- * more, by themselves. Passing then they do not keep work from landing, but are named as the last word.
- */
-async function runTwiceIfNeeded(files) {
-  const status = await run(files);
-  const failed = [...new Set(readFileSync(failures, "utf8").split("\n").filter(Boolean))];
-  const isWorthwhile = failed.length <= MOST_UNSTEADY && failed.every((file) => /^test\/.*\.test\.ts$/.test(file));
-  if (status === 0 || failed.length === 0 || !isWorthwhile) return status;
-  process.stdout.write(`\nFailed, and run once more: ${failed.join(", ")}\n\n`);
-  const again = await run(failed, 1);
-  if (again === 0) {
-    process.stdout.write(
-      `\nUNSTEADY, failed and then passed alone: ${failed.join(", ")}. Find out why before it is lost.\n`,
-    );
-  }
-  return again;
-}
-
-async function run(files, atOnce = FILES_AT_ONCE) {
+async function run(files) {
   // Processes load the same modules: what one has compiled, the others need not.
   const NODE_COMPILE_CACHE = join(root, "node_modules/.cache/node");
   const child = spawn(
     process.execPath,
-    ["--test", `--test-concurrency=${atOnce}`, "--test-timeout=600000", ...REPORTERS, ...files],
+    ["--test", `--test-concurrency=${FILES_AT_ONCE}`, "--test-timeout=600000", ...files],
     { stdio: "inherit", cwd: root, env: { NODE_COMPILE_CACHE, ...process.env, TMPDIR: batches } },
   );
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
