@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir, totalmem } from "node:os";
@@ -13,6 +13,7 @@ const FILES_OF_LONG = 6;
 const LONG = ["test/stories", "test/browser", "test/engine", "test/postgres", "test/queue"];
 // More than two cores need: tests wait a good deal, for pages and other processes.
 const FILES_AT_ONCE = 3;
+const NOBODY = 65534;
 // These come first because they take long, and those of a line share a process. Those of the last three lines change or
 // measure what all in a process share.
 const FIRST = [
@@ -36,11 +37,16 @@ const FIRST = [
   ...[["engine/disk-full"], ["index/embed-proxy"], ["sources/web-render"], ["sources/blob-identity"]],
 ].map((names) => names.map((name) => `test/${name}.test.ts`));
 
+// What a failed hook left open must not keep the run from ending.
+const ENDING = `after(() => setTimeout(() => {
+  process.stderr.write("Still open a minute after the last test: " + process.getActiveResourcesInfo().join(", ") + "\\n");
+  process.exit(1);
+}, 60_000).unref());
+`;
+
 const root = resolve(import.meta.dirname, "..");
 const wanted = process.argv.slice(2);
-const batches = mkdtempSync(join(placeForFiles(), "lockstep-tests-"));
-// PostgreSQL runs as another user when the tests run as root.
-chmodSync(batches, 0o755);
+const batches = makeFolder();
 try {
   // Unpacked once, before several processes would do it at the same time.
   if (wanted.length === 0) await chromiumPath();
@@ -50,16 +56,35 @@ try {
 }
 
 /** In memory where there is plenty: the tests make thousands of small files, and wait for the disk after each. */
-function placeForFiles() {
+function makeFolder() {
+  const places = [...(hasMemoryForFiles() ? ["/dev/shm"] : []), tmpdir(), "/tmp", "/var/tmp"];
+  for (const place of places) {
+    const folder = mkdtempSync(join(place, "lockstep-tests-"));
+    chmodSync(folder, 0o755);
+    if (mayOthersRunIn(folder)) return folder;
+    rmSync(folder, { recursive: true });
+  }
+  throw new Error(`PostgreSQL runs as 'nobody' when root runs the tests, who may run nothing in ${places.join(", ")}`);
+}
+
+function hasMemoryForFiles() {
   const GIGABYTE = 1024 ** 3;
   const memory = Math.min(process.constrainedMemory() || Infinity, totalmem());
   try {
     const { bavail, bsize } = statfsSync("/dev/shm");
-    if (memory >= 12 * GIGABYTE && bavail * bsize >= 6 * GIGABYTE) return "/dev/shm";
+    return memory >= 12 * GIGABYTE && bavail * bsize >= 6 * GIGABYTE;
   } catch {
-    // Not every system has one.
+    return false;
   }
-  return tmpdir();
+}
+
+/** PostgreSQL runs as another user when the tests run as root. */
+function mayOthersRunIn(folder) {
+  if (process.getuid?.() !== 0) return true;
+  const probe = join(folder, "probe");
+  writeFileSync(probe, "#!/bin/sh\n");
+  chmodSync(probe, 0o755);
+  return spawnSync(probe, { uid: NOBODY, gid: NOBODY }).status === 0;
 }
 
 async function run(files) {
@@ -95,7 +120,7 @@ function writeBatches() {
       const url = JSON.stringify(pathToFileURL(join(root, test)).href);
       return `describe(${JSON.stringify(test)}, async () => { await import(${url}); });\n`;
     });
-    writeFileSync(file, `import { describe } from "node:test";\n${suites.join("")}`);
+    writeFileSync(file, `import { after, describe } from "node:test";\n${suites.join("")}${ENDING}`);
     return file;
   });
 }

@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
+import { leaveAlone, spawnWithUs } from "./spawn-with-us.ts";
 
 export interface Azurite {
   readonly connectionString: string;
@@ -14,17 +14,14 @@ const ACCOUNT = "devstoreaccount1";
 const KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const SERVICES = ["Blob", "Queue", "Table"];
 
-/** Azure Storage in memory, on loopback, with nothing in it. It ends with the process. */
+/** Azure Storage in memory, on loopback, with nothing in it. It ends with the process, and does not keep it alive. */
 export async function startAzurite(): Promise<Azurite> {
   const program = createRequire(import.meta.url).resolve("azurite/dist/src/azurite.js");
   const flags = ["--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck"];
   const ports = SERVICES.flatMap((service) => [`--${service.toLowerCase()}Port`, "0"]);
-  const child = spawn(process.execPath, [program, ...flags, ...ports], {
-    cwd: tmpdir(),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const kill = (): void => void child.kill("SIGKILL");
-  process.once("exit", kill);
+  const options = { cwd: tmpdir(), signal: "SIGKILL" as const };
+  const child = spawnWithUs(process.execPath, [program, ...flags, ...ports], options);
+  child.stderr.pipe(process.stderr, { end: false });
   const endpoints: string[] = [];
   for await (const line of createInterface(child.stdout)) {
     const [, service, url] = /^Azurite (\w+) service is successfully listening at (\S+)/.exec(line) ?? [];
@@ -32,13 +29,13 @@ export async function startAzurite(): Promise<Azurite> {
     if (endpoints.length === SERVICES.length) break;
   }
   if (endpoints.length < SERVICES.length) throw new Error("start Azurite: it ended");
-  child.stdout.resume();
+  leaveAlone(child);
   return {
     connectionString: `DefaultEndpointsProtocol=http;AccountName=${ACCOUNT};AccountKey=${KEY};${endpoints.join(";")}`,
     async stop() {
-      process.off("exit", kill);
       const exited = once(child, "exit");
-      kill();
+      child.ref();
+      child.kill("SIGKILL");
       await exited;
     },
   };

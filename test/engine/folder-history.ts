@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { closeSync, openSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Random } from "../stories/random.ts";
@@ -55,12 +56,31 @@ const NOBODY = 65534;
 /** Histories that are being played in this process. */
 let playing = 0;
 
+/** Whether another user can read the code that histories start processes with. */
+let canBeNobody: boolean | undefined;
+
 /** To the superuser no file is closed. Returns whether files can be closed at all. */
 function becomeNobody(): boolean {
   playing += 1;
-  if (process.platform === "win32") return false;
-  if (process.geteuid?.() === 0) process.seteuid?.(NOBODY);
-  return true;
+  if (process.platform === "win32" || canBeNobody === false) return false;
+  if (process.geteuid?.() !== 0) return true;
+  process.seteuid?.(NOBODY);
+  canBeNobody = [process.execPath, import.meta.filename].every(mayRead);
+  if (canBeNobody) return true;
+  process.seteuid?.(0);
+  process.stderr.write(
+    "Files that may not be read are left out of the histories: to root none is, and others cannot read this checkout.\n",
+  );
+  return false;
+}
+
+function mayRead(path: string): boolean {
+  try {
+    closeSync(openSync(path, "r"));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function becomeSomebody(): void {
