@@ -56,6 +56,10 @@ const query = {
   check_hashes: withDefault(trueOrFalse, false, "The older name of checksum."),
 };
 
+function destroys({ mode, confirm_deletes }: Arguments<typeof query>): boolean {
+  return mode === "full" || confirm_deletes;
+}
+
 interface StepEndpoint {
   readonly action: string;
   readonly steps: readonly Step[];
@@ -142,7 +146,14 @@ function readWishes(args: Arguments<typeof pageQuery>): CrawlerWishes {
 
 function stepEndpoint(app: App, { action, steps, description, changes }: StepEndpoint): Endpoint {
   const path = `/v2/crawler/${action}`;
-  return endpoint({ ...shape(path), description, changes, query, job: (args) => startable(app, steps, args) });
+  return endpoint({
+    ...shape(path),
+    description,
+    changes,
+    query,
+    destroys,
+    job: (args) => startable(app, steps, args),
+  });
 }
 
 function embedData(app: App): Endpoint {
@@ -157,6 +168,7 @@ function embedData(app: App): Endpoint {
     changes:
       "The vector store, vectorstore_map.csv and files_metadata.json. A dry run changes none and tells the plan.",
     query: { ...query, vector_store_id: store },
+    destroys,
     job: (args) => startable(app, ["embed"], args, args.vector_store_id),
   });
 }
@@ -169,6 +181,7 @@ function cleanup(app: App): Endpoint {
     description:
       "Takes entries out of a domain's files_metadata.json whose file is not in the vector store any more, or whose item is in no source any more. Custom properties of items that are still there stay. Runs as a job, and waits for crawls that are embedding.",
     changes: "domains/<domain_id>/files_metadata.json; nothing while the store or a map file cannot be read.",
+    destroys: () => true,
     query: {
       domain_id: required(domainId, "The domain."),
       dry_run: withDefault(trueOrFalse, false, "true only tells what would be removed."),

@@ -44,6 +44,7 @@ function rollback(app: App): Endpoint {
     description:
       "Shows readers an earlier generation, at once. Crawls go on downloading and processing, but change nothing for readers until it is released.",
     changes: "Which generation of the domain's vector store is active.",
+    destroys: () => true,
     query: {
       domain_id: required(domainId, "The domain."),
       generation: required(NUMBER, "The number of the generation to go back to."),
@@ -66,6 +67,7 @@ function release(app: App): Endpoint {
     formats: ["json", "html"],
     description: "Ends a rollback: the next crawl brings the domain in step with its sources again.",
     changes: "Whether commits to the domain's vector store are let in.",
+    destroys: () => true,
     query: {
       domain_id: required(domainId, "The domain."),
       dry_run: withDefault(trueOrFalse, false, "true only tells whether it could be done."),

@@ -26,6 +26,7 @@ function rebuild(app: App): Endpoint {
     formats: ["json", "html", "stream"],
     description: `Looks at every registered item of a domain again. Runs as a job. ${REBUILD_WORDS}`,
     changes: "The registry and the queue; with blueGreen also the mirror and the index, as a crawl does.",
+    destroys: ({ mode }) => mode === "blueGreen",
     query: {
       domain_id: withDefault(domainId, defaultDomain, "The domain."),
       force: withDefault(trueOrFalse, false, "true looks whatever is known, and indexes everything again."),

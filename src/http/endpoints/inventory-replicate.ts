@@ -16,6 +16,7 @@ export function replicateEndpoint(app: App): Endpoint {
     description:
       "Collects the files of the source vector stores, each once, and adds to every target what it lacks, with attributes and chunking. Runs as a job that waits until the files can be searched and names every one that fails.",
     changes: "Adds files to the target vector stores; takes others out when asked to.",
+    destroys: (args) => args.remove_target_files_not_in_sources,
     query: {
       source_vector_store_ids: required(backendIds, "Where the files come from."),
       target_vector_store_ids: required(backendIds, "Where they are to be."),

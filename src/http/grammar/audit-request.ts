@@ -72,6 +72,6 @@ function whatOf(args: AuditRecord["args"], c: Context<HttpEnv>): AskedChange["wh
     const { body, ...query } = args;
     return withoutAbsent({ ...query, ...body });
   }
-  const { format: _, ...query } = c.req.query();
+  const { format: _, confirmation: __, ...query } = c.req.query();
   return query;
 }

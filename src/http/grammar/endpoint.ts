@@ -60,6 +60,11 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly changes: string | null;
   /** It only reads, but asks whoever the request names, perhaps with a secret of this server: other sites must not trigger that either. */
   readonly asksNamedHost?: true;
+  /**
+   * Whether these arguments delete, overwrite or hide something, or confirm removals: then people who only opened the address
+   * are asked first. What has DELETE among its methods always does; a dry run never.
+   */
+  readonly destroys?: (args: Taken<Q, B>) => boolean;
   /** Who may call it; left out: `read` where it changes nothing, else `operate`. */
   readonly role?: Role;
   readonly query: Q;

@@ -7,8 +7,10 @@ import type { JobStore } from "../../jobs/job-store.ts";
 import type { HttpEnv } from "../http-env.ts";
 import type { Frame } from "../pages/layout.ts";
 import type { ProductFacts } from "../product.ts";
+import type { Confirmations } from "../safety/confirmations.ts";
 import { refuseForeign } from "../safety/refuse-foreign.ts";
 import { requireRole } from "../safety/require-role.ts";
+import { askFirst } from "./ask-first.ts";
 import type { AuditRecord } from "./audit-request.ts";
 import type { Answer, Call, Endpoint, Taken } from "./endpoint.ts";
 import { RefusedError } from "./failure.ts";
@@ -30,6 +32,8 @@ interface Handling {
   readonly url: URL;
   readonly frame: Frame;
   readonly record: AuditRecord;
+  readonly confirmation: string | undefined;
+  readonly confirmations: Confirmations;
 }
 
 /** A request that the endpoint accepts, with everything that was read from it. */
@@ -43,7 +47,7 @@ interface Accepted {
 export async function handleRequest(
   one: Endpoint,
   c: Context<HttpEnv>,
-  { url, frame, record }: Handling,
+  { url, frame, record, confirmation, confirmations }: Handling,
   parts: GrammarParts,
 ): Promise<Response> {
   const gone = new AbortController();
@@ -52,10 +56,13 @@ export async function handleRequest(
   if (c.req.raw.signal.aborted) gone.abort();
   refuseMethod(one, c.req.method);
   const format = readFormat(one, url.searchParams);
-  if (one.changes !== null || one.asksNamedHost) refuseForeign(c.req.raw);
+  const mayBeAsked = one.changes !== null && c.req.method === "GET";
+  if (one.changes !== null || one.asksNamedHost) refuseForeign(c.req.raw, { exceptSilent: mayBeAsked });
   const principal = admit(one, c.get("principal"));
-  const args = await readArguments(one, c.req.raw);
+  const args = await readArguments(one, c.req.raw, url.searchParams);
   record.args = args;
+  const asking = mayBeAsked && (await askFirst(one, c, { args, frame, confirmation, confirmations }));
+  if (asking) return asking;
   await record.begin();
   const header = (name: string): string | undefined => c.req.header(name);
   const call: Call = { endpoint: url.pathname + url.search, format, principal, header, signal: gone.signal };

@@ -1,6 +1,8 @@
 import type { Context, Hono } from "hono";
 import type { HttpEnv } from "../http-env.ts";
 import type { Frame } from "../pages/layout.ts";
+import { type Confirmations, createConfirmations } from "../safety/confirmations.ts";
+import { takeConfirmation } from "./ask-first.ts";
 import { createRecord } from "./audit-request.ts";
 import { describeAll, describeEndpoint } from "./describe-endpoint.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -14,13 +16,14 @@ import { type Rendered, respondFailure } from "./respond.ts";
  * which answer a bare GET, are told at `/api`.
  */
 export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: GrammarParts): void {
+  const confirmations = createConfirmations();
   const forPrograms = describeForPrograms(endpoints, parts.product);
   http.get("/v2", (c) => c.text(describeAll(endpoints, new URL(c.req.url).origin)));
   http.get("/api", (c) => c.text(describeFunctions(endpoints, new URL(c.req.url).origin)));
   http.get("/openapi.json", (c) => c.json(forPrograms));
   for (const one of endpoints) {
     const below = endpoints.filter((other) => other.path.startsWith(`${one.path}/`));
-    http.all(one.path, (c) => answer(one, below, c, parts));
+    http.all(one.path, (c) => answer(one, below, c, { ...parts, confirmations }));
   }
 }
 
@@ -33,15 +36,17 @@ async function answer(
   one: Endpoint,
   below: readonly Endpoint[],
   c: Context<HttpEnv>,
-  parts: GrammarParts,
+  parts: GrammarParts & { readonly confirmations: Confirmations },
 ): Promise<Response> {
   const url = new URL(c.req.url);
+  const confirmation = one.changes === null ? undefined : takeConfirmation(url);
+  const { confirmations } = parts;
   const isBare = (c.req.method === "GET" || c.req.method === "HEAD") && url.search === "";
   if (isBare && one.bareGet !== "answer") return c.text(describeEndpoint(one, below, url.origin));
   const frame: Frame = { product: parts.product, principal: c.get("principal"), url };
   const record = createRecord(one, c, parts);
   try {
-    return await handleRequest(one, c, { url, frame, record }, parts);
+    return await handleRequest(one, c, { url, frame, record, confirmation, confirmations }, parts);
   } catch (error) {
     const failure = toFailure(error);
     if (failure.status >= 500) parts.logError(`${c.req.method} ${url.pathname}`, error);

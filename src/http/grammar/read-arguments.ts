@@ -4,8 +4,12 @@ import type { Parameter, Parameters } from "./parameters.ts";
 import { readBody } from "./read-body.ts";
 
 /** Everything a request said, checked against what the endpoint declares. Throws BadInputError at the first thing wrong. */
-export async function readArguments(endpoint: Endpoint, request: Request): Promise<Taken<Parameters, Parameters>> {
-  const query = readQuery(new URL(request.url).searchParams);
+export async function readArguments(
+  endpoint: Endpoint,
+  request: Request,
+  params: URLSearchParams,
+): Promise<Taken<Parameters, Parameters>> {
+  const query = readQuery(params);
   query.delete("format");
   const args = readGroup(endpoint, endpoint.query, query, "parameter");
   if (!endpoint.body || request.method === "GET") return { ...args, body: {} };

@@ -5,8 +5,11 @@ import { RefusedError } from "../grammar/failure.ts";
  * Browsers say where a request comes from; clients that say nothing (curl, scripts) are not browsers and pass, unless they are
  * signed in as browsers are.
  */
-export function refuseForeign(request: Request): void {
-  if (isForeign(request)) throw new RefusedError(403, "Request refused: it comes from another site.");
+export function refuseForeign(request: Request, { exceptSilent = false } = {}): void {
+  const from = provenanceOf(request);
+  if (from === "foreign" || (from === "silent" && !exceptSilent)) {
+    throw new RefusedError(403, "Request refused: it comes from another site.");
+  }
   const purpose = ["purpose", "sec-purpose", "x-moz", "x-purpose"].map((name) => request.headers.get(name) ?? "");
   if (purpose.some((value) => /prefetch|prerender|preview/i.test(value))) {
     throw new RefusedError(403, "Request refused: this address does something and is not fetched ahead.");
@@ -16,30 +19,33 @@ export function refuseForeign(request: Request): void {
 /** For what only our own pages send: it has to say so. */
 export function requireOwn(request: Request): void {
   refuseForeign(request);
-  if (!saysOwn(request)) throw new RefusedError(403, "Request refused: it does not come from a page of this server.");
+  if (provenanceOf(request) !== "own")
+    throw new RefusedError(403, "Request refused: it does not come from a page of this server.");
 }
 
-function isForeign(request: Request): boolean {
+/**
+ * `own`: from a page of ours. `foreign`: from somebody else's. `typed`: a person opened the address: typed it, or followed a link
+ * in a mail. `silent`: a browser that is signed in and does not say. `program`: none of them.
+ */
+export type Provenance = "own" | "foreign" | "typed" | "silent" | "program";
+
+export function provenanceOf(request: Request): Provenance {
   const site = request.headers.get("sec-fetch-site");
-  if (site !== null) return site !== "same-origin" && site !== "none";
+  if (site === "none") return carriesKey(request) ? "program" : "typed";
+  if (site !== null) return site === "same-origin" ? "own" : "foreign";
   // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
   const from = request.headers.get("origin") ?? request.headers.get("referer");
-  return from === null ? carriesSession(request) : !isOwn(from, request);
-}
-
-/** Without https, browsers leave out Sec-Fetch-Site, and Origin where they only fetch; our pages then still name themselves as Referer. */
-function saysOwn(request: Request): boolean {
-  const site = request.headers.get("sec-fetch-site");
-  if (site !== null) return site === "same-origin";
-  const from = request.headers.get("origin") ?? request.headers.get("referer");
-  return from !== null && isOwn(from, request);
+  if (from !== null) return isOwn(from, request) ? "own" : "foreign";
+  return carriesSession(request) ? "silent" : "program";
 }
 
 /** A cookie goes along whoever caused the request, and so does a password for the proxy in front; a key is only sent by who knows it. */
-function carriesSession({ headers }: Request): boolean {
-  if (/^bearer /i.test(headers.get("authorization") ?? "") || headers.has("x-api-key") || headers.has("api-key"))
-    return false;
-  return /(^|;)\s*lockstep_session=/.test(headers.get("cookie") ?? "");
+function carriesSession(request: Request): boolean {
+  return !carriesKey(request) && /(^|;)\s*lockstep_session=/.test(request.headers.get("cookie") ?? "");
+}
+
+function carriesKey({ headers }: Request): boolean {
+  return /^bearer /i.test(headers.get("authorization") ?? "") || headers.has("x-api-key") || headers.has("api-key");
 }
 
 function isOwn(origin: string, request: Request): boolean {
