@@ -1,14 +1,13 @@
-import { analyse } from "chardet";
+import { isUtf8 } from "node:buffer";
 import { ExtractError } from "../contracts/document.ts";
+import { guessEncoding } from "./encoding/guess-encoding.ts";
 
 /** Enough to tell; more takes time and changes nothing. */
 const SAMPLE_BYTES = 16 * 1024;
-/** A guess is taken at this confidence. Windows-1252 and its like are guessed at with less. */
-const MIN_CONFIDENCE = 30;
 
 /**
  * Text from bytes of unknown encoding, line ends as `\n`. A byte order mark decides; then what the file declares
- * about itself; then UTF-8 if the bytes are valid; then what their statistics say; then windows-1252, which accepts anything.
+ * about itself; then UTF-8 if the bytes are valid; then what language they would be in which encoding.
  */
 export function decodeText(bytes: Uint8Array, declared = ""): string {
   const text = decodeBytes(bytes, declared);
@@ -22,11 +21,8 @@ export function decodeBytes(bytes: Uint8Array, declared: string): string {
   if (marked) return new TextDecoder(marked).decode(bytes);
   const label = decoderFor(declared);
   if (label && label !== "utf-8") return new TextDecoder(label).decode(bytes);
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder(guessEncoding(bytes)).decode(bytes);
-  }
+  if (isUtf8(bytes)) return new TextDecoder(hasEscapes(bytes) ? "iso-2022-jp" : "utf-8").decode(bytes);
+  return new TextDecoder(guessEncoding(bytes)).decode(bytes);
 }
 
 function byteOrderMark(bytes: Uint8Array): string {
@@ -55,12 +51,10 @@ function unmarkedUtf16(bytes: Uint8Array): string {
   return isText ? encoding : "";
 }
 
-function guessEncoding(bytes: Uint8Array): string {
-  const [best] = analyse(bytes.subarray(0, SAMPLE_BYTES));
-  if (!best || best.confidence < MIN_CONFIDENCE || /^utf|^iso-8859-1$|^windows-1252$/i.test(best.name)) {
-    return "windows-1252";
-  }
-  return decoderFor(best.name) || "windows-1252";
+/** Japanese in seven bits: what changes to its characters is written in no other text. */
+function hasEscapes(bytes: Uint8Array): boolean {
+  const at = bytes.indexOf(0x1b);
+  return at !== -1 && bytes[at + 1] === 0x24 && (bytes[at + 2] === 0x40 || bytes[at + 2] === 0x42);
 }
 
 /** The name a decoder exists under, "" for none. A page that could be read up to its declaration is not UTF-16. */

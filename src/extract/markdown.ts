@@ -2,17 +2,24 @@ import { decodeText } from "./decode-text.ts";
 import type { ReadText } from "./formats.ts";
 
 const MAX_FRONT_MATTER_LENGTH = 64 * 1024;
+const MAX_VALUE_LENGTH = 2000;
 /** A heading further down is nobody's title. */
 const TITLE_WITHIN_LENGTH = 1_000_000;
 
-/** Markdown as it is, without its front matter. A title there wins over the first heading. */
+/** Markdown as it is; of its front matter, title and description are text. A title there wins over the first heading. */
 export function extractMarkdown(bytes: Uint8Array): ReadText {
   return readMarkdownText(decodeText(bytes));
 }
 
 export function readMarkdownText(text: string): ReadText {
   const { matter, body } = splitFrontMatter(text);
-  return { title: titleIn(matter) || firstHeading(body), markdown: body.trimEnd() };
+  const title = valueIn(matter, "title");
+  const heading = firstHeading(body);
+  const description = valueIn(matter, "description");
+  const opening = title === heading ? (/^#[^\n]*(?=\n|$)/.exec(body)?.[0] ?? "") : title && `# ${title}`;
+  const rest = title === heading ? body.slice(opening.length).replace(/^\n+/, "") : body;
+  const markdown = description || title !== heading ? [opening, description, rest.trimEnd()] : [body.trimEnd()];
+  return { title: title || heading, markdown: markdown.filter((part) => part !== "").join("\n\n") };
 }
 
 /** Only a block that opens the file, is closed, and begins with `key:` is front matter; else `---` is a rule. */
@@ -28,10 +35,18 @@ function splitFrontMatter(text: string): { matter: string; body: string } {
   return { matter: head.slice(0, closing.index), body: text.slice(bodyStart).replace(/^\n+/, "") };
 }
 
-function titleIn(matter: string): string {
-  const value = /^title[ \t]*:[ \t]*(.{1,500})$/m.exec(matter)?.[1]?.trim() ?? "";
+/** On one line, however it is written: bare, quoted, or as a block below its key. */
+function valueIn(matter: string, key: "title" | "description"): string {
+  const lines = matter.split("\n");
+  const at = lines.findIndex((line) => line.startsWith(key) && /^\w+[ \t]*:/.test(line));
+  if (at === -1) return "";
+  const first = (lines[at] ?? "").replace(/^\w+[ \t]*:/, "").trim();
+  const parts = /^[>|][-+\d]{0,2}$/.test(first) ? [] : [first];
+  for (let next = at + 1; /^[ \t]+\S|^$/.test(lines[next] ?? "-"); next += 1) parts.push((lines[next] ?? "").trim());
+  const value = parts.join(" ").replaceAll(/\s+/g, " ").trim().slice(0, MAX_VALUE_LENGTH);
   const quoted = /^(["'])(.*)\1$/.exec(value);
-  return quoted?.[2] ?? (/^[>|]/.test(value) ? "" : value);
+  if (!quoted) return value.replace(/\s#\s.*$/, "");
+  return quoted[1] === "'" ? (quoted[2] ?? "").replaceAll("''", "'") : (quoted[2] ?? "").replaceAll(/\\(["\\])/g, "$1");
 }
 
 /** Text of the first ATX or Setext heading outside code, "" when there is none near the beginning. Stops at the first it finds. */

@@ -35,7 +35,7 @@ for (const [title, markdown, links] of cases) {
 test("Markdown: title, text and pictures", () => {
   const page = read('---\ntitle: Pumps\n---\n# Heading\n\n![A [red] pump](/p.png "t") ![again](/p.png)\n');
   assert.equal(page.title, "Pumps");
-  assert.ok(page.markdown.startsWith("# Heading"));
+  assert.ok(page.markdown.startsWith("# Pumps\n\n# Heading"));
   assert.deepEqual(
     page.images.map(({ url, alt, position }) => [url, alt, position]),
     [["https://site.example/p.png", "A [red] pump", 0]],

@@ -5,7 +5,7 @@ import { readers } from "../reader/reader-pool.ts";
 import { readAnswer } from "./read-answer.ts";
 
 /** Raise it when a page would give another document: also after changes to `lib/html` and `extract/html`. */
-const REVISION = "web-2";
+const REVISION = "web-3";
 /** Most pages are smaller and take milliseconds; the worst of this size stop the server for less than half a second. */
 const MAX_BYTES_HERE = 256 * 1024;
 

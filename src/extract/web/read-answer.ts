@@ -3,6 +3,7 @@ import { type HtmlPage, parseHtml } from "../../lib/html/parse-html.ts";
 import { detectLanguage } from "../detect-language.ts";
 import { htmlToMarkdown } from "../html/html-to-markdown.ts";
 import { chooseContent } from "../html/page-content.ts";
+import { revealOpenable } from "../html/reveal-openable.ts";
 import { firstHeading, readMarkdownText } from "../markdown.ts";
 import type { PageRequest } from "../reader/messages.ts";
 import { decodePage } from "./decode-page.ts";
@@ -27,6 +28,7 @@ export function readAnswer({ form, bytes, contentType, url }: Omit<PageRequest, 
 
 function readHtmlPage(bytes: Uint8Array, contentType: string, url: string): WebPage {
   const page = parseHtml(decodePage(bytes, contentType), () => undefined, MAX_TAGS);
+  revealOpenable(page.root);
   const survey = surveyPage(page.root, url);
   const content = htmlToMarkdown(chooseContent(page.root));
   const title = onOneLine(page.title || survey.openTitle || firstHeading(content), MAX_TITLE_LENGTH);

@@ -2,7 +2,7 @@
 export const MAX_DEPTH = 200;
 
 export interface HtmlElement {
-  readonly tag: string;
+  tag: string;
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: HtmlNode[];
   /** Some descendant is a block, so the element cannot be written inside a line. */

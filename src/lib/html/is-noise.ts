@@ -11,9 +11,13 @@ export function isNoise(element: HtmlElement): boolean {
   const { tag, attributes } = element;
   if (NOISE_TAGS.has(tag)) return true;
   if (attributes.size === 0) return false;
+  return NOISE_ROLES.has(attributes.get("role") ?? "") || isHidden(element);
+}
+
+export function isHidden({ attributes }: HtmlElement): boolean {
+  if (attributes.size === 0) return false;
   if (attributes.has("hidden") && attributes.get("hidden") !== "until-found") return true;
   if (attributes.get("aria-hidden") === "true") return true;
-  if (NOISE_ROLES.has(attributes.get("role") ?? "")) return true;
   const style = attributes.get("style");
   return style !== undefined && /(?:display\s*:\s*none|visibility\s*:\s*hidden)/i.test(style.slice(0, 2000));
 }
