@@ -42,6 +42,7 @@ const SECONDS_OF_A_YEAR = 31_536_000;
 
 export function readWebSettings(reader: SettingReader): WebSettings {
   const count = (name: string, usual: number, max: number, min = 0): number => reader.number(name, usual, { min, max });
+  const goneSpacingSeconds = count("CRAWL_GONE_SPACING_SECONDS", 3600, SECONDS_OF_A_YEAR);
   return {
     contactUrl: reader.url("WEB_CONTACT_URL", "warn"),
     allowPrivateNetworks: reader.flag("WEB_ALLOW_PRIVATE_NETWORKS"),
@@ -69,8 +70,8 @@ export function readWebSettings(reader: SettingReader): WebSettings {
       baseIntervalSeconds: count("CRAWL_BASE_INTERVAL_SECONDS", 86_400, SECONDS_OF_A_YEAR, 1),
       maxIntervalSeconds: count("CRAWL_MAX_INTERVAL_SECONDS", 1_209_600, SECONDS_OF_A_YEAR, 1),
       errorBackoffSeconds: count("CRAWL_ERROR_BACKOFF_BASE", 600, SECONDS_OF_A_YEAR, 1),
-      goneSpacingSeconds: count("CRAWL_GONE_SPACING_SECONDS", 1, SECONDS_OF_A_YEAR),
-      movedSpacingSeconds: count("CRAWL_MOVED_SPACING_SECONDS", 3600, SECONDS_OF_A_YEAR),
+      goneSpacingSeconds,
+      movedSpacingSeconds: count("CRAWL_MOVED_SPACING_SECONDS", goneSpacingSeconds, SECONDS_OF_A_YEAR),
       forceOnCanonicalChange: reader.choice("FORCE_REINDEX_ON_CANONICAL_CHANGE", ["true", "false"]) === "true",
       timerSeconds: count("CRAWL_TIMER_SECONDS", 60, 86_400, 1),
       itemsAtOnce: count("CRAWL_ITEMS_AT_ONCE", 4, 64, 1),

@@ -73,6 +73,7 @@ async function openDemoApp(sandbox: Sandbox, storage: string, port: string): Pro
     // The site is on this machine, and nobody minds if it is asked at once, or wants to wait for hours until a page leaves.
     WEB_ALLOW_PRIVATE_NETWORKS: "true",
     WEB_HOST_DELAY_MS: "0",
+    CRAWL_GONE_SPACING_SECONDS: "0",
     CRAWL_MOVED_SPACING_SECONDS: "0",
   });
 }

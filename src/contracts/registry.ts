@@ -109,8 +109,8 @@ export interface SchedulingState {
   readonly unchangedCount: number;
   readonly failureCount: number;
   readonly goneCount: number;
-  /** A document that leads to another item since a short while, and checks in a row that said so. */
-  readonly movedTo: ItemId | "";
+  /** What is there instead of a document since a short while (another item's id, or a word such as `type`), and checks in a row that said so. */
+  readonly movedTo: string;
   readonly movedCount: number;
   /** When `goneCount` or `movedCount` last rose: they count checks that are apart. */
   readonly countedAt: string;

@@ -86,6 +86,10 @@ export interface WebPage {
   readonly feeds: readonly string[];
   /** There is nothing to read unless its scripts run. */
   readonly needsScripts: boolean;
+  /** Where it sends whoever opens it, within seconds (`<meta http-equiv="refresh">`); "" for nowhere. */
+  readonly refresh: string;
+  /** It asks for a password, and there is little else to read. */
+  readonly isSignIn: boolean;
 }
 
 export interface PageImage {

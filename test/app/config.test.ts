@@ -49,7 +49,7 @@ describe("configuration", () => {
           baseIntervalSeconds: 86_400,
           maxIntervalSeconds: 1_209_600,
           errorBackoffSeconds: 600,
-          goneSpacingSeconds: 1,
+          goneSpacingSeconds: 3600,
           movedSpacingSeconds: 3600,
           forceOnCanonicalChange: true,
           timerSeconds: 60,

@@ -6,6 +6,8 @@ import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
+import type { IngestItem } from "../../src/contracts/registry.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
 import {
   type CrawlRequest,
@@ -24,35 +26,66 @@ export class WebStory {
   readonly storage: string;
   readonly settings: Readonly<Record<string, string>>;
   app: App;
+  readonly #clock: { now: Date } | undefined;
 
-  private constructor(site: PageSite, storage: string, settings: Readonly<Record<string, string>>, app: App) {
+  private constructor(
+    site: PageSite,
+    storage: string,
+    settings: Readonly<Record<string, string>>,
+    app: App,
+    clock: { now: Date } | undefined,
+  ) {
     this.site = site;
     this.storage = storage;
     this.settings = settings;
     this.app = app;
+    this.#clock = clock;
   }
 
-  static async open(source: object = {}): Promise<WebStory> {
+  /** By a clock of its own, checks count when they are as far apart as is usual. */
+  static openSpaced(settings: Readonly<Record<string, string>> = {}): Promise<WebStory> {
+    return WebStory.#open({}, settings, { now: new Date("2026-01-01T00:00:00Z") });
+  }
+
+  static open(source: object = {}, settings: Readonly<Record<string, string>> = {}): Promise<WebStory> {
+    const spacing = { CRAWL_GONE_SPACING_SECONDS: "0", CRAWL_MOVED_SPACING_SECONDS: "0" };
+    return WebStory.#open(source, { ...spacing, ...settings }, undefined);
+  }
+
+  static async #open(
+    source: object,
+    more: Readonly<Record<string, string>>,
+    clock: { now: Date } | undefined,
+  ): Promise<WebStory> {
     const site = await PageSite.start();
     const storage = await mkdtemp(join(tmpdir(), "lockstep-web-"));
     const settings = {
       PERSISTENT_STORAGE_PATH: storage,
       WEB_ALLOW_PRIVATE_NETWORKS: "true",
       WEB_HOST_DELAY_MS: "0",
-      CRAWL_GONE_SPACING_SECONDS: "0",
-      CRAWL_MOVED_SPACING_SECONDS: "0",
+      ...more,
     };
-    const app = await openApp(settings);
+    const app = await openApp(settings, clock);
     const web = { source_id: "site", start_urls: [`${site.origin}/`], ...source };
     const json = { name: "Web", description: "", vector_store_name: "web", vector_store_id: "", web_sources: [web] };
     await app.domains.create(parseDomain(json, DOMAIN));
-    return new WebStory(site, storage, settings, app);
+    return new WebStory(site, storage, settings, app, clock);
   }
 
   /** As after a restart: hosts are asked for their robots.txt anew. */
   async reopen(): Promise<void> {
     await this.app.close();
-    this.app = await openApp(this.settings);
+    this.app = await openApp(this.settings, this.#clock);
+  }
+
+  later(minutes: number): void {
+    if (this.#clock) this.#clock.now = new Date(this.#clock.now.getTime() + minutes * 60_000);
+  }
+
+  /** What the registry knows of an address. */
+  async item(path: string): Promise<IngestItem> {
+    const { id } = identifyUrl(this.site.origin + path, USUAL_RULES);
+    return (await this.app.ingest.item(id)).item;
   }
 
   async close(): Promise<void> {
@@ -63,13 +96,16 @@ export class WebStory {
 
   async crawl(
     wishes: Partial<CrawlRequest> & { dryRun?: boolean } = {},
-  ): Promise<{ error: string; source: SourceResult }> {
+  ): Promise<{ error: string; source: SourceResult; log: string }> {
     const { dryRun = false, ...request } = wishes;
     const { start, work } = crawlJob(this.app, crawlRequest(DOMAIN, { scope: "web", ...request }), { dryRun });
     const job = await (await this.app.runner.start({ ...start, endpoint: "test" }, work)).done;
     const [source] = (job.result?.data as CrawlResult | undefined)?.sources ?? [];
     if (!source) throw new Error(`the crawl has no source: ${job.result?.error}`);
-    return { error: job.result?.error ?? "", source };
+    const chunks: Uint8Array[] = [];
+    for await (const bytes of this.app.jobs.follow(job.jobId, { signal: new AbortController().signal }))
+      chunks.push(bytes);
+    return { error: job.result?.error ?? "", source, log: Buffer.concat(chunks).toString() };
   }
 
   /** Paths of the pages that answer with the very word. */
@@ -109,6 +145,7 @@ export class WebStory {
   }
 }
 
-function openApp(settings: Readonly<Record<string, string>>): Promise<App> {
-  return compose(readConfig(settings), { searchesHere: true, web: { restMs: 0 } });
+function openApp(settings: Readonly<Record<string, string>>, clock: { now: Date } | undefined): Promise<App> {
+  const web = { restMs: 0, ...(clock && { now: () => clock.now }) };
+  return compose(readConfig(settings), { searchesHere: true, web });
 }

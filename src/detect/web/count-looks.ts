@@ -1,4 +1,3 @@
-import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, SchedulingState } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { CheckPolicy } from "./schedule-item.ts";
@@ -17,8 +16,8 @@ export function countGone({ scheduling }: IngestItem, at: Date, policy: CheckPol
   return { ...NOTHING_COUNTED, goneCount: count, countedAt };
 }
 
-/** After one more look at which it led to `to`. */
-export function countMove({ scheduling }: IngestItem, to: ItemId, at: Date, policy: CheckPolicy): LookCounts {
+/** After one more look at which `to` was there instead: another item, or something that is no document of its kind. */
+export function countMove({ scheduling }: IngestItem, to: string, at: Date, policy: CheckPolicy): LookCounts {
   const before = scheduling.movedTo === to ? scheduling.movedCount : 0;
   const { count, countedAt } = oneMore(before, scheduling.countedAt, at, policy.movedSpacingSeconds);
   return { ...NOTHING_COUNTED, movedTo: to, movedCount: count, countedAt };

@@ -126,11 +126,11 @@ export function afterFailure(
   return withEvent(looked, "failed", failure.reason, look.at);
 }
 
-/** A document leads to another item, for now or by its own word: until that is believed it failed. */
+/** Something else is there instead of a document: until that is believed it failed. */
 export function afterMove(
   item: IngestItem,
   look: Look,
-  move: { readonly to: ItemId; readonly reason: string; readonly statusCode?: number },
+  move: { readonly to: string; readonly reason: string; readonly statusCode?: number },
   policy: CheckPolicy,
 ): IngestItem {
   const failed = afterFailure(item, look, move, policy);

@@ -9,9 +9,9 @@ export interface CheckPolicy {
   readonly baseIntervalSeconds: number;
   readonly maxIntervalSeconds: number;
   readonly errorBackoffSeconds: number;
-  /** Another 404 counts after this time: one crawl is one, whichever way it comes by. */
+  /** Another 404 counts after this time: a trouble of minutes is one, however often it is met. */
   readonly goneSpacingSeconds: number;
-  /** The same for a document that is sent elsewhere for now, or calls another one canonical. */
+  /** The same for whatever else is there instead of a document: another page, another type, nothing. */
   readonly movedSpacingSeconds: number;
   readonly forceOnCanonicalChange: boolean;
 }

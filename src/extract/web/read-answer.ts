@@ -1,4 +1,6 @@
 import type { WebPage } from "../../contracts/web.ts";
+import type { HtmlElement, HtmlNode } from "../../lib/html/html-tree.ts";
+import { isNoise } from "../../lib/html/is-noise.ts";
 import { type HtmlPage, parseHtml } from "../../lib/html/parse-html.ts";
 import { detectLanguage } from "../detect-language.ts";
 import { htmlToMarkdown } from "../html/html-to-markdown.ts";
@@ -20,6 +22,8 @@ const CUT_NOTE = "\n\n(The rest of the page is left out: it is too long.)";
 const MAX_BARE_TEXT_LENGTH = 250;
 /** Less than this is nothing to read. */
 const MIN_TEXT_LENGTH = 20;
+/** A page that asks for a password and says no more beside is there to sign in. */
+const MAX_SIGN_IN_TEXT = 400;
 
 /** Whatever the bytes are, something can be said of them. The time it takes is in proportion to their number. */
 export function readAnswer({ form, bytes, contentType, url }: Omit<PageRequest, "kind" | "limits">): WebPage {
@@ -32,14 +36,29 @@ function readHtmlPage(bytes: Uint8Array, contentType: string, url: string): WebP
   const survey = surveyPage(page.root, url);
   const content = htmlToMarkdown(chooseContent(page.root));
   const title = onOneLine(page.title || survey.openTitle || firstHeading(content), MAX_TITLE_LENGTH);
-  const { canonical, noindex, nofollow, links, images, markdownVariant, feeds } = survey;
+  const { canonical, noindex, nofollow, links, images, markdownVariant, feeds, refresh } = survey;
   return {
     title,
     language: languageTag(page.language) || languageTag(survey.locale) || detectLanguage(content),
     markdown: underTitle(title, content) + (page.isCut ? CUT_NOTE : ""),
     needsScripts: needsScripts(page, survey, content),
-    ...{ canonical, noindex, nofollow, links, images, markdownVariant, feeds },
+    isSignIn: isSignIn(page.root, survey),
+    ...{ canonical, noindex, nofollow, links, images, markdownVariant, feeds, refresh },
   };
+}
+
+/** The text beside the form counts, not what stands in it. */
+function isSignIn(root: HtmlElement, { passwordField, passwordForms }: PageSurvey): boolean {
+  if (passwordField === "") return false;
+  const max = passwordField === "amidst" ? MAX_SIGN_IN_TEXT : MIN_TEXT_LENGTH;
+  let left = max;
+  const count = (node: HtmlNode): void => {
+    if (left < 0) return;
+    if (typeof node === "string") left -= node.trim().length;
+    else if (!isNoise(node) && !passwordForms.has(node)) for (const child of node.children) count(child);
+  };
+  count(chooseContent(root));
+  return left >= 0;
 }
 
 function readTextPage(bytes: Uint8Array, contentType: string, url: string): WebPage {
@@ -55,6 +74,8 @@ function readTextPage(bytes: Uint8Array, contentType: string, url: string): WebP
     markdownVariant: "",
     feeds: [],
     needsScripts: false,
+    refresh: "",
+    isSignIn: false,
   };
 }
 

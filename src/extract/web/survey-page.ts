@@ -1,5 +1,7 @@
 import type { WebPage } from "../../contracts/web.ts";
 import type { HtmlElement } from "../../lib/html/html-tree.ts";
+import { isNoise } from "../../lib/html/is-noise.ts";
+import { parseRefresh } from "../../lib/html/parse-refresh.ts";
 import { withoutAddressSecrets } from "../../lib/secret-parameters.ts";
 import { elementText } from "./element-text.ts";
 import { PageAddresses } from "./page-addresses.ts";
@@ -12,10 +14,17 @@ const MARKDOWN_TYPES = new Set(["text/markdown", "text/x-markdown"]);
 /** Where frameworks put what their scripts make. */
 const APP_ROOTS = new Set(["root", "app", "__next", "__nuxt", "___gatsby", "svelte", "app-root", "main-app"]);
 const MAX_PLACEHOLDER_LENGTH = 50;
+/** What leads on sooner is not there to be read. */
+const MAX_REFRESH_SECONDS = 5;
+/** Where a site keeps the sign-in form that all of its pages have. */
+const AROUND_PAGES = new Set(["header", "aside", "nav", "footer", "dialog", "template"]);
 
 /** What a page says besides its text. */
 export interface PageSurvey
-  extends Pick<WebPage, "canonical" | "noindex" | "nofollow" | "links" | "images" | "markdownVariant" | "feeds"> {
+  extends Pick<
+    WebPage,
+    "canonical" | "noindex" | "nofollow" | "links" | "images" | "markdownVariant" | "feeds" | "refresh"
+  > {
   /** `og:title`, `og:locale` and `content-language`, "" for none. */
   readonly openTitle: string;
   readonly locale: string;
@@ -23,6 +32,10 @@ export interface PageSurvey
   readonly hasEmptyAppRoot: boolean;
   /** It tells whoever has no scripts to turn them on. */
   readonly asksForScripts: boolean;
+  /** Where it asks for a password: in its midst, or around what is to be read. */
+  readonly passwordField: "" | "amidst" | "around";
+  /** The forms that ask for one. */
+  readonly passwordForms: ReadonlySet<HtmlElement>;
 }
 
 /**
@@ -59,6 +72,9 @@ class PageSurveyor {
   #contentLanguage = "";
   #hasEmptyAppRoot = false;
   #asksForScripts = false;
+  #refresh = "";
+  #passwordField: PageSurvey["passwordField"] = "";
+  readonly #passwordForms = new Set<HtmlElement>();
 
   constructor(addresses: PageAddresses) {
     this.#addresses = addresses;
@@ -94,6 +110,9 @@ class PageSurveyor {
       locale: this.#openLocale || this.#contentLanguage,
       hasEmptyAppRoot: this.#hasEmptyAppRoot,
       asksForScripts: this.#asksForScripts,
+      refresh: this.#refresh,
+      passwordField: this.#passwordField,
+      passwordForms: this.#passwordForms,
     };
   }
 
@@ -106,6 +125,9 @@ class PageSurveyor {
         break;
       case "frame":
         this.#addLink(attributes.get("src") ?? "");
+        break;
+      case "input":
+        if ((attributes.get("type") ?? "").trim().toLowerCase() === "password") this.#meetPassword();
         break;
       case "img":
         this.#images.meetImage(element, this.#around);
@@ -139,6 +161,7 @@ class PageSurveyor {
     if (url === undefined) return;
     if (rel.includes("canonical")) this.#canonicals.add(url);
     if (!rel.includes("alternate")) return;
+    if (attributes.has("hreflang") && !attributes.has("media")) this.#links.add(url);
     const type = (attributes.get("type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
     if (FEED_TYPES.has(type)) this.#feeds.add(withoutAddressSecrets(url));
     if (MARKDOWN_TYPES.has(type)) this.#markdownVariant ||= url;
@@ -176,9 +199,25 @@ class PageSurveyor {
         this.#images.describePagePicture(content);
         break;
       case "refresh":
-        this.#addLink(/^[\s\d.]*[;,]\s*(?:url\s*=\s*)?["']?([^"']{1,2048})/i.exec(content)?.[1]?.trim() ?? "");
+        this.#meetRefresh(content);
         break;
     }
+  }
+
+  #meetRefresh(content: string): void {
+    const refresh = parseRefresh(content);
+    if (!refresh) return;
+    this.#addLink(refresh.target);
+    // Whoever has no scripts is sent to a page that says so.
+    if (refresh.seconds > MAX_REFRESH_SECONDS || this.#around.some(({ tag }) => tag === "noscript")) return;
+    this.#refresh ||= this.#addresses.resolve(refresh.target)?.page ?? "";
+  }
+
+  #meetPassword(): void {
+    const isAround = this.#around.some((each) => AROUND_PAGES.has(each.tag) || isNoise(each));
+    if (this.#passwordField !== "amidst") this.#passwordField = isAround ? "around" : "amidst";
+    const form = this.#around.findLast(({ tag }) => tag === "form");
+    if (form) this.#passwordForms.add(form);
   }
 
   /** The target absolute, and without what must not get into the document; none where it cannot be told. */

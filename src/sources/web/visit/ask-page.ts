@@ -1,5 +1,6 @@
 import type { HttpState, IngestItem } from "../../../contracts/registry.ts";
 import type { Tell, WebAnswer, WebResponse } from "../../../contracts/web.ts";
+import { parseRefresh } from "../../../lib/html/parse-refresh.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import { readHeaderWishes } from "./header-wishes.ts";
@@ -9,11 +10,19 @@ import { isRefusedByHeader } from "./reading-revision.ts";
 /** What came of asking for one address, its body not read yet. */
 export type PageAnswer =
   | { readonly kind: "body"; readonly response: WebResponse }
-  | { readonly kind: "redirect"; readonly status: number; readonly target: string }
+  | PageRedirect
   | PageUnchanged
   | { readonly kind: "missing"; readonly status: number }
   | PageRefusal
   | PageFailure;
+
+export interface PageRedirect {
+  readonly kind: "redirect";
+  readonly status: number;
+  readonly target: string;
+  /** It came with a page, which can be read instead. */
+  readonly isRefresh?: boolean;
+}
 
 export interface PageUnchanged {
   readonly kind: "unchanged";
@@ -31,6 +40,8 @@ export interface PageRefusal {
   readonly mimeType?: string;
   /** What it was refused with; the reader, unless told. */
   readonly revision?: string;
+  /** A word for what is there instead of a document: that is believed when it was said often enough. Without one, at once. */
+  readonly instead?: string;
 }
 
 /** Not now. */
@@ -55,6 +66,8 @@ export interface AskOptions {
   /** "Not modified" will not do. */
   readonly unconditional: boolean;
   readonly robotsMaxAgeMs?: number;
+  /** A page that sends whoever opens it elsewhere is read all the same. */
+  readonly staysPut?: boolean;
   readonly tell?: Tell | undefined;
   readonly signal: AbortSignal;
 }
@@ -70,9 +83,9 @@ export async function askPage(stop: PageStop, parts: VisitorParts, options: AskO
     const head = await ask(stop, parts, "HEAD", isRefused ? NOTHING : known, options);
     const answer = judgeHead(head, stop, { isRefused });
     if (answer) return answer;
-    return judge(await ask(stop, parts, "GET", NOTHING, options), stop, NOTHING);
+    return judge(await ask(stop, parts, "GET", NOTHING, options), stop, NOTHING, options);
   }
-  return judge(await ask(stop, parts, "GET", known, options), stop, known);
+  return judge(await ask(stop, parts, "GET", known, options), stop, known, options);
 }
 
 interface Validators {
@@ -127,11 +140,21 @@ function unchangedBy({ headers }: WebResponse, { url }: PageStop, http: Partial<
   return { kind: "unchanged", http, noindex: readHeaderWishes(headers, url).noindex };
 }
 
-async function judge(answer: WebAnswer, stop: PageStop, known: Validators): Promise<PageAnswer> {
+async function judge(
+  answer: WebAnswer,
+  stop: PageStop,
+  known: Validators,
+  { staysPut = false }: AskOptions,
+): Promise<PageAnswer> {
   if (answer.kind !== "response") return refusalOf(answer, stop.item);
   const { status, headers } = answer;
   if (status === 200 || status === 203) {
     const isSame = known.etag !== "" && !known.etag.startsWith("W/") && headers.get("etag") === known.etag;
+    const elsewhere = staysPut ? "" : refreshTarget(headers.get("refresh") ?? "", stop.url);
+    if (elsewhere !== "") {
+      await answer.cancel();
+      return { kind: "redirect", status, target: elsewhere, isRefresh: true };
+    }
     if (!isSame) return { kind: "body", response: answer };
     await answer.cancel();
     return unchangedBy(answer, stop, { statusCode: status, ignoresConditions: true });
@@ -144,6 +167,18 @@ async function judge(answer: WebAnswer, stop: PageStop, known: Validators): Prom
   const target = REDIRECTS.has(status) && location !== "" ? URL.parse(location, stop.url)?.href : undefined;
   if (target !== undefined) return { kind: "redirect", status, target };
   return { kind: "failed", reason: whyNot(status, location), statusCode: status, isLasting: status !== 304 };
+}
+
+const MAX_REFRESH_SECONDS = 5;
+
+/** "" when the header names no other address, or one that comes later. */
+function refreshTarget(header: string, url: string): string {
+  const refresh = parseRefresh(header);
+  if (!refresh || refresh.seconds > MAX_REFRESH_SECONDS) return "";
+  const target = URL.parse(refresh.target, url);
+  if (!target || !/^https?:$/.test(target.protocol)) return "";
+  target.hash = "";
+  return target.href === url ? "" : target.href;
 }
 
 function whyNot(status: number, location: string): string {
@@ -163,7 +198,8 @@ function refusalOf(answer: Exclude<WebAnswer, WebResponse>, item: IngestItem): P
     // A page that was there does not leave because its host has another address today, or sends what cannot be unpacked.
     const isKnown = item.content.contentHash !== "";
     if (isKnown && (why === "broken" || why === "address")) return { kind: "failed", reason };
-    return { kind: "refused", why: why === "robots" ? "robots" : "other", reason };
+    if (why === "robots") return { kind: "refused", why, reason };
+    return { kind: "refused", why: "other", reason, instead: why };
   }
   const { reason, status, retryAfterMs } = answer;
   return {

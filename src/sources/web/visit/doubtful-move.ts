@@ -1,15 +1,18 @@
-import type { ItemId } from "../../../contracts/ids.ts";
+import type { IngestItem } from "../../../contracts/registry.ts";
 import { BELIEVED_AFTER, countMove } from "../../../detect/web/count-looks.ts";
 import { type CheckPolicy, hasDocument } from "../../../detect/web/schedule-item.ts";
+import type { PageRefusal } from "./ask-page.ts";
 import type { PageStop } from "./page-stop.ts";
 import { PERMANENT, type TrailStop, type Walk } from "./page-walk.ts";
+import type { PageReading } from "./read-page.ts";
 
-/** A document that leads elsewhere all of a sudden, and not for good. */
+/** A document in whose place something else is all of a sudden. */
 export interface DoubtfulMove {
   readonly from: PageStop;
   /** What led to it. */
   readonly before: readonly TrailStop[];
-  readonly to: ItemId;
+  /** Another item, or a word for what it is. */
+  readonly to: string;
   readonly reason: string;
   readonly statusCode?: number;
 }
@@ -31,4 +34,50 @@ export function findDoubtfulMove({ trail, stop: to }: Walk, policy: CheckPolicy)
     return { from, before: trail.slice(0, at), to: to.id, reason, ...(isRedirect && { statusCode }) };
   }
   return undefined;
+}
+
+/** A document that is refused for what is there now, and may be back tomorrow. undefined: nothing is in doubt. */
+export function findDoubtfulRefusal(
+  { trail }: Walk,
+  subject: PageStop,
+  { instead, reason, http }: PageRefusal,
+  policy: CheckPolicy,
+): DoubtfulMove | undefined {
+  const { item } = subject;
+  if (instead === undefined || !(hasDocument(item) || item.aliasOf !== "")) return undefined;
+  return doubt(trail, subject, { to: instead, reason, statusCode: http?.statusCode }, policy);
+}
+
+/** A document of another type, or of none: an answer for an hour, or what the page is from now on. undefined: nothing is in doubt. */
+export function findDoubtfulReading(walk: Walk, policy: CheckPolicy): DoubtfulMove | undefined {
+  const { trail, stop, heard } = walk;
+  if (heard.kind !== "read") return undefined;
+  const subject = trail.find((each) => hasDocument(each.stop.item))?.stop ?? stop;
+  const other = hasDocument(subject.item) ? otherThan(subject.item, heard) : undefined;
+  return other && doubt(trail, subject, { ...other, statusCode: heard.http.statusCode }, policy);
+}
+
+function otherThan(
+  { content: known }: IngestItem,
+  { content, document, page }: PageReading,
+): { readonly to: string; readonly reason: string } | undefined {
+  if (content.contentHash === known.contentHash) return undefined;
+  const text = page ? page.markdown.replace(/^# .*/, "").trim() : document;
+  if (text.length === 0) return { to: "blank", reason: "There is nothing to read in it now." };
+  if (known.documentType === "" || content.documentType === known.documentType) return undefined;
+  return { to: "type", reason: `It is ${content.mimeType || content.documentType} now, and was ${known.mimeType}.` };
+}
+
+function doubt(
+  trail: readonly TrailStop[],
+  from: PageStop,
+  { to, reason, statusCode }: { readonly to: string; readonly reason: string; readonly statusCode: number | undefined },
+  policy: CheckPolicy,
+): DoubtfulMove | undefined {
+  const { movedCount } = countMove(from.item, to, from.look.at, policy);
+  if (movedCount >= BELIEVED_AFTER) return undefined;
+  const at = trail.findIndex(({ stop }) => stop === from);
+  const before = at < 0 ? trail : trail.slice(0, at);
+  const told = `${reason.replace(/\.$/, "")} (${movedCount} of ${BELIEVED_AFTER}).`;
+  return { from, before, to, reason: told, ...(statusCode !== undefined && { statusCode }) };
 }

@@ -14,7 +14,7 @@ import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { PageFailure, PageRefusal } from "./ask-page.ts";
 import { findCanonical } from "./canonical-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
-import { type DoubtfulMove, findDoubtfulMove } from "./doubtful-move.ts";
+import { type DoubtfulMove, findDoubtfulMove, findDoubtfulReading, findDoubtfulRefusal } from "./doubtful-move.ts";
 import type { HostHabits } from "./host-habits.ts";
 import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
 import { type NotedItem, noteItem } from "./note-item.ts";
@@ -101,7 +101,8 @@ export class PageVisit {
 
   async #succeed(walk: Walk, heard: Success): Promise<Visit> {
     if (heard.kind === "fresh") return await this.#concludeFresh(walk);
-    const doubtful = findDoubtfulMove(walk, this.#parts.policy);
+    const { policy } = this.#parts;
+    const doubtful = findDoubtfulMove(walk, policy) ?? findDoubtfulReading(walk, policy);
     if (doubtful) return await this.#doubt(doubtful);
     const { stop, trail } = walk;
     const preferred = await preferMarkdown(stop, heard, this.#habits, this.#parts, this.#options);
@@ -143,8 +144,9 @@ export class PageVisit {
     return this.#visit(outcome, stop.item, trail, stop.item.scheduling.errorMessage);
   }
 
-  /** What leads to the document goes on leading there. */
+  /** What leads to the document goes on leading there, and it links to what it linked to. */
   async #doubt({ from, before, ...move }: DoubtfulMove): Promise<Visit> {
+    this.#links.delete(from.id);
     const { item } = await this.#note(from, (known) => afterMove(known, from.look, move, this.#parts.policy));
     await this.#noteAliases(before, from);
     return this.#visit("failed", item, before, move.reason);
@@ -163,10 +165,14 @@ export class PageVisit {
    */
   async #giveUp(walk: Walk, met: Trouble): Promise<Visit> {
     const { stop, trail } = walk;
-    const doubtful = met.kind === "refused" ? findDoubtfulMove(walk, this.#parts.policy) : undefined;
-    if (doubtful) return await this.#doubt(doubtful);
+    const { policy } = this.#parts;
     const at = trail.findIndex((each) => each.stop.item.aliasOf === "");
     const subject = trail[at]?.stop ?? stop;
+    const doubtful =
+      met.kind === "refused"
+        ? (findDoubtfulMove(walk, policy) ?? findDoubtfulRefusal(walk, subject, met, policy))
+        : undefined;
+    if (doubtful) return await this.#doubt(doubtful);
     const trouble = asTroubleOf(subject.item, met);
     const { item } = await this.#note(subject, (before) =>
       afterTrouble(before, trouble, { subject, answered: stop }, this.#parts),

@@ -6,8 +6,8 @@ import { isSameSite, parseAddress } from "../../../detect/web/web-identity.ts";
 import {
   type AskOptions,
   askPage,
-  type PageAnswer,
   type PageFailure,
+  type PageRedirect,
   type PageRefusal,
   type PageUnchanged,
 } from "./ask-page.ts";
@@ -88,6 +88,7 @@ export class PageWalk {
       const next = await this.#next(stop, heard);
       if ("kind" in next) return { trail, stop, heard: next };
       const problem = asked.has(next.url) ? "in a circle" : asked.size > MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
+      if (problem && heard.isRefresh) return { trail, stop, heard: await this.#read(stop) };
       if (problem) {
         const reason = `It is redirected ${problem}.`;
         return { trail, stop, heard: { kind: "failed", reason, statusCode: heard.status, isLasting: true } };
@@ -97,17 +98,29 @@ export class PageWalk {
     }
   }
 
+  /** Pages that send whoever opens them to each other are there to be read. */
+  async #read(stop: PageStop): Promise<Exclude<Heard, { kind: "fresh" }>> {
+    const heard = await this.hear(stop, { unconditional: true, staysPut: true });
+    return heard.kind === "redirect" ? { kind: "failed", reason: "It changed while it was looked at." } : heard;
+  }
+
   /** One address. A redirect is left to `walk`. */
   async hear(
     stop: PageStop,
-    { unconditional = !this.#mayBeUnchanged(stop) } = {},
-  ): Promise<Exclude<Heard, { kind: "fresh" }> | Extract<PageAnswer, { kind: "redirect" }>> {
+    { unconditional = !this.#mayBeUnchanged(stop), staysPut = false } = {},
+  ): Promise<Exclude<Heard, { kind: "fresh" }> | PageRedirect> {
     const { tell, signal } = this.#options;
-    const answer = await askPage(stop, this.#parts, { ...this.#rulesFor(stop), unconditional, tell, signal });
+    const options = { ...this.#rulesFor(stop), unconditional, staysPut, tell, signal };
+    const answer = await askPage(stop, this.#parts, options);
     if (answer.kind !== "body") return answer;
     const reading = await readPage(answer.response, stop, this.#parts, { tell, signal });
-    if (reading.kind !== "read" || !reading.isHtml || !reading.page || !this.#habits) return reading;
-    const isNotFound = await this.#habits.isNotFound(stop.url, reading.page, signal);
+    if (reading.kind !== "read" || !reading.isHtml || !reading.page) return reading;
+    if (reading.page.isSignIn) return signInAt(stop, reading);
+    const { refresh } = reading.page;
+    if (refresh !== "" && refresh !== stop.url && !staysPut) {
+      return { kind: "redirect", status: answer.response.status, target: refresh, isRefresh: true };
+    }
+    const isNotFound = (await this.#habits?.isNotFound(stop.url, reading.page, signal)) ?? false;
     return isNotFound ? { kind: "missing", status: 404 } : reading;
   }
 
@@ -117,20 +130,20 @@ export class PageWalk {
     return this.#options.force || look.isForced ? { robotsMaxAgeMs: FORCED_ROBOTS_AGE_MS } : {};
   }
 
-  async #next(
-    stop: PageStop,
-    { status, target }: Extract<PageAnswer, { kind: "redirect" }>,
-  ): Promise<PageStop | PageRefusal | PageFailure> {
+  async #next(stop: PageStop, { status, target }: PageRedirect): Promise<PageStop | PageRefusal | PageFailure> {
     try {
       const next = await this.stopAt(target);
       // Also with the trackers that it insists on.
       if (next.id === stop.id) return respelt(stop, parseAddress(target).href);
       if (this.isInScope(next.url)) return next;
-      const reason = `It leads out of the site to ${next.identity.displaySource}.`;
-      // A site that sends everybody to a sign-in page for an hour has not lost its pages.
-      const isKnown = stop.item.content.contentHash !== "" && stop.item.status !== "OutOfScope";
-      if (isKnown && !PERMANENT.has(status)) return { kind: "failed", reason, statusCode: status };
-      return { kind: "refused", why: "other", reason };
+      const { displaySource } = next.identity;
+      // A site that sends everybody to a sign-in page has not lost its pages.
+      if (leadsToSignIn(next.url, stop.url)) {
+        const reason = `It leads out of the site to sign in at ${displaySource}.`;
+        return { kind: "failed", reason, statusCode: status, isLasting: true };
+      }
+      const reason = `It leads out of the site to ${displaySource}.`;
+      return { kind: "refused", why: "other", reason, instead: "site" };
     } catch (error) {
       if (error instanceof BadInputError) {
         const reason = "It is redirected to something that is no web address.";
@@ -155,6 +168,27 @@ export class PageWalk {
     const isKnown = item.content.contentHash !== "" || isOut;
     return isKnown && isReadAlike(item, this.#parts);
   }
+}
+
+/** What took the place of a document is like 403, whatever the server calls it. A document that always was a sign-in form is none. */
+function signInAt({ item }: PageStop, { content, http }: PageReading): PageRefusal | PageFailure {
+  const reason = "It is a sign-in form: the page is not shown to everybody.";
+  if (content.contentHash === item.content.contentHash) return { kind: "refused", why: "other", reason };
+  return { kind: "failed", reason, statusCode: http.statusCode ?? 200, isLasting: true };
+}
+
+const SIGN_IN =
+  /(?:^|[./_-])(?:log-?[io]n|sign-?[io]n|sso|auth|oauth2?|openid|authenticate|authentication|authorize|saml2?|adfs|idp|cas|accounts?|identity)(?:[./_?=-]|$)/i;
+
+/** It is called so, or is told where to lead back to. */
+function leadsToSignIn(target: string, from: string): boolean {
+  const { hostname, pathname, searchParams } = new URL(target);
+  const page = new URL(from);
+  const isBack = [...searchParams.values()].some((value) => {
+    const back = URL.parse(value, page.origin);
+    return value !== "" && value.length > 1 && back?.host === page.host && back.pathname === page.pathname;
+  });
+  return isBack || SIGN_IN.test(`${hostname}${pathname}`);
 }
 
 function redirectedHttp(statusCode: number, target: string): Partial<HttpState> {

@@ -56,7 +56,7 @@ export async function readPage(
   if (!kind || kind.form === "unknown") return refuseType(mimeType, response, parts);
   if (kind.form === "file" && kind.documentType === "xml" && isAddressList(bytes)) {
     const reason = "This is a list of addresses, not a document.";
-    return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response) };
+    return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response), instead: "list" };
   }
   const wishes = readHeaderWishes(response.headers, stop.url);
   const shown = await orFailure(showPage(bytes, contentType, kind, stop, parts, options), response, options.signal);
@@ -83,7 +83,7 @@ async function orFailure<T>(
 function refuseType(mimeType: string, response: WebResponse, parts: VisitorParts): PageRefusal {
   const reason = mimeType ? `Content of type ${mimeType} is not accepted.` : "What this is cannot be told.";
   const revision = readingRevision(parts, "accepted types");
-  return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response), revision };
+  return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response), revision, instead: "type" };
 }
 
 function validatorsOf({ status, headers }: WebResponse): Partial<HttpState> {

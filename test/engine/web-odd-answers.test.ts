@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { html, linksTo, type PageAnswer, redirect } from "../sources/web-visit-world.ts";
+import { WebStory } from "./web-story.ts";
+
+const signIn = `<!doctype html><title>Sign in</title><main><h1>Sign in</h1><form action="/session" method="post">
+<label>Name <input name="user"></label><label>Password <input type="password" name="pw"></label><button>Sign in</button></form>
+<p><a href="/forgot">Forgot your password?</a></p></main>`;
+const odd: PageAnswer = { type: "image/png", body: "\u0089PNG" };
+
+/** What a known page answers all of a sudden, and what becomes of it when it goes on: "kept", "gone", or the word that is found. */
+const ANSWERS: readonly (readonly [title: string, answer: PageAnswer, end: string, reason: RegExp])[] = [
+  ["a picture", odd, "gone", /image\/png/],
+  ["an archive", { type: "application/zip", body: "PK\u0003\u0004" }, "gone", /application\/zip/],
+  ["a redirect to another site for good", redirect("http://elsewhere.test/x"), "gone", /elsewhere\.test/],
+  ["a redirect to another site", redirect("http://elsewhere.test/x", 302), "gone", /elsewhere\.test/],
+  [
+    "a refresh to another site",
+    { body: html("x"), headers: { refresh: "0; url=http://elsewhere.test/" } },
+    "gone",
+    /elsewhere/,
+  ],
+  ["a sign-in elsewhere", redirect("http://sso.test/saml?RelayState=1", 302), "kept", /sign/i],
+  ["a sign-in elsewhere that leads back", redirect("http://id.test/?next=%2Fodd6", 301), "kept", /sign/i],
+  ["nothing", { body: "" }, "gone", /nothing/],
+  ["blanks", { body: "<html><head><title>About okapi</title></head><body> \n </body></html>" }, "gone", /nothing/],
+  ["JSON", { type: "application/json", body: '{"error":"tapirjson"}' }, "tapirjson", /json/],
+  ["plain text", { type: "text/plain", body: "tapirtext" }, "tapirtext", /txt|text/],
+  ["too much", { body: `<p>${"x ".repeat(600_000)}` }, "gone", /bytes/],
+  ["a sitemap", { type: "text/xml", body: "<urlset><url><loc>/a</loc></url></urlset>" }, "gone", /list of addresses/],
+  ["a sign-in form", { body: signIn }, "kept", /sign-in/],
+  ["a redirect to a sign-in form", redirect("/login", 302), "kept", /sign-in/],
+  ["a redirect for good to a sign-in form", redirect("/login", 301), "kept", /sign-in/],
+];
+
+let story: WebStory;
+before(async () => {
+  story = await WebStory.openSpaced({ WEB_MAX_MEGABYTES: "1" });
+});
+after(() => story.close());
+
+const pathOf = (at: number): string => `/odd${at}`;
+const wordOf = (at: number): string => `okapi${at}`;
+function setPages(answerOf: (at: number) => string | PageAnswer): void {
+  story.site.set("/", html("About gnu", linksTo(...ANSWERS.map((_, at) => pathOf(at)))));
+  story.site.set("/login", signIn);
+  for (const at of ANSWERS.keys()) story.site.set(pathOf(at), answerOf(at));
+}
+const asBefore = (at: number): string => html(`About ${wordOf(at)}`);
+const oddly = (at: number): PageAnswer => ({ etag: null, ...ANSWERS[at]?.[1] });
+
+test("a known page that answers oddly stays and says why; three crawls an hour apart are believed", async () => {
+  setPages(asBefore);
+  assert.equal((await story.crawl()).error, "");
+  setPages(oddly);
+  for (const minutes of [0, 5, 60]) {
+    story.later(minutes);
+    const { log } = await story.crawl();
+    for (const [at, [title, , , reason]] of ANSWERS.entries()) {
+      assert.deepEqual(await story.found(wordOf(at)), [pathOf(at)], `${title}: found`);
+      assert.match((await story.item(pathOf(at))).scheduling.errorMessage, reason, `${title}: the item says why`);
+      const line = log.split("\n").find((each) => each.includes(`${pathOf(at)}.`) && reason.test(each));
+      assert.ok(line, `${title}: the job says why`);
+    }
+  }
+  story.later(60);
+  await story.crawl();
+  for (const [at, [title, , end]] of ANSWERS.entries()) {
+    assert.deepEqual(await story.found(wordOf(at)), end === "kept" ? [pathOf(at)] : [], title);
+    if (end.startsWith("tapir")) assert.deepEqual(await story.found(end), [pathOf(at)], title);
+  }
+  assert.deepEqual(await story.found("Password"), [], "a sign-in form is nobody's document");
+  setPages(asBefore);
+  const back = async (): Promise<number> => {
+    await story.crawl();
+    const found = await Promise.all([...ANSWERS.keys()].map((at) => story.found(wordOf(at))));
+    return found.filter((paths) => paths.length === 1).length;
+  };
+  assert.equal(await back(), ANSWERS.length - 2, "what comes back is there at once");
+  for (let i = 0; i < 2; i++) {
+    story.later(60);
+    await story.crawl();
+  }
+  assert.equal(await back(), ANSWERS.length, "what is of another type once more, when that was said three times");
+});
+
+test("the row begins anew after an answer as it should be", async () => {
+  for (const answer of [oddly, oddly, asBefore, oddly, oddly]) {
+    story.later(60);
+    setPages(answer);
+    await story.crawl();
+  }
+  for (const at of ANSWERS.keys()) assert.deepEqual(await story.found(wordOf(at)), [pathOf(at)]);
+});
+
+test("404 three times in a minute is once", async () => {
+  setPages(asBefore);
+  await story.crawl();
+  story.site.pages.delete("/odd0");
+  for (let i = 0; i < 4; i++) await story.crawl();
+  assert.deepEqual(await story.found("okapi0"), ["/odd0"]);
+  story.later(60);
+  await story.crawl();
+  story.later(60);
+  await story.crawl();
+  assert.deepEqual(await story.found("okapi0"), []);
+});
+
+test("a refresh within five seconds is a redirect; a later one, one to itself and one without scripts is none", async () => {
+  const refresh = (content: string): string => `<meta http-equiv="refresh" content="${content}">`;
+  const pages: Record<string, PageAnswer> = {
+    "/page": { body: html("About moved", "", refresh("3; url='/to-1'")) },
+    "/bare": { body: html("About moved", "", refresh("0;/to-2")) },
+    "/header": { body: html("About moved"), headers: { refresh: "0;URL=/to-3" } },
+    "/slow": { body: html("About tapir 1", "", refresh("30; url=/to-1")) },
+    "/self": { body: html("About tapir 2"), headers: { refresh: "2; url=/self#top" } },
+    "/again": { body: html("About tapir 3", "", refresh("5")) },
+    "/scripts": { body: html("About tapir 4", "", `<noscript>${refresh("0; url=/to-1")}</noscript>`) },
+    "/show-1": { body: html("About tapir 5", "", refresh("5; url=/show-2")) },
+    "/show-2": { body: html("About tapir 6", "", refresh("5; url=/show-1")) },
+  };
+  story.site.pages.clear();
+  story.site.set("/", html("About gnu", linksTo(...Object.keys(pages))));
+  for (const [path, answer] of Object.entries(pages)) story.site.set(path, answer);
+  for (const i of [1, 2, 3]) story.site.set(`/to-${i}`, html(`About quokka ${i}`));
+  await story.crawl();
+  assert.deepEqual(await story.found("quokka"), ["/to-1", "/to-2", "/to-3"]);
+  assert.deepEqual(await story.found("moved"), []);
+  const kept = await story.found("tapir");
+  assert.deepEqual(
+    kept.filter((path) => !path.startsWith("/show")),
+    ["/again", "/scripts", "/self", "/slow"],
+  );
+  assert.ok(
+    kept.some((path) => path.startsWith("/show")),
+    "pages that lead to each other are pages",
+  );
+});
+
+const text = "Long enough to be read by people who came for it, and not for a form. ".repeat(12);
+const box = '<form><input name="user"><input type="password"><button>Sign in</button></form>';
+const FORMS = [
+  ["a form and a sentence", html("Members", box).replace(/<p>.*?<\/p>/, "<p>Please sign in to go on.</p>"), false],
+  [
+    "a form with help",
+    `<title>Log in</title><body>${box}<p>New here? <a href=/join>Register</a></p><p>Lost it? <a href=/f>Reset</a></p>`,
+    false,
+  ],
+  ["an article with a form at its side", html("About lemming", `<p>${text}</p><aside>${box}</aside>`), true],
+  [
+    "a short article with a form in its head",
+    `<title>About lemming</title><body><header>${box}</header><main><h1>About lemming</h1><p>A lemming is a small rodent that lives in and near the Arctic.</p></main>`,
+    true,
+  ],
+  ["an article about passwords", html("About lemming passwords", `<p>Type your password. ${text}</p>${box}`), true],
+] as const;
+test("a sign-in form is told from a page that has one, also when nothing is known of it", async () => {
+  story.site.pages.clear();
+  story.site.set("/", html("About gnu", linksTo(...FORMS.map((_, at) => `/form${at}`))));
+  for (const [at, [, body]] of FORMS.entries()) story.site.set(`/form${at}`, body);
+  await story.crawl();
+  const held = Object.keys(await story.indexed());
+  for (const [at, [title, , isPage]] of FORMS.entries()) assert.equal(held.includes(`/form${at}`), isPage, title);
+});
