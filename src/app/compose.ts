@@ -27,6 +27,7 @@ import { createJobStore, type JobStore } from "../jobs/job-store.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createReportStore } from "../reports/report-store.ts";
+import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
 import type { App } from "./app.ts";
@@ -38,6 +39,7 @@ import { createSchedule } from "./create-schedule.ts";
 import { endDeadJobs } from "./end-dead-jobs.ts";
 import { examineWith } from "./examine-with.ts";
 import { openBackend } from "./open-backend.ts";
+import { type FolderRoots, openFolderRoots } from "./open-folder-roots.ts";
 import { openParts, openTrees } from "./open-parts.ts";
 import { checkPlaces, type LazyConnection, openSharePoint, type Pace } from "./open-sources.ts";
 import { databaseOf, type OpenedWeb, openWeb, timesOf, type WebPace } from "./open-web.ts";
@@ -73,7 +75,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const web = openWeb(config, acceptedTypes, pace.web);
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const now = pace.now ?? ((): Date => new Date());
-  const trees = openTrees(config, { extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
+  const { access, roots } = await openGates(config, folder("security"), domains);
+  const trees = openTrees(config, { roots, extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
   const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees });
   const manifests = new ManifestReader(parts);
   const queryParts = { ...parts, manifests, metadata: createFilesMetadataReader() };
@@ -88,7 +91,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     jobs,
     runner: starter,
     reports,
-    access: openAccess({ ...config.access, folder: folder("security"), adminKey: config.access.adminKey.reveal() }),
+    access,
     audit: createAuditLog(folder("audit")),
     inventory: createInventory({ client: opened.client, folder: folder("inventory") }),
     get ingest() {
@@ -117,6 +120,16 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     },
   };
   return app;
+}
+
+/** Who may come in, and which folders of this machine they may have read. */
+async function openGates(
+  { access: settings, trees }: Config,
+  folder: string,
+  domains: DomainStore,
+): Promise<{ readonly access: Access; readonly roots: FolderRoots }> {
+  const access = openAccess({ ...settings, folder, adminKey: settings.adminKey.reveal() });
+  return { access, roots: await openFolderRoots({ folder, roots: trees.roots, domains, access }) };
 }
 
 /** Opened when it is first asked for: most commands never need the registry. */

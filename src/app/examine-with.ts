@@ -26,15 +26,19 @@ export async function* examineWith(
     // Whoever is typing a source wants an answer before the next key.
     retry: typeof what === "object" ? { attempts: 1, patienceMs: 5_000 } : { attempts: 2, patienceMs: 20_000 },
   });
+  // Who names a folder that is no source yet, or changes one, is told what saving it would say.
+  const asked =
+    typeof what === "object" ? { ...trees, roots: { ...trees.roots, forSources: trees.roots.forChanges } } : trees;
   const doctorParts = {
     ...parts,
     openSource: (run: SourceRun, options: SourceOptions) =>
-      openSource(run, options, { ...parts, sharepoint, web, trees }),
+      openSource(run, options, { ...parts, sharepoint, web, trees: asked }),
     async *examineInstallation(needs: { readonly sharepoint: boolean }) {
       yield* examineInstallation(config, needs);
       yield* examineIndex(facts);
       // To start a browser takes a while.
       if (typeof what !== "object") yield* web.examine();
+      if (typeof what !== "object") yield* trees.roots.examine();
     },
   };
   try {

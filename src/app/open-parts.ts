@@ -33,10 +33,10 @@ interface Opened {
 
 export function openTrees(
   { storagePath, trees, variables }: Config,
-  parts: Pick<TreeConnections, "extractor" | "acceptedTypes" | "now" | "largeFrom">,
+  parts: Pick<TreeConnections, "roots" | "extractor" | "acceptedTypes" | "now" | "largeFrom">,
 ): TreeConnections {
-  const { roots, identityClientId } = trees;
-  return { storagePath, roots, identityClientId, credential: (name) => variables.read(name), ...parts };
+  const { identityClientId } = trees;
+  return { storagePath, identityClientId, credential: (name) => variables.read(name), ...parts };
 }
 
 function keepingRules({ trees }: Config): KeepingRules {

@@ -37,6 +37,7 @@ import { openTreeSource, type TreeTools } from "../sources/tree/open-tree-source
 import { openRegisteredUrls } from "../sources/web/open-registered-urls.ts";
 import { openWebSite } from "../sources/web/site/open-web-site.ts";
 import type { Config } from "./config.ts";
+import type { FolderRoots } from "./open-folder-roots.ts";
 import type { OpenedWeb } from "./open-web.ts";
 
 /** For the kinds whose originals are no documents yet. */
@@ -63,7 +64,7 @@ export interface Connections {
 /** What folders and containers are read with. */
 export interface TreeConnections {
   readonly storagePath: string;
-  readonly roots: readonly string[];
+  readonly roots: FolderRoots;
   readonly credential: (name: string) => string | undefined;
   readonly identityClientId: string;
   readonly extractor: Extractor;
@@ -88,7 +89,9 @@ export function openSource(run: SourceRun, { log, ...options }: SourceOptions, c
 
 /** Roots that may not be read are refused before any crawl meets them. */
 export async function checkPlaces(sources: readonly SourceConfig[], trees: TreeConnections): Promise<void> {
-  for (const source of sources) if (source.sourceType === "folder_sources") await refuseRoot(source.root, trees);
+  for (const source of sources)
+    if (source.sourceType === "folder_sources")
+      await refuseRoot(source.root, { ...trees, roots: trees.roots.forChanges });
 }
 
 function openTree(source: TreeSourceConfig, root: string, options: SourceOptions, { trees }: Connections): Source {
@@ -96,7 +99,7 @@ function openTree(source: TreeSourceConfig, root: string, options: SourceOptions
   const { storagePath, roots, credential, identityClientId, extractor, acceptedTypes, now, largeFrom } = trees;
   const tree =
     source.sourceType === "folder_sources"
-      ? createFolderTree(source, { storagePath, roots })
+      ? createFolderTree(source, { storagePath, roots: roots.forSources })
       : createBlobTree(source, {
           credential,
           identityClientId,

@@ -36,6 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const COMPOSE: readonly string[] = [
   "app/compose.ts",
   "app/open-backend.ts",
+  "app/open-folder-roots.ts",
   "app/open-parts.ts",
   "app/open-sources.ts",
   "app/open-web.ts",

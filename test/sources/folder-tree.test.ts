@@ -41,7 +41,7 @@ function open(
   };
   return createFolderTree(
     { sourceType: "folder_sources", sourceId: parseSourceId("docs"), root, ...usual, ...config },
-    { storagePath: join(place, "storage"), roots: [], ...options },
+    { storagePath: join(place, "storage"), ...options, roots: async () => options.roots ?? "anywhere" },
   );
 }
 
@@ -279,6 +279,7 @@ describe("the root of a folder", () => {
       [open({ root: join(root, "file.md") }), BadInputError, /is a file/],
       [open({ root: join(place, "way-out") }, { roots: [root] }), BadInputError, /FOLDER_ROOTS allows/],
       [open({ root: join(place, "none") }, { roots: [root] }), BadInputError, /FOLDER_ROOTS allows/],
+      [open({}, { roots: [] }), BadInputError, /there are keys.*Set FOLDER_ROOTS/],
       [open({}, { storagePath: place }), BadInputError, /storage of lockstep/],
     ];
     for (const [tree, kind, message] of refused) {

@@ -87,7 +87,9 @@ export class TreeWorld {
   }
 
   openTree(config: Partial<FolderSourceConfig> = {}): FileTree {
-    return this.#withTrouble(createFolderTree(this.#configOf(config), { storagePath: this.storage, roots: [] }));
+    return this.#withTrouble(
+      createFolderTree(this.#configOf(config), { storagePath: this.storage, roots: async () => "anywhere" }),
+    );
   }
 
   #configOf(config: Partial<FolderSourceConfig>): FolderSourceConfig {

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import type { App } from "../../app/app.ts";
 import { renameJob } from "../../app/rename-job.ts";
-import { type Domain, describePlace, type SourceConfig } from "../../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import { parseDomainInput } from "../../domains/domain-input.ts";
@@ -65,7 +66,8 @@ async function prepare(app: App, args: UpdateArguments, { signal }: Call): Promi
     refuseSharedStore(domain, (await app.domains.list()).domains);
   }
   // What was there before is none of this change's business.
-  await app.checkPlaces(domain.sources.filter((source) => !before.sources.some((one) => isSamePlace(one, source))));
+  const isOld = (source: SourceConfig): boolean => before.sources.some((one) => isDeepStrictEqual(one, source));
+  await app.checkPlaces(domain.sources.filter((source) => !isOld(source)));
   const to = args.body.domain_id ?? id;
   if (to !== id) return prepareRename(app, { before, domain, to }, signal);
   return {
@@ -77,10 +79,6 @@ async function prepare(app: App, args: UpdateArguments, { signal }: Call): Promi
       return showDomain(app, await app.domains.update(domain, before));
     },
   };
-}
-
-function isSamePlace(one: SourceConfig, other: SourceConfig): boolean {
-  return one.sourceType === other.sourceType && describePlace(one) === describePlace(other);
 }
 
 /** First the rename, then what else is to be changed: what fails first leaves nothing half done. */

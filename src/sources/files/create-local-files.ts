@@ -10,12 +10,17 @@ import { type FolderRoot, type FolderTreeOptions, isWithin, openRoot } from "../
 import { readLocalFile } from "../folder/read-local-file.ts";
 import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
 
+interface LocalFilesOptions extends Pick<FolderTreeOptions, "storagePath"> {
+  /** The folders that files may lie in; none: nowhere. */
+  readonly roots: readonly string[];
+}
+
 /**
  * Files on disks of this machine, below the folders that may be read. Whoever registers one need not be who chose the
  * folders, so what is hidden there stays hidden.
  */
-export function createLocalFiles(options: FolderTreeOptions): FilePlace {
-  const { roots } = options;
+export function createLocalFiles({ storagePath, roots }: LocalFilesOptions): FilePlace {
+  const options: FolderTreeOptions = { storagePath, roots: async () => roots };
   const rootOf = (source: string): string | undefined => {
     const path = pathOf(source);
     return path === undefined ? undefined : roots.find((root) => isWithin(path, resolve(root)));

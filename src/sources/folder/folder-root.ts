@@ -1,5 +1,5 @@
 import { lstat, realpath } from "node:fs/promises";
-import { relative, resolve, sep } from "node:path";
+import { delimiter, relative, resolve, sep } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
@@ -19,9 +19,11 @@ export interface FolderRoot {
 export interface FolderTreeOptions {
   /** Our own storage: never a source, never below one. */
   readonly storagePath: string;
-  /** The folders that sources may lie in; none: anywhere. */
-  readonly roots: readonly string[];
+  readonly roots: AllowedRoots;
 }
+
+/** The folders that sources may lie in, as things stand now. */
+export type AllowedRoots = () => Promise<readonly string[] | "anywhere">;
 
 /** Throws unless it is a folder that may be read: then nothing is known of what is in it. */
 export async function openRoot(root: string, options: FolderTreeOptions): Promise<FolderRoot> {
@@ -56,23 +58,25 @@ export async function refuseRoot(root: string, options: FolderTreeOptions): Prom
 const PATIENCE_MS = 2000;
 
 /** `path` is what `root` really is. */
-async function refuseMisplaced(
-  root: string,
-  path: string,
-  storage: string,
-  { roots }: FolderTreeOptions,
-): Promise<void> {
-  const allowed = await Promise.all(roots.map(realOrWritten));
-  if (allowed.length > 0 && !allowed.some((folder) => isWithin(path, folder))) {
-    throw new BadInputError(
-      `The folder '${root}' is none that may be read: FOLDER_ROOTS allows ${roots.map((each) => `'${each}'`).join(", ")} and what is below.`,
-    );
+async function refuseMisplaced(root: string, path: string, storage: string, options: FolderTreeOptions): Promise<void> {
+  const roots = await options.roots();
+  if (roots !== "anywhere") {
+    const allowed = await Promise.all(roots.map(realOrWritten));
+    if (!allowed.some((folder) => isWithin(path, folder))) {
+      throw new BadInputError(`The folder '${root}' is none that may be read: ${sayAllowed(root, roots)}`);
+    }
   }
   if (isWithin(path, storage)) {
     throw new BadInputError(
       `The folder '${root}' lies in the storage of lockstep, which cannot be a source of itself. Choose another folder.`,
     );
   }
+}
+
+function sayAllowed(root: string, roots: readonly string[]): string {
+  const add = `Set FOLDER_ROOTS to '${root}', or a folder above it, beside what it names already ('${delimiter}' between folders), and start lockstep again.`;
+  if (roots.length === 0) return `since there are keys, FOLDER_ROOTS has to allow it, and names no folder. ${add}`;
+  return `FOLDER_ROOTS allows ${roots.map((each) => `'${each}'`).join(", ")} and what is below. ${add}`;
 }
 
 export function isWithin(path: string, folder: string): boolean {

@@ -1,0 +1,91 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Finding } from "../contracts/finding.ts";
+import type { DomainStore } from "../domains/domain-store.ts";
+import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { isJsonObject } from "../lib/json-object.ts";
+import type { Access } from "../security/access.ts";
+import { type AllowedRoots, isWithin } from "../sources/folder/folder-root.ts";
+
+/** Which folders of this machine sources may lie in. Without keys and FOLDER_ROOTS anywhere: whoever asks runs the server. */
+export interface FolderRoots {
+  /** For sources that are new, or are being changed. */
+  readonly forChanges: AllowedRoots;
+  /** For sources that are there: also the folders they had before keys shut out the others. */
+  readonly forSources: AllowedRoots;
+  /** Names the sources that are only read because they were there before. */
+  examine(): AsyncIterable<Finding>;
+}
+
+interface FolderRootsOptions {
+  /** `security/`. */
+  readonly folder: string;
+  /** FOLDER_ROOTS. */
+  readonly roots: readonly string[];
+  readonly domains: Pick<DomainStore, "list">;
+  readonly access: Pick<Access, "hasWayIn">;
+}
+
+/** Opened for the first time on a storage, it writes down the folders of the sources that are there: they stay allowed. */
+export async function openFolderRoots({ folder, roots, domains, access }: FolderRootsOptions): Promise<FolderRoots> {
+  const earlier = await readEarlier(folder, () => rootsIn(domains, roots));
+  const isOpen = async (): Promise<boolean> => roots.length === 0 && !(await access.hasWayIn());
+  return {
+    forChanges: async () => ((await isOpen()) ? "anywhere" : roots),
+    forSources: async () => ((await isOpen()) ? "anywhere" : [...roots, ...earlier]),
+    async *examine() {
+      if (earlier.length === 0 || (await isOpen())) return;
+      for (const { domainId, sourceId, root } of await foldersIn(domains)) {
+        const isAllowed = roots.some((folder) => isWithin(root, folder));
+        if (!isAllowed && earlier.includes(root)) yield keptOpen(`${domainId} › ${sourceId}`, root);
+      }
+    },
+  };
+}
+
+function keptOpen(source: string, root: string): Finding {
+  return {
+    subject: `Folder of ${source}`,
+    outcome: "ok",
+    detail: `'${root}' is read although FOLDER_ROOTS does not name it: the source was there before keys asked for that.`,
+    remedy: `Add '${root}', or a folder above it, to FOLDER_ROOTS; until then the source cannot be changed.`,
+  };
+}
+
+interface FolderOf {
+  readonly domainId: string;
+  readonly sourceId: string;
+  readonly root: string;
+}
+
+async function foldersIn(domains: Pick<DomainStore, "list">): Promise<readonly FolderOf[]> {
+  return (await domains.list()).domains.flatMap(({ domainId, sources }) =>
+    sources.flatMap((one) =>
+      one.sourceType === "folder_sources" ? [{ domainId, sourceId: one.sourceId, root: one.root }] : [],
+    ),
+  );
+}
+
+/** What FOLDER_ROOTS shut out already was not read, and is not now. */
+async function rootsIn(domains: Pick<DomainStore, "list">, roots: readonly string[]): Promise<readonly string[]> {
+  return roots.length > 0 ? [] : [...new Set((await foldersIn(domains)).map(({ root }) => root))];
+}
+
+/** `security/earlier-roots.json`; see docs/formats/keys.md. Unreadable, it allows nothing. */
+async function readEarlier(folder: string, now: () => Promise<readonly string[]>): Promise<readonly string[]> {
+  const path = join(folder, "earlier-roots.json");
+  const bytes = await readFileIfExists(path);
+  if (bytes === undefined) {
+    const found = await now();
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFileAtomic(path, `${JSON.stringify({ version: 1, roots: found }, null, 2)}\n`, { mode: 0o600 });
+    return found;
+  }
+  try {
+    const content: unknown = JSON.parse(bytes.toString("utf8"));
+    const listed = isJsonObject(content) && Array.isArray(content["roots"]) ? content["roots"] : [];
+    return listed.filter((root) => typeof root === "string");
+  } catch {
+    return [];
+  }
+}
