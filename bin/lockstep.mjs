@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript on purpose: it must run on any Node, to find the Node 24 the project carries or say what is missing.
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -10,7 +10,9 @@ const FLAGS = ["--max-semi-space-size=16"];
 
 const major = Number(process.versions.node.split(".")[0]);
 if (major >= 24) {
-  endWithStarter();
+  const end = () => process.emit("SIGTERM", "SIGTERM") || process.exit(143);
+  endWithStarter(end);
+  endWithNpm(end);
   // What one start has compiled, the next one need not: it halves the start. Where nothing can be written, nothing is kept.
   nodeModule.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/node", import.meta.url)));
   await import("../src/cli/main.ts");
@@ -37,6 +39,7 @@ function rerun(node) {
   const stdio = ["inherit", "inherit", "inherit", "ipc"];
   const child = spawn(node, [...FLAGS, fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  endWithNpm(() => child.kill("SIGTERM"));
   child.on("exit", (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
 }
 
@@ -44,10 +47,41 @@ function rerun(node) {
  * A starter that is killed cannot pass the signal on; the channel to it breaks however it ends. Nothing is ever sent
  * over it, and it keeps nothing alive.
  */
-function endWithStarter() {
+function endWithStarter(end) {
   if (!process.channel) return;
-  process.once("disconnect", () => {
-    if (!process.emit("SIGTERM", "SIGTERM")) process.exit(143);
-  });
+  process.once("disconnect", end);
   process.channel.unref();
+}
+
+/**
+ * `npm start` runs us in a shell, and a signal ends npm and that shell without reaching us: we look whether both are still there.
+ * Where npm tells of another script, which may leave us behind on purpose, we do not.
+ */
+function endWithNpm(end) {
+  const { npm_package_json: ofPackage, npm_lifecycle_script: script } = process.env;
+  if (ofPackage !== fileURLToPath(new URL("../package.json", import.meta.url))) return;
+  if (process.platform === "win32" || !script?.includes("bin/lockstep.mjs")) return;
+  const starter = process.ppid;
+  // Some shells become what they run; then npm started us itself, and who started npm may go.
+  const isShell = processOf(starter).command.includes(script);
+  const starterOfShell = processOf(starter).ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === starter && (!isShell || processOf(starter).ppid === starterOfShell)) return;
+    clearInterval(timer);
+    end();
+  }, 1000);
+  timer.unref();
+}
+
+function processOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+    // The name in parentheses may hold anything; the parent is the 2nd field after it.
+    return { ppid: Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]), command };
+  } catch {
+    const { stdout } = spawnSync("ps", ["-o", "ppid=,args=", "-p", String(pid)], { encoding: "utf8" });
+    const [, ppid, command = ""] = /^\s*(\d+) (.*)/.exec(stdout ?? "") ?? [];
+    return { ppid: Number(ppid), command };
+  }
 }

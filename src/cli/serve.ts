@@ -1,7 +1,9 @@
 import { hostname } from "node:os";
+import type { App } from "../app/app.ts";
+import { holdServerLock } from "../app/hold-server-lock.ts";
 import { removeOldDaily } from "../app/remove-old.ts";
 import { runIngest } from "../app/run-ingest.ts";
-import { explain } from "../contracts/errors.ts";
+import { BadInputError, explain } from "../contracts/errors.ts";
 import { serveHttp } from "../http/serve-http.ts";
 import { logLine } from "../lib/log-line.ts";
 import type { Command } from "./command.ts";
@@ -14,15 +16,19 @@ export const serveCommand: Command = {
   options: {
     port: { value: "number", help: "Instead of PORT; 0 takes a free one." },
     host: { value: "address", help: "Instead of HOST." },
+    wait: { value: "seconds", help: "For another server on the same storage to end.", default: "30" },
   },
   examples: ["lockstep serve", "PORT=9000 PERSISTENT_STORAGE_PATH=/var/lib/lockstep lockstep serve"],
   async run(call) {
     const port = call.text("port");
     const host = call.text("host");
+    const waitMs = readSeconds(call.text("wait")) * 1000;
     const app = await openApp({ ...(port && { PORT: port }), ...(host && { HOST: host }) });
     const stopped = untilStopped();
     const warn = (line: string): void => void process.stderr.write(`Warning: ${logLine(line)}\n`);
     const say = (line: string): void => void process.stdout.write(`${logLine(line)}\n`);
+    const lock = await takeOver(app, { waitMs, stopped, log: say });
+    if (!lock) return 0;
     await app.endDeadJobs(warn);
     const onError = (error: unknown): void => warn(`remove old jobs and reports: ${explain(error)}`);
     const removal = await removeOldDaily(app, { onError, log: say });
@@ -44,6 +50,31 @@ export const serveCommand: Command = {
     // Jobs first: their last events still reach whoever watches.
     await app.close();
     await server.close();
+    lock.release();
     return 0;
   },
 };
+
+function readSeconds(text = ""): number {
+  if (/^\d{1,5}$/.test(text)) return Number(text);
+  throw new BadInputError(`--wait must be a number of seconds, e.g. 30; it is '${text}'.`);
+}
+
+interface TakeOver {
+  readonly waitMs: number;
+  readonly stopped: Promise<unknown>;
+  readonly log: (line: string) => void;
+}
+
+/** undefined when it was stopped while it waited for another server to end. */
+async function takeOver(app: App, { waitMs, stopped, log }: TakeOver): Promise<{ release(): void } | undefined> {
+  const waiting = new AbortController();
+  void stopped.then(() => waiting.abort());
+  try {
+    return await holdServerLock(app.config, { waitMs, log, signal: waiting.signal });
+  } catch (error) {
+    await app.close();
+    if (waiting.signal.aborted) return undefined;
+    throw error;
+  }
+}

@@ -28,7 +28,7 @@ export async function waitForLock<T>(path: string, act: () => T): Promise<T> {
 }
 
 /** SQLITE_BUSY, of whatever kind. */
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   if (!(error instanceof Error && "errcode" in error) || typeof error.errcode !== "number") return false;
   return (error.errcode & 0xff) === 5;
 }

@@ -1,0 +1,77 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { isBusy } from "../lib/sql/wait-for-lock.ts";
+import { sleep } from "../lib/time.ts";
+import { PRIVATE_FOLDER } from "../mirror/layout.ts";
+import type { Config } from "./config.ts";
+
+export interface ServerLockOptions {
+  /** How long another server may take to end. */
+  readonly waitMs: number;
+  /** Ends the waiting by throwing its reason. */
+  readonly signal: AbortSignal;
+  readonly log: (line: string) => void;
+}
+
+const POLL_MS = 100;
+
+/**
+ * One server at a time looks after a storage folder with SQLite: schedules and checks of addresses would otherwise run twice.
+ * The lock is a transaction that stays open: the system ends it with the process, however that ends.
+ */
+export async function holdServerLock(
+  { storagePath, database }: Config,
+  { waitMs, signal, log }: ServerLockOptions,
+): Promise<{ release(): void }> {
+  if (database.kind !== "sqlite") return { release: () => undefined };
+  const folder = join(storagePath, PRIVATE_FOLDER);
+  mkdirSync(folder, { recursive: true });
+  const db = new DatabaseSync(join(folder, "server-lock.sqlite"), { timeout: 0 });
+  const giveUpAtMs = performance.now() + waitMs;
+  let isWaiting = false;
+  try {
+    while (!take(db)) {
+      signal.throwIfAborted();
+      if (performance.now() >= giveUpAtMs) throw new Error(refusal(holderOf(db), storagePath, waitMs));
+      if (!isWaiting) log(`Waiting for the server that uses this storage to end: ${holderOf(db)}.`);
+      isWaiting = true;
+      await sleep(POLL_MS, signal);
+    }
+    return { release: () => db.close() };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** What is written down is read by those who wait, so it is committed before the transaction that stays open begins. */
+function take(db: DatabaseSync): boolean {
+  try {
+    db.exec("BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS server (pid INTEGER NOT NULL) STRICT; DELETE FROM server");
+    db.prepare("INSERT INTO server VALUES (?)").run(process.pid);
+    db.exec("COMMIT");
+    db.exec("BEGIN IMMEDIATE");
+    return true;
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    if (isBusy(error)) return false;
+    throw error;
+  }
+}
+
+function holderOf(db: DatabaseSync): string {
+  try {
+    const pid = db.prepare("SELECT pid FROM server").get()?.["pid"];
+    return pid === undefined ? "another process" : `process ${pid}`;
+  } catch {
+    return "another process";
+  }
+}
+
+function refusal(holder: string, storagePath: string, waitMs: number): string {
+  return (
+    `start the server: another one (${holder}) uses the storage ${storagePath} and did not end within ${waitMs / 1000} s; ` +
+    "stop it, give this one a storage of its own (PERSISTENT_STORAGE_PATH), or let both use PostgreSQL (DATABASE_URL)"
+  );
+}
