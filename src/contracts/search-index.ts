@@ -140,6 +140,8 @@ export interface Index {
   draft(source: SourceId, crawl?: string): Promise<IndexDraft>;
   /** What is visible now of this source, in pages. */
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
+  /** The sources of the domain of which something is visible now. */
+  sources(): Promise<ReadonlySet<SourceId>>;
   /** How much a search can find now. Cheap: nothing is listed, and what did not change is not counted again. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;

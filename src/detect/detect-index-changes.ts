@@ -46,7 +46,9 @@ export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView):
     if (!held && mine) return { kind: "put", reason: "missing in the vector store" };
     return { kind: "put", reason: indexed?.embeddingError ? "the last embedding failed" : "new" };
   }
-  if (isNewContent(mirrored, mine)) return { kind: "put", reason: "changed" };
+  if (isNewContent(mirrored, mine, held)) return { kind: "put", reason: "changed" };
+  // A new version failed, and the source has the old one again.
+  if (mine.embeddingError !== "") return { kind: "adopt", held };
   return isNewLabel(mirrored, mine) || isOutdated(held, view) ? { kind: "relabel", indexed: mine } : NONE;
 }
 
@@ -62,11 +64,15 @@ function isSameDocument({ sha256, fileType }: IndexedRef, { file, observed }: Mi
   return sameType && sha256 !== "" && sha256 === observed?.sha256;
 }
 
-/** Without remembered hashes (a lost `.lockstep/`), size and time decide, as the specification says. */
-function isNewContent(mirrored: Mirrored, mine: Indexed): boolean {
+/**
+ * The store itself says best what it holds: our hash is lost with `.lockstep/`, and the map of another store has none. Where
+ * nobody knows a hash, size and time decide, as the specification says.
+ */
+function isNewContent(mirrored: Mirrored, mine: Indexed, held: IndexedRef): boolean {
   // The same bytes read as another type give another text.
-  if (fileTypeOf(mine.file) !== fileTypeOf(mirrored.file)) return true;
-  if (mine.sha256 && mirrored.observed) return mine.sha256 !== mirrored.observed.sha256;
+  if ((held.fileType ?? fileTypeOf(mine.file)) !== fileTypeOf(mirrored.file)) return true;
+  const sha256 = held.sha256 || mine.sha256;
+  if (sha256 && mirrored.observed) return sha256 !== mirrored.observed.sha256;
   return mine.size !== mirrored.fingerprint.size || mine.modifiedAt !== mirrored.fingerprint.modifiedAt;
 }
 

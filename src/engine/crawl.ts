@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { type Domain, describePlace, isTree, SOURCE_KINDS, type SourceConfig } from "../contracts/domain.ts";
-import { NotFoundError } from "../contracts/errors.ts";
+import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
 import { nowUtcMicros } from "../lib/time.ts";
@@ -14,8 +16,9 @@ import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { letGoOfRetired } from "./forget-source.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/drop-items.ts";
+import { leaveStore } from "./leave-store.ts";
 import { readDomain } from "./read-domain.ts";
-import { findRetired, retiredSource, sharesId } from "./retired-sources.ts";
+import { findRetired, retiredInStore, retiredSource, sharesId } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
 
 /**
@@ -37,6 +40,9 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   try {
     const crawled: CrawledSource[] = [];
     for await (const one of crawlSources(domain, request, target, parts, job)) crawled.push(one);
+    for (const result of await leftInStore(domain, request, target, parts, job, problems)) {
+      crawled.push({ result, removeGone: undefined });
+    }
     // Last, so that a document that moved from one source to another is found twice for a moment, never not at all.
     for (const { result, removeGone } of crawled) sources.push(removeGone ? await removeGone() : result);
     for (const { source_id, error } of sources) {
@@ -100,6 +106,30 @@ async function* crawlSources(
   }
 }
 
+/** Sources that are neither in the domain nor on our disk any more, and of which the store still has something. */
+async function leftInStore(
+  domain: Domain,
+  request: CrawlRequest,
+  target: IndexTarget | undefined,
+  parts: EngineParts,
+  job: JobContext,
+  problems: string[],
+): Promise<SourceResult[]> {
+  if (!target || request.sourceId !== undefined || request.scope !== "all") return [];
+  const results: SourceResult[] = [];
+  try {
+    for (const config of await retiredInStore(domain, target.index, parts)) {
+      await job.checkpoint();
+      results.push(await retireSource({ domainId: domain.domainId, config }, request, target, parts, job));
+    }
+  } catch (error) {
+    if (error instanceof CancelledError || job.signal.aborted) throw error;
+    problems.push(`What is left in the vector store of sources that were taken out is not known: ${explain(error)}`);
+    job.log(`ERROR: ${problems.at(-1)}`);
+  }
+  return results;
+}
+
 /** A site is one thing to its readers: what is gone from it leaves in the moment in which the rest arrives. */
 function removalsOf({ sourceType }: SourceConfig, usual: Removals): Removals {
   return sourceType === "web_sources" ? "now" : usual;
@@ -134,8 +164,7 @@ async function retireSource(
   job: JobContext,
 ): Promise<SourceResult> {
   job.log(`Source '${run.config.sourceId}' is not in the domain any more: what it had is removed.`);
-  const crawled = await crawlSource(run, () => retiredSource(run.config), request, target, parts, job);
-  const result = sayRetired(crawled.result);
+  const result = await retire(run, request, target, parts, job);
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   if (!isGone || job.dryRun) return result;
@@ -145,6 +174,21 @@ async function retireSource(
   if (isTree(run.config)) await letGoOfRetired(run, target.index, parts);
   await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
   return result;
+}
+
+/** Where no step looks at the mirror, or none is left of it, only the store can tell what there is to remove. */
+async function retire(
+  run: SourceRun,
+  request: CrawlRequest,
+  target: IndexTarget | undefined,
+  parts: EngineParts,
+  job: JobContext,
+): Promise<SourceResult> {
+  const isOnlyInStore = !existsSync(join(parts.crawlerFolder, sourceFolder(run.domainId, run.config)));
+  if (target && (isOnlyInStore || !(target.isOwn || request.steps.includes("download")))) {
+    return await leaveStore(run, request, target, parts, job);
+  }
+  return sayRetired((await crawlSource(run, () => retiredSource(run.config), request, target, parts, job)).result);
 }
 
 /** Nothing was removed at the source: nobody looks at it any more. */

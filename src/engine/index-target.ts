@@ -74,6 +74,7 @@ export function foreseeTarget(domain: Domain, job: JobContext): IndexTarget {
       throw new Error("draft: a dry run changes nothing");
     },
     holdings: async function* () {},
+    sources: async () => new Set(),
     count: async () => ({ documents: 0 }),
     search: async () => [],
   };

@@ -6,7 +6,7 @@ import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
-import { fileTypeOf } from "../lib/file-type.ts";
+import { fileTypeOf, withFileType } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
@@ -130,12 +130,20 @@ function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Embe
 }
 
 /**
- * What failed is left alone until it changes, or somebody asks for another try, or nothing says any more why it failed;
- * what could not be processed has no document.
+ * What failed is left alone until it changes, or somebody asks for another try, or nothing says any more why it failed, or it
+ * was sent under a name it would not be sent under now; what could not be processed has no document.
  */
 function isToBeLeft({ mirrored, indexed }: LedgerEntry, { tools, request }: EmbedWork): boolean {
-  const tryAgain = tools.isOwn && (request.retryFailed || !indexed?.embeddingError);
+  const isOld = !indexed?.embeddingError || failedUnderOldName(mirrored, indexed);
+  const tryAgain = tools.isOwn && (request.retryFailed || isOld);
   return tools.mirror.isFailed(mirrored?.file ?? "") && !(tryAgain && mirrored?.processingError === "");
+}
+
+/** Earlier releases sent pages as `Home.aspx`, which services refuse by the extension. Their reasons begin with the name. */
+function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Indexed): boolean {
+  const { name = "", file = "" } = mirrored ?? {};
+  const isOldName = withFileType(name, fileTypeOf(file)) !== name;
+  return isOldName && ["upload", "embed"].some((verb) => embeddingError.startsWith(`${verb} '${name}': `));
 }
 
 /**

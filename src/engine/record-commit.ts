@@ -126,10 +126,10 @@ async function recordFailures(
     const mirrored = permanent ? await leave(itemId, entry.mirrored, tools, job) : withDoubt(entry.mirrored, failure);
     if (mirrored.file !== entry.mirrored.file) leaving.push({ itemId, file: mirrored.file });
     const refused = { ...NOT_INDEXED, sha256: entry.mirrored.observed?.sha256 ?? "" };
-    const before = failure.permanent ? refused : (entry.indexed ?? NOT_INDEXED);
+    const kept = failure.permanent ? refused : versionOf(entry.indexed);
     tools.ledger.put(itemId, {
       ...(tools.isOwn ? { mirrored } : {}),
-      indexed: { ...copiedFrom(mirrored), ...idsOf(before), embeddingError: failure.reason },
+      indexed: { ...copiedFrom(mirrored), ...kept, embeddingError: failure.reason },
     });
   }
   if (leaving.length > 0) await tools.ledger.settle();
@@ -163,8 +163,11 @@ function withDoubt(mirrored: Mirrored, failure: FailedRef): Mirrored {
 type IndexIds = Pick<Indexed, "fileId" | "vectorStoreId" | "uploadedAt" | "embeddedAt" | "sha256">;
 const NOT_INDEXED: IndexIds = { fileId: "", vectorStoreId: "", uploadedAt: "", embeddedAt: "", sha256: "" };
 
-function idsOf({ fileId, vectorStoreId, uploadedAt, embeddedAt, sha256 }: IndexIds): IndexIds {
-  return { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256 };
+/** What a row says of the version that stays in the index; its name and place follow the file. */
+function versionOf(indexed: Indexed | null): IndexIds & Partial<Indexed> {
+  if (!indexed?.fileId) return NOT_INDEXED;
+  const { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256, size, modifiedAt, downloadedAt } = indexed;
+  return { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256, size, modifiedAt, downloadedAt };
 }
 
 async function leave(

@@ -4,6 +4,7 @@ import { type Domain, SOURCE_KINDS, SOURCE_TYPES, type SourceConfig, type Source
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { Listing, Source } from "../contracts/source.ts";
+import type { DomainStore } from "../domains/domain-store.ts";
 import { DEFAULT_LIMITS } from "../domains/source-codec.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { sourceFolder } from "../mirror/layout.ts";
@@ -27,11 +28,11 @@ export async function findRetired(domain: Domain, crawlerFolder: string): Promis
  */
 export async function recallRetired(
   domain: Domain,
-  index: Pick<Index, "count" | "holdings">,
+  index: Pick<Index, "sources" | "holdings">,
   crawlerFolder: string,
 ): Promise<void> {
   const known = [...domain.sources, ...(await findRetired(domain, crawlerFolder))].map(({ sourceId }) => sourceId);
-  for (const sourceId of (await index.count()).bySource?.keys() ?? []) {
+  for (const sourceId of await index.sources()) {
     if (known.includes(sourceId)) continue;
     for await (const [ref] of index.holdings(sourceId)) {
       const folder = sourceFolder(domain.domainId, { sourceType: kindOf(ref?.itemId ?? ""), sourceId });
@@ -39,6 +40,28 @@ export async function recallRetired(
       break;
     }
   }
+}
+
+/** Sources that a store has something of and nobody knows any more. */
+export async function retiredInStore(
+  domain: Domain,
+  index: Pick<Index, "sources" | "holdings">,
+  { domains, crawlerFolder }: { readonly domains: Pick<DomainStore, "get">; readonly crawlerFolder: string },
+): Promise<SourceConfig[]> {
+  const isIn = (id: SourceId, { sources }: Pick<Domain, "sources">) => sources.some(({ sourceId }) => sourceId === id);
+  const unknown = [...(await index.sources())].filter((id) => !isIn(id, domain));
+  if (unknown.length === 0) return [];
+  // Read again: one that was added, and crawled, while this run was on its way is in the store, too.
+  const now = await domains.get(domain.domainId);
+  const onDisk = { sources: await findRetired(now, crawlerFolder) };
+  const retired: SourceConfig[] = [];
+  for (const sourceId of unknown.filter((id) => !isIn(id, now) && !isIn(id, onDisk))) {
+    for await (const [ref] of index.holdings(sourceId)) {
+      retired.push(retiredConfig(kindOf(ref?.itemId ?? ""), sourceId));
+      break;
+    }
+  }
+  return retired;
 }
 
 /** Only ids of our own tell where they are from. */

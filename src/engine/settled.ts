@@ -43,9 +43,12 @@ export async function rememberSettled(work: EmbedWork, holdings: string, counts:
   await writeFileAtomic(work.tools.mirror.privatePath("settled.json"), JSON.stringify(settled));
 }
 
+/** Changes when the comparison would come to other conclusions than that of an earlier release. */
+const COMPARISON = 2;
+
 /** "" when the ledger has changes that are in no file yet. */
 function stateOf({ tools }: EmbedWork, holdings: string): string {
-  return tools.maps && `${tools.store} ${tools.maps} ${holdings}`;
+  return tools.maps && `${COMPARISON} ${tools.store} ${tools.maps} ${holdings}`;
 }
 
 function parse(text: string): Settled | undefined {

@@ -84,6 +84,7 @@ async function fill(
   const others = removeOthers ? before.map(({ id }) => id).filter((id) => !listed.has(id)) : [];
   steps.log(`Target '${target}' holds ${countFiles(held.size)}; ${missing.length} to add, ${others.length} to remove.`);
   const failed = [...(await attachFiles(parts, target, missing, steps))];
+  if (failed.length > 0) await dropFailed(parts, target, failed, steps);
   const added = missing.length - failed.length;
   const mayRemove = failed.length === 0 && listed.size > 0;
   if (others.length > 0 && !mayRemove) steps.log(`Nothing is removed from '${target}': ${whyNot(failed)}.`);
@@ -92,6 +93,24 @@ async function fill(
   failed.push(...unremoved);
   const unchanged = wanted.size - missing.length;
   return { vector_store_id: target, unchanged, added, removed: going.length - unremoved.length, failed };
+}
+
+/** An entry that can never be found would only look like a file the target has. */
+async function dropFailed(
+  parts: InventoryParts,
+  target: string,
+  failed: readonly FileFailure[],
+  steps: Steps,
+): Promise<void> {
+  const added = new Set(failed.map(({ file_id }) => file_id));
+  const files = await readAll(storeFilePages(parts.client, target), steps.signal);
+  const lost = files.filter(({ id, status }) => added.has(id) && isLost(status));
+  await detachFiles(
+    parts,
+    target,
+    lost.map(({ id }) => id),
+    steps,
+  );
 }
 
 function whyNot(failed: readonly unknown[]): string {

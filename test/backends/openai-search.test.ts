@@ -16,18 +16,19 @@ describe("a search narrowed down", () => {
 
   test("goes by the marks of our files", async () => {
     const [a, b] = [await at.makeFile("a", "Otters sleep."), await at.makeFile("b", "Otters wake.")];
-    const older = { ...b.label, fileType: "txt", modifiedAt: "2025-03-01T08:00:00.000000Z", attributes: { team: "x" } };
+    const text = { name: "b.txt", fileType: "txt" };
+    const older = { ...b.label, ...text, modifiedAt: "2025-03-01T08:00:00.000000Z", attributes: { team: "x" } };
     await putAndCommit(at, a, { ...b, label: older });
-    assert.deepEqual(await names({}), ["a.md", "b.md"]);
-    assert.deepEqual(await names({ domainId: "DEMO", sourceId: "library" }), ["a.md", "b.md"]);
+    assert.deepEqual(await names({}), ["a.md", "b.txt"]);
+    assert.deepEqual(await names({ domainId: "DEMO", sourceId: "library" }), ["a.md", "b.txt"]);
     assert.deepEqual(await names({ domainId: "OTHER" }), []);
     assert.deepEqual(await names({ sourceId: "other" }), []);
-    assert.deepEqual(await names({ fileTypes: ["txt", "pdf"] }), ["b.md"]);
+    assert.deepEqual(await names({ fileTypes: ["txt", "pdf"] }), ["b.txt"]);
     assert.deepEqual(await names({ modifiedFrom: "2026-01-15T10:00:00Z" }), ["a.md"]);
-    assert.deepEqual(await names({ modifiedBefore: "2026-01-15T10:00:00Z" }), ["b.md"]);
-    assert.deepEqual(await names({ modifiedFrom: "2025-03-01T09:00:00+01:00", fileTypes: ["txt"] }), ["b.md"]);
+    assert.deepEqual(await names({ modifiedBefore: "2026-01-15T10:00:00Z" }), ["b.txt"]);
+    assert.deepEqual(await names({ modifiedFrom: "2025-03-01T09:00:00+01:00", fileTypes: ["txt"] }), ["b.txt"]);
     const team = { type: "eq", key: "team", value: "x" } as const;
-    assert.deepEqual(await names({ domainId: "DEMO" }, { filter: team }), ["b.md"]);
+    assert.deepEqual(await names({ domainId: "DEMO" }, { filter: team }), ["b.txt"]);
     assert.deepEqual(await names({ fileTypes: ["md"] }, { filter: team }), []);
   });
 

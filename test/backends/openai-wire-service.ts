@@ -17,6 +17,9 @@ export interface WireService {
   close(): Promise<void>;
 }
 
+/** What a search over files takes at OpenAI and Azure OpenAI. */
+const FILE_TYPES = ".c .cs .cpp .css .doc .docx .html .java .js .json .md .pdf .php .pptx .py .rb .sh .tex .ts .txt";
+
 /** The embedded backend behind a real port: a service that speaks the wire protocol and really searches. */
 export async function startWireService(folder: string, { azure = false } = {}): Promise<WireService> {
   const faults = createFaults();
@@ -26,7 +29,7 @@ export async function startWireService(folder: string, { azure = false } = {}): 
     extractor: createExtractor(),
     embedder: async () => createNgramEmbedder(),
   };
-  const backend = await createFaultyBackend(parts, faults);
+  const backend = await createFaultyBackend(parts, faults, { fileTypes: new Set(FILE_TYPES.split(" ")) });
   const answer = azure ? asAzure(backend.wire) : backend.wire;
   const listener = getRequestListener(async (request, { incoming }) => {
     const response = await answer(request);

@@ -83,6 +83,22 @@ export function indexSuite(name: string, openStore: () => Promise<StoreUnderTest
       assert.ok(hit && hit.score > 0 && hit.score <= 1);
     });
 
+    test("pages, rows and files are taken whatever the source calls them", async () => {
+      const named = { "Home.aspx": "html", about: "html", "7.md": "md", "Report.TXT": "txt", "Ümläut 1.Md": "md" };
+      const files = await Promise.all(
+        Object.entries(named).map(async ([called, fileType], at) => {
+          const file = await makeFile(`n${at}`, `The zyzzo${at}mat hums.`, { fileType });
+          return { ...file, label: { ...file.label, name: called } };
+        }),
+      );
+      const { failed } = await change(LIBRARY, async (draft) => {
+        for (const file of files) await draft.put(file, never);
+      });
+      assert.deepEqual(failed, []);
+      for (const at of files.keys()) assert.equal((await found(`zyzzo${at}mat`)).length, 1);
+      assert.equal((await holdings()).length, files.length);
+    });
+
     test("of a replaced document nothing is left after the commit, and it has a new file id", async () => {
       const first = await makeFile("a", "The oldwordium hums.");
       const before = await change(LIBRARY, (draft) => draft.put(first, never));

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toFile } from "openai";
+import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { errorBody } from "../backends/openai-fault-proxy.ts";
 import { DOMAIN } from "../engine/world.ts";
 import { assertGone, crawlCosting } from "./claims.ts";
+import { type SourceView, sourceView } from "./source-view.ts";
 import type { Stage } from "./stage.ts";
 import type { Story } from "./story.ts";
 
@@ -132,6 +134,32 @@ export const STORE_STORIES: readonly Story[] = [
       await stage.inStep({ failed: ["new.txt"] });
     },
   },
+  {
+    id: "C3",
+    title: "a page that a service refused under the name of its item is tried once more under that of its document",
+    backend: "remote",
+    async play(stage) {
+      const page = await plantRefusedPage(stage);
+      const refusedUnder = async (): Promise<string> =>
+        (await page.map("vectorstore_map"))[0]?.["embedding_error"] ?? "";
+      assert.match(await refusedUnder(), /^embed 'Home\.aspx\.html': unsupported_file/);
+      // As an earlier release left it.
+      const map = join(page.folder, "vectorstore_map.csv");
+      const asBefore = async () =>
+        await writeFile(map, (await readFile(map, "utf8")).replace("embed 'Home.aspx.html'", "embed 'Home.aspx'"));
+      await asBefore();
+      refuseFiles(stage);
+      assert.equal((await stage.tryCrawl()).source.embed.failed, 1);
+      assert.match(await refusedUnder(), /^embed 'Home\.aspx\.html': unsupported_file/);
+      const { source } = await stage.tryCrawl();
+      assert.deepEqual([source.embed.failed, source.embed.skipped], [0, 1], "once is enough");
+      stage.proxy.calm();
+      await asBefore();
+      await stage.crawl();
+      assert.deepEqual([await page.disk(), await page.disk("03_failed")], [["Home.aspx.html"], []]);
+      assert.equal((await stage.world.search("numbat"))[0]?.name, "Home.aspx");
+    },
+  },
   ...onBothBackends({
     id: "C4",
     title: "a deleted store is said to be gone and never replaced unasked; downloads go on",
@@ -184,6 +212,29 @@ export const STORE_STORIES: readonly Story[] = [
     },
   },
 ];
+
+/** The service takes files in and then says that it does not support them. */
+function refuseFiles(stage: Stage): void {
+  const last_error = { code: "unsupported_file", message: "The file type is not supported." };
+  const rewrite = (body: Record<string, unknown>) => ({ ...body, status: "failed", last_error });
+  for (const on of ["POST /vector_stores/:store/files", "GET /vector_stores/:store/files/:file"])
+    stage.proxy.inject({ on, times: 20, act: { kind: "rewrite", rewrite } });
+}
+
+/** A domain of one site page, which waits in `03_failed/`. */
+async function plantRefusedPage(stage: Stage): Promise<SourceView> {
+  const { world } = stage;
+  const path = "/sites/demo/SitePages/Home.aspx";
+  const text = "<p>Welcome to the numbat portal.</p>";
+  await stage.change("add-page", { path, title: "Home", text, published: true });
+  const pages = { source_id: "pages", site_url: world.sandbox.siteUrl, sharepoint_url_part: "/SitePages", filter: "" };
+  const json = { ...world.domainJson(), file_sources: [], sitepage_sources: [pages] };
+  await world.app.domains.update(parseDomain(json, DOMAIN), await world.app.domains.get(DOMAIN));
+  refuseFiles(stage);
+  assert.equal((await stage.tryCrawl()).source.embed.failed, 1);
+  stage.proxy.calm();
+  return sourceView(world, "sitepage_sources", "pages", "/sites/demo/SitePages");
+}
 
 async function clearStoreId(stage: Stage): Promise<void> {
   const path = join(stage.world.storage, "domains", DOMAIN, "domain.json");

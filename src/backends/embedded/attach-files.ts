@@ -1,4 +1,3 @@
-import { extname } from "node:path";
 import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { Attributes } from "../../contracts/search-index.ts";
 import { type Chunking, chunkingKey, DEFAULT_CHUNKING } from "../../index/draft/chunking.ts";
@@ -15,6 +14,7 @@ import { bumpVisibleRevision, writeInTurn } from "../../index/storage/state.ts";
 import type { Store } from "../../index/storage/store.ts";
 import { storedPath } from "../../index/storage/stored-path.ts";
 import { labelWords } from "../../index/text/label-words.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import type { WireFile } from "./file-shelf.ts";
@@ -75,9 +75,9 @@ export async function attachFiles(
       if (attributes) await updateAttributes(sql, file.id, attributes);
       if (needsProcessing(row, attachment)) {
         await sql.run(
-          `UPDATE documents SET status = 'in_progress', error_code = NULL, error_message = NULL, chunking = $1
-           WHERE id = $2`,
-          [chunking ? chunkingKey(chunking) : row.chunking, row.id],
+          `UPDATE documents SET status = 'in_progress', error_code = NULL, error_message = NULL, chunking = $1,
+             file_type = $2 WHERE id = $3`,
+          [chunking ? chunkingKey(chunking) : row.chunking, fileTypeOf(file.filename), row.id],
         );
       }
     }
@@ -114,7 +114,7 @@ function newDocument(store: Store, { file, attributes, chunking }: Attachment, n
     name: file.filename,
     path: "",
     url: "",
-    fileType: extname(file.filename).slice(1).toLowerCase(),
+    fileType: fileTypeOf(file.filename),
     modifiedAt: "",
     attributes: JSON.stringify(attributes ?? {}),
     file: storedPath(store, file.path),

@@ -6,6 +6,7 @@ import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../index/
 import type { Store } from "../../index/storage/store.ts";
 import { actualPath } from "../../index/storage/stored-path.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
+import { withFileType } from "../../lib/file-type.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { findFile, findFiles, insertFile, keyOfFile, listFiles, type UploadedFile } from "./catalog/files.ts";
@@ -180,8 +181,10 @@ function crawledFiles(store: Store, request: PageRequest): Promise<Page<Document
   );
 }
 
+/** Named after the document: over the wire only the extension tells what the bytes are to be read as. */
 function toWireFile(row: DocumentRow, store: Store): WireFile {
-  const { fileId: id, name: filename, bytes, sha256, uploadedAt: createdAt } = row;
+  const { fileId: id, bytes, sha256, uploadedAt: createdAt } = row;
+  const filename = withFileType(row.name, row.fileType);
   const path = actualPath(store, row.file);
   return { id, filename, purpose: CRAWLED_PURPOSE, bytes, sha256, createdAt, expiresAt: null, path };
 }

@@ -11,6 +11,7 @@ import { Refusal } from "./refusal.ts";
 import { removeLostUploads } from "./remove-lost-uploads.ts";
 import { detachFile, type Store, updateAttributes, type WireAttributes } from "./store-files.ts";
 import type { Survey } from "./survey.ts";
+import { uploadName } from "./upload.ts";
 import type { UploadJournal } from "./upload-journal.ts";
 import { readContentHash, type StoreFile, toWireAttributes } from "./wire-codec.ts";
 
@@ -156,7 +157,7 @@ export class DraftCommit {
   async #settle(newcomer: Newcomer, outcome: Embedded, signal: AbortSignal): Promise<void> {
     const { file, arrived } = newcomer;
     if (outcome.status === "completed") return this.#welcome(newcomer, signal);
-    const reason = `embed '${file.label.name}': ${outcome.reason}`;
+    const reason = `embed '${uploadName(file)}': ${outcome.reason}`;
     this.#fail({ itemId: file.itemId, reason, permanent: outcome.permanent });
     this.#filesInStore -= 1;
     try {

@@ -2,7 +2,7 @@ import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts"
 import { compareText } from "../../lib/compare-text.ts";
 import { findGhosts } from "./find-ghosts.ts";
 import { listStoreFiles, type Store } from "./store-files.ts";
-import { isOfDomain, readItemId, type StoreFile } from "./wire-codec.ts";
+import { isOfDomain, readItemId, readSourceId, type StoreFile } from "./wire-codec.ts";
 
 /** What a store holds of one item. */
 export interface Held {
@@ -20,6 +20,8 @@ export interface Survey {
   readonly files: ReadonlyMap<FileId, StoreFile>;
   /** Files of other sources of the same domain that a search can find. */
   readonly elsewhere: number;
+  /** All sources of the domain of which a search can find something. */
+  readonly sources: ReadonlySet<SourceId>;
 }
 
 /** Throws rather than miss a page. */
@@ -42,7 +44,9 @@ export async function surveySource(store: Store, domainId: DomainId, sourceId: S
     else if (!held.current && file.status === "completed") held.current = file;
     else held.strays.push(file);
   }
-  const ofDomain = files.filter((file) => file.status === "completed" && isOfDomain(file, domainId)).length;
+  const ofDomain = files.filter((file) => file.status === "completed" && isOfDomain(file, domainId));
   const ofSource = ours.filter(({ file }) => file.status === "completed").length;
-  return { items, files: new Map(files.map((file) => [file.fileId, file])), elsewhere: ofDomain - ofSource };
+  const sources = new Set(ofDomain.flatMap(readSourceId));
+  const elsewhere = ofDomain.length - ofSource;
+  return { items, files: new Map(files.map((file) => [file.fileId, file])), elsewhere, sources };
 }

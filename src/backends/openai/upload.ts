@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import { APIError, toStreamingFile } from "openai";
 import type { FileId } from "../../contracts/ids.ts";
 import type { DocumentFile } from "../../contracts/search-index.ts";
+import { withFileType } from "../../lib/file-type.ts";
 import type { Connection } from "./connection.ts";
 import { hasStatus } from "./refusal.ts";
 import type { UploadJournal } from "./upload-journal.ts";
@@ -30,7 +31,7 @@ export function uploadFile(
   file: DocumentFile,
   signal: AbortSignal,
 ): Promise<Upload> {
-  const { name } = file.label;
+  const name = uploadName(file);
   const what = `upload '${name}'`;
   return connection.calls.run(
     what,
@@ -48,6 +49,11 @@ export function uploadFile(
     },
     signal,
   );
+}
+
+/** The service goes by the extension: a page that is called `Home.aspx` is HTML all the same. */
+export function uploadName({ label }: Pick<DocumentFile, "label">): string {
+  return withFileType(label.name, label.fileType);
 }
 
 /** Refused, or not sent to its end: the connection broke before, or the file could not be read. */
@@ -84,7 +90,7 @@ async function send(connection: Connection, file: DocumentFile, signal: AbortSig
   }
   try {
     const body = await connection.client.files.create(
-      { file: toStreamingFile(bytes(), file.label.name), purpose: "assistants" },
+      { file: toStreamingFile(bytes(), uploadName(file)), purpose: "assistants" },
       { signal, timeout },
     );
     return { ...readUpload(body), sha256: hash.digest("hex") };

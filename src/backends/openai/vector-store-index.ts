@@ -22,6 +22,7 @@ export class VectorStoreIndex implements Index {
   readonly #store: Store;
   readonly #domainId: DomainId | undefined;
   readonly #drafts = new Map<SourceId, VectorStoreDraft>();
+  #sources: ReadonlySet<SourceId> | undefined;
 
   constructor(store: Store, domainId: DomainId | undefined) {
     this.#store = store;
@@ -36,7 +37,7 @@ export class VectorStoreIndex implements Index {
     const domainId = this.#requireDomain();
     await this.#drafts.get(sourceId)?.discard();
     const store = this.#store;
-    const survey = await surveySource(store, domainId, sourceId);
+    const survey = await this.#survey(sourceId);
     const journal = await this.#openJournal(domainId, sourceId, survey);
     const draft = new VectorStoreDraft({ store, domainId, sourceId, survey, journal });
     this.#drafts.set(sourceId, draft);
@@ -46,7 +47,7 @@ export class VectorStoreIndex implements Index {
   /** Yields nothing before the whole store was listed. The service tells one time only, so both times are that one. */
   async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[], void> {
     const refs: IndexedRef[] = [];
-    const { items } = await surveySource(this.#store, this.#requireDomain(), sourceId);
+    const { items } = await this.#survey(sourceId);
     for (const [itemId, { current }] of items) {
       if (!current) continue;
       const [at, fileType] = [current.attachedAt, readFileType(current)];
@@ -60,6 +61,11 @@ export class VectorStoreIndex implements Index {
       refs.push(fileType === undefined ? known : { ...known, fileType });
     }
     yield refs;
+  }
+
+  /** As of the last listing: each is of the whole store. */
+  async sources(): Promise<ReadonlySet<SourceId>> {
+    return this.#sources ?? (await this.#survey("" as SourceId)).sources;
   }
 
   /** The service counts files, not whose they are. */
@@ -87,6 +93,12 @@ export class VectorStoreIndex implements Index {
     const isKept = (fileId: FileId) => survey.files.get(fileId)?.status === "completed" && !strays.has(fileId);
     for (const { key, fileId } of journal.unsettled()) if (fileId && isKept(fileId)) await journal.settle(key);
     return journal;
+  }
+
+  async #survey(sourceId: SourceId): Promise<Survey> {
+    const survey = await surveySource(this.#store, this.#requireDomain(), sourceId);
+    this.#sources = survey.sources;
+    return survey;
   }
 
   #requireDomain(): DomainId {

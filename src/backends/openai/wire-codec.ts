@@ -59,6 +59,11 @@ export function isOfDomain(file: StoreFile, domainId: DomainId): boolean {
   return file.attributes["domain_id"] === domainId && readAnyItemId(file) !== undefined;
 }
 
+/** None or one. */
+export function readSourceId({ attributes: { source_id } }: StoreFile): SourceId[] {
+  return typeof source_id === "string" && source_id !== "" ? [source_id as SourceId] : [];
+}
+
 /** Somebody like us attached it. */
 export function hasMarks({ attributes }: StoreFile): boolean {
   return ["domain_id", "source_id", "item_id", "content_hash"].every((mark) => typeof attributes[mark] === "string");

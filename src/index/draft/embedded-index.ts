@@ -90,6 +90,10 @@ export class EmbeddedIndex implements Index {
     }
   }
 
+  async sources(): Promise<ReadonlySet<SourceId>> {
+    return new Set((await this.count()).bySource?.keys());
+  }
+
   async count(): Promise<DocumentCount> {
     const { domain } = this.#options;
     if (domain === undefined) throw withoutDomain("count documents");

@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import { catalogTables } from "../../../src/backends/embedded/catalog/catalog-tables.ts";
 import {
   createEmbeddedBackend,
@@ -16,21 +17,34 @@ type AttachTask = Parameters<Work["process"]>[0];
 export async function createFaultyBackend(
   options: Omit<EmbeddedBackendOptions, "aroundWork">,
   faults: Faults,
+  { fileTypes }: { readonly fileTypes?: ReadonlySet<string> } = {},
 ): Promise<EmbeddedBackend> {
   const catalog = await options.house.openTables("catalog", catalogTables);
-  const aroundWork = (work: Work): Work => withWorkFaults(work, catalog, faults);
+  const aroundWork = (work: Work): Work => withWorkFaults(work, catalog, faults, fileTypes);
   const backend = await createEmbeddedBackend({ ...options, aroundWork });
   return { ...backend, wire: withFaults(backend.wire, faults) };
 }
 
-function withWorkFaults(work: Work, catalog: Sql, faults: Faults): Work {
+function withWorkFaults(work: Work, catalog: Sql, faults: Faults, fileTypes: ReadonlySet<string> | undefined): Work {
   return {
     async process(task, failure, signal) {
       const fault = await meet(faults, catalog, task, signal);
-      await work.process(task, failure ?? fault, signal);
+      const refusal = fileTypes && (await refuseType(fileTypes, catalog, task));
+      await work.process(task, failure ?? fault ?? refusal, signal);
     },
     finish: work.finish,
   };
+}
+
+/** A service goes by the extension of the file's name, as it is written. */
+async function refuseType(
+  fileTypes: ReadonlySet<string>,
+  catalog: Sql,
+  { fileId }: AttachTask,
+): Promise<Failure | undefined> {
+  const file = await catalog.get<{ filename: string }>("SELECT filename FROM files WHERE id = $1", [fileId]);
+  if (!file || fileTypes.has(extname(file.filename))) return undefined;
+  return { code: "unsupported_file", message: "The file type is not supported." };
 }
 
 /** Waits as long as the fault that keeps files in progress strikes. */

@@ -1,3 +1,6 @@
+import { DIRECT_SOURCE } from "../../../index/storage/direct-source.ts";
+import { withFileType } from "../../../lib/file-type.ts";
+import { heldDocuments } from "../attach-files.ts";
 import { findFiles, isDeleted } from "../catalog/files.ts";
 import type { WireFile } from "../file-shelf.ts";
 import type { WireContext } from "./wire-context.ts";
@@ -8,11 +11,13 @@ export async function filesToAttach(context: WireContext, ids: readonly string[]
   const { catalog, shelf } = context;
   const wanted = [...new Set(ids)];
   const uploaded = await findFiles(catalog, wanted);
+  const types = await crawledTypes(context, [...uploaded.keys()]);
   const files: WireFile[] = [];
   for (const id of wanted) {
     const file = uploaded.get(id);
     if (file) {
-      files.push({ ...file, path: shelf.pathOf(id) });
+      const filename = withFileType(file.filename, types.get(id) ?? "");
+      files.push({ ...file, filename, path: shelf.pathOf(id) });
       continue;
     }
     const crawled = await shelf.find(id);
@@ -22,6 +27,18 @@ export async function filesToAttach(context: WireContext, ids: readonly string[]
     files.push(kept);
   }
   return files;
+}
+
+/** What crawls read these files as. Earlier releases adopted crawled files under the names of their items: a page as `.aspx`. */
+async function crawledTypes({ stores }: WireContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const types = new Map<string, string>();
+  if (ids.length === 0) return types;
+  for await (const { store } of stores.crawled()) {
+    for (const [id, { sourceId, fileType }] of await heldDocuments(store.db, ids)) {
+      if (sourceId !== DIRECT_SOURCE) types.set(id, fileType);
+    }
+  }
+  return types;
 }
 
 async function adopt({ catalog, shelf, removal }: WireContext, file: WireFile): Promise<WireFile | undefined> {

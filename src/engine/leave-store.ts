@@ -1,0 +1,97 @@
+import { join } from "node:path";
+import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { IndexedRef } from "../contracts/search-index.ts";
+import { suspectRemovals } from "../detect/removal-guard.ts";
+import { plural } from "../lib/plural.ts";
+import { sourceFolder } from "../mirror/layout.ts";
+import type { CrawlRequest, SourceResult } from "./crawl-request.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { IndexTarget } from "./index-target.ts";
+import { PlannedChanges } from "./planned-changes.ts";
+import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
+
+/**
+ * A source that was taken out of the domain leaves a store, whatever is left of its mirror: another store than the domain's
+ * own is often brought in step when the folder is gone already. The guard is that of any removal.
+ */
+export async function leaveStore(
+  run: SourceRun,
+  request: CrawlRequest,
+  target: IndexTarget,
+  parts: EngineParts,
+  job: JobContext,
+): Promise<SourceResult> {
+  const { sourceId, sourceType, limits } = run.config;
+  const held = await heldOf(run, target, parts);
+  const loss = { missing: held.length, known: held.length, listed: 0 };
+  const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, limits);
+  const planned = new PlannedChanges();
+  if (job.dryRun) for (const ref of held) planned.add({ ...placeOf(ref), step: "embed", ...outcomeOf(suspect) });
+  const failed = suspect || job.dryRun ? [] : await removeAll(held, run, target, job);
+  const problems: string[] = [];
+  if (suspect) {
+    const what = plural(held.length, "document is", "documents are");
+    problems.push(`${what} still in the vector store, held because ${suspect}. ${HOW_TO_CONFIRM}`);
+  }
+  if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
+  else if (!suspect && !job.dryRun && !target.isOwn) {
+    await parts.dropStoreMap(join(parts.crawlerFolder, sourceFolder(run.domainId, run.config)), target.store);
+  }
+  const embed = { ...noCounts(), removed: suspect ? 0 : held.length - failed.length, held: suspect ? held.length : 0 };
+  return {
+    source_id: sourceId,
+    source_type: sourceType,
+    complete: true,
+    download: noCounts(),
+    process: noCounts(),
+    embed: { ...embed, failed: failed.length },
+    error: problems.join("; "),
+    ...(job.dryRun && planned.result()),
+  };
+}
+
+/** Where another kind of source has the same id, only what our rows name is of this one. */
+async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, parts: EngineParts): Promise<IndexedRef[]> {
+  const held: IndexedRef[] = [];
+  for await (const refs of index.holdings(run.config.sourceId)) held.push(...refs);
+  if (!run.sharesId || held.length === 0) return held;
+  const folder = join(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+  const options = { step: "embed", readOnly: true, vectorStoreId: isOwn ? undefined : store } as const;
+  const { ledger } = await parts.openLedger(folder, run.config, options);
+  const named = new Set<ItemId>();
+  for await (const items of ledger.items()) for (const itemId of items) named.add(itemId);
+  return held.filter(({ itemId }) => named.has(itemId));
+}
+
+/** Why some could not be removed, one sentence each. */
+async function removeAll(
+  held: readonly IndexedRef[],
+  { config }: SourceRun,
+  { index, crawl }: IndexTarget,
+  job: JobContext,
+): Promise<string[]> {
+  if (held.length === 0) return [];
+  const draft = await index.draft(config.sourceId, crawl);
+  try {
+    for (const { itemId } of held) await draft.remove(itemId);
+    // What a person took out of the domain may leave nothing behind.
+    const { failed } = await draft.commit(job.signal, { allowEmpty: true });
+    job.log(`Index: ${held.length - failed.length} removed.`);
+    for (const { itemId, reason } of failed) job.log(`ERROR: index '${itemId}': ${reason}`);
+    return failed.map(({ reason }) => reason);
+  } catch (error) {
+    await draft.discard();
+    throw error;
+  }
+}
+
+function placeOf({ itemId, path }: IndexedRef): { readonly name: string; readonly path: string } {
+  return { name: path?.split("/").at(-1) || itemId, path: path || itemId };
+}
+
+function outcomeOf(suspect: string | undefined) {
+  return suspect
+    ? ({ change: "held", reason: `held: ${suspect}` } as const)
+    : ({ change: "removed", reason: "its source was taken out of the domain" } as const);
+}
