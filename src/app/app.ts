@@ -1,4 +1,5 @@
 import type { AuditLog } from "../contracts/audit.ts";
+import type { Wire } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -87,9 +88,9 @@ export interface App {
   endDeadJobs(log: (line: string) => void): Promise<void>;
   /**
    * The OpenAI wire protocol, mounted below `/openai` (paths arrive without that prefix and without `/v1`): served here, or passed on to
-   * the backend. `tell` hears what went wrong here, or on the way: of that the response says only what is meant for clients.
+   * the backend.
    */
-  wire(request: Request, tell?: (failure: unknown) => void): Promise<Response>;
+  readonly wire: Wire;
   /** Ends running jobs as cancelled ("Server stopped."), then closes what is open. */
   close(): Promise<void>;
 }

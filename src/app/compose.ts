@@ -22,6 +22,7 @@ import { settleRenames } from "../engine/settle-renames.ts";
 import { createStanding } from "../engine/standing.ts";
 import { createExtractor } from "../extract/extractor.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
+import { createResponseNotes } from "../inventory/response-notes.ts";
 import { createJobRunner } from "../jobs/job-runner.ts";
 import { createJobStore, type JobStore } from "../jobs/job-store.ts";
 import { storageFolder } from "../mirror/layout.ts";
@@ -67,7 +68,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const folder = (name: Parameters<typeof storageFolder>[1]): string => storageFolder(config.storagePath, name);
   const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler") });
   const extractor = createExtractor();
-  const opened = await openBackend(config, { indexFolder: folder("index"), extractor, ...pace });
+  const notes = createResponseNotes(folder("inventory"));
+  const opened = await openBackend(config, { indexFolder: folder("index"), extractor, notes, ...pace });
   const { backend, facts } = opened;
   const reports = createReportStore(folder("reports"));
   const sharepoint = openSharePoint(config, pace);
@@ -93,7 +95,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     reports,
     access,
     audit: createAuditLog(folder("audit")),
-    inventory: createInventory({ client: opened.client, folder: folder("inventory") }),
+    inventory: createInventory({ ...opened, notes }),
     get ingest() {
       return ingest();
     },

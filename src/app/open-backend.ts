@@ -4,7 +4,8 @@ import { createEmbeddedBackend } from "../backends/embedded/embedded-backend.ts"
 import { WireError } from "../backends/embedded/wire/wire-error.ts";
 import { createOpenAiBackend } from "../backends/openai/openai-backend.ts";
 import { createProxy } from "../backends/openai/proxy/proxy.ts";
-import type { Backend } from "../contracts/backend.ts";
+import type { Principal } from "../contracts/access.ts";
+import type { Backend, Wire } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
 import type { Embedder } from "../contracts/embedder.ts";
 import { openVectorModel, type VectorModelSettings } from "../index/embed/open-vector-model.ts";
@@ -13,9 +14,11 @@ import { openPostgresHouse } from "../index/postgres/open-postgres-house.ts";
 import { openSqliteHouse } from "../index/sqlite/open-sqlite-house.ts";
 import type { StoreHouse } from "../index/storage/store-house.ts";
 import { createSearchThreads } from "../index/threads/search-threads.ts";
+import { noting } from "../inventory/note-responses.ts";
+import { onlyOwn } from "../inventory/only-own.ts";
+import type { ResponseNotes } from "../inventory/response-notes.ts";
 import { describePostgres } from "../lib/sql/postgres-trouble.ts";
 import type { AnswerSettings } from "./answer-settings.ts";
-import type { App } from "./app.ts";
 import type { Config } from "./config.ts";
 import type { IndexFacts } from "./examine-index.ts";
 import type { EmbeddingSettings } from "./index-settings.ts";
@@ -24,9 +27,10 @@ import type { EmbeddingSettings } from "./index-settings.ts";
 export interface OpenedBackend {
   readonly backend: Backend;
   /** The wire protocol, served here or passed on. */
-  readonly wire: App["wire"];
+  readonly wire: Wire;
   /** Speaks that protocol. */
   readonly client: OpenAI;
+  readonly clientFor: (by: Principal) => OpenAI;
   readonly facts: IndexFacts;
   close(): Promise<void>;
 }
@@ -34,13 +38,15 @@ export interface OpenedBackend {
 export interface BackendOptions {
   readonly indexFolder: string;
   readonly extractor: Extractor;
+  /** Of the answers and conversations that are made over the wire. */
+  readonly notes: ResponseNotes;
   /** Without threads of their own. */
   readonly searchesHere?: boolean;
 }
 
 export function openBackend(config: Config, options: BackendOptions): Promise<OpenedBackend> {
   const { backend } = config;
-  return backend.kind === "embedded" ? openEmbedded(config, options) : openRemote(backend, options.indexFolder);
+  return backend.kind === "embedded" ? openEmbedded(config, options) : openRemote(backend, options);
 }
 
 async function openEmbedded(config: Config, options: BackendOptions): Promise<OpenedBackend> {
@@ -61,19 +67,19 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
   });
   const setting = embeddings.kind === "onnx" ? "EMBEDDINGS_ONNX_FOLDER" : "EMBEDDINGS_BASE_URL";
   const facts = { place, vectors, embedder: embeddings.kind === "built-in" ? undefined : embedder, setting };
-  const wire: App["wire"] = (request, tell) => backend.wire(request, tell);
+  const wire = noting(backend.wire, options.notes);
   const close = async (): Promise<void> => {
     await chat?.close();
     await backend.close();
   };
-  return { backend, wire, client: clientOf(rejecting(wire)), facts, close };
+  return { backend, wire, ...clientsOf(rejecting(wire)), facts, close };
 }
 
 /** Between parts of one process a failure is handed over as it is, so that whoever asked can tell people and the log what happened. */
-function rejecting(wire: App["wire"]): App["wire"] {
-  return async (request) => {
+function rejecting(wire: Wire): Wire {
+  return async (request, call) => {
     const failures: unknown[] = [];
-    const response = await wire(request, (failure) => failures.push(failure));
+    const response = await wire(request, { ...call, tell: (failure) => failures.push(failure) });
     const failure = failures.find((one) => !(one instanceof WireError));
     if (failure !== undefined) throw failure;
     return response;
@@ -98,7 +104,7 @@ function openChatModel({ model, instructions, temperature }: AnswerSettings) {
 
 async function openRemote(
   settings: Exclude<Config["backend"], { kind: "embedded" }>,
-  indexFolder: string,
+  { indexFolder, notes }: BackendOptions,
 ): Promise<OpenedBackend> {
   const apiKey = settings.apiKey.reveal();
   const shared = { apiKey, model: settings.model, journalFolder: indexFolder };
@@ -110,22 +116,28 @@ async function openRemote(
   const facts = { place, vectors: "", embedder: undefined, setting: "" };
   const backend = createOpenAiBackend(options);
   const proxy = createProxy(options);
-  const wire: App["wire"] = (request, tell) => proxy.forward(request, tell);
+  const wire = onlyOwn(
+    noting((request, call) => proxy.forward(request, call?.tell), notes),
+    notes,
+  );
   const close = async (): Promise<void> => {
     await backend.close();
     await proxy.close();
   };
-  return { backend, wire, client: clientOf(wire), facts, close };
+  return { backend, wire, ...clientsOf(wire), facts, close };
 }
 
 /** The official client, without a network between it and the wire. The address only has to be one. */
-function clientOf(wire: App["wire"]): OpenAI {
-  return new OpenAI({
+function clientsOf(wire: Wire): Pick<OpenedBackend, "client" | "clientFor"> {
+  const client = new OpenAI({
     baseURL: "http://backend.invalid",
     apiKey: "none",
     maxRetries: 2,
     fetch: (input, init) => wire(new Request(input, init)),
   });
+  const clientFor = (by: Principal): OpenAI =>
+    client.withOptions({ fetch: (input, init) => wire(new Request(input, init), { by }) });
+  return { client, clientFor };
 }
 
 type HousePlace = Pick<BackendOptions, "indexFolder" | "searchesHere"> & {

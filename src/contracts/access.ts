@@ -16,3 +16,8 @@ export interface Principal {
 export function mayAct({ role }: Principal, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
+
+/** Under which name somebody's answers and conversations are kept: a name may be given to another key later, an id is not. */
+export function ownerOf({ kind, id }: Principal): string {
+  return `${kind}:${id}`;
+}

@@ -1,3 +1,4 @@
+import type { Principal } from "./access.ts";
 import type { DomainId, FileId, VectorStoreId } from "./ids.ts";
 import type { Index } from "./search-index.ts";
 
@@ -55,4 +56,14 @@ export interface SweptUploads {
   readonly removed: readonly { readonly fileId: FileId; readonly bytes: number }[];
   /** How many uploads of the account are in no vector store, and nobody can tell whose they are. */
   readonly unknown: number;
+}
+
+/** The wire protocol of OpenAI: a request in, a response out, whoever carries them. */
+export type Wire = (request: Request, call?: WireCall) => Promise<Response>;
+
+export interface WireCall {
+  /** Hears what went wrong here, or on the way: of that the response says only what is meant for clients. */
+  readonly tell?: ((failure: unknown) => void) | undefined;
+  /** Who asks: answers and conversations of others are not there for them. undefined: the product itself. */
+  readonly by?: Principal | undefined;
 }

@@ -1,4 +1,5 @@
 import type OpenAI from "openai";
+import type { Principal } from "../contracts/access.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
 import type { PageWish } from "./read-pages.ts";
 import type { ReplicateRequest } from "./replicate.ts";
@@ -69,16 +70,12 @@ export interface Assistants {
   delete(assistant: Assistant, mode: DeleteMode, steps: Steps): Promise<Result>;
 }
 
+/** One's own; for administrators all. Those of others do not exist. */
 export interface Responses {
   /** The ones created here, newest first: the wire protocol has no list of them. */
-  list(): Promise<readonly NotedResponse[]>;
-  get(id: string): Promise<ModelResponse>;
-  create(wanted: OpenAI.Responses.ResponseCreateParamsNonStreaming): Promise<ModelResponse>;
+  list(by: Principal): Promise<readonly Omit<NotedResponse, "owner" | "kind">[]>;
+  get(id: string, by: Principal): Promise<ModelResponse>;
+  create(wanted: OpenAI.Responses.ResponseCreateParamsNonStreaming, by: Principal): Promise<ModelResponse>;
   /** The conversation first, where there is one and it is to go too. */
-  delete(response: ModelResponse, mode: "default" | "with_conversation"): Promise<void>;
-  /** One that passed by on its way to somebody else. */
-  note(response: NotedResponse): Promise<void>;
-  forget(id: string): Promise<void>;
-  /** When all of them are on disk, also those that nobody waited for. */
-  settled(): Promise<void>;
+  delete(response: ModelResponse, mode: "default" | "with_conversation", by: Principal): Promise<void>;
 }

@@ -1,31 +1,33 @@
 import type OpenAI from "openai";
+import { mayAct, ownerOf, type Principal } from "../contracts/access.ts";
 import { type Asking, askBackend, isMissing, unlessMissing } from "./ask-backend.ts";
 import type { ModelResponse, Responses } from "./inventory.ts";
-import { createResponseNotes } from "./response-notes.ts";
+import type { ResponseNotes } from "./response-notes.ts";
 
-export function createResponses(client: OpenAI, folder: string): Responses {
-  const notes = createResponseNotes(folder);
+export function createResponses(clientFor: (by: Principal) => OpenAI, notes: ResponseNotes): Responses {
   const about = (verb: string, id: string): Asking => ({
     what: `${verb} response '${id}'`,
     missing: `Response '${id}' does not exist.`,
   });
   return {
-    list: () => notes.list(),
-    async get(id) {
+    async list(by) {
+      const all = await notes.list();
+      const own = mayAct(by, "admin") ? all : all.filter(({ owner }) => owner === ownerOf(by));
+      return own.map(({ id, created_at, model }) => ({ id, created_at, model }));
+    },
+    async get(id, by) {
       try {
-        return await askBackend(about("get", id), () => client.responses.retrieve(id));
+        return await askBackend(about("get", id), () => clientFor(by).responses.retrieve(id));
       } catch (error) {
         // Responses expire: one that the backend has forgotten does not stay in the list.
-        if (isMissing(error) && (await notes.list()).some((noted) => noted.id === id)) await notes.forget(id);
+        const noted = isMissing(error) ? await notes.find(id) : undefined;
+        if (noted && (mayAct(by, "admin") || noted.owner === ownerOf(by))) await notes.forget(id);
         throw error;
       }
     },
-    async create(wanted) {
-      const response = await askBackend({ what: "create the response" }, () => client.responses.create(wanted));
-      if (wanted.store !== false) await notes.note(response);
-      return response;
-    },
-    async delete(response, mode) {
+    create: (wanted, by) => askBackend({ what: "create the response" }, () => clientFor(by).responses.create(wanted)),
+    async delete(response, mode, by) {
+      const client = clientFor(by);
       const conversation = mode === "with_conversation" ? conversationOf(response) : undefined;
       if (conversation !== undefined) {
         const what = `delete conversation '${conversation}'`;
@@ -34,9 +36,6 @@ export function createResponses(client: OpenAI, folder: string): Responses {
       await unlessMissing(() => askBackend(about("delete", response.id), () => client.responses.delete(response.id)));
       await notes.forget(response.id);
     },
-    note: (response) => notes.note(response),
-    forget: (id) => notes.forget(id),
-    settled: () => notes.settled(),
   };
 }
 

@@ -6,20 +6,26 @@ import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
 import { createFixedModel } from "../../src/index/embed/vector-model.ts";
 import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
+import { quotaSuite } from "./embedded-answers-owners-suite.ts";
 import { type AnswersStage, answersStage, MODEL, TRAVEL } from "./embedded-answers-stage.ts";
 
 describe("answers kept in PostgreSQL", () => {
   let server: PostgresServer;
   let at: AnswersStage;
+  const model = createFixedModel(createNgramEmbedder());
   before(async () => {
     server = await startPostgres();
     const url = await server.createDatabase();
-    const model = createFixedModel(createNgramEmbedder());
     at = await answersStage(() => openPostgresHouse({ url, model, storageFolder: tmpdir(), maxConnections: 3 }));
   });
   after(async () => {
     await at?.close();
     await server.stop();
+  });
+
+  quotaSuite("PostgreSQL", async () => {
+    const url = await server.createDatabase();
+    return openPostgresHouse({ url, model, storageFolder: tmpdir(), maxConnections: 3 });
   });
 
   test("responses are answered, chained and deleted", async () => {

@@ -56,7 +56,10 @@ export interface Answer {
 export async function openBackend(
   house: StoreHouse,
   folder: string,
-  { faults, ...options }: Partial<Pick<EmbeddedBackendOptions, "extractor" | "nowSeconds">> & { faults?: Faults } = {},
+  {
+    faults,
+    ...options
+  }: Partial<Pick<EmbeddedBackendOptions, "extractor" | "nowSeconds" | "quota">> & { faults?: Faults } = {},
 ): Promise<EmbeddedBackend> {
   const embedder = createNgramEmbedder();
   const parts = { house, folder, extractor: createExtractor(), embedder: async () => embedder, ...options };

@@ -23,6 +23,7 @@ import {
 import type { MaintenanceRequest } from "../../src/engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
+import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 
@@ -215,6 +216,7 @@ export class FolderStage {
     this.#reader ??= await openBackend(readConfig(this.settings), {
       indexFolder: storageFolder(this.storage, "index"),
       extractor: createExtractor(),
+      notes: createResponseNotes(storageFolder(this.storage, "inventory")),
       searchesHere: true,
     });
     const index = await this.#reader.backend.openIndex(vectorStoreId, FOLDERS);

@@ -3,10 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import OpenAI from "openai";
-import { noteResponses } from "../../src/http/endpoints/note-responses.ts";
-import { createInventory } from "../../src/inventory/create-inventory.ts";
-import type { Inventory } from "../../src/inventory/inventory.ts";
+import { noteResponses } from "../../src/inventory/note-responses.ts";
+import { createResponseNotes, type ResponseNotes } from "../../src/inventory/response-notes.ts";
 
 const RESPONSE = { id: "resp_1", object: "response", created_at: 5, model: "gpt", store: true };
 const NOTED = { id: "resp_1", created_at: 5, model: "gpt" };
@@ -25,23 +23,22 @@ describe("what is noted of passing responses", () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  /** One with a list of its own; nobody asks its backend. */
-  const open = (below = `inventory-${opened++}`): Inventory =>
-    createInventory({ client: new OpenAI({ apiKey: "none" }), folder: join(folder, below) });
+  /** A list of its own. */
+  const open = (below = `inventory-${opened++}`): ResponseNotes => createResponseNotes(join(folder, below));
 
   it("notes a whole answer and leaves it as it is", async () => {
     for (const path of ["/responses", "/v1/responses", "/openai/v1/responses", "/openai/responses/"]) {
-      const inventory = open();
+      const notes = open();
       const answer = Response.json(RESPONSE, { status: 200, headers: { "x-request-id": "req_1" } });
-      const passed = noteResponses(inventory, post(path), answer);
+      const passed = noteResponses(notes, post(path), answer);
       assert.equal(passed.headers.get("x-request-id"), "req_1");
       assert.deepEqual(await passed.json(), RESPONSE);
-      assert.deepEqual(await inventory.responses.list(), [NOTED], path);
+      assert.deepEqual(await notes.list(), [NOTED], path);
     }
   });
 
   it("passes every piece of a stream on before the next one comes", async () => {
-    const inventory = open();
+    const notes = open();
     const first = `event: response.created\ndata: ${JSON.stringify({ type: "response.created", response: RESPONSE })}\n\n`;
     const halves = [first.slice(0, 40), first.slice(40)];
     let taken = 0;
@@ -56,16 +53,16 @@ describe("what is noted of passing responses", () => {
       { highWaterMark: 0 },
     );
     const answer = new Response(source, { headers: { "content-type": "text/event-stream" } });
-    const reader = noteResponses(inventory, post(), answer).body?.getReader();
+    const reader = noteResponses(notes, post(), answer).body?.getReader();
     assert.equal(new TextDecoder().decode((await reader?.read())?.value), halves[0]);
-    assert.deepEqual(await inventory.responses.list(), []);
+    assert.deepEqual(await notes.list(), []);
     assert.equal(new TextDecoder().decode((await reader?.read())?.value), halves[1]);
-    assert.deepEqual(await inventory.responses.list(), [NOTED]);
+    assert.deepEqual(await notes.list(), [NOTED]);
     await reader?.cancel();
   });
 
   it("notes nothing that is no kept response", async () => {
-    const inventory = open();
+    const notes = open();
     const kinds: [Request, Response][] = [
       [post(), Response.json({ ...RESPONSE, store: false })],
       [post(), Response.json({ error: {} }, { status: 400 })],
@@ -75,25 +72,25 @@ describe("what is noted of passing responses", () => {
       [post("/chat/completions"), Response.json(RESPONSE)],
       [new Request("http://x/responses/resp_1"), Response.json(RESPONSE)],
     ];
-    for (const [request, response] of kinds) await noteResponses(inventory, request, response).text();
-    assert.deepEqual(await inventory.responses.list(), []);
+    for (const [request, response] of kinds) await noteResponses(notes, request, response).text();
+    assert.deepEqual(await notes.list(), []);
   });
 
   it("forgets what was deleted, and only that", async () => {
-    const inventory = open();
-    for (const id of ["resp_1", "resp_2"]) await inventory.responses.note({ ...NOTED, id });
+    const notes = open();
+    for (const id of ["resp_1", "resp_2"]) await notes.note({ ...NOTED, id });
     const remove = (path: string): Request => new Request(`http://x${path}`, { method: "DELETE" });
-    noteResponses(inventory, remove("/responses/resp_1"), Response.json({ deleted: true }));
-    noteResponses(inventory, remove("/responses/resp_2"), Response.json({}, { status: 404 }));
-    noteResponses(inventory, remove("/files/resp_2"), Response.json({ deleted: true }));
-    assert.deepEqual(await inventory.responses.list(), [{ ...NOTED, id: "resp_2" }]);
+    noteResponses(notes, remove("/responses/resp_1"), Response.json({ deleted: true }));
+    noteResponses(notes, remove("/responses/resp_2"), Response.json({}, { status: 404 }));
+    noteResponses(notes, remove("/files/resp_2"), Response.json({ deleted: true }));
+    assert.deepEqual(await notes.list(), [{ ...NOTED, id: "resp_2" }]);
   });
 
   it("is on disk when the inventory is closed", async () => {
-    const inventory = open("closed");
-    await noteResponses(inventory, post(), Response.json(RESPONSE)).text();
-    noteResponses(inventory, new Request("http://x/responses/resp_0", { method: "DELETE" }), Response.json({}));
-    await inventory.close();
+    const notes = open("closed");
+    await noteResponses(notes, post(), Response.json(RESPONSE)).text();
+    noteResponses(notes, new Request("http://x/responses/resp_0", { method: "DELETE" }), Response.json({}));
+    await notes.settled();
     const lines = (await readFile(join(folder, "closed", "responses.jsonl"), "utf8")).split("\n").filter(Boolean);
     assert.deepEqual(
       lines.map((line) => JSON.parse(line)),

@@ -6,6 +6,7 @@ import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
+import type { Wire } from "../../src/contracts/backend.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
@@ -19,6 +20,8 @@ import { createDocuments } from "../../src/engine/read-versions.ts";
 import type { Patience } from "../../src/http/safety/slow-clients.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
+import { noting } from "../../src/inventory/note-responses.ts";
+import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
 import { manifestVersion } from "../../src/ledgers/manifest/manifest-version.ts";
@@ -32,7 +35,7 @@ import { openAccess } from "../../src/security/open-access.ts";
 export interface Script {
   crawl: (request: CrawlRequest, job: JobContext) => Promise<CrawlResult>;
   query: (request: QueryRequest) => Promise<QueryAnswer>;
-  wire: (request: Request, tell?: (failure: unknown) => void) => Promise<Response>;
+  wire: Wire;
   ingest: Ingest;
 }
 
@@ -93,6 +96,9 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     crawlerFolder: join(folder, "crawler"),
   });
   const config = readConfig({ PERSISTENT_STORAGE_PATH: folder, ...options.settings });
+  const notes = createResponseNotes(join(folder, "inventory"));
+  const wire = noting((request, call) => script.wire(request, call), notes);
+  const client = wireClient(wire);
   const app: App = {
     config,
     domains,
@@ -105,10 +111,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       adminKey: config.access.adminKey.reveal(),
     }),
     audit: createAuditLog(join(folder, "audit")),
-    inventory: createInventory({
-      client: wireClient((request) => script.wire(request)),
-      folder: join(folder, "inventory"),
-    }),
+    inventory: createInventory({ client, clientFor: () => client, notes }),
     get ingest() {
       return script.ingest;
     },
@@ -167,7 +170,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     async *examineSource() {},
     endDeadJobs: async () => undefined,
     work: async () => undefined,
-    wire: (request, tell) => script.wire(request, tell),
+    wire,
     close: () => runner.stop("Server stopped."),
   };
   const logged: string[] = [];

@@ -65,7 +65,7 @@ export async function serveProxied(): Promise<ProxiedServer> {
       limits,
     );
     opened.push(proxy);
-    served.script.wire = (one, tell) => proxy.forward(one, tell);
+    served.script.wire = (one, call) => proxy.forward(one, call?.tell);
   };
   point({});
   return {

@@ -5,13 +5,14 @@ import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } fro
 import { RETIRED } from "../../src/inventory/assistants.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
+import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 
 /** A backend that answers everything in one way. */
 function answering(status: number, message: string): Inventory {
   const fetch = async (): Promise<Response> =>
     Response.json({ error: { message, type: "invalid_request_error", param: null, code: null } }, { status });
   const client = new OpenAI({ baseURL: "http://backend.invalid", apiKey: "none", maxRetries: 0, fetch });
-  return createInventory({ client, folder: "/nowhere" });
+  return createInventory({ client, clientFor: () => client, notes: createResponseNotes("/nowhere") });
 }
 
 const CASES = [

@@ -1,4 +1,4 @@
-import type { Backend } from "../../contracts/backend.ts";
+import type { Backend, Wire } from "../../contracts/backend.ts";
 import type { Extractor } from "../../contracts/document.ts";
 import type { Embedder } from "../../contracts/embedder.ts";
 import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
@@ -7,6 +7,7 @@ import { searchStore } from "../../index/search/search-store.ts";
 import { changeOwner } from "../../index/storage/change-owner.ts";
 import type { StoreHouse } from "../../index/storage/store-house.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import type { Quota } from "./answers/answer-parts.ts";
 import { createAnswerers } from "./answers/answerers.ts";
 import { answersTables } from "./answers/answers-tables.ts";
 import type { ChatModel } from "./answers/chat-model.ts";
@@ -38,14 +39,19 @@ export interface EmbeddedBackendOptions {
   readonly defaultStoreId?: string;
   /** Stands between a file that waits and the work on it: where other services fail or dawdle, tests of their clients do. */
   readonly aroundWork?: (work: Work) => Work;
+  /** What each key may have kept of its answers and conversations. */
+  readonly quota?: Quota;
   /** The clock by which files, uploads and stores expire. */
   readonly nowSeconds?: () => number;
 }
 
+/** Far more than a person asks in a month, and little enough for a disk that many keys share. */
+const QUOTA: Quota = { answers: 10_000, conversations: 10_000, bytes: 256 * 1024 * 1024 };
+
 /** Vector stores without a key and without a network: the crawler writes through `openIndex`, everybody else speaks `wire`. */
 export type EmbeddedBackend = Backend & {
-  /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: trouble becomes an error response, and `tell` hears the reason. */
-  wire(request: Request, tell?: (failure: unknown) => void): Promise<Response>;
+  /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: trouble becomes an error response. */
+  readonly wire: Wire;
 };
 
 export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Promise<EmbeddedBackend> {
@@ -70,7 +76,8 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
   const db = await house.openTables("answers", answersTables);
   const { embedder, model } = options;
   const defaultStore = async (): Promise<string | undefined> => options.defaultStoreId || (await onlyStore(catalog));
-  const answers = { db, answerers: createAnswerers(model), model, embedder, search, defaultStore };
+  const quota = options.quota ?? QUOTA;
+  const answers = { db, quota, answerers: createAnswerers(model), model, embedder, search, defaultStore };
   const wire = createWire(context, answers);
   // What was half deleted must not be shown again, and usually there is nothing.
   await Promise.allSettled([stores.sweepDeleted(), removal.sweepDeleted()]);

@@ -30,13 +30,17 @@ function overview({ inventory }: App): Endpoint {
     changes: null,
     query: {},
     examples: ["?format=ui"],
-    async run() {
+    async run(_args, { principal }) {
       const [files, stores, assistants] = await Promise.all([
         count((wish) => inventory.files.pages(wish)),
         count((wish) => inventory.stores.pages(wish)),
         count((wish) => inventory.assistants.pages(wish)),
       ]);
-      const responses: ResourceCount = { found: (await inventory.responses.list()).length, more: false, error: "" };
+      const responses: ResourceCount = {
+        found: (await inventory.responses.list(principal)).length,
+        more: false,
+        error: "",
+      };
       return ok({ files, stores, assistants, responses });
     },
     ui: ({ data }, _args, frame) => inventoryPage(data, frame),

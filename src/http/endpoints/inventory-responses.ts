@@ -40,13 +40,13 @@ function list({ inventory }: App): Endpoint {
     methods: ["GET"],
     formats: ["json", "html"],
     description:
-      "Lists the model responses that were created through this server, newest first. The OpenAI protocol has no list of responses, so others are not known; the newest 10,000 are remembered.",
+      "Lists the model responses that one created through this server, for administrators everybody's, newest first. The OpenAI protocol has no list of responses, so others are not known; the newest 10,000 of each key are remembered.",
     changes: null,
     query: listing(["created_at", "id", "model"]),
     examples: ["?format=json", "?format=html"],
-    async run(args, { format }) {
+    async run(args, { format, principal }) {
       const limit = args.limit ?? (format === "html" ? PAGE_ROWS : undefined);
-      return okPart(takePart(await inventory.responses.list(), { ...args, limit }));
+      return okPart(takePart(await inventory.responses.list(principal), { ...args, limit }));
     },
     html: responsesPage,
   });
@@ -66,10 +66,11 @@ function create({ inventory }: App): Endpoint {
     examples: [
       `curl '{origin}/v2/inventory/responses/create' -H 'content-type: application/json' -d '{"input":"How much may a hotel night cost?","vector_store_ids":["vs_abc123"]}'`,
     ],
-    async run({ body, dry_run }): Promise<Answer<Partial<ModelResponse>>> {
+    async run({ body, dry_run }, { principal }): Promise<Answer<Partial<ModelResponse>>> {
       const wanted = requestOf(body);
       // What it would be has the fields of a response that the request gives it.
-      return ok(dry_run ? ({ object: "response", ...wanted } as object) : await inventory.responses.create(wanted));
+      if (dry_run) return ok({ object: "response", ...wanted } as object);
+      return ok(await inventory.responses.create(wanted, principal));
     },
     html: ({ data }, _args, frame) => responseDetail(data, frame),
   });
@@ -80,11 +81,11 @@ function get({ inventory }: App): Endpoint {
     path: "/v2/inventory/responses/get",
     methods: ["GET"],
     formats: ["json", "html"],
-    description: "Returns one model response, whoever created it.",
+    description: "Returns one model response: one's own, or anybody's for administrators.",
     changes: null,
     query: { response_id: responseId },
     examples: ["?response_id=resp_abc123", "?response_id=resp_abc123&format=html"],
-    run: async ({ response_id }) => ok(await inventory.responses.get(response_id)),
+    run: async ({ response_id }, { principal }) => ok(await inventory.responses.get(response_id, principal)),
     html: ({ data }, _args, frame) => responseDetail(data, frame),
   });
 }
@@ -107,10 +108,10 @@ function remove({ inventory }: App): Endpoint {
       dry_run: dryRun,
     },
     examples: ["?response_id=resp_abc123&mode=with_conversation&dry_run=true"],
-    async run({ response_id, mode, dry_run }) {
-      const response = await inventory.responses.get(response_id);
+    async run({ response_id, mode, dry_run }, { principal }) {
+      const response = await inventory.responses.get(response_id, principal);
       const conversation = mode === "with_conversation" ? (conversationOf(response) ?? "") : "";
-      if (!dry_run) await inventory.responses.delete(response, mode);
+      if (!dry_run) await inventory.responses.delete(response, mode, principal);
       return ok({ ...response, mode, deleted_conversation_id: conversation });
     },
   });

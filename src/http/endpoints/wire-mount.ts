@@ -7,10 +7,9 @@ import type { HttpEnv } from "../http-env.ts";
 import { refusalBody, refuse } from "../safety/refusal.ts";
 import { refuseForeign } from "../safety/refuse-foreign.ts";
 import { requireRole } from "../safety/require-role.ts";
-import { noteResponses } from "./note-responses.ts";
 import { needOf, type WireNeed } from "./wire-access.ts";
 
-type Parts = Pick<App, "wire" | "audit" | "inventory">;
+type Parts = Pick<App, "wire" | "audit">;
 
 /** Types that a browser would show as a page of this server, with scripts of this server. */
 const ACTIVE = /^\s*(text\/html|application\/xhtml\+xml|image\/svg\+xml|(text|application)\/xml)/i;
@@ -18,7 +17,7 @@ const ACTIVE = /^\s*(text\/html|application\/xhtml\+xml|image\/svg\+xml|(text|ap
 /** The OpenAI wire protocol below `/openai` and `/openai/v1`. Bodies pass through as streams, whatever their size. */
 export function mountWire(
   http: Hono<HttpEnv>,
-  { wire, audit, inventory }: Parts,
+  { wire, audit }: Parts,
   logError: (about: string, error: unknown) => void,
 ): void {
   for (const path of ["/openai", "/openai/v1"]) http.get(path, (c) => c.text(describeWire(new URL(c.req.url).origin)));
@@ -41,9 +40,9 @@ export function mountWire(
     try {
       admit(c, need);
       await record.begin();
-      const response = await wire(request, tell);
+      const response = await wire(request, { tell, by: c.get("principal") });
       await record.write(outcomeOf(response));
-      return asDownload(noteResponses(inventory, request, response));
+      return asDownload(response);
     } catch (error) {
       const { status, message } = toFailure(error);
       if (status >= 500) tell(error);

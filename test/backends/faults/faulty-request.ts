@@ -1,4 +1,4 @@
-import type { Wire } from "../../../src/backends/embedded/wire/wire.ts";
+import type { Wire } from "../../../src/contracts/backend.ts";
 import { isJsonObject, type JsonObject } from "../../../src/lib/json-object.ts";
 import type { FaultOccasion } from "./faults.ts";
 

@@ -4,10 +4,19 @@ import type { SqlDatabase } from "../../../lib/sql/sql.ts";
 import type { Answerers } from "./answerers.ts";
 import type { ChatModel } from "./chat-model.ts";
 
+/** What one owner may have kept; of more, the oldest answers are forgotten, and conversations grow no more. */
+export interface Quota {
+  readonly answers: number;
+  readonly conversations: number;
+  /** Of the answers together, and of the conversations together. */
+  readonly bytes: number;
+}
+
 /** What responses, conversations, assistants, embeddings and models are served from. */
 export interface AnswerParts {
   /** With the tables of answers-tables.ts. */
   readonly db: SqlDatabase;
+  readonly quota: Quota;
   readonly answerers: Answerers;
   /** undefined: there is none, and answers are quoted. */
   readonly model: ChatModel | undefined;

@@ -1,5 +1,15 @@
 import type { Schema, Sql } from "../../../lib/sql/sql.ts";
 
+/** What is older belongs to nobody. */
+const OWNERS = `
+ALTER TABLE responses ADD COLUMN owner TEXT;
+ALTER TABLE responses ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX responses_owner ON responses (owner, seq, bytes);
+ALTER TABLE conversations ADD COLUMN owner TEXT;
+ALTER TABLE conversations ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX conversations_owner ON conversations (owner, bytes)
+`;
+
 /**
  * Responses, conversations and assistants, as the wire protocol spells them: the JSON columns hold what is sent.
  * `seq` is the order in which rows came. The format is described in docs/formats/answers.md.
@@ -10,7 +20,8 @@ export function answersTables(dialect: Sql["dialect"]): Schema {
       ? "seq INTEGER PRIMARY KEY AUTOINCREMENT"
       : "seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   return {
-    version: 1,
+    version: 2,
+    upgrades: new Map([[1, OWNERS]]),
     sql: `
 CREATE TABLE responses (
   ${seq},
@@ -18,16 +29,22 @@ CREATE TABLE responses (
   created_at BIGINT NOT NULL,
   previous_id TEXT,
   response TEXT NOT NULL,
-  input TEXT NOT NULL
+  input TEXT NOT NULL,
+  owner TEXT,
+  bytes BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX responses_created ON responses (created_at, seq);
+CREATE INDEX responses_owner ON responses (owner, seq, bytes);
 
 CREATE TABLE conversations (
   ${seq},
   id TEXT NOT NULL UNIQUE,
   created_at BIGINT NOT NULL,
-  metadata TEXT NOT NULL
+  metadata TEXT NOT NULL,
+  owner TEXT,
+  bytes BIGINT NOT NULL DEFAULT 0
 );
+CREATE INDEX conversations_owner ON conversations (owner, bytes);
 
 CREATE TABLE conversation_items (
   ${seq},

@@ -1,5 +1,8 @@
 import type { Sql, SqlDatabase } from "../../../lib/sql/sql.ts";
 import { type ListKey, type Page, type PageRequest, readPage } from "../catalog/read-page.ts";
+import { WireError } from "../wire/wire-error.ts";
+import type { Quota } from "./answer-parts.ts";
+import { type Asker, maySee } from "./asker.ts";
 import type { Item } from "./items.ts";
 
 export interface Conversation {
@@ -7,6 +10,8 @@ export interface Conversation {
   /** Unix seconds. */
   readonly createdAt: number;
   readonly metadata: Readonly<Record<string, string>>;
+  /** null: nobody knows. */
+  readonly owner: string | null;
 }
 
 export interface ItemRow extends ListKey {
@@ -17,25 +22,27 @@ export interface ItemRow extends ListKey {
 
 export async function insertConversation(
   db: SqlDatabase,
-  { id, createdAt, metadata }: Conversation,
+  { id, createdAt, metadata, owner }: Conversation,
   items: readonly Item[],
 ): Promise<void> {
   await db.write(async (sql) => {
-    await sql.run("INSERT INTO conversations (id, created_at, metadata) VALUES ($1, $2, $3)", [
+    await sql.run("INSERT INTO conversations (id, created_at, metadata, owner) VALUES ($1, $2, $3, $4)", [
       id,
       createdAt,
       JSON.stringify(metadata),
+      owner,
     ]);
     await appendItems(sql, id, items);
   });
 }
 
-export async function findConversation(sql: Sql, id: string): Promise<Conversation | undefined> {
-  const row = await sql.get<{ readonly id: string; readonly createdAt: number; readonly metadata: string }>(
-    'SELECT id, created_at AS "createdAt", metadata FROM conversations WHERE id = $1',
+export async function findConversation(sql: Sql, id: string, asker: Asker): Promise<Conversation | undefined> {
+  const row = await sql.get<Omit<Conversation, "metadata"> & { readonly metadata: string }>(
+    'SELECT id, created_at AS "createdAt", metadata, owner FROM conversations WHERE id = $1',
     [id],
   );
-  return row && { ...row, metadata: JSON.parse(row.metadata) as Record<string, string> };
+  if (!row || !maySee(asker, row.owner)) return undefined;
+  return { ...row, metadata: JSON.parse(row.metadata) as Record<string, string> };
 }
 
 export async function updateConversation(sql: Sql, id: string, metadata: Conversation["metadata"]): Promise<void> {
@@ -50,8 +57,9 @@ export async function deleteConversation(db: SqlDatabase, id: string): Promise<v
 /** At the end of the conversation, together and in this order. false: there is no such conversation (any more). */
 export async function appendItems(sql: Sql, id: string, items: readonly Item[]): Promise<boolean> {
   // Holds the row until the transaction ends, so that the items of two who append at once do not mix.
-  if ((await sql.run("UPDATE conversations SET metadata = metadata WHERE id = $1", [id])) === 0) return false;
   const rows = items.map((item) => [item.id, id, JSON.stringify(item)]);
+  const bytes = rows.reduce((sum, [, , item = ""]) => sum + item.length, 0);
+  if ((await sql.run("UPDATE conversations SET bytes = bytes + $2 WHERE id = $1", [id, bytes])) === 0) return false;
   await sql.insert("conversation_items (id, conversation_id, item)", rows);
   return true;
 }
@@ -82,5 +90,31 @@ export async function findItem(sql: Sql, id: string, itemId: string): Promise<It
 
 /** false: there was none. */
 export async function deleteItem(sql: Sql, id: string, itemId: string): Promise<boolean> {
+  const row = await findItem(sql, id, itemId);
+  if (!row) return false;
+  await sql.run("UPDATE conversations SET bytes = bytes - $2 WHERE id = $1", [id, row.item.length]);
   return (await sql.run("DELETE FROM conversation_items WHERE conversation_id = $1 AND id = $2", [id, itemId])) > 0;
+}
+
+/** WireError when the owner has said too much already. Conversations are kept for ever, so none is taken away for another. */
+export async function checkRoom(sql: Sql, owner: string | null, { conversations, bytes }: Quota): Promise<void> {
+  if (owner === null) return;
+  const kept = await sql.get<{ readonly count: number; readonly bytes: number }>(
+    "SELECT count(*) AS count, coalesce(sum(bytes), 0) AS bytes FROM conversations WHERE owner = $1",
+    [owner],
+  );
+  if (Number(kept?.count) < conversations && Number(kept?.bytes) < bytes) return;
+  throw new WireError(
+    429,
+    `This key has as many conversations as one may have (${conversations}, or ${bytes} characters together). An administrator can delete some; questions with 'previous_response_id' need none.`,
+    null,
+    "insufficient_quota",
+  );
+}
+
+/** What a model takes for an order from above. WireError when somebody writes that into a conversation of another. */
+export function checkItems(items: readonly Item[], conversation: Conversation, asker: Asker): void {
+  if (conversation.owner === null || conversation.owner === asker.owner) return;
+  if (!items.some(({ role }) => role === "system" || role === "developer")) return;
+  throw new WireError(400, "The conversation is somebody else's: only they write system and developer messages in it.");
 }

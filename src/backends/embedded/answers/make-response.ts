@@ -1,12 +1,12 @@
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
 import { randomId } from "../../../index/storage/random-id.ts";
-import type { Sql } from "../../../lib/sql/sql.ts";
 import { nowSeconds } from "../../../lib/time.ts";
 import { badRequest, notFound } from "../wire/wire-error.ts";
 import type { AnswerParts } from "./answer-parts.ts";
 import type { Answer, Passage } from "./answerer.ts";
-import { appendItems, findConversation, itemsOf } from "./conversations.ts";
+import type { Asker } from "./asker.ts";
+import { appendItems, checkItems, checkRoom, findConversation, itemsOf } from "./conversations.ts";
 import { type Item, lastQuestion, showItem, textOfItem } from "./items.ts";
 import type { ResponseRequest } from "./read-response-request.ts";
 import { showResponse, toResponse, toSearchCall } from "./response-codec.ts";
@@ -24,10 +24,10 @@ type Stored = StoredResponse["response"];
 export async function beginResponse(
   parts: AnswerParts,
   request: ResponseRequest,
-  signal: AbortSignal,
+  { asker, signal }: { readonly asker: Asker; readonly signal: AbortSignal },
 ): Promise<AsyncGenerator<Step, Stored>> {
   const createdAt = nowSeconds();
-  const context = [...(await historyOf(parts.db, request)), ...request.input];
+  const context = [...(await historyOf(parts, request, asker)), ...request.input];
   const text = lastQuestion(context);
   if (text === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
   const answerer = parts.answerers.of(request.model);
@@ -39,6 +39,7 @@ export async function beginResponse(
   const answer = await answerer.answer(question, signal);
   const inputTokens = countInput(context, instructions) + tokensOf((passages ?? []).map((one) => one.text));
   return respond(parts, request, {
+    owner: asker.owner,
     createdAt,
     calls: found.map((hits) => toSearchCall(text, hits)),
     answer,
@@ -47,6 +48,7 @@ export async function beginResponse(
 }
 
 interface Begun {
+  readonly owner: string | null;
   readonly createdAt: number;
   readonly calls: readonly Item[];
   readonly answer: Answer;
@@ -54,7 +56,7 @@ interface Begun {
 }
 
 async function* respond(parts: AnswerParts, request: ResponseRequest, begun: Begun): AsyncGenerator<Step, Stored> {
-  const { createdAt, calls, answer, inputTokens } = begun;
+  const { owner, createdAt, calls, answer, inputTokens } = begun;
   const id = randomId("resp_");
   const blank = { id, createdAt, completedAt: null, output: [], usage: null, failure: "" };
   yield* openingSteps(toResponse(request, { ...blank, status: "in_progress" }));
@@ -70,7 +72,7 @@ async function* respond(parts: AnswerParts, request: ResponseRequest, begun: Beg
     failure,
   });
   // Who does not stream learns of the failure instead of an id.
-  if (failure === "" || request.stream) await keep(parts, request, { response, createdAt });
+  if (failure === "" || request.stream) await keep(parts, request, { response, createdAt, owner });
   const shown = showResponse(response, request.include);
   yield closingStep(shown);
   return shown;
@@ -78,16 +80,20 @@ async function* respond(parts: AnswerParts, request: ResponseRequest, begun: Beg
 
 /** What was said before: in the conversation, or up to the previous response. */
 export async function historyOf(
-  sql: Sql,
-  { previousId, conversationId }: Pick<ResponseRequest, "previousId" | "conversationId">,
+  { db: sql, quota }: Pick<AnswerParts, "db" | "quota">,
+  { previousId, conversationId, input }: Pick<ResponseRequest, "previousId" | "conversationId" | "input">,
+  asker: Asker,
 ): Promise<Item[]> {
   if (previousId !== null) {
-    const previous = await findResponse(sql, previousId);
+    const previous = await findResponse(sql, previousId, asker);
     if (!previous) throw notFound(`Previous response with id '${previousId}' not found.`);
-    return chainOf(sql, previous);
+    return chainOf(sql, previous, asker);
   }
   if (conversationId === null) return [];
-  if (!(await findConversation(sql, conversationId))) throw noSuchConversation(conversationId);
+  const conversation = await findConversation(sql, conversationId, asker);
+  if (!conversation) throw noSuchConversation(conversationId);
+  checkItems(input, conversation, asker);
+  await checkRoom(sql, conversation.owner, quota);
   return itemsOf(sql, conversationId);
 }
 
@@ -111,14 +117,15 @@ function toPassages(hits: readonly SearchHit[]): Passage[] {
 }
 
 async function keep(
-  { db }: AnswerParts,
+  { db, quota }: AnswerParts,
   request: ResponseRequest,
-  { response, createdAt }: { response: StoredResponse["response"]; createdAt: number },
+  { response, createdAt, owner }: Pick<StoredResponse, "response" | "createdAt" | "owner">,
 ): Promise<void> {
   const { conversationId, previousId, input, store } = request;
   if (!store && conversationId === null) return;
   await db.write(async (sql) => {
-    if (store) await insertResponse(sql, { id: String(response["id"]), createdAt, previousId, response, input });
+    const id = String(response["id"]);
+    if (store) await insertResponse(sql, { id, createdAt, previousId, response, input, owner }, quota);
     if (conversationId === null || response["status"] === "failed") return;
     const items = [...input, ...response.output];
     if (!(await appendItems(sql, conversationId, items))) throw noSuchConversation(conversationId);

@@ -1,10 +1,13 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { randomId } from "../../../index/storage/random-id.ts";
 import { nowSeconds } from "../../../lib/time.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
+import { askerOf } from "../answers/asker.ts";
 import {
   appendItems,
   type Conversation,
+  checkItems,
+  checkRoom,
   deleteConversation,
   deleteItem,
   findConversation,
@@ -21,71 +24,80 @@ import { readItems } from "../answers/read-items.ts";
 import { asArray, asMetadata, readFields } from "./read-fields.ts";
 import { readListParams, toPageRequest } from "./read-list-params.ts";
 import { includeOf } from "./response-routes.ts";
+import type { WireEnv } from "./wire-context.ts";
 import { badRequest, notFound } from "./wire-error.ts";
 
 const MAX_ITEMS = 20;
 
+type Find = (c: Context<WireEnv>) => Promise<Conversation>;
+
 /** Below `/conversations`. */
-export function conversationRoutes({ db }: AnswerParts): Hono {
-  const find = async (id: string): Promise<Conversation> => {
-    const found = await findConversation(db, id);
+export function conversationRoutes(parts: AnswerParts): Hono<WireEnv> {
+  const { db, quota } = parts;
+  const find: Find = async ({ req, env }) => {
+    const id = req.param("id") ?? "";
+    const found = await findConversation(db, id, askerOf(env.call.by));
     if (!found) throw noSuchConversation(id);
     return found;
   };
-  const routes = new Hono();
-  routes.post("/", async ({ req, json }) => {
+  const routes = new Hono<WireEnv>();
+  routes.post("/", async ({ req, json, env }) => {
     const fields = await readFields(req.raw);
     const items = asItems(fields["items"] ?? []);
-    const made = { id: randomId("conv_"), createdAt: nowSeconds(), metadata: asMetadata(fields["metadata"]) };
+    const { owner } = askerOf(env.call.by);
+    await checkRoom(db, owner, quota);
+    const made = { id: randomId("conv_"), createdAt: nowSeconds(), metadata: asMetadata(fields["metadata"]), owner };
     await insertConversation(db, made, items);
     return json(toConversation(made));
   });
-  routes.get("/:id", async ({ req, json }) => json(toConversation(await find(req.param("id")))));
-  routes.post("/:id", async ({ req, json }) => {
-    const { id } = await find(req.param("id"));
-    const fields = await readFields(req.raw);
+  routes.get("/:id", async (c) => c.json(toConversation(await find(c))));
+  routes.post("/:id", async (c) => {
+    const { id } = await find(c);
+    const fields = await readFields(c.req.raw);
     if (fields["metadata"] === undefined) throw badRequest("Missing required parameter: 'metadata'.", "metadata");
     await updateConversation(db, id, asMetadata(fields["metadata"]));
-    return json(toConversation(await find(id)));
+    return c.json(toConversation(await find(c)));
   });
-  routes.delete("/:id", async ({ req, json }) => {
-    const { id } = await find(req.param("id"));
+  routes.delete("/:id", async (c) => {
+    const { id } = await find(c);
     await deleteConversation(db, id);
-    return json({ id, object: "conversation.deleted", deleted: true });
+    return c.json({ id, object: "conversation.deleted", deleted: true });
   });
-  addItemRoutes(routes, db, find);
+  addItemRoutes(routes, parts, find);
   return routes;
 }
 
-function addItemRoutes(routes: Hono, db: AnswerParts["db"], find: (id: string) => Promise<Conversation>): void {
-  routes.post("/:id/items", async ({ req, json }) => {
-    const { id } = await find(req.param("id"));
-    const include = includeOf(new URL(req.url).searchParams);
-    const fields = await readFields(req.raw);
+function addItemRoutes(routes: Hono<WireEnv>, { db, quota }: AnswerParts, find: Find): void {
+  routes.post("/:id/items", async (c) => {
+    const conversation = await find(c);
+    const { id } = conversation;
+    const include = includeOf(new URL(c.req.url).searchParams);
+    const fields = await readFields(c.req.raw);
     if (fields["items"] === undefined) throw badRequest("Missing required parameter: 'items'.", "items");
     const items = asItems(fields["items"]);
+    checkItems(items, conversation, askerOf(c.env.call.by));
+    await checkRoom(db, conversation.owner, quota);
     if (!(await db.write((sql) => appendItems(sql, id, items)))) throw noSuchConversation(id);
-    return json(itemList(items, false, include));
+    return c.json(itemList(items, false, include));
   });
-  routes.get("/:id/items", async ({ req, json }) => {
-    const { id } = await find(req.param("id"));
-    const query = new URL(req.url).searchParams;
+  routes.get("/:id/items", async (c) => {
+    const { id } = await find(c);
+    const query = new URL(c.req.url).searchParams;
     const request = await toPageRequest(readListParams(query, ITEM_LIMITS), (itemId) => findItem(db, id, itemId));
     const page = await listItems(db, id, request);
-    return json(itemList(page.rows.map(toItem), page.hasMore, includeOf(query)));
+    return c.json(itemList(page.rows.map(toItem), page.hasMore, includeOf(query)));
   });
-  routes.get("/:id/items/:item", async ({ req, json }) => {
-    const { id } = await find(req.param("id"));
-    const row = await findItem(db, id, req.param("item"));
-    if (!row) throw noSuchItem(id, req.param("item"));
-    return json(showItem(toItem(row), includeOf(new URL(req.url).searchParams)));
+  routes.get("/:id/items/:item", async (c) => {
+    const { id } = await find(c);
+    const row = await findItem(db, id, c.req.param("item"));
+    if (!row) throw noSuchItem(id, c.req.param("item"));
+    return c.json(showItem(toItem(row), includeOf(new URL(c.req.url).searchParams)));
   });
-  routes.delete("/:id/items/:item", async ({ req, json }) => {
-    const conversation = await find(req.param("id"));
-    if (!(await deleteItem(db, conversation.id, req.param("item")))) {
-      throw noSuchItem(conversation.id, req.param("item"));
-    }
-    return json(toConversation(conversation));
+  routes.delete("/:id/items/:item", async (c) => {
+    const conversation = await find(c);
+    const item = c.req.param("item");
+    if (!(await db.write((sql) => deleteItem(sql, conversation.id, item)))) throw noSuchItem(conversation.id, item);
+    return c.json(toConversation(conversation));
   });
 }
 

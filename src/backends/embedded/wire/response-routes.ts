@@ -1,7 +1,8 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { encodeSseEvent } from "../../../lib/sse.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
+import { type Asker, askerOf } from "../answers/asker.ts";
 import { beginResponse, countInput, historyOf } from "../answers/make-response.ts";
 import { pageOfItems } from "../answers/page-of-items.ts";
 import { type ResponseRequest, readInclude, readResponseRequest } from "../answers/read-response-request.ts";
@@ -18,59 +19,67 @@ import { toList } from "./codec.ts";
 import { eventStream } from "./event-stream.ts";
 import { readFields } from "./read-fields.ts";
 import { readListParams, toPageRequest } from "./read-list-params.ts";
+import type { WireEnv } from "./wire-context.ts";
 import { badRequest, notFound, WireError } from "./wire-error.ts";
 
 const LIST_LIMITS = { max: 100, usual: 20 };
 
 /** Below `/responses`. */
-export function responseRoutes(parts: AnswerParts): Hono {
+export function responseRoutes(parts: AnswerParts): Hono<WireEnv> {
   const { db, answerers, model } = parts;
   const defaults = { model: answerers.models[0], temperature: model?.temperature };
-  const find = async (id: string): Promise<StoredResponse> => (await findResponse(db, id)) ?? noSuchResponse(id);
+  const find = async ({ req, env }: Context<WireEnv>): Promise<StoredResponse> => {
+    const id = req.param("id") ?? "";
+    return (await findResponse(db, id, askerOf(env.call.by))) ?? noSuchResponse(id);
+  };
   const read = async (request: Request): Promise<ResponseRequest> => {
     const asked = readResponseRequest(await readFields(request), defaults);
     answerers.of(asked.model);
     return asked;
   };
-  const routes = new Hono();
-  routes.post("/", async ({ req, json }) => {
+  const routes = new Hono<WireEnv>();
+  routes.post("/", async ({ req, json, env }) => {
     const asked = await read(req.raw);
-    const steps = await beginResponse(parts, asked, req.raw.signal);
+    const { signal } = req.raw;
+    const steps = await beginResponse(parts, asked, { asker: askerOf(env.call.by), signal });
     return asked.stream ? streamed(steps) : json(await outcomeOf(steps));
   });
-  routes.get("/", async ({ req, json }) => json(await listPage(parts, new URL(req.url).searchParams)));
-  routes.post("/input_tokens", async ({ req, json }) => {
+  routes.get("/", async ({ req, json, env }) =>
+    json(await listPage(parts, askerOf(env.call.by), new URL(req.url).searchParams)),
+  );
+  routes.post("/input_tokens", async ({ req, json, env }) => {
     const asked = await read(req.raw);
-    const context = [...(await historyOf(db, asked)), ...asked.input];
+    const context = [...(await historyOf(parts, asked, askerOf(env.call.by))), ...asked.input];
     return json({ object: "response.input_tokens", input_tokens: countInput(context, asked.instructions) });
   });
   routes.post("/compact", () => {
     throw notFound("The embedded backend does not compact responses: there is no model whose window could overflow.");
   });
-  routes.get("/:id", async ({ req, json }) => {
+  routes.get("/:id", async (c) => {
+    const { req, json } = c;
     const query = new URL(req.url).searchParams;
-    const { response } = await find(req.param("id"));
+    const { response } = await find(c);
     const shown = showResponse(response, includeOf(query));
     if (query.get("stream") !== "true") return json(shown);
     return streamed(eventsOf(shown), readStart(query.get("starting_after")));
   });
-  routes.delete("/:id", async ({ req, json }) => {
-    const id = req.param("id");
+  routes.delete("/:id", async (c) => {
+    const { id } = await find(c);
     if (!(await deleteResponse(db, id))) noSuchResponse(id);
-    return json({ id, object: "response", deleted: true });
+    return c.json({ id, object: "response", deleted: true });
   });
-  routes.post("/:id/cancel", async ({ req, json }) => {
-    const { response } = await find(req.param("id"));
+  routes.post("/:id/cancel", async (c) => {
+    const { response } = await find(c);
     if (response["background"] !== true) {
       throw badRequest("Only a response that was created with 'background' set to true can be cancelled.");
     }
     // It was finished before its id was known; cancelling a finished one shows it.
-    return json(showResponse(response, new Set()));
+    return c.json(showResponse(response, new Set()));
   });
-  routes.get("/:id/input_items", async ({ req, json }) => {
-    const query = new URL(req.url).searchParams;
-    const { input } = await find(req.param("id"));
-    return json(pageOfItems(input, query, includeOf(query)));
+  routes.get("/:id/input_items", async (c) => {
+    const query = new URL(c.req.url).searchParams;
+    const { input } = await find(c);
+    return c.json(pageOfItems(input, query, includeOf(query)));
   });
   return routes;
 }
@@ -91,9 +100,9 @@ function readStart(text: string | null): number {
 }
 
 /** OpenAI has no such list; who asks for one gets it here. */
-async function listPage({ db }: AnswerParts, query: URLSearchParams): Promise<object> {
-  const request = await toPageRequest(readListParams(query, LIST_LIMITS), (id) => keyOfResponse(db, id));
-  const { rows, hasMore } = await listResponses(db, request);
+async function listPage({ db }: AnswerParts, asker: Asker, query: URLSearchParams): Promise<object> {
+  const request = await toPageRequest(readListParams(query, LIST_LIMITS), (id) => keyOfResponse(db, id, asker));
+  const { rows, hasMore } = await listResponses(db, asker, request);
   const shown = rows.map(({ response }) => showResponse(response, new Set()));
   const ids = rows.map(({ id }) => id);
   return toList(shown, ids, hasMore);

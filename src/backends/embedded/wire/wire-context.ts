@@ -1,3 +1,4 @@
+import type { WireCall } from "../../../contracts/backend.ts";
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import type { SqlDatabase } from "../../../lib/sql/sql.ts";
 import type { Attachments } from "../attachments.ts";
@@ -21,4 +22,9 @@ export interface WireContext {
   nowSeconds(): number;
   /** A WireError when there is no such store, or when it has expired. */
   search(storeId: string, query: SearchQuery): Promise<SearchHit[]>;
+}
+
+/** What every route can ask for beside the request. */
+export interface WireEnv {
+  Bindings: { readonly call: WireCall };
 }

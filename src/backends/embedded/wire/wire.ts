@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import type { Wire } from "../../../contracts/backend.ts";
 import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../../contracts/errors.ts";
 import { FilterError } from "../../../lib/attribute-filter.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
@@ -9,12 +10,8 @@ import { fileRoutes } from "./file-routes.ts";
 import { storeFileRoutes } from "./store-file-routes.ts";
 import { storeRoutes } from "./store-routes.ts";
 import { uploadRoutes } from "./upload-routes.ts";
-import type { WireContext } from "./wire-context.ts";
+import type { WireContext, WireEnv } from "./wire-context.ts";
 import { errorResponse, WireError, withHeaders } from "./wire-error.ts";
-
-/** A request in, a response out, whoever carries them. `tell` hears what really failed when the response is a 5xx. */
-export type Wire = (request: Request, tell?: Tell) => Promise<Response>;
-type Tell = (failure: unknown) => void;
 
 const UNEXPECTED = "Something went wrong on the server. The reason is in its log.";
 
@@ -31,7 +28,7 @@ export function createWire(context: WireContext, answers: AnswerParts): Wire {
   api.route("/vector_stores", storeFileRoutes(context));
   api.route("/vector_stores", batchRoutes(context));
   mountAnswers(api, answers);
-  const app = new Hono<{ Bindings: { tell: Tell | undefined } }>({ strict: false });
+  const app = new Hono<WireEnv>({ strict: false });
   app.route("/", api);
   app.route("/v1", api);
   // As clients of Azure ask: the body has the model, too.
@@ -41,12 +38,12 @@ export function createWire(context: WireContext, answers: AnswerParts): Wire {
   );
   app.onError((error, { env }) => {
     const wireError = toWireError(error);
-    if (wireError.status >= 500) env.tell?.(error);
+    if (wireError.status >= 500) env.call.tell?.(error);
     return errorResponse(wireError);
   });
-  return async (request, tell) => {
+  return async (request, call = {}) => {
     const startedAt = performance.now();
-    const response = await app.fetch(request, { tell });
+    const response = await app.fetch(request, { call });
     if (!response.ok) await drainBody(request);
     return withHeaders(response, startedAt);
   };

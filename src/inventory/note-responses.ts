@@ -1,24 +1,33 @@
-import type { App } from "../../app/app.ts";
-import type { NotedResponse } from "../../inventory/response-notes.ts";
-import { isJsonObject } from "../../lib/json-object.ts";
-import { parseSseEvents } from "../../lib/sse.ts";
+import { ownerOf } from "../contracts/access.ts";
+import type { Wire } from "../contracts/backend.ts";
+import { isJsonObject } from "../lib/json-object.ts";
+import { parseSseEvents } from "../lib/sse.ts";
+import type { NotedResponse, ResponseNotes } from "./response-notes.ts";
 
-const PATH = /^(?:\/openai)?(?:\/v1)?\/responses(?:\/([^/]+))?\/?$/;
+const PATH = /^(?:\/openai)?(?:\/v1)?(?:\/deployments\/[^/]+)?\/(responses|conversations)(?:\/([^/]+))?\/?$/;
 /** More of an answer than this is not kept to look into; it passes all the same. */
 const MOST_KEPT = 4 * 1024 * 1024;
 
+/** The same wire, with a note of every response and conversation that it makes, and whose it is. */
+export function noting(wire: Wire, notes: ResponseNotes): Wire {
+  return async (request, call) =>
+    noteResponses(notes, request, await wire(request, call), call?.by && ownerOf(call.by));
+}
+
 /**
- * Writes down the id of a model response that passes by, so that the inventory can list what was created here. The bytes go on as they
- * come: only a copy of their beginning is looked into. That an id could not be written down is no reason to fail an answer.
+ * Writes down the id of a model response or conversation that passes by, so that the inventory can list what was created here, and everybody
+ * finds their own. The bytes go on as they come: only a copy of their beginning is looked into. That an id could not be written down is no
+ * reason to fail an answer.
  */
-export function noteResponses(inventory: App["inventory"], request: Request, response: Response): Response {
+export function noteResponses(notes: ResponseNotes, request: Request, response: Response, owner?: string): Response {
   const path = PATH.exec(new URL(request.url).pathname);
   if (!path || !response.ok) return response;
-  const [, id] = path;
-  if (request.method === "DELETE" && id !== undefined) inventory.responses.forget(decode(id)).catch(() => undefined);
+  const [, , id] = path;
+  if (request.method === "DELETE" && id !== undefined) notes.forget(decode(id)).catch(() => undefined);
   if (request.method !== "POST" || id !== undefined || response.body === null) return response;
   const streamed = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-  const found = (noted: NotedResponse): void => void inventory.responses.note(noted).catch(() => undefined);
+  const found = (noted: NotedResponse): void =>
+    void notes.note({ ...noted, ...(owner !== undefined && { owner }) }).catch(() => undefined);
   return new Response(response.body.pipeThrough(watch(streamed ? findInEvents : findInJson, found)), response);
 }
 
@@ -63,10 +72,12 @@ function findInJson(text: string, over: boolean): NotedResponse | null | undefin
 
 /** null for what is no response, and for one that the backend does not keep. */
 function toNoted(value: unknown): NotedResponse | null {
-  if (!isJsonObject(value) || value["object"] !== "response" || value["store"] === false) return null;
-  const { id, created_at, model } = value;
+  if (!isJsonObject(value) || value["store"] === false) return null;
+  const { id, object, created_at, model } = value;
   if (typeof id !== "string" || id === "") return null;
-  return { id, created_at: Number(created_at ?? 0), model: String(model ?? "") };
+  const noted = { id, created_at: Number(created_at ?? 0), model: String(model ?? "") };
+  if (object === "conversation") return { ...noted, kind: object };
+  return object === "response" ? noted : null;
 }
 
 function parse(text: string): unknown {

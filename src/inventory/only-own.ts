@@ -1,0 +1,130 @@
+import { mayAct, ownerOf, type Principal } from "../contracts/access.ts";
+import type { Wire } from "../contracts/backend.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import type { NotedResponse, ResponseNotes } from "./response-notes.ts";
+
+/** A question with pictures in it fits. */
+const MAX_BYTES = 32 * 1024 * 1024;
+const COLLECTIONS: ReadonlySet<string> = new Set(["responses", "conversations"]);
+/** Below `/responses`, and no ids. */
+const VERBS: ReadonlySet<string> = new Set(["input_tokens", "compact"]);
+
+class Refusal extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * A service knows one account, ours, and shows it everything. So whose an answer or a conversation is comes from the notes, and what is
+ * others', or not in them, is not there for anybody but administrators. What was looked into is what is sent on.
+ */
+export function onlyOwn(wire: Wire, notes: ResponseNotes): Wire {
+  return async (request, call = {}) => {
+    if (call.by === undefined) return wire(request, call);
+    try {
+      return await wire(await checked(request, call.by, notes), call);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      await request.body?.cancel().catch(() => undefined);
+      const { status, message } = error;
+      const code = status === 404 ? "not_found" : null;
+      return Response.json({ error: { message, type: "invalid_request_error", param: null, code } }, { status });
+    }
+  };
+}
+
+async function checked(request: Request, by: Principal, notes: ResponseNotes): Promise<Request> {
+  const [collection = "", id] = segmentsOf(new URL(request.url).pathname);
+  if (!COLLECTIONS.has(collection.toLowerCase())) return request;
+  const seesAll = mayAct(by, "admin");
+  const find = async (one: string, noun: string): Promise<NotedResponse | undefined> => {
+    const found = await notes.find(one);
+    if (!seesAll && found?.owner !== ownerOf(by)) throw new Refusal(404, `${noun} with id '${one}' not found.`);
+    return found;
+  };
+  const isId = id !== undefined && !VERBS.has(id);
+  const named = isId ? await find(id, collection === "responses" ? "Response" : "Conversation") : undefined;
+  if (request.method !== "POST") {
+    if (id === undefined && !seesAll) throw new Refusal(404, "The service has no list of these.");
+    return request;
+  }
+  if (request.body === null) return request;
+  const fields = await readFields(request);
+  const { previous_response_id: previous, conversation } = fields;
+  if (typeof previous === "string") await find(previous, "Previous response");
+  const conversationId: unknown = isJsonObject(conversation) ? conversation["id"] : conversation;
+  const asked = typeof conversationId === "string" ? await find(conversationId, "Conversation") : undefined;
+  checkItems([fields["input"], fields["items"]].flat(), { seesAll, owner: ownerOf(by), into: asked ?? named });
+  return withBody(request, fields);
+}
+
+interface Writer {
+  readonly seesAll: boolean;
+  readonly owner: string;
+  readonly into: NotedResponse | undefined;
+}
+
+function checkItems(items: readonly unknown[], { seesAll, owner, into }: Writer): void {
+  const isOthers = into?.owner !== undefined && into.owner !== owner;
+  for (const item of items) {
+    if (!isJsonObject(item)) continue;
+    const isReference = item["type"] === "item_reference" || (item["type"] === undefined && item["role"] === undefined);
+    if (isReference && !seesAll) {
+      throw new Refusal(
+        400,
+        "References to earlier items are not passed on, for they may be others': send the item itself.",
+      );
+    }
+    if (isOthers && (item["role"] === "system" || item["role"] === "developer")) {
+      throw new Refusal(
+        400,
+        "The conversation is somebody else's: only they write system and developer messages in it.",
+      );
+    }
+  }
+}
+
+/** However they are spelt: a service may decode more than once, and knows the version and the deployment by itself. */
+function segmentsOf(path: string): string[] {
+  let plain = path;
+  for (let last = ""; plain !== last; ) {
+    last = plain;
+    try {
+      plain = decodeURIComponent(plain);
+    } catch {
+      break;
+    }
+  }
+  const segments = plain.split(/[/\\]/).filter((one) => one !== "");
+  while (segments[0] === "v1" || segments[0] === "deployments") segments.splice(0, segments[0] === "v1" ? 1 : 2);
+  return segments;
+}
+
+async function readFields(request: Request): Promise<JsonObject> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of request.body ?? []) {
+    length += part.byteLength;
+    if (length > MAX_BYTES) throw new Refusal(413, `Request body is larger than ${MAX_BYTES} bytes.`);
+    parts.push(part);
+  }
+  const text = Buffer.concat(parts).toString("utf8");
+  let value: unknown;
+  try {
+    value = text.trim() === "" ? {} : JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (!isJsonObject(value)) throw new Refusal(400, "We could not parse the JSON body of your request.");
+  return value;
+}
+
+function withBody({ url, method, headers, signal }: Request, fields: JsonObject): Request {
+  const kept = new Headers(headers);
+  for (const name of ["content-length", "transfer-encoding"]) kept.delete(name);
+  kept.set("content-type", "application/json");
+  return new Request(url, { method, headers: kept, signal, body: JSON.stringify(fields) });
+}
