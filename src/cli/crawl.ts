@@ -14,6 +14,7 @@ import {
   type Step,
 } from "../engine/crawl-request.ts";
 import { sumUp } from "../engine/tally.ts";
+import { plural } from "../lib/plural.ts";
 import type { Call, Command, OptionSpec } from "./command.ts";
 import { runJob } from "./run-job.ts";
 
@@ -134,7 +135,9 @@ function sumUpSources(data: unknown, steps: readonly Step[]): string {
     if (source.error && !source.complete && steps.includes("download")) {
       return `${source.source_id}: not finished: ${source.error}\n`;
     }
-    return `${source.source_id}: ${told.map((step) => `${SUBJECTS[step]} ${sumUp(source[step])}`).join("; ")}\n`;
+    const parts = told.map((step) => `${SUBJECTS[step]} ${sumUp(source[step])}`);
+    if (source.hidden_rows) parts.push(`${plural(source.hidden_rows, "row")} not shown to the app`);
+    return `${source.source_id}: ${parts.join("; ")}\n`;
   });
   return lines.join("") + (report_id ? `Report ${report_id}\n` : "");
 }

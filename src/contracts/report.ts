@@ -33,6 +33,8 @@ export interface ArchivedSource {
   readonly moved: number;
   readonly removed: number;
   readonly failed: number;
+  /** Rows that the source counts and does not show; 0 where it shows all. */
+  readonly hidden?: number;
   /** Map files to be copied: the place in the archive (`01_files/docs/files_map.csv`) and the absolute path. One that is not there is left out. */
   readonly mapFiles: readonly { readonly name: string; readonly path: string }[];
 }

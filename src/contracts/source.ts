@@ -89,6 +89,8 @@ export interface Source {
   fetch(item: ItemRef, signal: AbortSignal): Promise<Fetched>;
   /** For sources with rows: the one file that holds them all. */
   readonly table?: TableExport;
+  /** Rows that the source counts and does not show us. To be asked after list() has ended. */
+  readonly hiddenRows?: () => number;
   /** For sources that can tell what changed since an earlier look. */
   readonly feed?: ChangeFeed;
   /**

@@ -47,6 +47,7 @@ async function archived(source: SourceResult, { domainId }: CrawlRequest, parts:
     sourceType: source.source_type,
     sourceId: source.source_id,
     complete: source.complete,
+    hidden: source.hidden_rows ?? 0,
     error: source.error,
     total: counts.added + counts.changed + counts.moved + counts.unchanged + counts.skipped + counts.failed,
     added: counts.added,

@@ -85,6 +85,8 @@ export interface SourceResult {
   readonly source_type: SourceType;
   /** false: something was missing from the listing, so nothing was removed. */
   readonly complete: boolean;
+  /** Rows that the source counts and does not show, if there are any; as the last whole listing had it. */
+  readonly hidden_rows?: number;
   /** "" or why the source was skipped or is incomplete. */
   readonly error: string;
   readonly download: StepCounts;

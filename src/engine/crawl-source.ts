@@ -69,7 +69,7 @@ export async function crawlSource(
     if (request.steps.includes("download")) {
       const downloaded = await takeDownload(course, openSource());
       look = downloaded.look;
-      account.note("download", downloaded, { complete: look.complete });
+      account.note("download", downloaded, look);
     }
     if (request.steps.includes("process")) account.note("process", await takeProcess(course, look));
     if (!target) return;
@@ -88,7 +88,7 @@ export async function crawlSource(
 interface Account {
   readonly counts: { download: StepCounts; process: StepCounts; embed: StepCounts };
   readonly problems: string[];
-  note(step: Step, outcome: StepOutcome, facts?: { readonly complete: boolean }): void;
+  note(step: Step, outcome: StepOutcome, facts?: Pick<SourceLook, "complete" | "hiddenRows">): void;
   /** What goes wrong becomes a problem of the source. */
   attempt(steps: () => Promise<void>): Promise<void>;
   sum(): SourceResult;
@@ -98,14 +98,14 @@ function openAccount({ run, job, planned }: Course, target: IndexTarget | undefi
   const { sourceId: source_id, sourceType: source_type } = run.config;
   const counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   const problems: string[] = [];
-  let complete = false;
+  let facts: Pick<SourceLook, "complete" | "hiddenRows"> = { complete: false, hiddenRows: 0 };
   return {
     counts,
     problems,
-    note(step, outcome, facts) {
+    note(step, outcome, learnt) {
       counts[step] = outcome.counts;
       problems.push(...outcome.problems);
-      if (facts) complete = facts.complete;
+      if (learnt) facts = learnt;
     },
     async attempt(steps) {
       try {
@@ -124,7 +124,8 @@ function openAccount({ run, job, planned }: Course, target: IndexTarget | undefi
     sum: () => ({
       source_id,
       source_type,
-      complete,
+      complete: facts.complete,
+      ...(facts.hiddenRows > 0 && { hidden_rows: facts.hiddenRows }),
       ...counts,
       error: problems.join("; "),
       ...(job.dryRun && planned.result()),

@@ -35,6 +35,8 @@ export interface SourceLook {
   /** Complete, all of it readable, and believed: only then is what we have no record of gone. */
   readonly sawAll: boolean;
   readonly listed: number;
+  /** Rows that the source counts and does not show. */
+  readonly hiddenRows: number;
   /** Gone at the source, and removed from the mirror by this run. */
   readonly removed: ReadonlySet<ItemId>;
   /** What was, or in a dry run would be, done to the mirror. */
@@ -91,16 +93,18 @@ export async function download(
   if (view.looking.nothingNew && view.inOrder) return await nothingToDo(view, view.inOrder, setting, job);
   const counts = noCounts();
   const plan = await makePlan(view, { run, request, setting, parts, job, counts });
+  const hiddenRows = countHidden(view, setting.source);
   if (plan.allFamiliar && view.inOrder) return await nothingToDo(view, view.inOrder, setting, job);
   const by = isTree(run.config) ? " by what changed since the last look" : " by the change log";
   const how = view.looking.by === "feed" ? by : "";
   job.log(`Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`);
+  sayHidden(hiddenRows, job);
   const problems = planProblems(plan.detected, counts);
   if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const tools = { ...setting, ledger: await setting.ledger() };
   const returned = await returnMisplaced(plan, tools, request, job, counts);
-  const look = lookOf(plan);
+  const look = lookOf(plan, hiddenRows);
   if (job.dryRun) {
     writeDown(plan, run, setting);
     await previewOrphans(plan, { ...tools, returned, rotation: view.rotation }, job);
@@ -115,7 +119,7 @@ export async function download(
     counts,
     look,
     problems,
-    lastLook: memoryOf(view, plan, { ...check, isDone: problems.length + vanished === 0 }, counts),
+    lastLook: memoryOf(view, plan, { ...check, hiddenRows, isDone: problems.length + vanished === 0 }, counts),
   };
 }
 
@@ -140,17 +144,40 @@ async function nothingToDo(
   if (!job.dryRun) await source.conclude?.({ complete: true, stillHeld: new Set() });
   job.log(`Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`);
   job.log(`Integrity check passed: ${plural(files, "file")} verified`);
-  const look = { complete: true, sawAll: true, listed, removed: new Set<ItemId>(), planned: new Map() };
+  const hiddenRows = countHidden(view, source);
+  sayHidden(hiddenRows, job);
+  const look = { complete: true, sawAll: true, listed, hiddenRows, removed: new Set<ItemId>(), planned: new Map() };
   const { owed, next } = view.rotation;
-  const lastLook = { ...view.memory, hashesOwed: owed, nextHashes: next, settled: view.inOrder };
+  const lastLook = {
+    ...view.memory,
+    ...(hiddenRows && { hiddenRows }),
+    hashesOwed: owed,
+    nextHashes: next,
+    settled: view.inOrder,
+  };
   return { counts: { ...counts }, look, problems: [], lastLook: job.dryRun ? undefined : lastLook };
 }
+
+/** As the listing found it; where only the changes were asked for, as the last listing did. */
+function countHidden({ looking, memory }: View, source: Source): number {
+  return (looking.by === "listing" ? source.hiddenRows?.() : memory.hiddenRows) ?? 0;
+}
+
+function sayHidden(rows: number, job: JobContext): void {
+  if (rows === 0) return;
+  job.log(
+    `The source counts ${plural(rows, "row")} that ${rows === 1 ? "is" : "are"} not shown to the app. ${HIDDEN_ROWS}`,
+  );
+}
+
+const HIDDEN_ROWS =
+  "They are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them, and they can be found.";
 
 /** undefined: an incomplete look teaches nothing that a later one could build on. */
 function memoryOf(
   view: View,
   plan: Plan,
-  check: Checked & { readonly isDone: boolean },
+  check: Checked & { readonly isDone: boolean; readonly hiddenRows: number },
   counts: StepCounts,
 ): Downloaded["lastLook"] {
   if (plan.detected.completeness !== "complete" || plan.detected.unreadable.length > 0) return undefined;
@@ -164,8 +191,14 @@ function memoryOf(
     counts: next,
     pages,
   };
-  const { hashesOwed, nextHashes } = check;
-  return { ...view.memory, hashesOwed, nextHashes, settled: check.isDone && check.inOrder ? settled : null };
+  const { hashesOwed, nextHashes, hiddenRows } = check;
+  return {
+    ...view.memory,
+    ...(hiddenRows && { hiddenRows }),
+    hashesOwed,
+    nextHashes,
+    settled: check.isDone && check.inOrder ? settled : null,
+  };
 }
 
 /** What could not be removed still has its entry. */
@@ -176,12 +209,13 @@ async function outcomeOf({ detected, removed, staying }: Plan, ledger: Ledger): 
   return { complete: detected.completeness === "complete", stillHeld };
 }
 
-function lookOf({ detected, removed, moved, fetched }: Plan): SourceLook {
+function lookOf({ detected, removed, moved, fetched }: Plan, hiddenRows: number): SourceLook {
   const complete = detected.completeness === "complete";
   return {
     complete,
     sawAll: complete && detected.unreadable.length === 0 && detected.heldBecause === "",
     listed: detected.listed,
+    hiddenRows,
     removed: new Set(removed.map(({ itemId }) => itemId)),
     planned: new Map([...removed, ...moved, ...fetched].map((change) => [change.itemId, change])),
   };

@@ -16,6 +16,8 @@ export interface LastLook {
   readonly maps: string;
   /** Where the source's change feed stood before the look; "" when it has none. */
   readonly mark: string;
+  /** Rows that the source counted and did not show. */
+  readonly hiddenRows?: number;
   /** When everything was last listed, and how many runs have gone by the feed since. */
   readonly listedAt: string;
   readonly runsByFeed: number;

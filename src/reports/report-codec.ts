@@ -61,6 +61,7 @@ function sourceJson(source: ArchivedSource, present: ReadonlySet<string>): JsonO
     source_type: source.sourceType,
     source_id: source.sourceId,
     complete: source.complete,
+    ...(source.hidden && { items_hidden: source.hidden }),
     error: source.error,
     items_total: source.total,
     items_added: source.added,

@@ -90,7 +90,14 @@ class Source {
     const { counts, problems } = await keepDocuments({
       run: { domainId: D, config: this.config },
       request: crawlRequest(D, request),
-      look: { complete: true, sawAll: true, listed: 1, removed: new Set(), planned: new Map(this.touched) },
+      look: {
+        complete: true,
+        hiddenRows: 0,
+        sawAll: true,
+        listed: 1,
+        removed: new Set(),
+        planned: new Map(this.touched),
+      },
       parts: {
         acceptedTypes: new Set(["md", "txt", "docx", "png"]),
         extractor: {

@@ -1,5 +1,6 @@
 import type { JobRecord } from "../../contracts/job.ts";
 import { type CrawlResult, failedOf, type SourceResult, type StepCounts } from "../../engine/crawl-request.ts";
+import { plural } from "../../lib/plural.ts";
 
 export interface CrawlSummary {
   readonly dryRun: boolean;
@@ -12,6 +13,8 @@ export interface CrawlSummary {
   readonly removed: number;
   readonly failed: number;
   readonly held: number;
+  /** Rows that sources count and do not show. */
+  readonly hiddenRows: number;
   /** "" when there is none. */
   readonly reportId: string;
 }
@@ -36,6 +39,7 @@ export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
     removed: first.removed,
     failed: data.sources.reduce((sum, source) => sum + failedOf(withCounts(source)), 0),
     held: Math.max(download.held, embed.held),
+    hiddenRows: data.sources.reduce((sum, source) => sum + (Number(source?.hidden_rows) || 0), 0),
     reportId: typeof data.report_id === "string" ? data.report_id : "",
   };
 }
@@ -46,7 +50,8 @@ export function sayCounts(summary: CrawlSummary): string {
   const parts = Object.entries({ added, changed, moved, removed, failed, held })
     .filter(([, count]) => count > 0)
     .map(([name, count]) => `${count} ${name}`);
-  const said = parts.length > 0 ? parts.join(", ") : "nothing changed";
+  const hidden = summary.hiddenRows > 0 ? `; ${plural(summary.hiddenRows, "row")} not shown to the app` : "";
+  const said = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${hidden}`;
   return summary.dryRun ? `dry run: ${said}` : said;
 }
 

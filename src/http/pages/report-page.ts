@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { plural } from "../../lib/plural.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { mayChange } from "./may-change.ts";
 import { reportTree } from "./report-tree.ts";
@@ -65,7 +66,12 @@ ${COUNTS.map((name) => html`<td class="end" data-label="${countTitle(name)}"><di
 function outcomeOf(source: Readonly<JsonObject>): Html {
   const error = textOf(source["error"]);
   const problem = problemOf(source, error);
-  return html`<span class="pill ${problem ? "bad" : "good"}">${problem || "ok"}</span> ${sayItems(source)}${error ? html`<br><bdi class="error">${error}</bdi>` : ""}`;
+  return html`<span class="pill ${problem ? "bad" : "good"}">${problem || "ok"}</span> ${sayItems(source)}${sayHidden(source)}${error ? html`<br><bdi class="error">${error}</bdi>` : ""}`;
+}
+
+function sayHidden(source: Readonly<JsonObject>): string {
+  const rows = Number(source["items_hidden"] ?? 0);
+  return rows > 0 ? `, ${plural(rows, "row")} not shown to the app` : "";
 }
 
 /** "" when all went well, as far as the report tells. */

@@ -1,6 +1,7 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import type { AppAccess } from "../entra/app-access.ts";
 import type { SandboxSettings } from "../sandbox-settings.ts";
+import { checkOut } from "../tenant/check-out.ts";
 import { describeItem } from "../tenant/describe-library.ts";
 import { addFile, addFolder, type Columns, setColumns, updateFile } from "../tenant/file-operations.ts";
 import { fillFolder } from "../tenant/fill-folder.ts";
@@ -33,7 +34,10 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...versionOperations,
   add: ({ tenant }, input) => {
     const [path, content] = [input.text("path"), readContent(input)];
-    return describeItem(addFile(tenant, path, content, finish(input, writeOptions(input))));
+    const checkedOut = input.optionalFlag("checkedOut") ?? false;
+    const file = addFile(tenant, path, content, finish(input, writeOptions(input)));
+    if (checkedOut) file.hidden = checkOut(tenant, path) === file;
+    return describeItem(file);
   },
   update: ({ tenant }, input) => {
     const [path, content] = [input.text("path"), readContent(input)];
@@ -53,6 +57,19 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     const [title, minorVersions] = [input.optionalText("title"), input.optionalFlag("minorVersions")];
     const options = finish(input, present({ title, minorVersions, at: input.optionalText("at") }));
     return { path, id: tenant.addLibrary(path, options).id };
+  },
+  "set-library": ({ tenant }, input) => {
+    const library = tenant.libraryAt(input.text("path"));
+    const changes = present({
+      minorVersions: input.optionalFlag("minorVersions"),
+      moderation: input.optionalFlag("moderation"),
+      forceCheckout: input.optionalFlag("forceCheckout"),
+      draftVisibility: readDraftVisibility(input),
+    });
+    input.refuseRest();
+    Object.assign(library, changes);
+    const { minorVersions, moderation, forceCheckout, draftVisibility } = library;
+    return { path: library.path, minorVersions, moderation, forceCheckout, draftVisibility };
   },
   "set-columns": ({ tenant }, input) => {
     const [path, columns] = [input.text("path"), readColumns(input)];
@@ -106,6 +123,12 @@ export function runOperation(target: OperationTarget, call: OperationCall): unkn
   const operation = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined;
   if (!operation) throw new BadInputError(`Operation '${name}' is unknown; there are ${operationNames.join(", ")}.`);
   return operation(target, new ControlInput(fields));
+}
+
+function readDraftVisibility(input: ControlInput): 0 | 1 | 2 | undefined {
+  const visibility = input.optionalNumber("draftVisibility");
+  if (visibility === undefined || visibility === 0 || visibility === 1 || visibility === 2) return visibility;
+  throw new BadInputError("'draftVisibility' must be 0 (readers see drafts), 1 (editors) or 2 (approvers).");
 }
 
 function finish<T>(input: ControlInput, read: T): T {

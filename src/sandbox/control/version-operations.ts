@@ -1,7 +1,7 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import { checkIn, checkOut, undoCheckOut } from "../tenant/check-out.ts";
 import { describeItem } from "../tenant/describe-library.ts";
-import { discardDraft, publishItem, restoreVersion } from "../tenant/versions.ts";
+import { approveItem, discardDraft, publishItem, restoreVersion, setHidden } from "../tenant/versions.ts";
 import { present } from "./control-input.ts";
 import type { Operation } from "./operations.ts";
 
@@ -31,6 +31,16 @@ export const versionOperations: Readonly<Record<string, Operation>> = {
     const [path, options] = [input.text("path"), present({ comment: input.optionalText("comment") })];
     input.refuseRest();
     return describeItem(publishItem(tenant, path, options));
+  },
+  approve: ({ tenant }, input) => {
+    const path = input.text("path");
+    input.refuseRest();
+    return describeItem(approveItem(tenant, path));
+  },
+  "set-hidden": ({ tenant }, input) => {
+    const [path, hidden] = [input.text("path"), input.optionalFlag("hidden") ?? true];
+    input.refuseRest();
+    return describeItem(setHidden(tenant, path, hidden));
   },
   "discard-draft": ({ tenant }, input) => {
     const path = input.text("path");

@@ -16,6 +16,8 @@ export interface CompiledFilter<Row> {
   readonly matches: Predicate<Row>;
   /** What an index alone can tell: every match satisfies it. undefined when no index helps and every row must be seen. */
   readonly indexed: Predicate<Row> | undefined;
+  /** The index tells all of it. */
+  readonly covered: boolean;
 }
 
 type Comparison = (order: number) => boolean;
@@ -74,6 +76,7 @@ class FilterParser<Row> {
       left = {
         matches: (row) => first.matches(row) || second.matches(row),
         indexed: a && b ? (row) => a(row) || b(row) : undefined,
+        covered: first.covered && second.covered,
       };
     }
     return left;
@@ -86,7 +89,9 @@ class FilterParser<Row> {
       const [a, b] = [first.indexed, second.indexed];
       left = {
         matches: (row) => first.matches(row) && second.matches(row),
-        indexed: a && b ? (row) => a(row) && b(row) : (a ?? b),
+        // Only what leads is looked up: an indexed column behind another condition does not help.
+        indexed: a && b && first.covered ? (row) => a(row) && b(row) : a,
+        covered: first.covered && second.covered,
       };
     }
     return left;
@@ -95,7 +100,7 @@ class FilterParser<Row> {
   #not(): CompiledFilter<Row> {
     if (!this.#takeName("not")) return this.#term();
     const { matches } = this.#not();
-    return { matches: (row) => !matches(row), indexed: undefined };
+    return { matches: (row) => !matches(row), indexed: undefined, covered: false };
   }
 
   #term(): CompiledFilter<Row> {
@@ -112,11 +117,13 @@ class FilterParser<Row> {
     if (isCall && this.#takeName("startswith")) {
       const [text, start] = this.#twoOperands();
       const matches = (row: Row): boolean => lower(text.read(row)).startsWith(lower(start.read(row)));
-      return { matches, indexed: text.known && start.known ? matches : undefined };
+      const known = text.known && start.known;
+      return { matches, indexed: known ? matches : undefined, covered: known };
     }
     if (isCall && this.#takeName("substringof")) {
       const [part, text] = this.#twoOperands();
-      return { matches: (row) => lower(text.read(row)).includes(lower(part.read(row))), indexed: undefined };
+      const matches = (row: Row): boolean => lower(text.read(row)).includes(lower(part.read(row)));
+      return { matches, indexed: undefined, covered: false };
     }
     return undefined;
   }
@@ -144,7 +151,7 @@ class FilterParser<Row> {
       return !wantsOrder && operator(a === b ? 0 : 1);
     };
     const narrows = left.known && right.known && token.text.toLowerCase() !== "ne";
-    return { matches, indexed: narrows ? matches : undefined };
+    return { matches, indexed: narrows ? matches : undefined, covered: narrows };
   }
 
   #operand(): Operand<Row> {

@@ -17,6 +17,8 @@ const FLAG_OF: Readonly<Record<ChangeType, string>> = {
   MoveAway: "Move",
   MoveInto: "Move",
   Restore: "Restore",
+  AssignmentAdd: "RoleAssignmentAdd",
+  AssignmentDelete: "RoleAssignmentDelete",
   SystemUpdate: "SystemUpdate",
 };
 

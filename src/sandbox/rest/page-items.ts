@@ -62,8 +62,8 @@ function parseTop(query: QueryOptions): number | undefined {
 }
 
 /**
- * Above the threshold a filter must not make the service look at every row: some part of it that an `and` cannot do
- * without has to name an indexed column, and to let through no more rows than the threshold.
+ * Above the threshold a filter must not make the service look at every row: what comes first in it has to be about an
+ * indexed column, and to let through no more rows than the threshold. What follows may be anything.
  */
 function filterOf({ type, rows, paging }: Collection, query: QueryOptions): Matches {
   const filter = query.system.get("$filter");

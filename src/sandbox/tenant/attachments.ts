@@ -71,6 +71,8 @@ function newAttachment(
     history: [],
     checkInComment: "",
     checkedOut: null,
+    pending: false,
+    hidden: false,
     content,
     listedSize: content.length,
     contentVersion: 1,

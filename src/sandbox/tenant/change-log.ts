@@ -7,6 +7,8 @@ export const CHANGE_TYPES = {
   MoveAway: 5,
   MoveInto: 6,
   Restore: 7,
+  AssignmentAdd: 11,
+  AssignmentDelete: 12,
   SystemUpdate: 15,
 } as const;
 

@@ -34,6 +34,7 @@ export function checkIn(
     file.contentVersion++;
   }
   file.checkedOut = null;
+  file.hidden = false;
   file.editorId = working.byId;
   file.checkInComment = options.comment ?? "";
   file.modifiedAtMs = options.at === undefined ? Math.max(atMs, file.modifiedAtMs + 1000) : atMs;

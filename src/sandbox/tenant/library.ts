@@ -31,7 +31,13 @@ export class Library {
   readonly site: Site;
   readonly urlName: string;
   readonly template: BaseTemplate;
-  readonly minorVersions: boolean;
+  minorVersions: boolean;
+  /** Every new version waits for approval, and counts as a draft until then. */
+  moderation = false;
+  /** Whether uploads stay with who made them until they are checked in. Shown only; `add` says it of each file. */
+  forceCheckout = false;
+  /** SharePoint's DraftVersionVisibility: who sees drafts. 0: whoever may read; 1: editors; 2: approvers. An app only reads. */
+  draftVisibility: 0 | 1 | 2 = 0;
   readonly createdAtMs: number;
   readonly root: FolderItem;
   /** By internal name. */
@@ -90,6 +96,8 @@ export class Library {
       history: [],
       checkInComment: "",
       checkedOut: null,
+      pending: false,
+      hidden: false,
       children: new Map(),
     };
   }

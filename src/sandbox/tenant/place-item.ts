@@ -58,6 +58,8 @@ export function newItemState(tenant: Tenant, { folder, name }: Place, atMs: numb
     history: [],
     checkInComment: "",
     checkedOut: null,
+    pending: folder.library.moderation,
+    hidden: false,
   };
 }
 

@@ -21,6 +21,7 @@ export interface ItemVersion {
   readonly content?: Uint8Array;
   readonly listedSize?: number;
   readonly contentVersion?: number;
+  readonly pending: boolean;
 }
 
 /** What was edited since the check-out; nobody else sees it. */
@@ -55,6 +56,10 @@ interface ItemState {
   readonly history: ItemVersion[];
   checkInComment: string;
   checkedOut: WorkingCopy | null;
+  /** This version waits for approval. */
+  pending: boolean;
+  /** The app is not shown it: rights of its own, or uploaded and never checked in. It counts all the same. */
+  hidden: boolean;
 }
 
 export interface FileItem extends ItemState {

@@ -13,6 +13,7 @@ export function snapshotOf(item: TenantItem): ItemVersion {
     editorId: item.editorId,
     columns: new Map(item.columns),
     comment: item.checkInComment,
+    pending: item.pending,
     ...(item.kind === "file"
       ? { content: item.content, listedSize: item.listedSize, contentVersion: item.contentVersion }
       : {}),
@@ -25,6 +26,7 @@ export function beginVersion(item: TenantItem, kind: "major" | "minor" = usualKi
   if (item.history.length > MAX_VERSIONS) item.history.shift();
   item.uiVersion = kind === "minor" ? item.uiVersion + 1 : nextMajorVersion(item.uiVersion);
   item.checkInComment = "";
+  item.pending = item.library.moderation;
 }
 
 function usualKind(item: TenantItem): "major" | "minor" {
@@ -35,8 +37,8 @@ export function nextMajorVersion(uiVersion: number): number {
   return (Math.floor(uiVersion / FIRST_VERSION) + 1) * FIRST_VERSION;
 }
 
-export function isDraft(version: { readonly uiVersion: number }): boolean {
-  return version.uiVersion % FIRST_VERSION !== 0;
+export function isDraft(version: { readonly uiVersion: number; readonly pending: boolean }): boolean {
+  return version.uiVersion % FIRST_VERSION !== 0 || version.pending;
 }
 
 /** Takes columns and content of an earlier version; identity, path and version number stay the item's own. */
@@ -70,11 +72,31 @@ export function restoreVersion(tenant: Tenant, path: string, label: string, opti
 /** The latest draft becomes the next major version; time and ETag stay as they are. */
 export function publishItem(tenant: Tenant, path: string, options: { comment?: string } = {}): TenantItem {
   const item = requireItem(tenant, path);
-  if (!isDraft(item)) throw new BadInputError(`Publish '${path}': version ${versionLabelOf(item)} is no draft.`);
+  if (item.uiVersion % FIRST_VERSION === 0)
+    throw new BadInputError(`Publish '${path}': version ${versionLabelOf(item)} is no draft.`);
   refuseCheckedOut(item, "Publish");
   item.uiVersion = nextMajorVersion(item.uiVersion);
+  item.pending = item.library.moderation;
   item.checkInComment = options.comment ?? "";
   item.library.noteChange(tenant.clock.nowMs(), "Update", item);
+  return item;
+}
+
+/** What waits for approval becomes what everybody sees. */
+export function approveItem(tenant: Tenant, path: string): TenantItem {
+  const item = requireItem(tenant, path);
+  if (!item.pending) throw new BadInputError(`Approve '${path}': it does not wait for approval.`);
+  item.pending = false;
+  item.etag++;
+  item.library.noteChange(tenant.clock.nowMs(), "Update", item);
+  return item;
+}
+
+/** The app is no longer shown the item, or again. The log tells it as what it is: a change of rights. */
+export function setHidden(tenant: Tenant, path: string, isHidden: boolean): TenantItem {
+  const item = requireItem(tenant, path);
+  item.hidden = isHidden;
+  item.library.noteChange(tenant.clock.nowMs(), isHidden ? "AssignmentDelete" : "AssignmentAdd", item);
   return item;
 }
 
@@ -92,6 +114,7 @@ export function discardDraft(tenant: Tenant, path: string): TenantItem {
   refuseCheckedOut(item, "Discard draft of");
   takeOver(item, version);
   item.uiVersion = version.uiVersion;
+  item.pending = version.pending;
   item.modifiedAtMs = version.modifiedAtMs;
   item.editorId = version.editorId;
   item.history.length = published;
@@ -110,8 +133,8 @@ export function publishedView(item: TenantItem): TenantItem | undefined {
 
 /** The item as it was in that version, in the place where it is now. */
 export function viewOf(item: TenantItem, version: ItemVersion): TenantItem {
-  const { uiVersion, modifiedAtMs, editorId, columns } = version;
-  const view = { ...item, uiVersion, modifiedAtMs, editorId, columns: new Map(columns) };
+  const { uiVersion, modifiedAtMs, editorId, columns, pending } = version;
+  const view = { ...item, uiVersion, modifiedAtMs, editorId, pending, columns: new Map(columns) };
   if (view.kind !== "file" || version.content === undefined) return view;
   return {
     ...view,

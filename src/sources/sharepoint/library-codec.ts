@@ -17,10 +17,15 @@ export interface LibraryRoot {
   readonly itemCount: number;
   /** Where its change log stands; "" unless it was asked for and told. */
   readonly changeToken: string;
+  /** A version of a file may be none that readers see. */
+  readonly mayHoldDrafts: boolean;
+  /** The settings that decide what is shown, as one word to be compared: the change log tells nothing of them. */
+  readonly showing: string;
 }
 
 export const WEB_FIELDS = "Title,Url,ServerRelativeUrl";
-export const LIBRARY_FIELDS = "Id,Title,BaseType,ItemCount,RootFolder/ServerRelativeUrl";
+const SHOWING_FIELDS = ["EnableMinorVersions", "EnableModeration", "ForceCheckout", "DraftVersionVisibility"];
+export const LIBRARY_FIELDS = `Id,Title,BaseType,ItemCount,RootFolder/ServerRelativeUrl,${SHOWING_FIELDS.join()}`;
 export const LIBRARY_MARK_FIELDS = `${LIBRARY_FIELDS},CurrentChangeToken`;
 const ITEM_FIELDS = [
   "Id,UniqueId,FileSystemObjectType,FileRef,FileLeafRef",
@@ -56,6 +61,8 @@ export function decodeLibrary(answer: Record<string, unknown>): LibraryRoot {
     path: path.replace(/\/+$/, ""),
     itemCount,
     changeToken: isObject(token) ? text(token["StringValue"]) : "",
+    mayHoldDrafts: ["EnableMinorVersions", "EnableModeration", "ForceCheckout"].some((name) => answer[name] === true),
+    showing: JSON.stringify(SHOWING_FIELDS.map((name) => answer[name] ?? null)),
   };
 }
 

@@ -1,7 +1,8 @@
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { Completeness, Listing, Sighting, Unreadable } from "../../contracts/source.ts";
+import { confirmListing, keyOf } from "./confirm-listing.ts";
 import { findLibrary, folderExists, type LibraryPart, placeOf, readLibrary } from "./find-library.ts";
-import { decodeRow, itemFields, type Place, type Row, rowKey } from "./library-codec.ts";
+import { decodeRow, itemFields, type Place, type Row } from "./library-codec.ts";
 import { readItems } from "./read-items.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
@@ -19,6 +20,8 @@ export interface LibraryListing {
   advise(error: RemoteError): RemoteError;
   /** For libraries of something else than files; asked once the library is found. */
   chooseReading?(part: LibraryPart): Promise<RowReading>;
+  /** Told at the end of a complete listing: how many rows are counted that we are not shown. */
+  onHidden?(rows: number): void;
 }
 
 /** What rows are asked for, and what they are. */
@@ -26,8 +29,6 @@ export interface RowReading {
   /** Columns beside those that every file has. */
   readonly columns: readonly string[];
   decode(row: unknown, place: Place): Row;
-  /** The library may count rows that we are not shown, drafts for one: then being short of some is no proof of a loss. */
-  readonly mayHideRows?: boolean;
 }
 
 const FILES: RowReading = { columns: [], decode: decodeRow };
@@ -56,7 +57,8 @@ export async function* listLibrary(wanted: LibraryListing): Listing {
     }
   }
   try {
-    await checkNothingMissing(listing, seen);
+    const hidden = await checkNothingMissing(listing, seen);
+    if (completeness === "complete") listing.onHidden?.(hidden);
   } catch (error) {
     return yield* endPartial(error, `at the end`);
   }
@@ -120,37 +122,27 @@ function distinctRows(rows: readonly unknown[], listing: OpenListing, seen: Set<
   const place = placeOf(listing.site, listing.part);
   const distinct = new Map<string, Row>();
   for (const [at, value] of rows.entries()) {
-    const row = listing.reading.decode(value, place);
-    if (row.key && seen.has(row.key)) continue;
-    distinct.set(row.key || `row ${at}`, row);
+    const key = keyOf(value) || `row at ${at}`;
+    if (seen.has(key)) continue;
+    distinct.set(key, listing.reading.decode(value, place));
   }
-  for (const [key, row] of distinct) if (row.key) seen.add(key);
+  for (const key of distinct.keys()) seen.add(key);
   return distinct.values();
 }
 
-/** Throws when the library says it holds more than came, or when the folder we listed is no longer where it was. */
-async function checkNothingMissing(listing: OpenListing, seen: ReadonlySet<string>): Promise<void> {
-  const { rest, site, part, filter, call } = listing;
-  const rows = seen.size;
-  if (!filter && rows < part.library.itemCount) {
-    // Counted anew: what was deleted while we listed is not missing.
-    const now = await readLibrary(rest, site, part.library.path, call);
-    if (!now) throw new RemoteError("the library is no longer there");
-    if (rows < now.itemCount && !(await isAllWeAreShown(listing, seen))) {
-      throw new RemoteError(`the library says it has ${now.itemCount} items, but only ${rows} were listed`);
-    }
-  }
-  if (part.root !== part.library.path && !(await folderExists(rest, site, part.root, call))) {
+/** How many rows are hidden. Throws when rows may be missing, or when the folder we listed is no longer where it was. */
+async function checkNothingMissing(listing: OpenListing, keys: ReadonlySet<string>): Promise<number> {
+  const { rest, site, part, call } = listing;
+  const { listId, path, itemCount } = part.library;
+  const hidden = await confirmListing({
+    what: "library",
+    query: { ...listing, listId },
+    keys,
+    countBefore: itemCount,
+    count: async () => (await readLibrary(rest, site, path, call))?.itemCount,
+  });
+  if (part.root !== path && !(await folderExists(rest, site, part.root, call))) {
     throw new RemoteError(`the folder '${part.root}' is no longer there`);
   }
-}
-
-/** A second look, from the other end: what was lost by chance, or cut off the same way again, shows up there. */
-async function isAllWeAreShown(listing: OpenListing, seen: ReadonlySet<string>): Promise<boolean> {
-  if (!listing.reading.mayHideRows || seen.size === 0) return false;
-  const fields = "$select=Id,UniqueId&$orderby=Id%20desc";
-  const isUnseen = (row: unknown): boolean => !seen.has(rowKey(row));
-  const pages = readItems({ ...listing, listId: listing.part.library.listId, fields }, (rows) => rows.some(isUnseen));
-  for await (const unseen of pages) if (unseen) return false;
-  return true;
+  return hidden;
 }

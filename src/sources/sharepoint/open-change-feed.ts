@@ -58,8 +58,8 @@ export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
 }
 
 function markOf(part: LibraryPart, filter: string): Mark {
-  const { listId, changeToken, itemCount } = part.library;
-  return { listId, root: part.root, filter, token: changeToken, itemCount };
+  const { listId, changeToken, itemCount, showing } = part.library;
+  return { listId, root: part.root, filter, token: changeToken, itemCount, showing };
 }
 
 interface Look {
@@ -95,7 +95,8 @@ async function lookSince(look: Look): Promise<ChangesSince | "moving" | undefine
 }
 
 function continues(mark: Mark, now: Mark): boolean {
-  return mark.listId === now.listId && mark.root === now.root && mark.filter === now.filter && now.token !== "";
+  const isSame = (["listId", "root", "filter", "showing"] as const).every((key) => mark[key] === now[key]);
+  return isSame && now.token !== "";
 }
 
 interface Found {

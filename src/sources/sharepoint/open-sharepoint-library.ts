@@ -40,10 +40,18 @@ export function openSharePointLibrary(
     new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
   const callWith = (signal: AbortSignal): CallContext => ({ signal, onWait });
   const place = { rest, site, urlPart, filter, advise };
+  let hidden = 0;
 
   return {
     id: config.sourceId,
-    list: (signal) => listLibrary({ ...place, pageSize, call: callWith(signal) }),
+    list(signal) {
+      hidden = 0;
+      const onHidden = (rows: number): void => {
+        hidden = rows;
+      };
+      return listLibrary({ ...place, pageSize, call: callWith(signal), onHidden });
+    },
+    hiddenRows: () => hidden,
     feed: openChangeFeed({ ...place, callWith }),
     fetch: (item, signal) => fetchFile(rest, site, item, callWith(signal)),
     examine(signal) {

@@ -36,15 +36,14 @@ export async function readChanges(
   let token = from;
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const changes = decodeChanges(await place.rest.postJson(url, changesQuery(token, FETCH_LIMIT), call));
-    const last = changes.at(-1);
-    if (!last) return { items: [...items.values()], token };
-    for (const { itemId, listItemId, arrives, relocates } of changes) {
+    if (changes.token === "") return { items: [...items.values()], token };
+    for (const { itemId, listItemId, arrives, relocates } of changes.items) {
       const known = items.get(itemId);
       const relocated = relocates || (known?.relocated ?? false);
       items.set(itemId, { itemId, listItemId, arrived: known?.arrived ?? arrives, relocated });
     }
-    if (last.token === token || items.size > MOST_ITEMS) return undefined;
-    token = last.token;
+    if (changes.token === token || items.size > MOST_ITEMS) return undefined;
+    token = changes.token;
   }
   return undefined;
 }

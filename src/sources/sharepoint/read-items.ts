@@ -15,6 +15,8 @@ export interface ItemsQuery {
   readonly filter: string;
   /** At most 5000. */
   readonly pageSize: number;
+  /** From which end the ids are gone through; from the lowest unless said otherwise. */
+  readonly from?: "lowest" | "highest";
   readonly call: CallContext;
 }
 
@@ -46,32 +48,51 @@ const FULL_WINDOW = 5000;
 const SMALLEST_WINDOW = 50;
 
 async function* readWindows<T>(query: ItemsQuery, take: TakeRows<T>, cause: SharePointError): AsyncGenerator<T, void> {
-  let size = FULL_WINDOW;
-  let after = 0;
+  const span: Span = { after: 0, upTo: 0, size: FULL_WINDOW };
   // Asked again at the end: what was added meanwhile has higher ids.
-  for (let highest = await highestId(query, cause); after < highest; highest = await highestId(query, cause)) {
-    while (after < highest) {
-      const upTo = Math.min(after + size, highest);
-      try {
-        yield* readPages({ ...query, filter: windowFilter(query.filter, after, upTo) }, take);
-        after = upTo;
-      } catch (error) {
-        if (!isThresholdError(error) || size <= SMALLEST_WINDOW) throw error;
-        size = Math.max(SMALLEST_WINDOW, Math.floor(size / 2));
-      }
+  for (;;) {
+    const highest = await highestId(query, cause);
+    if (span.upTo >= highest) return;
+    [span.after, span.upTo] = [span.upTo, highest];
+    yield* readSpan(query, take, { ...span });
+  }
+}
+
+/** The ids above `after`, up to and with `upTo`, in windows of at most `size`. */
+interface Span {
+  after: number;
+  upTo: number;
+  size: number;
+}
+
+async function* readSpan<T>(query: ItemsQuery, take: TakeRows<T>, left: Span): AsyncGenerator<T, void> {
+  const isDown = query.from === "highest";
+  while (left.after < left.upTo) {
+    const after = isDown ? Math.max(left.after, left.upTo - left.size) : left.after;
+    const upTo = isDown ? left.upTo : Math.min(left.upTo, left.after + left.size);
+    try {
+      yield* readPages({ ...query, filter: windowFilter(query.filter, after, upTo) }, take);
+      if (isDown) left.upTo = after;
+      else left.after = upTo;
+    } catch (error) {
+      if (!isThresholdError(error) || left.size <= SMALLEST_WINDOW) throw error;
+      left.size = Math.max(SMALLEST_WINDOW, Math.floor(left.size / 2));
     }
   }
 }
 
-/** The rows with these ids, of those the filter wants. */
+/**
+ * The rows with these ids, of those the filter wants. The window comes first: SharePoint looks at no more of a large list
+ * than the first conditions leave, if they are about an indexed column, and at all of it otherwise.
+ */
 export function windowFilter(filter: string, after: number, upTo: number): string {
   const window = `Id gt ${after} and Id le ${upTo}`;
-  return filter ? `(${filter}) and ${window}` : window;
+  return filter ? `${window} and (${filter})` : window;
 }
 
 /** 0 for an empty list. A server that cannot even tell this has said what is wrong with its first answer. */
 async function highestId(query: ItemsQuery, cause: SharePointError): Promise<number> {
-  const url = itemsUrl({ ...query, fields: "$select=Id&$orderby=Id%20desc", filter: "", pageSize: 1 });
+  const url = itemsUrl({ ...query, fields: "$select=Id", filter: "", pageSize: 1, from: "highest" });
   let rows: readonly unknown[];
   try {
     rows = decodePage(await query.rest.getJson(url, query.call)).rows;
@@ -98,8 +119,8 @@ async function* readPages<T>(query: ItemsQuery, take: TakeRows<T>): AsyncGenerat
 }
 
 export function itemsUrl(query: ItemsQuery): string {
-  const { site, listId, fields, filter, pageSize } = query;
-  const options = [fields, `$top=${pageSize}`];
+  const { site, listId, fields, filter, pageSize, from } = query;
+  const options = [fields, ...(from === "highest" ? ["$orderby=Id%20desc"] : []), `$top=${pageSize}`];
   if (filter) options.push(`$filter=${encodeURIComponent(filter)}`);
   return `${site.api}web/lists(guid'${encodeURIComponent(listId)}')/items?${options.join("&")}`;
 }

@@ -1,6 +1,7 @@
 import { explain, RemoteError } from "../../../contracts/errors.ts";
 import type { Completeness, Listing, Sighting, Unreadable } from "../../../contracts/source.ts";
 import { Turn } from "../../../lib/turn.ts";
+import { confirmListing } from "../confirm-listing.ts";
 import { isObject } from "../error-body.ts";
 import { checkWeb } from "../find-library.ts";
 import type { ItemsQuery } from "../read-items.ts";
@@ -58,10 +59,11 @@ export async function openList(wanted: ListListing): Promise<OpenList> {
 }
 
 /**
- * Every item and attachment of the list, page by page, and their rows into the spool. The listing is no snapshot: an
+ * Every item and attachment of the list, page by page, and their rows into the spool. At the end `hidden` has the number of rows that we are not shown. The listing is no snapshot: an
  * item that shows up twice counts once.
  */
-export async function* listItems(open: OpenList, spool: RowSpool): Listing {
+export async function* listItems(open: OpenList, spool: RowSpool, hidden: { rows: number }): Listing {
+  hidden.rows = 0;
   const seen = new Set<string>();
   const memory = { seen, terms: new Map<number, string>(), mails: open.mails, spool };
   let completeness: Completeness = "complete";
@@ -77,7 +79,8 @@ export async function* listItems(open: OpenList, spool: RowSpool): Listing {
     }
   }
   try {
-    await checkNothingMissing(open, seen.size);
+    const rows = await checkNothingMissing(open, seen);
+    if (completeness === "complete") hidden.rows = rows;
   } catch (error) {
     return yield* endPartial(error, "at the end");
   }
@@ -131,14 +134,14 @@ function takeRow(row: unknown, place: RowPlace, memory: Memory): ReturnType<type
   return decodeItem(id, row, place, memory);
 }
 
-/** Throws when the list says it holds more than came. */
-async function checkNothingMissing(open: OpenList, rows: number): Promise<void> {
-  const { rest, site, filter, listId, call } = open.query;
-  if (filter || rows >= open.list.itemCount) return;
-  // Counted anew: what was deleted while we listed is not missing.
-  const now = await readList(rest, site, listId, call);
-  if (!now) throw new RemoteError("the list is no longer there");
-  if (rows < now.itemCount) {
-    throw new RemoteError(`the list says it has ${now.itemCount} items, but only ${rows} were listed`);
-  }
+/** How many rows are hidden. Throws when rows may be missing. */
+async function checkNothingMissing({ list, query }: OpenList, keys: ReadonlySet<string>): Promise<number> {
+  const { rest, site, listId, call } = query;
+  return await confirmListing({
+    what: "list",
+    query,
+    keys,
+    countBefore: list.itemCount,
+    count: async () => (await readList(rest, site, listId, call))?.itemCount,
+  });
 }

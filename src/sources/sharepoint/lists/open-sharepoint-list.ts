@@ -39,6 +39,7 @@ export function openSharePointList(
   const onWait = oncePerPause(options.onWait);
   const advise = (error: RemoteError): RemoteError =>
     new RemoteError(`list '${listName}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
+  const hidden = { rows: 0 };
   let listed: { readonly titles: readonly string[]; readonly spool: RowSpool } | undefined;
 
   async function* list(signal: AbortSignal): Listing {
@@ -48,7 +49,7 @@ export function openSharePointList(
     const spool = await RowSpool.open();
     let ended = false;
     try {
-      const completeness = yield* listItems(open, spool);
+      const completeness = yield* listItems(open, spool, hidden);
       listed = { titles: open.place.columns.map((column) => column.heading), spool };
       ended = true;
       return completeness;
@@ -60,6 +61,7 @@ export function openSharePointList(
   return {
     id: config.sourceId,
     list,
+    hiddenRows: () => hidden.rows,
     fetch(item, signal) {
       const url = `${site.api}web/GetFileByServerRelativePath(decodedUrl=@p)/$value?@p=${odataLiteral(item.serverPath)}`;
       return fetchFrom(url, rest, item, { signal, onWait });

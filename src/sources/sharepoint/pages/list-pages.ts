@@ -26,8 +26,6 @@ export async function* listPages(
       onFound(found);
       return {
         columns: found.columns.listing,
-        // Whoever may only read is not shown pages that were never published, but they count.
-        mayHideRows: true,
         decode(value, place) {
           const { row, publication } = decodePageRow(value, place);
           if (row.kind === "file" && publication !== "published") drafts.add(row.sighting.itemId);

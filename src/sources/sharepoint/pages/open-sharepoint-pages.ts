@@ -43,6 +43,7 @@ export function openSharePointPages(
     new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
   /** As the last listing found it. */
   let found: PageLibrary | undefined;
+  let hidden = 0;
 
   async function findPages(call: CallContext): Promise<{ library: LibraryRoot; pages: PageLibrary }> {
     const { library } = await findLibrary(rest, site, urlPart, call);
@@ -59,10 +60,15 @@ export function openSharePointPages(
     id: config.sourceId,
     list(signal) {
       const call = { signal, onWait };
-      return listPages({ rest, site, urlPart, filter, pageSize, call, advise }, (library) => {
+      hidden = 0;
+      const onHidden = (rows: number): void => {
+        hidden = rows;
+      };
+      return listPages({ rest, site, urlPart, filter, pageSize, call, advise, onHidden }, (library) => {
         found = library;
       });
     },
+    hiddenRows: () => hidden,
     async fetch(item, signal) {
       const call = { signal, onWait };
       found ??= (await findPages(call)).pages;
