@@ -12,6 +12,7 @@ import {
 import { Secret } from "./secret.ts";
 import { createSettingReader, type Environment, type SettingReader } from "./setting-reader.ts";
 import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
+import type { GroupAccess } from "./storage-rights.ts";
 import { readTreeSettings, type TreeSettings } from "./tree-settings.ts";
 import { warnOfUnused } from "./unused-settings.ts";
 import { Variables } from "./variables.ts";
@@ -24,6 +25,7 @@ export interface Config {
   readonly port: number;
   /** Absolute. */
   readonly storagePath: string;
+  readonly groupAccess: GroupAccess;
   /** null: none of its settings is set, and SharePoint sources cannot be crawled. */
   readonly sharepoint: SharePointSettings | null;
   readonly web: WebSettings;
@@ -96,6 +98,7 @@ export function readConfig(env: Environment): Config {
     host,
     port: reader.number("PORT", 8000, { min: 0, max: 65535 }),
     storagePath,
+    groupAccess: reader.choice("STORAGE_GROUP_ACCESS", ["none", "read", "write"]),
     sharepoint: readSharePointSettings(reader, storagePath),
     web: readWebSettings(reader),
     trees: readTreeSettings(reader),

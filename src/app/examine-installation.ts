@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Finding } from "../contracts/finding.ts";
 import type { Config } from "./config.ts";
 import type { SharePointSettings } from "./sharepoint-settings.ts";
+import { examineRights } from "./storage-rights.ts";
 
 /** Settings, certificate and storage: what can be looked at without leaving this machine. */
 export async function* examineInstallation(
@@ -15,6 +16,7 @@ export async function* examineInstallation(
   if (sharepoint) yield examineCertificate(sharepoint, new Date());
   else yield { subject: "Certificate", outcome: "not checked", detail: "None is configured.", remedy: "" };
   yield await examineStorage(config.storagePath);
+  yield await examineRights(config);
 }
 
 const NOT_NEEDED: Finding = {

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createSqliteFile } from "../lib/sql/sqlite-database.ts";
 import { isBusy } from "../lib/sql/wait-for-lock.ts";
 import { sleep } from "../lib/time.ts";
 import { PRIVATE_FOLDER } from "../mirror/layout.ts";
@@ -27,7 +28,9 @@ export async function holdServerLock(
   if (database.kind !== "sqlite") return { release: () => undefined };
   const folder = join(storagePath, PRIVATE_FOLDER);
   mkdirSync(folder, { recursive: true });
-  const db = new DatabaseSync(join(folder, "server-lock.sqlite"), { timeout: 0 });
+  const path = join(folder, "server-lock.sqlite");
+  createSqliteFile(path);
+  const db = new DatabaseSync(path, { timeout: 0 });
   const giveUpAtMs = performance.now() + waitMs;
   let isWaiting = false;
   try {

@@ -28,6 +28,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   demo: async () => (await import("./demo.ts")).demoCommand,
 };
 
+// Nothing is made that other accounts can read, unless a setting says so (closeStorage).
+process.umask(0o077);
 let outputLost = false;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error) => {

@@ -1,11 +1,19 @@
 import type { App } from "../app/app.ts";
 import { type Config, readConfig } from "../app/config.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
+import { closeStorage } from "../app/storage-rights.ts";
 
-/** The product as the environment and `.env` configure it; `overrides` win over both. Warnings go to the terminal. */
-export async function openApp(overrides: Readonly<Record<string, string>> = {}): Promise<App> {
+/**
+ * The product as the environment and `.env` configure it; `overrides` win over both. Warnings go to the terminal. `look`: what it
+ * finds is left as it is.
+ */
+export async function openApp(
+  overrides: Readonly<Record<string, string>> = {},
+  purpose: "work" | "look" = "work",
+): Promise<App> {
   const config = readConfig({ ...loadEnvironment(process.cwd()), ...overrides });
   showWarnings(config);
+  if (purpose === "work") await closeStorage(config);
   // Loaded now: whoever called wrongly, or asked for help, need not wait for it.
   const { compose } = await import("../app/compose.ts");
   return await compose(config);

@@ -32,6 +32,7 @@ describe("configuration", () => {
       host: "127.0.0.1",
       port: 8000,
       storagePath: resolve("storage"),
+      groupAccess: "none",
       sharepoint: null,
       web: {
         contactUrl: "",

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,6 +26,7 @@ const SETTINGS =
  */
 export async function openSqlite(path: string, schema: Schema): Promise<SqlDatabase> {
   mkdirSync(dirname(path), { recursive: true });
+  createSqliteFile(path);
   const connections: Connection[] = [];
   try {
     const writer = connect(path, connections);
@@ -36,6 +37,15 @@ export async function openSqlite(path: string, schema: Schema): Promise<SqlDatab
   } catch (error) {
     for (const { raw } of connections) raw.close();
     throw new Error(`open ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+/** SQLite itself never lets a group write; the files it makes beside this one get the same rights. */
+export function createSqliteFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx"));
+  } catch {
+    // It is there already; whatever else keeps it from being made, SQLite tells.
   }
 }
 

@@ -1,0 +1,88 @@
+import { chmod, opendir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Finding } from "../contracts/finding.ts";
+import { plural } from "../lib/plural.ts";
+import type { Config } from "./config.ts";
+import { prepareStorage } from "./prepare-storage.ts";
+
+/** What the group of the storage folder may do in it; others may do nothing. */
+export type GroupAccess = "none" | "read" | "write";
+
+interface Rights {
+  readonly umask: number;
+  readonly root: number;
+  /** What chmod calls them. */
+  readonly command: string;
+}
+
+/** With a group, the folder hands its own down to what is made in it (02000). */
+const RIGHTS: Readonly<Record<GroupAccess, Rights>> = {
+  none: { umask: 0o077, root: 0o700, command: "go=" },
+  read: { umask: 0o027, root: 0o2750, command: "g=rX,o=" },
+  write: { umask: 0o007, root: 0o2770, command: "g=rwX,o=" },
+};
+const PERMISSIONS = 0o777;
+const ALL_BITS = 0o7777;
+/** Anybody may make files in it, as in /tmp: it is not ours alone. */
+const STICKY = 0o1000;
+const LOOKED_AT = 20_000;
+
+/** From here on nothing is made that others can read. Closes the storage folder itself, also one that was open to others before. */
+export async function closeStorage({ storagePath, groupAccess }: Config): Promise<void> {
+  const { umask, root } = RIGHTS[groupAccess];
+  process.umask(umask);
+  await prepareStorage(storagePath);
+  const { mode } = await stat(storagePath);
+  if ((mode & ALL_BITS) === root || (mode & STICKY) !== 0) return;
+  // A file system without such rights, or somebody else's folder: the doctor tells.
+  await chmod(storagePath, root).catch(() => undefined);
+}
+
+/** Whether others get in, and what they could read if they did. */
+export async function examineRights({ storagePath, groupAccess }: Config): Promise<Finding> {
+  const subject = "Rights of the storage";
+  if (process.platform === "win32") {
+    return { subject, outcome: "not checked", detail: "Windows keeps them elsewhere.", remedy: "" };
+  }
+  const { umask, root, command } = RIGHTS[groupAccess];
+  const isWide = async (path: string): Promise<boolean> => ((await stat(path)).mode & PERMISSIONS & umask) !== 0;
+  const wide = await wideBelow(storagePath, isWide);
+  const remedy = `Whoever owns the files can take the rights away:\nchmod -R ${command} '${storagePath}'`;
+  if (await isWide(storagePath)) {
+    const wanted = (root & PERMISSIONS).toString(8);
+    const detail = `Other accounts of this machine can get into ${storagePath}, which should have the mode ${wanted}. ${sayWide(wide)}`;
+    return { subject, outcome: "problem", detail: detail.trim(), remedy };
+  }
+  const closed = `Only ${groupAccess === "none" ? "the account that owns it gets" : "its owner and its group get"} in.`;
+  return { subject, outcome: "ok", detail: `${closed} ${sayWide(wide)}`.trim(), remedy: wide.count > 0 ? remedy : "" };
+}
+
+interface Wide {
+  count: number;
+  example: string;
+  isAll: boolean;
+}
+
+function sayWide({ count, example, isAll }: Wide): string {
+  if (count === 0) return "";
+  const least = isAll ? "" : "at least ";
+  return `Inside, ${least}${plural(count, "file or folder", "files or folders")} of an earlier time ${count === 1 ? "is" : "are"} open to them, e.g. ${example}.`;
+}
+
+async function wideBelow(folder: string, isWide: (path: string) => Promise<boolean>): Promise<Wide> {
+  const wide: Wide = { count: 0, example: "", isAll: true };
+  const folders = [folder];
+  let looked = 0;
+  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
+    for await (const entry of await opendir(next).catch(() => [])) {
+      if (++looked > LOOKED_AT) return { ...wide, isAll: false };
+      const path = join(next, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      else if (!entry.isFile()) continue;
+      if (!(await isWide(path).catch(() => false))) continue;
+      wide.count += 1;
+      wide.example ||= path;
+    }
+  }
+  return wide;
+}
