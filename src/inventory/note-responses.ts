@@ -4,7 +4,9 @@ import { isJsonObject } from "../lib/json-object.ts";
 import { parseSseEvents } from "../lib/sse.ts";
 import type { NotedResponse, ResponseNotes } from "./response-notes.ts";
 
-const PATH = /^(?:\/openai)?(?:\/v1)?(?:\/deployments\/[^/]+)?\/(responses|conversations)(?:\/([^/]+))?\/?$/;
+const PATH = /^(?:\/openai)?(?:\/v1)?(?:\/deployments\/[^/]+)?\/(responses|conversations|threads)(?:\/([^/]+))?\/?$/;
+/** What is made there, and goes on. */
+const CONVERSATIONS: ReadonlySet<string> = new Set(["conversation", "thread", "thread.run"]);
 /** More of an answer than this is not kept to look into; it passes all the same. */
 const MOST_KEPT = 4 * 1024 * 1024;
 
@@ -24,7 +26,8 @@ export function noteResponses(notes: ResponseNotes, request: Request, response: 
   if (!path || !response.ok) return response;
   const [, , id] = path;
   if (request.method === "DELETE" && id !== undefined) notes.forget(decode(id)).catch(() => undefined);
-  if (request.method !== "POST" || id !== undefined || response.body === null) return response;
+  const makes = id === undefined || (path[1] === "threads" && id === "runs");
+  if (request.method !== "POST" || !makes || response.body === null) return response;
   const streamed = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
   const found = (noted: NotedResponse): void =>
     void notes.note({ ...noted, ...(owner !== undefined && { owner }) }).catch(() => undefined);
@@ -63,7 +66,7 @@ function findInEvents(text: string): NotedResponse | null | undefined {
   const [first] = parseSseEvents(text);
   if (!first) return undefined;
   const event = parse(first.data);
-  return isJsonObject(event) ? toNoted(event["response"]) : null;
+  return isJsonObject(event) ? toNoted(event["response"] ?? event) : null;
 }
 
 function findInJson(text: string, over: boolean): NotedResponse | null | undefined {
@@ -73,10 +76,11 @@ function findInJson(text: string, over: boolean): NotedResponse | null | undefin
 /** null for what is no response, and for one that the backend does not keep. */
 function toNoted(value: unknown): NotedResponse | null {
   if (!isJsonObject(value) || value["store"] === false) return null;
-  const { id, object, created_at, model } = value;
+  const { object, created_at, model } = value;
+  const id = object === "thread.run" ? value["thread_id"] : value["id"];
   if (typeof id !== "string" || id === "") return null;
   const noted = { id, created_at: Number(created_at ?? 0), model: String(model ?? "") };
-  if (object === "conversation") return { ...noted, kind: object };
+  if (typeof object === "string" && CONVERSATIONS.has(object)) return { ...noted, model: "", kind: "conversation" };
   return object === "response" ? noted : null;
 }
 

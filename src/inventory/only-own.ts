@@ -5,9 +5,13 @@ import type { NotedResponse, ResponseNotes } from "./response-notes.ts";
 
 /** A question with pictures in it fits. */
 const MAX_BYTES = 32 * 1024 * 1024;
-const COLLECTIONS: ReadonlySet<string> = new Set(["responses", "conversations"]);
-/** Below `/responses`, and no ids. */
-const VERBS: ReadonlySet<string> = new Set(["input_tokens", "compact"]);
+const NOUNS: Readonly<Record<string, string>> = {
+  responses: "Response",
+  conversations: "Conversation",
+  threads: "Thread",
+};
+/** Below these, and no ids. */
+const VERBS: ReadonlySet<string> = new Set(["input_tokens", "compact", "runs"]);
 
 class Refusal extends Error {
   readonly status: number;
@@ -37,16 +41,20 @@ export function onlyOwn(wire: Wire, notes: ResponseNotes): Wire {
 }
 
 async function checked(request: Request, by: Principal, notes: ResponseNotes): Promise<Request> {
-  const [collection = "", id] = segmentsOf(new URL(request.url).pathname);
-  if (!COLLECTIONS.has(collection.toLowerCase())) return request;
+  const [collection = "", id, ...below] = segmentsOf(new URL(request.url).pathname);
   const seesAll = mayAct(by, "admin");
-  const find = async (one: string, noun: string): Promise<NotedResponse | undefined> => {
+  if (collection.toLowerCase() === "chat" && !seesAll && (below.length > 0 || request.method !== "POST")) {
+    throw new Refusal(404, "Completions that the service keeps are shown to administrators only.");
+  }
+  const noun = NOUNS[collection.toLowerCase()];
+  if (noun === undefined) return request;
+  const find = async (one: string, called: string): Promise<NotedResponse | undefined> => {
     const found = await notes.find(one);
-    if (!seesAll && found?.owner !== ownerOf(by)) throw new Refusal(404, `${noun} with id '${one}' not found.`);
+    if (!seesAll && found?.owner !== ownerOf(by)) throw new Refusal(404, `${called} with id '${one}' not found.`);
     return found;
   };
   const isId = id !== undefined && !VERBS.has(id);
-  const named = isId ? await find(id, collection === "responses" ? "Response" : "Conversation") : undefined;
+  const named = isId ? await find(id, noun) : undefined;
   if (request.method !== "POST") {
     if (id === undefined && !seesAll) throw new Refusal(404, "The service has no list of these.");
     return request;

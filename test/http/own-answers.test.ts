@@ -87,7 +87,6 @@ for (const kind of ["embedded", "passed on"] as const) {
         [`GET /responses/${id}`],
         [`GET /responses/${id}?stream=true`],
         [`GET /responses/${id}/input_items`],
-        [`GET /responses/${id.replace("r", "%72")}`],
         ["POST /responses", { input: "And?", previous_response_id: id }],
         ["POST /responses", { input: "And?", previous_response_id: id, stream: true }],
         ["POST /responses/input_tokens", { input: "And?", previous_response_id: id }],
@@ -102,6 +101,15 @@ for (const kind of ["embedded", "passed on"] as const) {
       ];
       for (const [what, json] of inventory) {
         await onlyFor(["ann", "ada"], (who) => world.inventory(who, what, json), what);
+      }
+      const spelt = [
+        `responses/%72${id.slice(1)}`,
+        `%72esponses/${id}`,
+        `/responses/${id}/`,
+        `responses/%2572${id.slice(1)}`,
+      ];
+      for (const who of ["bob", "oscar"] as const) {
+        for (const path of spelt) assert.notEqual((await world.as(who, `GET /${path}`)).status, 200, `${who} ${path}`);
       }
       assert.equal((await world.as("oscar", `POST /responses/${id}/cancel`)).status, 404);
       assert.equal((await world.as("bob", `GET /responses/${id}`)).status, 404, "not 403: it tells nothing");

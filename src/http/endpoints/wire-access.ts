@@ -10,6 +10,36 @@ const LOOKS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 /** Asked with POST, and nothing but an answer comes of it; that a service may keep the answer is part of asking. What lies below it is not. */
 const QUESTIONS =
   /^\/(vector_stores\/[^/%]+\/search|chat\/completions|completions|responses(\/input_tokens)?|embeddings|moderations)$/;
+/**
+ * What readers may GET, and no more of it with the server's key: the service has much else, and will have more. The guide has the same
+ * list. `*` is one id.
+ */
+export const READABLE: readonly string[] = [
+  "/models",
+  "/models/*",
+  "/files",
+  "/files/*",
+  "/files/*/content",
+  "/vector_stores",
+  "/vector_stores/*",
+  "/vector_stores/*/files",
+  "/vector_stores/*/files/*",
+  "/vector_stores/*/files/*/content",
+  "/vector_stores/*/file_batches/*",
+  "/vector_stores/*/file_batches/*/files",
+  "/responses",
+  "/responses/*",
+  "/responses/*/input_items",
+  "/conversations/*",
+  "/conversations/*/items",
+  "/conversations/*/items/*",
+  "/assistants",
+  "/assistants/*",
+];
+const READABLE_PATH = new RegExp(`^(${READABLE.map((path) => path.replaceAll("*", "[^/%]+")).join("|")})$`);
+/** Answers that the service keeps of everybody, and tells nobody's apart. */
+const ALL_ANSWERS = /^\/chat\/completions(\/|$)/;
+
 /** The file stays in the backend, and a crawl brings its own back: changing what a store holds, not deleting. */
 const DETACH = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
 
@@ -18,8 +48,11 @@ const DETACH = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
  * may read differently, match none of the exceptions.
  */
 export function needOf(method: string, path: string): WireNeed {
-  if (LOOKS.has(method)) return { role: "read", changes: false };
   const plain = path.replace(/^\/deployments\/[^/%]+(?=\/)/, "").replace(/\/$/, "");
+  if (LOOKS.has(method)) {
+    if (READABLE_PATH.test(plain)) return { role: "read", changes: false };
+    return { role: ALL_ANSWERS.test(plain) ? "admin" : "operate", changes: false };
+  }
   if (method === "DELETE") return { role: DETACH.test(plain) ? "operate" : "admin", changes: true };
   const asks = method === "POST" && QUESTIONS.test(plain);
   return asks ? { role: "read", changes: false } : { role: "operate", changes: true };

@@ -1,8 +1,10 @@
-import { Readable } from "node:stream";
+import { pipeline, Readable, type Transform } from "node:stream";
 import { setTimeout } from "node:timers/promises";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { type Dispatcher, EnvHttpProxyAgent, request as send } from "undici";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { OpenAiOptions } from "../connection.ts";
+import { createKeyHider, hideKeyIn, type KeyHider } from "./hide-key.ts";
 import { requestHeaders, responseHeaders } from "./pass-headers.ts";
 import { noAnswer, proxyError } from "./proxy-error.ts";
 import { addressOf, serviceAddress } from "./service-address.ts";
@@ -23,6 +25,14 @@ export interface ProxyLimits {
 const ASSISTANTS_BETA = /^\/(assistants|threads|vector_stores)(\/|$)/;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const FIRST_PIECE_MS = 10;
+const FILE_CONTENT = /\/files\/[^/]+\/content\/?$/;
+const NOTHING = new Uint8Array();
+const UNPACKERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 export function createProxy(options: OpenAiOptions, { silenceMs = 300_000 }: ProxyLimits = {}): Proxy {
@@ -49,7 +59,7 @@ export function createProxy(options: OpenAiOptions, { silenceMs = 300_000 }: Pro
     if (routed.body) headers["content-length"] = String(routed.body.byteLength);
     const method = request.method as Dispatcher.HttpMethod;
     const sent = { dispatcher, method, headers, body: routed.body ?? body, signal: request.signal };
-    return toResponse(await send(address, sent), request.method);
+    return toResponse(await send(address, sent), { method: request.method, path: pathname, key: options.apiKey });
   }
 
   return {
@@ -70,7 +80,14 @@ function noSuchPath(): Response {
   return proxyError(400, "The path is not one of the service's: it leads out of it.");
 }
 
-async function toResponse(answer: Dispatcher.ResponseData, method: string): Promise<Response> {
+interface Answered {
+  readonly method: string;
+  readonly path: string;
+  readonly key: string;
+}
+
+/** Contents of files are theirs, whatever is in them; everything else that the service says may repeat what it was sent. */
+async function toResponse(answer: Dispatcher.ResponseData, { method, path, key }: Answered): Promise<Response> {
   const { statusCode: status, body } = answer;
   if (REDIRECTS.has(status)) {
     await body.dump();
@@ -78,24 +95,49 @@ async function toResponse(answer: Dispatcher.ResponseData, method: string): Prom
     throw new RemoteError("The service behind this server answered with a redirect: its address is not set right.");
   }
   const headers = responseHeaders(answer.headers);
+  for (const [name, value] of headers) headers.set(name, hideKeyIn(value, key));
   if (method === "HEAD" || WITHOUT_BODY.has(status)) {
     await body.dump();
     return new Response(null, { status, headers });
   }
-  return new Response(asStream(body), { status, headers });
+  const isContent = status < 300 && FILE_CONTENT.test(path);
+  const hider = isContent ? undefined : createKeyHider(key);
+  if (!hider) return new Response(asStream(body), { status, headers });
+  const plain = unpacked(body, headers);
+  return new Response(asStream(plain, hider), { status, headers });
+}
+
+/** Services are asked not to pack. What one packs all the same is unpacked, to be looked into. */
+function unpacked(body: Readable, headers: Headers): Readable {
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  if (encoding === "identity" || encoding === "") return body;
+  const unpack = UNPACKERS[encoding];
+  if (!unpack) {
+    body.on("error", () => undefined).destroy();
+    throw new RemoteError("The service behind this server packed its answer in a way that was not asked for.");
+  }
+  headers.delete("content-encoding");
+  headers.delete("content-length");
+  const unpacker = unpack();
+  pipeline(body, unpacker, () => undefined);
+  return unpacker;
 }
 
 /** Reads a piece when one is asked for. Breaks where the service breaks off; the service is told when nobody listens any more. */
-function asStream(body: Readable): ReadableStream<Uint8Array> {
+function asStream(body: Readable, hider?: KeyHider): ReadableStream<Uint8Array> {
   // Whoever reads the pieces hears of it; nobody may be reading yet, or any more.
   body.on("error", () => undefined);
   const pieces = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await pieces.next().catch(brokenOff);
-        if (done) controller.close();
-        else controller.enqueue(value);
+        for (;;) {
+          const { done, value } = await pieces.next().catch(brokenOff);
+          const shown = done ? (hider?.end() ?? NOTHING) : (hider?.push(value) ?? value);
+          if (shown.length > 0) controller.enqueue(shown);
+          if (done) controller.close();
+          if (done || shown.length > 0) return;
+        }
       },
       cancel() {
         body.destroy();
