@@ -33,8 +33,10 @@ export type WebAnswer =
       readonly kind: "unavailable";
       readonly reason: string;
       readonly status?: number;
-      /** As the server asked for. */
+      /** As the server asked for, an hour at most. */
       readonly retryAfterMs?: number;
+      /** It was not even sent: the address or its host is to be left alone for so long. */
+      readonly isUnasked?: boolean;
     };
 
 export interface WebResponse {
@@ -200,6 +202,8 @@ export interface Visit {
   readonly feeds: readonly string[];
   /** It failed because its host gave no answer, half of one, or "not now": asking again may help. */
   readonly isHostTrouble?: boolean;
+  /** Nobody asked, because the address or its host is to be left alone for a while: nothing of it changed. */
+  readonly isUnasked?: boolean;
   /** For people: why it failed or was refused, or what is worth knowing (a page that needs scripts). */
   readonly reason: string;
 }

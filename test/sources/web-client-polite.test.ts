@@ -189,21 +189,81 @@ it("Retry-After is read as seconds and as a date", () => {
 });
 
 describe("a host that is not well", () => {
-  it("is left alone for as long as it asks, by everybody", async () => {
-    const site = await startSite(({ url }, response) =>
-      url === "/tired" ? response.writeHead(429, { "retry-after": "3600" }).end("wait") : response.end(),
-    );
-    const client = openClient();
-    const tired = await client.ask(get(`${site.origin}/tired`));
-    assert.deepEqual(tired, {
+  const tired = (seconds: number) => (url: string | undefined) =>
+    url?.startsWith("/tired") ? { "retry-after": String(seconds) } : undefined;
+  const openTired = async (status: number, wish = tired(7200)) => {
+    const clock = handClock();
+    const site = await startSite(({ url }, response) => {
+      const headers = wish(url);
+      response.writeHead(headers ? status : 200, headers).end();
+    });
+    const client = openClient({ clock });
+    const ask = async (path: string): Promise<string> => {
+      const answer = await client.ask(get(site.origin + path));
+      if (answer.kind !== "unavailable") return answer.kind;
+      return `${answer.status ?? "not asked"} for ${Math.round((answer.retryAfterMs ?? 0) / 60_000)} minutes`;
+    };
+    return { clock, site, client, ask };
+  };
+
+  it("one address that asks to wait is left alone for an hour at most, and its host is not", async () => {
+    const { clock, site, client, ask } = await openTired(503);
+    assert.deepEqual(await client.ask(get(`${site.origin}/tired`)), {
       kind: "unavailable",
-      status: 429,
-      reason: `${new URL(site.origin).host} answered 429 and asks to wait`,
+      status: 503,
+      reason: `${new URL(site.origin).host} answered 503 and asks to wait`,
       retryAfterMs: 3_600_000,
     });
-    const other = await client.ask(get(`${site.origin}/other`));
-    assert.ok(other.kind === "unavailable" && (other.retryAfterMs ?? 0) > 3_500_000);
-    assert.deepEqual(site.asked, ["/robots.txt", "/tired"]);
+    assert.deepEqual([await ask("/other"), await ask("/tired")], ["response", "not asked for 60 minutes"]);
+    await clock.pass(30 * 60_000);
+    assert.equal(await ask("/tired"), "not asked for 30 minutes");
+    await clock.pass(30 * 60_000);
+    assert.equal(await ask("/tired"), "503 for 60 minutes");
+    assert.deepEqual(site.asked, ["/robots.txt", "/tired", "/other", "/tired"]);
+  });
+
+  it("three addresses within ten minutes speak for their host, once more for an hour at most", async () => {
+    const { clock, ask } = await openTired(429);
+    for (const path of ["/tired1", "/tired2"]) await ask(path);
+    await clock.pass(11 * 60_000);
+    await ask("/tired3");
+    assert.equal(await ask("/other"), "response", "the first two were long ago");
+    for (const path of ["/tired3", "/tired4"]) await ask(path);
+    assert.equal(await ask("/other"), "response", "one address twice is one");
+    assert.equal(await ask("/tired5"), "429 for 60 minutes");
+    assert.equal(await ask("/other"), "not asked for 60 minutes");
+    await clock.pass(60 * 60_000);
+    assert.equal(await ask("/other"), "response");
+  });
+
+  it("a short wish is waited for", async () => {
+    let isTired = true;
+    const { clock, ask } = await openTired(503, (url) => (isTired ? tired(20)(url) : undefined));
+    await ask("/tired");
+    isTired = false;
+    const again = ask("/tired");
+    while ((await Promise.race([again, settle()])) === undefined) await clock.pass(1000);
+    assert.equal(await again, "response");
+    assert.ok(clock.nowMs() >= 20_000);
+  });
+
+  it("is slowed down by every 429, and recovers", async () => {
+    const { enter, came, clock, gate, leaveOne } = openGate({ requestsAtOnce: 4, easedMs: 1000 });
+    const pace = async (): Promise<number> => {
+      await enter("x");
+      const begun = clock.nowMs();
+      while (came().length === 0) await clock.pass(50);
+      leaveOne();
+      return clock.nowMs() - begun;
+    };
+    assert.equal(await pace(), 0);
+    gate.ease();
+    assert.deepEqual([await pace(), await pace()], [1000, 1000]);
+    gate.ease();
+    assert.ok((await pace()) > 1000);
+    for (let i = 0; i < 60; i += 1) gate.wentWell();
+    await pace();
+    assert.equal(await pace(), 0);
   });
 
   it("is asked again after a rest it did not measure", async () => {
@@ -230,7 +290,7 @@ describe("a host that is not well", () => {
     const asked = site.asked.length;
     const answer = await client.ask(get(`${site.origin}/200`));
     assert.ok(answer.kind === "unavailable" && (answer.retryAfterMs ?? 0) > 200_000, answer.kind);
-    assert.match(answer.reason, /answered 504$/);
+    assert.match(answer.reason, /answered 504, so it was not asked$/);
     assert.equal(site.asked.length, asked);
   });
 

@@ -383,7 +383,7 @@ test("what is known stays while the server answers 500, and Retry-After is heede
   const { outcome, item: now, reason } = await world.visit("/a");
   assert.equal(outcome, "failed");
   assert.equal(now.content.contentHash, item.content.contentHash);
-  assert.ok(Date.parse(now.scheduling.nextCrawlAt) - Date.parse(now.scheduling.lastChecked) >= 7_200_000, reason);
+  assert.ok(Date.parse(now.scheduling.nextCrawlAt) - Date.parse(now.scheduling.lastChecked) >= 3_600_000, reason);
 });
 
 test("a known page that is redirected to a sign-in page elsewhere for a while is kept, one that moved away for good is not", async () => {

@@ -126,6 +126,15 @@ export function afterFailure(
   return withEvent(looked, "failed", failure.reason, look.at);
 }
 
+const MAX_PUT_OFF_SECONDS = 3600;
+
+/** Nobody was asked, so nothing is known that was not known before: it is tried again when it may be. */
+export function afterUnasked(item: IngestItem, look: Look, waitMs: number): IngestItem {
+  const { lastChecked, crawlAttempts } = item.scheduling;
+  const seconds = Math.min(Math.ceil(waitMs / 1000), MAX_PUT_OFF_SECONDS);
+  return { ...item, scheduling: schedule(item, look, seconds, { lastChecked, crawlAttempts }) };
+}
+
 /** Something else is there instead of a document: until that is believed it failed. */
 export function afterMove(
   item: IngestItem,

@@ -23,20 +23,22 @@ export async function* lookAtRegistered(
   const due = (await tools.registry.getMany(ids)).flatMap((record) =>
     record && (tools.force || isDue(record.item, tools.now())) ? [record.item] : [],
   );
-  const counts = { changed: 0, failed: 0 };
+  const counts = { changed: 0, failed: 0, unasked: 0 };
   for (let at = 0; at < due.length; at += tools.pagesAtOnce) {
     await forEachConcurrent(due.slice(at, at + tools.pagesAtOnce), tools.pagesAtOnce, async (item) => {
       if (signal.aborted) throw new CancelledError("looking at addresses stopped");
       const visit = tools.dryRun ? await foresee(item, tools, signal, foreseen) : await look(item, tools, signal);
       if (!visit) return;
       if (visit.outcome === "new" || visit.outcome === "changed") counts.changed += 1;
-      if (visit.outcome === "failed") counts.failed += 1;
+      if (visit.isUnasked) counts.unasked += 1;
+      else if (visit.outcome === "failed") counts.failed += 1;
       if (visit.reason) tools.log(`'${item.displaySource}': ${visit.reason}`);
     });
     yield [];
   }
   if (due.length > 0) {
-    const told = `${counts.changed} new or changed, ${counts.failed} failed`;
+    const unasked = counts.unasked > 0 ? `, ${counts.unasked} not asked for now` : "";
+    const told = `${counts.changed} new or changed, ${counts.failed} failed${unasked}`;
     tools.log(`Looked at ${plural(due.length, "address", "addresses")}: ${told}.`);
   }
   return foreseen;

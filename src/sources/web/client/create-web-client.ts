@@ -1,6 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { CancelledError, RemoteError } from "../../../contracts/errors.ts";
 import type { WebClient } from "../../../contracts/web.ts";
+import { type GateClock, SYSTEM_CLOCK } from "./host-gate.ts";
 import { createRobotsBook } from "./robots-book.ts";
 import { createSender } from "./sender.ts";
 
@@ -20,6 +21,8 @@ export interface WebClientOptions {
   readonly restMs?: number;
   /** Asked for the addresses of a host; the system's by default. */
   readonly lookup?: LookupFunction;
+  /** By which it waits; the system's by default. */
+  readonly clock?: GateClock;
 }
 
 const ROBOTS_TOKEN = "lockstep";
@@ -36,7 +39,7 @@ export function createWebClient(options: WebClientOptions): WebClient {
     // Others wait for the same file: it is not called off with whoever asked first.
     send: (url, maxBytes) => sender.send(url, { ...ROBOTS_REQUEST, url: url.href, maxBytes }),
     restMs,
-    nowMs: () => performance.now(),
+    nowMs: (options.clock ?? SYSTEM_CLOCK).nowMs,
   });
 
   return {

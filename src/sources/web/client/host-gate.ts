@@ -22,6 +22,8 @@ export interface HostGate {
   enter(signal: AbortSignal, tell?: Tell): Promise<Place | Closed>;
   /** At least so long between the starts of two requests; never less than the gate was made with. */
   slowDown(intervalMs: number): void;
+  /** It was asked too fast: from now on with twice the time between two requests, less with each that goes well. */
+  ease(): void;
   /** Nobody enters for that long; a rest that is longer already stays. */
   rest(ms: number, reason: string): void;
   /** The host answered as it should. */
@@ -41,6 +43,8 @@ export interface GateOptions {
   readonly intervalMs: number;
   /** A longer rest is not waited for. */
   readonly patienceMs: number;
+  /** The least time between two requests after the host was asked too fast. */
+  readonly easedMs?: number;
   readonly clock: GateClock;
 }
 
@@ -65,7 +69,10 @@ interface Waiter {
 }
 
 /** A wait that somebody watching would wonder about. */
-const WORTH_TELLING_MS = 3000;
+export const WORTH_TELLING_MS = 3000;
+
+const MAX_EASED_MS = 60_000;
+const LEAST_EASED_MS = 50;
 
 export function createHostGate(options: GateOptions): HostGate {
   return new Gate(options);
@@ -77,6 +84,7 @@ class Gate implements HostGate {
   #running = 0;
   #width: number;
   #intervalMs: number;
+  #easedMs = 0;
   #nextStartAt = Number.NEGATIVE_INFINITY;
   #restsUntil = Number.NEGATIVE_INFINITY;
   #restReason = "";
@@ -121,6 +129,12 @@ class Gate implements HostGate {
     this.#intervalMs = Math.max(this.#options.intervalMs, intervalMs);
   }
 
+  ease(): void {
+    this.#width = 1;
+    this.#easedMs = Math.min(Math.max(this.#easedMs * 2, this.#options.easedMs ?? 0), MAX_EASED_MS);
+    this.#nextStartAt = Math.max(this.#nextStartAt, this.#options.clock.nowMs() + this.#easedMs);
+  }
+
   rest(ms: number, reason: string): void {
     this.#width = 1;
     this.#lastRestAt = this.#options.clock.nowMs();
@@ -137,6 +151,7 @@ class Gate implements HostGate {
   wentWell(): void {
     this.#failures = 0;
     this.#width = Math.min(this.#width + 1, this.#options.requestsAtOnce);
+    this.#easedMs = this.#easedMs < LEAST_EASED_MS ? 0 : this.#easedMs * 0.9;
   }
 
   wentWrong({ startedAt }: Place): number {
@@ -152,7 +167,7 @@ class Gate implements HostGate {
   #start(): Place {
     this.#running += 1;
     const startedAt = this.#options.clock.nowMs();
-    this.#nextStartAt = startedAt + this.#intervalMs;
+    this.#nextStartAt = startedAt + Math.max(this.#intervalMs, this.#easedMs);
     return {
       startedAt,
       leave: () => {

@@ -1,5 +1,6 @@
 import type { WebAnswer, WebRequest, WebResponse } from "../../../contracts/web.ts";
 import { AddressRefused } from "./address-filter.ts";
+import { type AskedToWait, MAX_WAIT_MS } from "./asked-to-wait.ts";
 import type { HostGate, Place } from "./host-gate.ts";
 import { describeTrouble } from "./line-trouble.ts";
 import { readRetryAfterMs } from "./retry-after.ts";
@@ -7,7 +8,8 @@ import { readCodings } from "./unpack-body.ts";
 
 /** A request that was sent, and how its host is left alone if that went wrong. */
 export interface Sent {
-  readonly host: string;
+  readonly url: URL;
+  readonly waits: AskedToWait;
   readonly request: WebRequest;
   readonly gate: HostGate;
   /** undefined: it was never sent. */
@@ -33,7 +35,7 @@ export function judgeResponse(response: WebResponse, sent: Sent): WebAnswer {
 }
 
 /** What it means that no answer came. */
-export function judgeSilence(error: unknown, { host, gate, place, restMs }: Sent): WebAnswer {
+export function judgeSilence(error: unknown, { url: { host }, gate, place, restMs }: Sent): WebAnswer {
   if (error instanceof AddressRefused) return { kind: "refused", why: "address", reason: error.message };
   const reason = describeTrouble(host, error);
   const failures = place ? gate.wentWrong(place) : 0;
@@ -41,13 +43,17 @@ export function judgeSilence(error: unknown, { host, gate, place, restMs }: Sent
   return { kind: "unavailable", reason };
 }
 
-function notNow({ status, headers }: WebResponse, { host, gate, place, restMs }: Sent): WebAnswer {
-  const askedMs = readRetryAfterMs(headers.get("retry-after"), new Date());
-  const reason = `${host} answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
+/** A wish to wait is the address's; of several addresses, the host's. "Too many requests" slows the host down whatever it wishes. */
+function notNow({ status, headers }: WebResponse, { url, waits, gate, place, restMs }: Sent): WebAnswer {
+  const wishMs = readRetryAfterMs(headers.get("retry-after"), new Date());
+  const askedMs = wishMs === undefined ? undefined : Math.min(wishMs, MAX_WAIT_MS);
+  const reason = `${url.host} answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
   const failures = place ? gate.wentWrong(place) : 0;
-  if (askedMs !== undefined) gate.rest(askedMs, reason);
-  else if (failures > 0 && TOO_MUCH.has(status)) gate.rest(backoffMs(restMs, failures - 1), reason);
-  else restAfterMany(failures, reason, { gate, restMs });
+  if (status === 429) gate.ease();
+  if (askedMs !== undefined && waits.note(url, askedMs, reason)) gate.rest(askedMs, reason);
+  else if (failures > 0 && TOO_MUCH.has(status) && (askedMs === undefined || status === 429)) {
+    gate.rest(Math.min(backoffMs(restMs, failures - 1), askedMs ?? MAX_REST_MS), reason);
+  } else restAfterMany(failures, reason, { gate, restMs });
   return { kind: "unavailable", reason, status, ...(askedMs !== undefined && { retryAfterMs: askedMs }) };
 }
 
@@ -60,7 +66,7 @@ function backoffMs(restMs: number, doublings: number): number {
 }
 
 /** What keeps a good answer from being taken. */
-function findProblem({ status, headers }: WebResponse, { host, request }: Sent): WebAnswer | undefined {
+function findProblem({ status, headers }: WebResponse, { url: { host }, request }: Sent): WebAnswer | undefined {
   if (status === 304 && !request.etag && !request.lastModified) {
     return { kind: "unavailable", status, reason: `${host} says "not modified" where nothing was known before` };
   }

@@ -71,6 +71,8 @@ async function find(origin: string, { token, send, restMs }: RobotsBookOptions):
     // No page of a host that must not be asked can be, either; for where its robots.txt leads it is not to blame.
     const isOwnAddress = redirects === 0 && answer.kind === "refused" && answer.why === "address";
     if (isOwnAddress) return { robots: answer, forMs: restMs };
+    // It is the host that is left alone, whatever of it is asked for.
+    if (answer.kind === "unavailable" && answer.isUnasked) return { robots: answer, forMs: 0 };
     if (answer.kind !== "response") return waiting(origin, answer, restMs);
     const forMs = ageMs(answer.headers.get("cache-control"));
     if (answer.status >= 200 && answer.status < 300) {

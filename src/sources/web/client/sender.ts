@@ -1,8 +1,9 @@
 import type { LookupFunction } from "node:net";
 import { CancelledError } from "../../../contracts/errors.ts";
 import type { WebAnswer, WebRequest } from "../../../contracts/web.ts";
+import { AskedToWait } from "./asked-to-wait.ts";
 import { exchange } from "./exchange.ts";
-import { type Place, SYSTEM_CLOCK } from "./host-gate.ts";
+import { type Closed, type GateClock, type Place, SYSTEM_CLOCK, WORTH_TELLING_MS } from "./host-gate.ts";
 import { createHostGates } from "./host-gates.ts";
 import { judgeResponse, judgeSilence } from "./judge-answer.ts";
 import { isBrokenLine } from "./line-trouble.ts";
@@ -18,6 +19,7 @@ export interface SenderOptions {
   readonly patienceMs: number;
   readonly restMs: number;
   readonly lookup?: LookupFunction;
+  readonly clock?: GateClock;
 }
 
 /** Sends requests at the pace of their hosts, and says what their answers mean. Knows nothing of robots.txt. */
@@ -42,26 +44,32 @@ export function createSender(options: SenderOptions): Sender {
     connectMs: Math.min(timeoutMs, MAX_CONNECT_MS),
     lookup: options.lookup,
   });
-  const pace = { requestsAtOnce: requestsPerHost, intervalMs: options.hostDelayMs, patienceMs };
-  const gates = createHostGates({ ...pace, clock: SYSTEM_CLOCK });
+  const { clock = SYSTEM_CLOCK } = options;
+  const pace = { requestsAtOnce: requestsPerHost, intervalMs: options.hostDelayMs, easedMs: restMs / 5, patienceMs };
+  const gates = createHostGates({ ...pace, clock });
+  const waits = new AskedToWait(clock.nowMs);
 
   async function send(url: URL, request: WebRequest, triesLeft: number): Promise<WebAnswer> {
     const { method, maxBytes, excess = "refused", signal, tell } = request;
     const { host, hostname } = url;
     const gate = gates.of(host);
+    const sent = { url, waits, request, gate, restMs };
     let place: Place | undefined;
     try {
       await line.check(hostname);
+      const bound = waits.of(url);
+      if (bound && bound.waitMs > patienceMs) return unasked(bound);
+      if (bound) await pause(bound, clock, request);
       const entered = await gate.enter(signal, tell);
-      if ("waitMs" in entered) return { kind: "unavailable", reason: entered.reason, retryAfterMs: entered.waitMs };
+      if ("waitMs" in entered) return unasked(entered);
       place = entered;
       const headers = headersOf(request, options.userAgent);
       const order = { url, method, headers, maxBytes, excess, timeoutMs, signal, onOver: place.leave };
-      return judgeResponse(await exchange(line.dispatcher, order), { host, request, gate, place, restMs });
+      return judgeResponse(await exchange(line.dispatcher, order), { ...sent, place });
     } catch (error) {
       if (signal.aborted) throw new CancelledError("the request was cancelled", { cause: error });
       if (triesLeft > 1 && isBrokenLine(error)) return send(url, request, triesLeft - 1);
-      return judgeSilence(error, { host, request, gate, place, restMs });
+      return judgeSilence(error, { ...sent, place });
     }
   }
 
@@ -73,6 +81,27 @@ export function createSender(options: SenderOptions): Sender {
       await line.dispatcher.destroy();
     },
   };
+}
+
+function unasked({ reason, waitMs }: Closed): WebAnswer {
+  return { kind: "unavailable", reason: `${reason}, so it was not asked`, retryAfterMs: waitMs, isUnasked: true };
+}
+
+/** Rejects with the signal's reason when that aborts first. */
+function pause({ waitMs, reason }: Closed, clock: GateClock, { signal, tell }: WebRequest): Promise<void> {
+  if (signal.aborted) return Promise.reject(signal.reason);
+  if (waitMs >= WORTH_TELLING_MS) tell?.(`Waiting ${Math.ceil(waitMs / 1000)} s: ${reason}`);
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => {
+      callOff();
+      reject(signal.reason);
+    };
+    const callOff = clock.after(waitMs, () => {
+      signal.removeEventListener("abort", giveUp);
+      resolve();
+    });
+    signal.addEventListener("abort", giveUp, { once: true });
+  });
 }
 
 function headersOf({ accept, etag, lastModified, excess }: WebRequest, userAgent: string): Record<string, string> {

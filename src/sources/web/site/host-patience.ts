@@ -6,7 +6,7 @@ const GIVE_UP_AFTER = 30;
 /** Which hosts of a site still answer. One that does not is left alone for the rest of the crawl; the others are not. */
 export class HostPatience {
   readonly #failures = new Map<string, number>();
-  readonly #passedOver = new Map<string, number>();
+  readonly #passedOver = new Map<string, { readonly count: number; readonly reason: string }>();
 
   note(url: string, { isHostTrouble = false }: { readonly isHostTrouble?: boolean }): void {
     const host = hostOf(url);
@@ -18,10 +18,11 @@ export class HostPatience {
     return (this.#failures.get(hostOf(url)) ?? 0) >= GIVE_UP_AFTER;
   }
 
-  /** It is not looked at: its host is left alone. */
-  passOver(url: string): void {
+  /** It is not looked at: its host is left alone. `reason`: because somebody asked for that. */
+  passOver(url: string, reason = ""): void {
     const host = hostOf(url);
-    this.#passedOver.set(host, (this.#passedOver.get(host) ?? 0) + 1);
+    const before = this.#passedOver.get(host);
+    this.#passedOver.set(host, { count: (before?.count ?? 0) + 1, reason: before?.reason || reason });
   }
 
   /** No host is left that answers. */
@@ -31,10 +32,11 @@ export class HostPatience {
 
   get problems(): string[] {
     const then = this.isOver ? "; the next crawl goes on from there" : "";
-    const hosts = [...this.#failures].filter(([, failures]) => failures >= GIVE_UP_AFTER).map(([host]) => host);
-    return hosts.map((host) => {
-      const left = plural(this.#passedOver.get(host) ?? 0, "address", "addresses");
-      return `${host} stopped answering: ${left} not looked at${then}`;
+    const silent = [...this.#failures].filter(([, failures]) => failures >= GIVE_UP_AFTER).map(([host]) => host);
+    return [...new Set([...silent, ...this.#passedOver.keys()])].map((host) => {
+      const { count, reason } = this.#passedOver.get(host) ?? { count: 0, reason: "" };
+      const left = plural(count, "address", "addresses");
+      return `${reason || `${host} stopped answering`}: ${left} not looked at${then}`;
     });
   }
 }

@@ -94,3 +94,8 @@ export function isDocument({ content }: IngestItem): boolean {
 export function isThere(outcome: LookedAt["outcome"]): boolean {
   return outcome === "new" || outcome === "changed" || outcome === "unchanged";
 }
+
+/** Nobody was asked, so there is nothing to say of it. What was asked before in vain has failed all the same. */
+export function wasLeftAlone({ isUnasked = false, item }: Pick<Visit, "isUnasked" | "item">): boolean {
+  return isUnasked && item.scheduling.failureCount === 0;
+}

@@ -2,7 +2,7 @@ import type { ItemId } from "../../../contracts/ids.ts";
 import type { Registry } from "../../../contracts/registry.ts";
 import type { Listed } from "../../../contracts/source.ts";
 import type { HostPatience } from "./host-patience.ts";
-import { depart, type LookedAt, OUTSIDE, undecided } from "./list-visit.ts";
+import { asPart, depart, type LookedAt, OUTSIDE, undecided, wasLeftAlone } from "./list-visit.ts";
 import { type SiteMembers, UNLINKED_LIMIT } from "./site-members.ts";
 import type { SiteScope } from "./site-scope.ts";
 import type { SiteVisits } from "./site-visits.ts";
@@ -52,6 +52,10 @@ async function lookAt(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Promi
   patience.note(known.foundSource, visit);
   if (visit.isHostTrouble && again) {
     again.push(id);
+    return [];
+  }
+  if (wasLeftAlone(visit)) {
+    patience.passOver(known.foundSource, asPart(visit.reason));
     return [];
   }
   const unlinked = members.unlinkedCount(id);

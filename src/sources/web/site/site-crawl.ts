@@ -9,7 +9,7 @@ import { CrawlLimits } from "./crawl-limits.ts";
 import { CrawlProgress } from "./crawl-progress.ts";
 import { Frontier, type WaitingPage } from "./frontier.ts";
 import { HostPatience } from "./host-patience.ts";
-import { asPart, isThere, type LookedAt, listVisit } from "./list-visit.ts";
+import { asPart, isThere, type LookedAt, listVisit, wasLeftAlone } from "./list-visit.ts";
 import { lookAhead } from "./look-ahead.ts";
 import { lookAtUnlinked, type NextLook } from "./look-at-unlinked.ts";
 import type { WebTools } from "./open-web-site.ts";
@@ -184,7 +184,9 @@ export class SiteCrawl {
       if (depth < this.#config.maxDepth) await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
     }
     if (depth === 0) await this.#judgeStart(page, visit);
-    return this.#listed(visit);
+    if (!wasLeftAlone(visit)) return this.#listed(visit);
+    this.#patience.passOver(url, asPart(visit.reason));
+    return [];
   }
 
   #noteLook(ids: readonly ItemId[]): void {

@@ -52,6 +52,8 @@ export interface PageFailure {
   readonly retryAfterMs?: number;
   /** Because of the host, not of the page. */
   readonly isHostTrouble?: boolean;
+  /** Nobody asked. */
+  readonly isUnasked?: boolean;
   /** Asking again will hardly change it, so what was never there is given up. What is known stays all the same. */
   readonly isLasting?: boolean;
 }
@@ -201,11 +203,12 @@ function refusalOf(answer: Exclude<WebAnswer, WebResponse>, item: IngestItem): P
     if (why === "robots") return { kind: "refused", why, reason };
     return { kind: "refused", why: "other", reason, instead: why };
   }
-  const { reason, status, retryAfterMs } = answer;
+  const { reason, status, retryAfterMs, isUnasked = false } = answer;
   return {
     kind: "failed",
     reason,
     isHostTrouble: true,
+    isUnasked,
     ...(status !== undefined && { statusCode: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };

@@ -1,5 +1,5 @@
 import type { IngestItem } from "../../../contracts/registry.ts";
-import { afterFailure, afterMissing, afterRefusal } from "../../../detect/web/look-at-item.ts";
+import { afterFailure, afterMissing, afterRefusal, afterUnasked } from "../../../detect/web/look-at-item.ts";
 import type { PageFailure, PageRefusal } from "./ask-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import type { PageStop } from "./page-stop.ts";
@@ -36,6 +36,8 @@ export function afterTrouble(
   { policy, reader }: VisitorParts,
 ): IngestItem {
   if (trouble.kind === "missing") return afterMissing(item, subject.look, trouble.status, policy);
+  if (trouble.kind === "failed" && trouble.isUnasked)
+    return afterUnasked(item, subject.look, trouble.retryAfterMs ?? 0);
   if (trouble.kind === "failed") return afterFailure(item, subject.look, trouble, policy);
   const { http, ...refusal } = trouble;
   const told = { ...refusal, ...(subject === answered && http && { http }) };

@@ -181,8 +181,8 @@ export class PageVisit {
     await this.#putOff(at < 0 ? trail : trail.slice(0, at), item);
     const passed = trail.filter((each) => each.stop.item.aliasOf === item.id);
     const reason = trouble.kind === "missing" ? item.scheduling.errorMessage : trouble.reason;
-    const isHostTrouble = trouble.kind === "failed" && trouble.isHostTrouble === true;
-    return { ...this.#visit(outcome, item, passed, reason), isHostTrouble };
+    const { isHostTrouble = false, isUnasked = false } = trouble.kind === "failed" ? trouble : {};
+    return { ...this.#visit(outcome, item, passed, reason), isHostTrouble, isUnasked };
   }
 
   #visit(outcome: Visit["outcome"], item: IngestItem, aliases: readonly TrailStop[], reason: string): Visit {
