@@ -212,15 +212,6 @@ export function afterIndexed(
   return withEvent(told, "indexed", indexed.docId, indexed.at);
 }
 
-/** An address that leads to another is looked after there: whoever watches the one watches the other. The same object: nothing to put. */
-export function watchedLike(target: IngestItem, alias: IngestItem): IngestItem {
-  const watched = target.watched || alias.watched;
-  const includeImages = target.includeImages || alias.includeImages;
-  const title = target.title || alias.title;
-  const isSame = watched === target.watched && includeImages === target.includeImages && title === target.title;
-  return isSame ? target : { ...target, watched, includeImages, title };
-}
-
 /** A failure says nothing new of what the index lacks (Crawled) or must not have. */
 function failing(status: IngestStatus): IngestStatus {
   return status === "Crawled" || hasLeft(status) ? status : "Error";

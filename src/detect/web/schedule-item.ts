@@ -87,3 +87,12 @@ export function hasDocument({ status, aliasOf, content, linkage }: IngestItem): 
 export function hasLeft(status: IngestStatus): boolean {
   return status === "Gone" || status === "OutOfScope";
 }
+
+/** An address that leads to another is looked after there: whoever watches the one watches the other. The same object: nothing to put. */
+export function watchedLike(target: IngestItem, alias: IngestItem): IngestItem {
+  const watched = target.watched || alias.watched;
+  const includeImages = target.includeImages || alias.includeImages;
+  const title = target.title || alias.title;
+  const isSame = watched === target.watched && includeImages === target.includeImages && title === target.title;
+  return isSame ? target : { ...target, watched, includeImages, title };
+}

@@ -12,7 +12,6 @@ import {
   afterRefusal,
   beginLook,
   type Found,
-  watchedLike,
 } from "../../../src/detect/web/look-at-item.ts";
 import {
   afterForce,
@@ -21,7 +20,7 @@ import {
   isDue,
   isForced,
   newItem,
-} from "../../../src/detect/web/schedule-item.ts";
+, watchedLike } from "../../../src/detect/web/schedule-item.ts";
 import { identifyUrl, USUAL_RULES } from "../../../src/detect/web/web-identity.ts";
 
 const DAY = 86_400;

@@ -2,13 +2,8 @@ import { explain } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
-import {
-  afterAlias,
-  afterFound,
-  afterMove,
-  afterTroubleBehind,
-  watchedLike,
-} from "../../../detect/web/look-at-item.ts";
+import { afterAlias, afterFound, afterMove, afterTroubleBehind } from "../../../detect/web/look-at-item.ts";
+import { watchedLike } from "../../../detect/web/schedule-item.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { PageFailure, PageRefusal } from "./ask-page.ts";
