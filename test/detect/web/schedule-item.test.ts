@@ -20,7 +20,8 @@ import {
   isDue,
   isForced,
   newItem,
-, watchedLike } from "../../../src/detect/web/schedule-item.ts";
+  watchedLike,
+} from "../../../src/detect/web/schedule-item.ts";
 import { identifyUrl, USUAL_RULES } from "../../../src/detect/web/web-identity.ts";
 
 const DAY = 86_400;
