@@ -31,7 +31,7 @@ export const EMPTY_ITEM: IngestItem = {
     variantUrl: "",
     ignoresConditions: false,
   },
-  file: { etag: "", lastModified: "", length: 0, contentType: "" },
+  file: { etag: "", lastModified: "", length: 0, contentType: "", device: "" },
   content: {
     contentHash: "",
     textHash: "",

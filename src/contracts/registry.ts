@@ -77,6 +77,8 @@ export interface FileState {
   readonly lastModified: string;
   readonly length: number;
   readonly contentType: string;
+  /** The file system on which a file of this machine was last seen; "" where there is no such thing. */
+  readonly device: string;
 }
 
 export interface ContentState {

@@ -1,5 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import {
+  access,
+  constants,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -15,6 +28,20 @@ const VARIABLE = "LOCKSTEP_TEST_SINGLE_BLOBS";
 
 async function register(stage: IngestStage, source: string, force = false): Promise<ItemId> {
   return (await stage.app.ingest.addFile({ source, domainId: undefined, force })).id;
+}
+
+/** A folder on another file system than this one. */
+async function otherDisk(folder: string): Promise<string | undefined> {
+  const { dev } = await stat(folder);
+  for (const place of ["/tmp", "/dev/shm", "/var/tmp", "/run"]) {
+    const found = await stat(place).catch(() => undefined);
+    const mayWrite = await access(place, constants.W_OK).then(
+      () => true,
+      () => false,
+    );
+    if (found && mayWrite && found.dev !== dev) return place;
+  }
+  return undefined;
 }
 
 describe("single files", () => {
@@ -71,42 +98,59 @@ describe("single files", () => {
     assert.deepEqual([(await stage.item(id)).status, await stage.found("Bees")], ["Indexed", [at("bees.md")]]);
   });
 
-  it("is not gone while the folder is not there, or is the empty place of a share", async () => {
-    const id = await register(stage, at("otters.md"));
+  it("is not gone while the folder is not there, and is when it was the last one in it, or the folder went with it", async () => {
+    await mkdir(at("team/plans"), { recursive: true });
+    await writeFile(at("team/plans/ants.md"), "Ants march.");
+    await mkdir(at("alone"));
+    await writeFile(at("alone/wasp.md"), "Wasps sting.");
+    const ids = [await register(stage, at("team/plans/ants.md")), await register(stage, at("alone/wasp.md"))];
+    await stage.round();
     await rename(at("."), join(shares, "away"));
-    for (let i = 0; i < 4; i++) {
-      stage.later(2);
-      await stage.round();
-      if (i === 1) await mkdir(at("."));
+    stage.later(2);
+    await stage.round();
+    for (const id of ids) {
       const { status, scheduling } = await stage.item(id);
       assert.deepEqual([status, scheduling.goneCount], ["Error", 0]);
       assert.match(scheduling.errorMessage, /mounted\?/);
     }
-    assert.deepEqual(await stage.found("juggle"), [at("otters.md")]);
-    await rm(at("."), { recursive: true });
     await rename(join(shares, "away"), at("."));
-    stage.later(2);
-    await stage.round();
-    assert.equal((await stage.item(id)).status, "Indexed");
-  });
-
-  it("is not gone while a share below the folder is not mounted", async () => {
-    await mkdir(at("team/plans"), { recursive: true });
-    await writeFile(at("team/plans/ants.md"), "Ants march.");
-    const id = await register(stage, at("team/plans/ants.md"));
-    await stage.round();
-    await rename(at("team"), join(shares, "unmounted"));
-    await mkdir(at("team"));
+    await unlink(at("alone/wasp.md"));
+    await rm(at("team/plans"), { recursive: true });
     for (let i = 0; i < 3; i++) {
       stage.later(2);
       await stage.round();
     }
-    const { status, scheduling } = await stage.item(id);
-    assert.deepEqual(
-      [status, scheduling.goneCount, await stage.found("Ants")],
-      ["Error", 0, [at("team/plans/ants.md")]],
-    );
-    assert.match(scheduling.errorMessage, /nothing at all in '[^']+team'; if it is a share/);
+    for (const id of ids) assert.equal((await stage.item(id)).status, "Gone");
+    assert.deepEqual([await stage.found("Ants"), await stage.found("Wasps")], [[], []]);
+  });
+
+  it("is not gone while nothing but the empty place of its share is there", async (t) => {
+    const elsewhere = await otherDisk(shares);
+    if (!elsewhere) return t.skip("there is one file system only");
+    const place = at("mounted");
+    const share = await mkdtemp(join(elsewhere, "lockstep-share-"));
+    const own = await IngestStage.open({ INGEST_FILE_ROOTS: place });
+    try {
+      await symlink(share, place);
+      await mkdir(join(share, "plans"));
+      await writeFile(join(share, "plans/moth.md"), "Moths circle.");
+      const id = await register(own, join(place, "plans/moth.md"));
+      await own.round();
+      assert.equal((await own.item(id)).status, "Indexed");
+      await unlink(place);
+      await mkdir(place);
+      for (let i = 0; i < 3; i++) {
+        own.later(2);
+        await own.round();
+      }
+      const { status, scheduling } = await own.item(id);
+      assert.deepEqual([status, scheduling.goneCount, (await own.found("Moths")).length], ["Error", 0, 1]);
+      assert.match(scheduling.errorMessage, /nothing at all in '[^']+mounted'; if it is a share/);
+    } finally {
+      await own.close();
+      await rm(place, { recursive: true, force: true });
+      await rm(share, { recursive: true, force: true });
+    }
   });
 
   it("is not given up by a machine that may not read it", async () => {

@@ -11,6 +11,7 @@ import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { readLookId } from "../../src/ledgers/manifest/read-look-id.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
+import { inWords } from "../../src/sources/folder/explain-errno.ts";
 import { openTreeSource, type TreeTools } from "../../src/sources/tree/open-tree-source.ts";
 
 /** How a look came out, as the engine hears it. */
@@ -44,8 +45,8 @@ export class TreeWorld {
   now = new Date("2026-01-01T00:00:00.000Z");
   /** Paths that were read, in order. */
   readonly reads: string[] = [];
-  /** Paths that cannot be read now. */
-  readonly locked = new Set<string>();
+  /** Paths that cannot be read now, and what the system says of them. */
+  readonly locked = new Map<string, "EBUSY" | "EPERM">();
   /** Folders that cannot be looked into now. */
   readonly shut = new Set<string>();
   /** By folder: the number of the file system that is mounted on it. */
@@ -146,7 +147,8 @@ export class TreeWorld {
       },
       async *read(path, signal, stamp) {
         reads.push(path);
-        if (locked.has(path)) throw new Error("another program has locked it");
+        const code = locked.get(path);
+        if (code) throw inWords(Object.assign(new Error(code), { code, syscall: "read" }));
         yield* tree.read(path, signal, stamp);
       },
     };

@@ -92,6 +92,8 @@ async function ask(
   return await readerOf(item.foundSource, parts).ask({
     source: item.foundSource,
     etag,
+    // Records of earlier versions have none.
+    device: item.file.device ?? "",
     maxBytes: parts.maxBytes,
     signal,
   });

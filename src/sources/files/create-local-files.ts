@@ -1,4 +1,4 @@
-import { lstat, opendir, realpath } from "node:fs/promises";
+import { lstat, opendir, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BadInputError, explain, NotFoundError } from "../../contracts/errors.ts";
@@ -73,9 +73,9 @@ function isHidden(path: string, root: string): boolean {
 }
 
 async function lookAt(path: string, root: FolderRoot, question: FileQuestion): Promise<FileAnswer> {
-  const { etag, maxBytes, signal } = question;
+  const { etag, device, maxBytes, signal } = question;
   const seenAtMs = Date.now();
-  const real = await realFile(path);
+  const real = await realFile(path, device);
   const stats = await lstat(real);
   if (!isWithin(real, root.path)) return { kind: "refused", reason: "A link leads from it out of what may be read." };
   if (isHidden(real, root.path)) return { kind: "refused", reason: HIDDEN };
@@ -85,19 +85,28 @@ async function lookAt(path: string, root: FolderRoot, question: FileQuestion): P
   const stamp = stampOf(stats);
   // One that may change again without getting another time has no stamp to rely on.
   const known = isRacy(stats.mtimeMs, seenAtMs) ? "" : stamp;
-  const file = { etag: known, lastModified: msToUtcMicros(stats.mtimeMs), length: stats.size, contentType: "" };
+  const file = {
+    etag: known,
+    lastModified: msToUtcMicros(stats.mtimeMs),
+    length: stats.size,
+    contentType: "",
+    device: `${stats.dev}`,
+  };
   if (known !== "" && known === etag) return { kind: "unchanged", file };
   return { kind: "read", bytes: await allOf(readLocalFile(real, { root: root.path, stamp, signal })), file };
 }
 
-/** Throws NotFoundError when it is gone. Where a share is not mounted its folder is there, with nothing in it. */
-async function realFile(path: string): Promise<string> {
+/**
+ * Throws NotFoundError when it is gone. Where a share is not mounted its folder is there, with nothing in it; an empty folder
+ * on the file system that the file was on is no such place.
+ */
+async function realFile(path: string, device: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
     if (!isErrno(error, "ENOENT", "ENOTDIR")) throw error;
     const folder = await lastFolder(path);
-    if (folder.isEmpty) {
+    if (folder.isEmpty && folder.device !== device) {
       throw new Error(`there is nothing at all in '${folder.path}'; if it is a share, is it mounted?`);
     }
     throw new NotFoundError(explain(error));
@@ -105,13 +114,16 @@ async function realFile(path: string): Promise<string> {
 }
 
 /** The last folder on the way to it that is there. */
-async function lastFolder(path: string): Promise<{ readonly path: string; readonly isEmpty: boolean }> {
+async function lastFolder(
+  path: string,
+): Promise<{ readonly path: string; readonly isEmpty: boolean; readonly device: string }> {
   const folder = dirname(path);
   try {
     const entries = await opendir(folder);
     const first = await entries.read();
     await entries.close();
-    return { path: folder, isEmpty: first === null };
+    // Asked when it was read: what was unmounted before that is not empty.
+    return { path: folder, isEmpty: first === null, device: `${(await stat(folder)).dev}` };
   } catch (error) {
     if (folder === path || !isErrno(error, "ENOENT", "ENOTDIR")) throw error;
     return await lastFolder(folder);

@@ -117,7 +117,7 @@ async function lookAt(name: string, container: OpenedContainer, question: FileQu
   const length = properties.contentLength ?? 0;
   const etag = bareEtag(properties.etag ?? "");
   const lastModified = properties.lastModified ? toUtcMicros(properties.lastModified) : "";
-  const file = { etag, lastModified, length, contentType: properties.contentType ?? "" };
+  const file = { etag, lastModified, length, contentType: properties.contentType ?? "", device: "" };
   if (length > maxBytes) return tooLarge(length, maxBytes);
   if (known !== "" && known === etag) return { kind: "unchanged", file };
   if (properties.accessTier === "Archive") return { kind: "failed", reason: ARCHIVED };

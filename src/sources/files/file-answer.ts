@@ -16,6 +16,8 @@ export interface FileQuestion {
   readonly source: string;
   /** The `etag` that is known: with it, "unchanged" will do. "" for nothing. */
   readonly etag: string;
+  /** The `device` that is known; "" for none. */
+  readonly device: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }

@@ -2,7 +2,8 @@ import { explain } from "../../contracts/errors.ts";
 
 const WORDS: Readonly<Record<string, string>> = {
   EACCES: "no right to read it",
-  EPERM: "no right to read it",
+  // Windows says it of files that another program has open.
+  EPERM: "another program has locked it, or there is no right to read it",
   ENOENT: "it vanished while it was looked at",
   ENOTDIR: "it is no folder any more",
   ELOOP: "links lead to it in circles",

@@ -26,10 +26,16 @@ export interface Comparison {
   readonly folders: ReadonlyMap<string, string>;
   /** All of `toRead` are at new paths. */
   readonly onlyNew: boolean;
-  /** Known files that something unreadable hides. */
-  readonly hidden: number;
+  /** Known files that something unreadable above them hides. */
+  readonly hidden: readonly HiddenFile[];
   /** Something that is known was there. */
   readonly sawKnown: boolean;
+}
+
+export interface HiddenFile {
+  readonly entry: ManifestEntry;
+  /** What hides it. */
+  readonly hole: Unreadable;
 }
 
 export interface CompareTools {
@@ -164,7 +170,7 @@ class Comparing {
       this.#toRead.push(file);
       if (known) this.#onlyNew = false;
     } else if (known === "same") return;
-    else if (known?.status === "error") this.#readable.push(known);
+    else if (known?.status === "error") this.#readable.push({ ...known, node: file.node });
     else if (known && file.node !== known.node) this.#renumbered.push({ ...known, node: file.node });
   }
 
@@ -213,8 +219,14 @@ class Comparing {
   result(completeness: Completeness): Comparison {
     const absent = completeness === "complete" ? this.#absent : [];
     this.#unreadable.push(...findUnmounted(absent, this.#devices, this.#familiar));
-    const hidden = new Hidden(this.#unreadable);
-    const vanished = absent.filter(({ path }) => !hidden.has(path));
+    const holes = new Hidden(this.#unreadable);
+    const vanished: ManifestEntry[] = [];
+    const hidden: HiddenFile[] = [];
+    for (const entry of absent) {
+      const hole = holes.above(entry.path);
+      if (hole) hidden.push({ entry, hole });
+      else vanished.push(entry);
+    }
     return {
       completeness,
       toRead: this.#toRead,
@@ -225,7 +237,7 @@ class Comparing {
       leftOut: this.#leftOut,
       folders: this.folders,
       onlyNew: this.#onlyNew,
-      hidden: absent.length - vanished.length,
+      hidden,
       sawKnown: this.#seenCount > 0 || this.#sawFamiliar,
     };
   }

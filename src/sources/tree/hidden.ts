@@ -3,16 +3,23 @@ import { folderOf } from "../../lib/tree-path.ts";
 
 /** What lies at or below something that could not be looked at: nobody knows whether it is there. */
 export class Hidden {
-  readonly #holes: ReadonlySet<string>;
+  readonly #holes: ReadonlyMap<string, Unreadable>;
 
   constructor(unreadable: readonly Unreadable[]) {
-    this.#holes = new Set(unreadable.map(({ path }) => path));
+    this.#holes = new Map(unreadable.map((hole) => [hole.path, hole]));
   }
 
   has(path: string): boolean {
-    if (this.#holes.size === 0) return false;
-    if (this.#holes.has("")) return true;
-    for (let at = path; at !== ""; at = folderOf(at)) if (this.#holes.has(at)) return true;
-    return false;
+    return this.above(path) !== undefined;
+  }
+
+  /** What hides it: the nearest one. */
+  above(path: string): Unreadable | undefined {
+    if (this.#holes.size === 0) return undefined;
+    for (let at = path; at !== ""; at = folderOf(at)) {
+      const hole = this.#holes.get(at);
+      if (hole) return hole;
+    }
+    return this.#holes.get("");
   }
 }

@@ -58,7 +58,7 @@ export async function takeLook(
     changed: look.changed,
     lost: look.lost,
     folders,
-    hidden,
+    hidden: hidden.length,
     isQuiet: quiet,
     notes: () => look.notes(),
   };
@@ -106,11 +106,14 @@ class Looking {
 
   async take(): Promise<void> {
     const { folder, dryRun, now } = this.#tools;
-    const { toRead, readable, renumbered, unreadable } = this.#comparison;
+    const { toRead, readable, renumbered, unreadable, hidden } = this.#comparison;
     const manifest = await this.#tools.manifest();
     const notes = await this.notes();
     if (!dryRun) await forgetLook(folder);
     for (const { path, reason } of unreadable) this.#cannotRead(path, reason, manifest, notes);
+    for (const { entry, hole } of hidden) {
+      if (entry.path !== hole.path) notes.put(asUnreadable(entry, `'${hole.path}' cannot be read: ${hole.reason}`));
+    }
     for (const entry of readable) notes.put(asReadable(entry, now()));
     for (const entry of renumbered) notes.put(entry);
     await (this.#mayGoInBatches(manifest)
