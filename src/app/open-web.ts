@@ -15,9 +15,12 @@ import type {
 import type { CheckPolicy } from "../detect/web/schedule-item.ts";
 import type { IdentityRules } from "../detect/web/web-identity.ts";
 import { createItemLooker } from "../engine/ingest/create-item-looker.ts";
+import { createTextReader } from "../extract/create-text-reader.ts";
+import { createExtractor } from "../extract/extractor.ts";
 import { createWebPageReader } from "../extract/web/create-web-page-reader.ts";
 import { openSqlRegistry } from "../ledgers/registry/open-sql-registry.ts";
 import { openTableRegistry } from "../ledgers/registry/open-table-registry.ts";
+import type { AzureAccount } from "../lib/azure-account.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import { openAzureQueue } from "../queue/open-azure-queue.ts";
@@ -27,11 +30,17 @@ import { createLocalFiles } from "../sources/files/create-local-files.ts";
 import { createSingleBlobs } from "../sources/files/create-single-blobs.ts";
 import { createWebClient } from "../sources/web/client/create-web-client.ts";
 import { createWebDocuments } from "../sources/web/documents/create-web-documents.ts";
+import type { SnapshotShelf } from "../sources/web/documents/snapshot-shelf.ts";
+import { snapshotsInAzure } from "../sources/web/documents/snapshots-in-azure.ts";
 import { createWebImages } from "../sources/web/images/create-web-images.ts";
 import { createPageRenderer, type PageRendererOptions } from "../sources/web/render/create-page-renderer.ts";
 import { examineBrowser } from "../sources/web/render/examine-browser.ts";
 import { createPageVisitor } from "../sources/web/visit/create-page-visitor.ts";
 import type { Config } from "./config.ts";
+import type { StorageAccount } from "./web-settings.ts";
+
+/** The container of snapshots in Azure. */
+const SNAPSHOTS = "lockstep-snapshots";
 
 /** The web as the product sees it. Parts are made when they are first asked for: most commands never need them. */
 export interface OpenedWeb {
@@ -69,6 +78,7 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
     return part;
   };
   const folder = storageFolder(storagePath, "web");
+  const texts = createTextReader(createExtractor());
   const rules = { trackingPrefixes: web.trackingPrefixes };
   const { keepSnapshotsDays, render, checks: policy, pagesAtOnce } = web;
   const renderer = (): PageRenderer | undefined =>
@@ -77,13 +87,15 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
     registry: () => kept(openRegistry(config)),
     queue: () => kept(openQueue(config)),
     client: () => kept(createWebClient({ ...clientOptions(config), ...pace })),
-    documents: () => createWebDocuments({ folder: join(folder, "documents"), keepSnapshotsDays }),
+    documents: () =>
+      createWebDocuments({ folder: join(folder, "documents"), keepSnapshotsDays, snapshots: snapshotsOf(config) }),
     images: () => createWebImages({ folder: join(folder, "images"), client: parts.client, rules: web.images }),
     visitor: () =>
       createPageVisitor({
         client: parts.client,
         registry: parts.registry,
         reader: createWebPageReader(),
+        texts,
         documents: parts.documents,
         images: parts.images,
         renderer: renderer(),
@@ -96,9 +108,15 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
     files: () =>
       createFileVisitor({
         disk: createLocalFiles({ storagePath, roots: trees.fileRoots }),
-        blobs: createSingleBlobs({ credential: trees.blobCredential, variable: (name) => variables.read(name) }),
+        blobs: createSingleBlobs({
+          credential: trees.blobCredential,
+          variable: (name) => variables.read(name),
+          identityClientId: trees.identityClientId,
+          account: web.account?.kind === "identity" ? web.account : undefined,
+        }),
         registry: parts.registry,
         documents: parts.documents,
+        texts,
         policy,
         acceptedTypes,
         maxBytes: web.maxBytes,
@@ -175,13 +193,23 @@ export function databaseOf({ database, storagePath }: Config): { readonly url: s
 
 function openRegistry(config: Config): Registry {
   const { registry } = config.web;
-  if (registry.kind === "database") return openSqlRegistry(databaseOf(config));
+  if (registry.kind === "database") return openSqlRegistry(databaseOf(config), registry.partitions);
   const { tableName, partitions } = registry;
-  return openTableRegistry({ connectionString: registry.connectionString.reveal(), tableName, partitions });
+  return openTableRegistry({ account: accountOf(registry.account), tableName, partitions });
+}
+
+/** Beside the registry, so that whoever shares the one has the other. */
+function snapshotsOf({ web: { registry } }: Config): SnapshotShelf | undefined {
+  return registry.kind === "azure" ? snapshotsInAzure(accountOf(registry.account), SNAPSHOTS) : undefined;
 }
 
 function openQueue(config: Config): TaskQueue {
   const { queue } = config.web;
   if (queue.kind === "database") return openTaskQueue(databaseOf(config));
-  return openAzureQueue({ connectionString: queue.connectionString.reveal(), prefix: "lockstep-" });
+  return openAzureQueue({ account: accountOf(queue.account), prefix: "lockstep-" });
+}
+
+function accountOf(account: StorageAccount): AzureAccount {
+  if (account.kind === "identity") return account;
+  return { kind: account.kind, connectionString: account.connectionString.reveal() };
 }

@@ -1,5 +1,6 @@
 import type { DomainId } from "../contracts/ids.ts";
 import type { CheckPolicy } from "../detect/web/schedule-item.ts";
+import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure-account.ts";
 import { Secret } from "./secret.ts";
 import type { SettingReader } from "./setting-reader.ts";
 
@@ -33,10 +34,17 @@ export interface WebSettings {
   readonly defaultDomain: DomainId;
   readonly registry: StorePlace & { readonly tableName: string; readonly partitions: "host" | "scheme" };
   readonly queue: StorePlace;
+  /** Of the settings, whatever is kept there. */
+  readonly account: StorageAccount | undefined;
 }
 
 /** database: SQLite, or PostgreSQL where DATABASE_URL names one. */
-type StorePlace = { readonly kind: "database" } | { readonly kind: "azure"; readonly connectionString: Secret };
+type StorePlace = { readonly kind: "database" } | { readonly kind: "azure"; readonly account: StorageAccount };
+
+/** As AzureAccount, its secret hidden. */
+export type StorageAccount =
+  | { readonly kind: "connection string"; readonly connectionString: Secret }
+  | IdentityAccount;
 
 const SECONDS_OF_A_YEAR = 31_536_000;
 
@@ -90,21 +98,49 @@ function readDefaultDomain(reader: SettingReader): DomainId {
   return given as DomainId;
 }
 
-function readPlaces(reader: SettingReader): Pick<WebSettings, "registry" | "queue"> {
-  const connection = reader.text("AZURE_STORAGE_CONNECTION_STRING");
+function readPlaces(reader: SettingReader): Pick<WebSettings, "registry" | "queue" | "account"> {
+  const account = readAccount(reader);
   const place = (name: string): StorePlace => {
     const chosen = reader.choice(name, ["auto", "database", "azure"]);
-    if (chosen === "azure" && !connection) {
-      reader.problems.push(`AZURE_STORAGE_CONNECTION_STRING is needed, because ${name} is azure.`);
+    if (chosen === "azure" && !account) {
+      reader.problems.push(
+        `AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_ACCOUNT_URL is needed, because ${name} is azure.`,
+      );
     }
-    return chosen === "database" || !connection
-      ? { kind: "database" }
-      : { kind: "azure", connectionString: new Secret(connection) };
+    return chosen === "database" || !account ? { kind: "database" } : { kind: "azure", account };
   };
   const tableName = reader.text("REGISTRY_TABLE_NAME", "IngestItems");
   if (!/^[A-Za-z][A-Za-z0-9]{2,55}$/.test(tableName)) {
     reader.problems.push("REGISTRY_TABLE_NAME must be 3 to 56 letters and digits, beginning with a letter.");
   }
   const partitions = reader.choice("REGISTRY_PARTITION_STRATEGY", ["host", "scheme"]);
-  return { registry: { ...place("REGISTRY_STORE"), tableName, partitions }, queue: place("INGEST_QUEUE_STORE") };
+  return {
+    registry: { ...place("REGISTRY_STORE"), tableName, partitions },
+    queue: place("INGEST_QUEUE_STORE"),
+    account,
+  };
+}
+
+/** A key or signature goes before an address; without either, the managed identity of the machine is what opens the account. */
+function readAccount(reader: SettingReader): StorageAccount | undefined {
+  const connection = reader.text("AZURE_STORAGE_CONNECTION_STRING");
+  const address = reader.url("AZURE_STORAGE_ACCOUNT_URL", "refuse");
+  const clientId = reader.text("AZURE_MANAGED_IDENTITY_CLIENT_ID");
+  const told = connection ? endpointsIn(connection) : undefined;
+  if (connection && !told) return { kind: "connection string", connectionString: new Secret(connection) };
+  if (told) {
+    if (AZURE_SERVICES.some((service) => URL.parse(told[service])?.protocol !== "https:")) {
+      reader.problems.push(
+        "AZURE_STORAGE_CONNECTION_STRING has neither a key nor a signature, so its endpoints must begin with https://: a token is shown to no other.",
+      );
+      return undefined;
+    }
+    return { kind: "identity", endpoints: told, clientId };
+  }
+  const url = URL.parse(address);
+  const endpoints = url && endpointsBeside(url);
+  if (url && !endpoints) {
+    reader.problems.push("AZURE_STORAGE_ACCOUNT_URL must be as https://ACCOUNT.blob.core.windows.net.");
+  }
+  return endpoints ? { kind: "identity", endpoints, clientId } : undefined;
 }

@@ -34,3 +34,11 @@ export interface Extractor {
   /** Throws ExtractError when the bytes cannot be read as what the name says. */
   extract(path: string, fileType: string, signal: AbortSignal): Promise<ExtractedDocument>;
 }
+
+/** Reads what is no file yet. */
+export interface TextReader {
+  /** As Extractor.revision. */
+  readonly revision: string;
+  /** undefined when there is no text that can be read: whoever indexes it says why. Throws only when the signal aborts. */
+  read(bytes: Uint8Array, fileType: string, signal: AbortSignal): Promise<ExtractedDocument | undefined>;
+}

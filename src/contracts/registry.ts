@@ -59,6 +59,7 @@ export interface IngestItem {
 
 export interface HttpState {
   readonly etag: string;
+  /** An instant; of records of earlier versions the header as it came. */
   readonly lastModified: string;
   readonly contentLength: number;
   /** 0 before the first answer. */
@@ -101,6 +102,7 @@ export interface SchedulingState {
   readonly lastChecked: string;
   readonly lastChanged: string;
   readonly lastIndexed: string;
+  /** Looks that failed, over all its time. */
   readonly crawlAttempts: number;
   readonly errorMessage: string;
   readonly nextCrawlAt: string;
@@ -130,6 +132,11 @@ export const DAMAGED_RECORD = "Its record in the registry is damaged. The next l
 
 /** Opaque; changes with every put. */
 export type ItemVersion = string;
+
+export interface ItemKeys {
+  readonly partitionKey: string;
+  readonly rowKey: string;
+}
 
 export interface RegisteredItem {
   readonly item: IngestItem;
@@ -211,6 +218,8 @@ export interface Registry {
   getMany(ids: readonly ItemId[]): Promise<readonly (RegisteredItem | undefined)[]>;
   /** null: there is none yet. ConflictError unless that is the version there is. */
   put(item: IngestItem, expected: ItemVersion | null): Promise<ItemVersion>;
+  /** Where the specification's table has the item, or would have it: what messages name. */
+  keysOf(item: IngestItem): Promise<ItemKeys>;
   /** ConflictError like put. One that is gone already is fine. */
   delete(id: ItemId, expected: ItemVersion): Promise<void>;
   /**

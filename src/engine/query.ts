@@ -2,9 +2,20 @@ import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
-import type { AttributeFilter, Attributes, HitDetails, SearchHit, SearchScope } from "../contracts/search-index.ts";
+import type {
+  AttributeFilter,
+  Attributes,
+  HitDetails,
+  Index,
+  SearchHit,
+  SearchScope,
+} from "../contracts/search-index.ts";
 import type { FilesMetadataReader } from "../domains/files-metadata-reader.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { foldVariants } from "./fold-variants.ts";
+
+/** What a search gives at most. */
+const MOST_HITS = 50;
 
 export interface QueryRequest {
   readonly text: string;
@@ -58,14 +69,29 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
   if (request.generation !== undefined && !index.generations) {
     throw new BadInputError("This backend keeps no generations to search as of; only the embedded index does.");
   }
-  const { vectorStoreId: _store, domainId: _domain, ...search } = request;
   const notes = new Set<string>();
-  const hits = request.text.trim() ? await index.search({ ...search, tell: (note) => notes.add(note) }) : [];
-  const metadataPath = domain ? join(parts.domainsFolder, domain.domainId, "files_metadata.json") : undefined;
-  const fileIds = hits.map(({ fileId }) => fileId);
-  const metadata = metadataPath ? await parts.metadata.find(metadataPath, fileIds) : undefined;
-  const sources = hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null));
+  const sources = request.text.trim() ? await searchFolded(index, request, domain, parts, notes) : [];
   return { query: request.text, vectorStoreId: store, sources, notes: [...notes] };
+}
+
+/** As many as are wanted, if there are: what variants of one page leave free is searched for again. */
+async function searchFolded(
+  index: Index,
+  request: QueryRequest,
+  domain: Domain | undefined,
+  parts: QueryParts,
+  notes: Set<string>,
+): Promise<readonly QuerySource[]> {
+  const { vectorStoreId: _store, domainId: _domain, ...search } = request;
+  for (let limit = request.limit; ; limit = Math.min(2 * limit, MOST_HITS)) {
+    const hits = await index.search({ ...search, limit, tell: (note) => notes.add(note) });
+    const metadataPath = domain ? join(parts.domainsFolder, domain.domainId, "files_metadata.json") : undefined;
+    const fileIds = hits.map(({ fileId }) => fileId);
+    const metadata = metadataPath ? await parts.metadata.find(metadataPath, fileIds) : undefined;
+    const sources = foldVariants(hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null)));
+    const isAll = hits.length < limit || limit >= MOST_HITS || sources.length === hits.length;
+    if (isAll || sources.length >= request.limit) return sources.slice(0, request.limit);
+  }
 }
 
 async function findStore(

@@ -25,7 +25,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: "the connection was cut",
 };
 
-const CHECK_STORAGE = "check the key, or the rights and the end of the signature, in AZURE_STORAGE_CONNECTION_STRING";
+const CHECK_STORAGE =
+  "check the key, or the rights and the end of the signature, in AZURE_STORAGE_CONNECTION_STRING, or the roles of the managed identity (Storage Table, Queue and Blob Data Contributor)";
 
 /**
  * For people, with a hint for when it refuses. Made of what is known to be harmless: messages and causes of the library may hold addresses with a signature

@@ -12,6 +12,12 @@ export function msToUtcMicros(timeMs: number): string {
   return `${date.toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
 }
 
+/** Of a header such as `Last-Modified`; "" for what is no time. */
+export function httpDateToUtc(text: string): string {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
+}
+
 export function nowUtcMicros(): string {
   return toUtcMicros(new Date());
 }

@@ -60,6 +60,7 @@ describe("configuration", () => {
         defaultDomain: parseDomainId("INGEST"),
         registry: { kind: "database", tableName: "IngestItems", partitions: "host" },
         queue: { kind: "database" },
+        account: undefined,
       },
       trees: {
         roots: [],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { ConflictError } from "../../src/contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
-import { ITEM_SORTS, type Member, type Registry } from "../../src/contracts/registry.ts";
+import { type IngestItem, ITEM_SORTS, type Member, type Registry } from "../../src/contracts/registry.ts";
 import { storableText } from "../../src/lib/sql/storable-text.ts";
 import type { RegistryPlace } from "../ledgers/registry-child.ts";
 import {
@@ -64,6 +64,24 @@ export function registrySuite(
       }
       for (const id of ["", "url_", "x", "url_'/\\#?%\0\ud800", `url_${"x".repeat(3000)}`]) {
         assert.equal(await registry.get(id as ItemId), undefined);
+      }
+    });
+
+    test("an item has the keys of the specification's table", async (t) => {
+      const { registry } = await open(t);
+      const file = (normalizedSource: string, sourceHost = "file") =>
+        page("f", { id: "file_k7gxn3" as ItemId, type: "file", normalizedSource, sourceHost });
+      const partitions: readonly [IngestItem, string][] = [
+        [page("a"), "example.com"],
+        [page("b", { sourceHost: "example.com:8443" }), "example.com:8443"],
+        [file("file:///srv/docs/a.md"), "file"],
+        [file("file://nas/share/a.md", "nas"), "share"],
+        [file("https://acct.blob.core.windows.net/box/a//b.md", "acct.blob.core.windows.net"), "acct!002fbox"],
+        [file("http://127.0.0.1:10000/acct/box/a.md", "127.0.0.1:10000"), "acct!002fbox"],
+      ];
+      for (const [item, partitionKey] of partitions) {
+        const rowKey = item.id.replace(/^(url|file)_/, "");
+        assert.deepEqual(await registry.keysOf(item), { partitionKey, rowKey });
       }
     });
 

@@ -16,7 +16,7 @@ after(() => azurite.stop());
 
 let tables = 0;
 function newPlace() {
-  return { connectionString: azurite.connectionString, tableName: `Items${++tables}`, partitions: "host" } as const;
+  return { account: azurite.account, tableName: `Items${++tables}`, partitions: "host" } as const;
 }
 
 registrySuite(
@@ -28,8 +28,10 @@ registrySuite(
   { many: 120, isOrdered: false },
 );
 
-function clientOf({ connectionString, tableName }: ReturnType<typeof newPlace>, suffix = ""): TableClient {
-  return TableClient.fromConnectionString(connectionString, `${tableName}${suffix}`, { allowInsecureConnection: true });
+function clientOf({ tableName }: ReturnType<typeof newPlace>, suffix = ""): TableClient {
+  return TableClient.fromConnectionString(azurite.connectionString, `${tableName}${suffix}`, {
+    allowInsecureConnection: true,
+  });
 }
 
 test("entities are named and flattened as the specification has them", async () => {
@@ -66,7 +68,7 @@ test("entities are named and flattened as the specification has them", async () 
   assert.equal(rowKey, "777777777777777blog!002fpost-1");
   const own =
     "foundSource contentGroupId aliasOf watched includeImages title requestedGeneration processedGeneration reindexOwed history httpIgnoresConditions " +
-    "documentType foundTitle readerRevision queuedUntil unchangedCount failureCount goneCount movedTo movedCount countedAt lockedUntil lockedBy indexError httpVariantUrl";
+    "fileDevice documentType foundTitle readerRevision queuedUntil unchangedCount failureCount goneCount movedTo movedCount countedAt lockedUntil lockedBy indexError httpVariantUrl";
   for (const name of own.split(" ")) delete properties[name];
   assert.deepEqual(properties, {
     id: "url_777777777777777blog/post-1",
@@ -178,10 +180,11 @@ test("a table that is gone is trouble, not an empty registry; trouble is told wi
     await assert.rejects(ask, /^RemoteError: use the table Items\d+: Azure Storage answered 404 TableNotFound$/);
   }
   const key = Buffer.from("a secret key").toString("base64");
-  const connectionString = where.connectionString.replace(/AccountKey=[^;]*/, `AccountKey=${key}`);
-  await assert.rejects(openTableRegistry({ ...where, connectionString }).get(page("a").id), (error: Error) => {
+  const connectionString = azurite.connectionString.replace(/AccountKey=[^;]*/, `AccountKey=${key}`);
+  const account = { kind: "connection string", connectionString } as const;
+  await assert.rejects(openTableRegistry({ ...where, account }).get(page("a").id), (error: Error) => {
     assert.ok(error instanceof RemoteError);
-    assert.match(error.message, /^create the table Items\d+: Azure Storage refuses \(403 \w+\); check the key/);
+    assert.match(error.message, /^open the table Items\d+: Azure Storage refuses \(403 \w+\); check the key/);
     assert.equal(error.cause, undefined);
     return true;
   });

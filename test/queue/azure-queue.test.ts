@@ -15,13 +15,13 @@ after(() => azurite.stop());
 
 let queues = 0;
 queueSuite("Azure Queue Storage", async () => {
-  const where = { connectionString: azurite.connectionString, prefix: `Test_${++queues}--` };
+  const where = { account: azurite.account, prefix: `Test_${++queues}--` };
   return { queue: openAzureQueue(where), where };
 });
 
 test("a message is no longer than the service takes, also with an error; what others wrote is a task, too", async () => {
-  const { connectionString } = azurite;
-  const queue = openAzureQueue({ connectionString, prefix: "lockstep-" });
+  const { connectionString, account } = azurite;
+  const queue = openAzureQueue({ account, prefix: "lockstep-" });
   await assert.rejects(queue.enqueue({ kind: "visit", payload: "x".repeat(60_000) }), BadInputError);
   const payload = "x".repeat(39_000);
   await queue.enqueue({ kind: "visit", payload });
@@ -51,14 +51,16 @@ test("a queue that could not be opened is opened by the next one", async () => {
 test("trouble is told without the connection string", async () => {
   const key = Buffer.from("a secret key").toString("base64");
   const wrong = azurite.connectionString.replace(/AccountKey=[^;]*/, `AccountKey=${key}`);
-  const refused = openAzureQueue({ connectionString: wrong, prefix: "lockstep-" }).claim(["visit"], "me", LONG);
+  const opened = (connectionString: string) =>
+    openAzureQueue({ account: { kind: "connection string", connectionString }, prefix: "lockstep-" });
+  const refused = opened(wrong).claim(["visit"], "me", LONG);
   await assert.rejects(refused, (error: Error) => {
     assert.ok(error instanceof RemoteError);
     assert.match(error.message, /^take a task from the queue lockstep-visit: Azure Storage refuses \(403 \w+\); check/);
     assert.equal(error.cause, undefined);
     return true;
   });
-  const nonsense = openAzureQueue({ connectionString: `nonsense ${key}`, prefix: "lockstep-" });
+  const nonsense = opened(`nonsense ${key}`);
   await assert.rejects(nonsense.enqueue({ kind: "visit", payload: 1 }), (error: Error) => {
     assert.ok(error instanceof BadInputError);
     assert.ok(!error.message.includes(key));

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
-import { findManagedIdentity } from "../../src/sources/blob/managed-identity.ts";
+import { findManagedIdentity } from "../../src/lib/managed-identity.ts";
 
 const asked: { readonly url: string; readonly header: IncomingMessage["headers"][string] }[] = [];
 let status = 200;

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { BlobServiceClient } from "@azure/storage-blob";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { createWebDocuments } from "../../src/sources/web/documents/create-web-documents.ts";
+import type { SnapshotShelf } from "../../src/sources/web/documents/snapshot-shelf.ts";
+import { snapshotsInAzure } from "../../src/sources/web/documents/snapshots-in-azure.ts";
+import { startAzurite } from "../azurite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "web-documents-"));
 after(() => rmSync(root, { recursive: true }));
@@ -16,10 +20,10 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const hash = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 let folders = 0;
-function open(keepSnapshotsDays = 0) {
+function open(keepSnapshotsDays = 0, snapshots?: SnapshotShelf) {
   folders += 1;
   const folder = join(root, String(folders));
-  return { folder, documents: createWebDocuments({ folder, keepSnapshotsDays }) };
+  return { folder, documents: createWebDocuments({ folder, keepSnapshotsDays, snapshots }) };
 }
 
 function filesBelow(folder: string): string[] {
@@ -81,6 +85,40 @@ test("snapshots are kept when asked, oldest first, with the ending of their type
   await assert.rejects(documents.keepSnapshot(PAGE, "../../x", bytes("1"), "text/html"), /no instant/);
   await documents.delete(PAGE);
   assert.deepEqual(await documents.snapshots(PAGE), []);
+});
+
+test("in Azure, snapshots are blobs under the same names, and leave as those of a folder do", async () => {
+  const azurite = await startAzurite();
+  try {
+    const snapshots = snapshotsInAzure(azurite.account, "lockstep-snapshots");
+    const { folder, documents } = open(7, snapshots);
+    assert.deepEqual([await documents.snapshots(PAGE), await documents.removeOld(new Date())], [[], 0]);
+    await documents.delete(PAGE);
+    for (const [item, at, text] of [
+      [PAGE, "2026-11-16T09:13:28Z", "1"],
+      [PAGE, "2026-11-16T09:13:29Z", "<p>2"],
+      [OTHER, "2026-11-16T09:13:29Z", "3"],
+    ] as const)
+      await documents.keepSnapshot(item, at, bytes(text), "text/html; charset=utf-8");
+    const client = BlobServiceClient.fromConnectionString(azurite.connectionString);
+    const kept = await documents.snapshots(PAGE);
+    assert.deepEqual(
+      kept.map(({ at, bytes: size, path }) => [at, size, path]),
+      [
+        ["2026-11-16T09:13:28.000Z", 1, `${client.url}/lockstep-snapshots/ab/${PAGE}/20261116T091328000.html`],
+        ["2026-11-16T09:13:29.000Z", 4, `${client.url}/lockstep-snapshots/ab/${PAGE}/20261116T091329000.html`],
+      ],
+    );
+    const blob = client.getContainerClient("lockstep-snapshots").getBlobClient(`ab/${PAGE}/20261116T091329000.html`);
+    assert.equal((await blob.downloadToBuffer()).toString(), "<p>2");
+    assert.ok(!existsSync(join(folder, "snapshots")));
+    await documents.delete(PAGE);
+    assert.deepEqual([await documents.snapshots(PAGE), (await documents.snapshots(OTHER)).length], [[], 1]);
+    assert.equal(await documents.removeOld(new Date(Date.now() + 6 * 86_400_000)), 0);
+    assert.equal(await documents.removeOld(new Date(Date.now() + 8 * 86_400_000)), 1);
+  } finally {
+    await azurite.stop();
+  }
 });
 
 test("no snapshot is kept by default", async () => {

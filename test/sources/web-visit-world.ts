@@ -9,6 +9,8 @@ import type { IngestItem, Registry } from "../../src/contracts/registry.ts";
 import type { PageVisitor, Visit, VisitOptions, WebClient, WebDocuments } from "../../src/contracts/web.ts";
 import type { CheckPolicy } from "../../src/detect/web/schedule-item.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
+import { createTextReader } from "../../src/extract/create-text-reader.ts";
+import { createExtractor } from "../../src/extract/extractor.ts";
 import { createWebPageReader } from "../../src/extract/web/create-web-page-reader.ts";
 import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
 import { createWebClient, type WebClientOptions } from "../../src/sources/web/client/create-web-client.ts";
@@ -147,6 +149,7 @@ export class VisitWorld {
       client,
       registry: this.registry,
       reader: createWebPageReader(),
+      texts: createTextReader(createExtractor()),
       documents: this.documents,
       get images() {
         return createWebImages({ folder: join(folder, "images"), client, rules });

@@ -97,6 +97,7 @@ export function afterMissing(item: IngestItem, look: Look, statusCode: number, p
     scheduling: schedule(item, look, seconds, {
       ...(isGone && item.status !== "Gone" ? { lastChanged: toUtcMicros(look.at) } : {}),
       errorMessage: `${reason} (${count}).`,
+      crawlAttempts: item.scheduling.crawlAttempts + 1,
       crawlIntervalSeconds: seconds,
       unchangedCount: 0,
       failureCount: 0,
@@ -114,16 +115,18 @@ export function afterFailure(
   policy: CheckPolicy,
 ): IngestItem {
   const failureCount = item.scheduling.failureCount + 1;
+  const reason = failure.reason.trim() || "It could not be looked at, and nothing says why.";
   const looked: IngestItem = {
     ...item,
     status: failing(item.status),
     http: { ...item.http, statusCode: failure.statusCode ?? item.http.statusCode },
     scheduling: schedule(item, look, retrySeconds(failureCount, failure.retryAfterMs ?? 0, policy), {
-      errorMessage: failure.reason.slice(0, ERROR_CHARACTERS),
+      errorMessage: reason.slice(0, ERROR_CHARACTERS),
+      crawlAttempts: item.scheduling.crawlAttempts + 1,
       failureCount,
     }),
   };
-  return withEvent(looked, "failed", failure.reason, look.at);
+  return withEvent(looked, "failed", reason, look.at);
 }
 
 const MAX_PUT_OFF_SECONDS = 3600;
@@ -291,7 +294,6 @@ function schedule(item: IngestItem, look: Look, seconds: number, changes: Partia
   return {
     ...item.scheduling,
     lastChecked: toUtcMicros(look.at),
-    crawlAttempts: item.scheduling.crawlAttempts + 1,
     nextCrawlAt: toUtcMicros(new Date(look.at.getTime() + (isOwed ? 0 : seconds * 1000))),
     ...changes,
   };

@@ -33,12 +33,12 @@ export function mayStillWait({ scheduling }: IngestItem, waitingSince: Date | un
 
 /** The record says already that it is queued; if that does not work out, it says so no longer. */
 export async function sendItem(
-  { id, sourceHost, reindexGeneration }: IngestItem,
+  item: IngestItem,
   { queue, registry }: { readonly queue: TaskQueue; readonly registry: Registry },
 ): Promise<void> {
-  const [, rowKey] = id.split("_");
-  const payload = { id, partitionKey: sourceHost, rowKey, generation: reindexGeneration };
+  const { id, sourceHost: host, reindexGeneration: generation } = item;
   try {
+    const payload = { id, ...(await registry.keysOf(item)), generation, host };
     await queue.enqueue({ kind: ITEM_TASK, payload });
   } catch (error) {
     await changeItem(registry, id, withoutMessage).catch(() => undefined);
@@ -52,6 +52,7 @@ export function withoutMessage(item: IngestItem): IngestItem {
 
 /** undefined: no message of ours. */
 export function readMessage({ payload }: Pick<ClaimedTask, "payload">): { id: ItemId; host: string } | undefined {
-  const { id, partitionKey } = (payload ?? {}) as { readonly id?: unknown; readonly partitionKey?: unknown };
-  return typeof id === "string" && id !== "" ? { id: id as ItemId, host: String(partitionKey) } : undefined;
+  const { id, host, partitionKey } = (payload ?? {}) as { readonly [field: string]: unknown };
+  // Of earlier versions, and of other programs, the partition has to do.
+  return typeof id === "string" && id !== "" ? { id: id as ItemId, host: String(host ?? partitionKey) } : undefined;
 }

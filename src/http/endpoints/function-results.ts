@@ -113,6 +113,7 @@ function toImageResultJson({ passages: [best] }: FoundDocument, image: StoredIma
         height,
         parentPageId,
         parentPageUrl,
+        source: parentPageUrl,
       },
     },
   };

@@ -1,6 +1,7 @@
 import type { IngestItem, Member, RegistrySummary } from "../../contracts/registry.ts";
 import type { StoredImage } from "../../contracts/web.ts";
 import type { ItemView, Registered } from "../../engine/ingest/ingest.ts";
+import { httpDateToUtc } from "../../lib/time.ts";
 
 export type ItemJson = ReturnType<typeof toItemJson>;
 export type ItemViewJson = ReturnType<typeof toItemViewJson>;
@@ -26,7 +27,7 @@ export function toItemJson(item: IngestItem) {
     reindexGeneration: item.reindexGeneration,
     processedGeneration: item.processedGeneration,
     httpEtag: http.etag,
-    httpLastModified: http.lastModified,
+    httpLastModified: httpDateToUtc(http.lastModified),
     httpContentLength: http.contentLength,
     httpStatusCode: http.statusCode,
     httpRedirectChain: http.redirectChain,
@@ -68,7 +69,8 @@ function toMemberJson(member: Member) {
 export function toImageJson(image: StoredImage) {
   const { id, url, alt, caption, width, height, mimeType, parentPageId, parentPageUrl } = image;
   const thumbnail = imageAddress(parentPageId, id, "thumbnail");
-  return { id, url, alt, caption, thumbnail, width, height, mimeType, parentPageId, parentPageUrl };
+  const parent = { parentPageId, parentPageUrl, source: parentPageUrl };
+  return { id, url, alt, caption, thumbnail, width, height, mimeType, ...parent };
 }
 
 /** Where we serve it ourselves. */

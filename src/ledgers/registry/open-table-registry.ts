@@ -1,19 +1,21 @@
+import type { TableClient } from "@azure/data-tables";
 import type { Registry } from "../../contracts/registry.ts";
-import { explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
+import { type AzureAccount, identityFor } from "../../lib/azure-account.ts";
+import { azureAnswer, explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
 import { openOnce } from "../../lib/open-once.ts";
 import { createEntityTable, type EntityTable } from "./entity-table.ts";
 import type { PartitionStrategy } from "./table-keys.ts";
 import { createTableRegistry, type RegistryTables } from "./table-registry.ts";
 
 export interface TablePlace {
-  readonly connectionString: string;
+  readonly account: AzureAccount;
   readonly tableName: string;
   readonly partitions: PartitionStrategy;
   /** How many are read with one request, at most 1,000, which is usual. */
   readonly entitiesAtOnce?: number;
 }
 
-/** In Azure Table Storage. The tables are created by the first call. */
+/** In Azure Table Storage. Tables that are missing are created by the first call. */
 export function openTableRegistry(where: TablePlace): Registry {
   const opened = openOnce(async () => ({
     items: await openTable(where, ""),
@@ -25,15 +27,34 @@ export function openTableRegistry(where: TablePlace): Registry {
 }
 
 async function openTable(where: TablePlace, suffix: string): Promise<EntityTable> {
-  const { connectionString, tableName, entitiesAtOnce } = where;
+  const { account, tableName, entitiesAtOnce } = where;
   const name = `${tableName}${suffix}`;
+  const client = await clientOf(account, name);
+  try {
+    await createIfMissing(client);
+  } catch (error) {
+    throw explainAzure(error, `open the table ${name}`);
+  }
+  return createEntityTable(client, entitiesAtOnce);
+}
+
+async function clientOf(account: AzureAccount, name: string): Promise<TableClient> {
   // It takes most of a second to load, and most commands never need it.
   const { TableClient } = await import("@azure/data-tables");
-  const client = withConnectionString(connectionString, (allowInsecureConnection) =>
+  if (account.kind === "identity") return new TableClient(account.endpoints.table, name, await identityFor(account));
+  const { connectionString } = account;
+  return withConnectionString(connectionString, (allowInsecureConnection) =>
     TableClient.fromConnectionString(connectionString, name, { allowInsecureConnection }),
   );
-  await client.createTable().catch((error: unknown) => {
-    throw explainAzure(error, `create the table ${name}`);
-  });
-  return createEntityTable(client, entitiesAtOnce);
+}
+
+/** Whoever may use a table need not be allowed to create one. */
+async function createIfMissing(client: TableClient): Promise<void> {
+  try {
+    await client.getEntity("is", "there");
+  } catch (error) {
+    const { status, code } = azureAnswer(error);
+    if (code === "TableNotFound") await client.createTable();
+    else if (status !== 404) throw error;
+  }
 }

@@ -8,11 +8,15 @@ import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { columnsOf, INSERT_ITEM, ITEM_COLUMNS, type ItemRow, toRegistered, UPDATE_ITEM } from "./item-rows.ts";
 import { listItems, summarizeItems } from "./sql-listing.ts";
 import { createSqlMembers } from "./sql-members.ts";
+import { type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
 
 const ROWS_AT_ONCE = 500;
 
 /** The database is opened by the first call. Tables: registry-tables.ts. */
-export function createSqlRegistry(openDatabase: () => Promise<SqlDatabase>): Registry {
+export function createSqlRegistry(
+  openDatabase: () => Promise<SqlDatabase>,
+  partitions: PartitionStrategy = "host",
+): Registry {
   const opened = openOnce(async () => {
     const db = await openDatabase();
     return { db, write: gatherWrites(db), close: () => db.close() };
@@ -28,6 +32,7 @@ export function createSqlRegistry(openDatabase: () => Promise<SqlDatabase>): Reg
       return getItems(await open(), ids);
     },
     put: (item, expected) => putItem(write, item, expected),
+    keysOf: async (item) => ({ partitionKey: partitionOf(item, partitions), rowKey: rowKeyOf(item.id) }),
     async delete(id, expected) {
       const deleted = await write((sql) =>
         sql.run("DELETE FROM items WHERE id = $1 AND version = $2", [id, toNumber(expected)]),

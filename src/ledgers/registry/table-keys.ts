@@ -2,7 +2,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
 import type { EntityKey } from "./entity-table.ts";
 
-/** `host`: the items of a host lie together. `scheme`: all of `https` do, and all files. */
+/** `host`: the items of a host lie together, the blobs of a container do, all files, and all of shares. `scheme`: all of `https` do, and all blobs. */
 export type PartitionStrategy = "host" | "scheme";
 
 /** What keys must not hold, what the service or its clients decode once too often, and `!`, which stands for them. */
@@ -17,9 +17,19 @@ export function encodeKey(text: string): string {
 
 export function partitionOf({ type, sourceHost, normalizedSource }: IngestItem, strategy: PartitionStrategy): string {
   const byHost = strategy === "host" && sourceHost !== "";
-  // A file may have the address of a page, and with it the same row key.
-  if (type === "file") return encodeKey(byHost ? `file:${sourceHost}` : "file");
+  // A blob may have the address of a page, and with it the same row key: no host has the name of its partition.
+  if (type === "file") return encodeKey(filePartition(normalizedSource, strategy));
   return encodeKey(byHost ? sourceHost : (/^[a-z][a-z0-9+.-]*(?=:)/i.exec(normalizedSource)?.[0] ?? type));
+}
+
+/** `account/container` of a blob, however accounts are addressed. */
+function filePartition(normalizedSource: string, strategy: PartitionStrategy): string {
+  const url = URL.parse(normalizedSource);
+  if (!url || !/^https?:$/.test(url.protocol)) return url?.host ? "share" : "file";
+  if (strategy === "scheme") return "blob";
+  const [first = "", second = ""] = url.pathname.slice(1).split("/");
+  const [account = "", service] = url.hostname.split(".");
+  return service === "blob" ? `${account}/${first}` : `${first}/${second}`;
 }
 
 /** The hash alone: the partition tells of what. */

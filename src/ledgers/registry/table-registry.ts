@@ -47,6 +47,9 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
       if (!version) throw changedMeanwhile(item.id);
       return version;
     },
+    async keysOf(item) {
+      return { partitionKey: await places.ofItem(item), rowKey: rowKeyOf(item.id) };
+    },
     async delete(id, expected) {
       const partitionKey = await places.find(id);
       if (partitionKey === undefined) return;
@@ -91,10 +94,14 @@ class Places {
     return typeof place === "string" ? this.#remember(id, place) : undefined;
   }
 
+  async ofItem(item: IngestItem): Promise<string> {
+    return (await this.find(item.id)) ?? partitionOf(item, this.#strategy);
+  }
+
   /** An item stays where it is, also when new ones are put elsewhere. */
   async take(item: IngestItem, expected: ItemVersion | null): Promise<string> {
     const place = partitionOf(item, this.#strategy);
-    if (expected !== null) return (await this.find(item.id)) ?? place;
+    if (expected !== null) return await this.ofItem(item);
     if (this.#known.has(item.id)) return this.#known.get(item.id) ?? place;
     const isNew = await (await this.#open()).keys.insert({ ...idKey(item.id), partition: place });
     return (isNew ? undefined : await this.find(item.id)) ?? this.#remember(item.id, place);

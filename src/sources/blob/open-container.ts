@@ -1,8 +1,8 @@
 import type { BlobClient, ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
 import { BadInputError } from "../../contracts/errors.ts";
+import { rememberedIdentity } from "../../lib/azure-account.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { blobUrl, containerNameOf, isAzureHost, isSamePlace, plainAddress } from "./blob-address.ts";
-import { findManagedIdentity } from "./managed-identity.ts";
 
 export interface OpenedContainer {
   readonly client: ContainerClient;
@@ -18,6 +18,9 @@ export interface OpenedContainer {
 /** Reads an environment variable; undefined when it is not set. */
 export type ReadVariable = (name: string) => string | undefined;
 
+const HOW_TO_OPEN =
+  "without a credential only public containers can be read: name an environment variable in 'credential'";
+
 const PATIENCE: StoragePipelineOptions = {
   retryOptions: { maxTries: 4, retryDelayInMs: 500, maxRetryDelayInMs: 8000 },
 };
@@ -32,7 +35,7 @@ export async function openContainer(
   if (place.protocol !== "https:" && !isLoopbackHost(place.hostname)) {
     throw new BadInputError(`The container ${place.href} is not asked without https: a key would travel in the clear.`);
   }
-  if (credential === "") return await openWithoutCredential(place, identityClientId);
+  if (credential === "") return await openWithoutCredential(place, identityClientId, HOW_TO_OPEN);
   const text = variable(credential)?.trim();
   if (!text) {
     throw new BadInputError(
@@ -115,10 +118,15 @@ function adviseOn(end: string | null, credential: string): string {
     : `check that the signature in ${credential} allows to read and to list this container`;
 }
 
-async function openWithoutCredential(place: URL, identityClientId: string): Promise<OpenedContainer> {
-  const hint = "without a credential only public containers can be read: name an environment variable in 'credential'";
-  const isAzure = isAzureHost(place.hostname) && place.protocol === "https:";
-  const identity = isAzure ? await findManagedIdentity(identityClientId) : undefined;
+/** As the managed identity of this machine where it may, otherwise as anybody. The token is shown to hosts of Azure alone, and to `trusted`. */
+export async function openWithoutCredential(
+  place: URL,
+  identityClientId: string,
+  hint: string,
+  trusted = "",
+): Promise<OpenedContainer> {
+  const isTrusted = isAzureHost(place.hostname) || place.origin === trusted;
+  const identity = isTrusted && place.protocol === "https:" ? await rememberedIdentity(identityClientId) : undefined;
   if (!identity) return await openPublicContainer(place, hint);
   const { ContainerClient } = await import("@azure/storage-blob");
   const role = "give the managed identity of this machine the role Storage Blob Data Reader";

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import type { TextReader } from "../../contracts/document.ts";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import type { ContentState, IngestItem, Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, Visit, VisitOptions, WebDocuments } from "../../contracts/web.ts";
@@ -12,7 +12,9 @@ import {
   type Look,
 } from "../../detect/web/look-at-item.ts";
 import type { CheckPolicy } from "../../detect/web/schedule-item.ts";
+import { contentDigest, textDigest } from "../../lib/content-digest.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { isUntold, mediaTypeOf } from "../web/visit/content-kind.ts";
 import { noteItem } from "../web/visit/note-item.ts";
 import type { FileAnswer, FilePlace } from "./file-answer.ts";
 
@@ -21,6 +23,7 @@ export interface FileVisitorParts {
   readonly blobs: FilePlace;
   readonly registry: Registry;
   readonly documents: WebDocuments;
+  readonly texts: TextReader;
   readonly policy: CheckPolicy;
   /** Extensions without dot that are worth reading. */
   readonly acceptedTypes: ReadonlySet<string>;
@@ -62,8 +65,9 @@ async function look(asked: IngestItem, options: VisitOptions, parts: FileVisitor
   const documentType = typeOf(known);
   const answer = await ask(known, documentType, { ...options, force: options.force || begun.isForced }, parts);
   if (answer.kind === "read" && !dryRun) await documents.put(known.id, answer.bytes);
+  const content = answer.kind === "read" ? await contentOf(answer, known, documentType, parts, options.signal) : {};
   const stop = { id: known.id, identity: identifyFile(known.foundSource), registered, look: begun };
-  const { before, item } = await noteItem(stop, (now) => toldOf(now, begun, answer, documentType, policy), parts, {
+  const { before, item } = await noteItem(stop, (now) => toldOf(now, begun, answer, content, policy), parts, {
     dryRun,
   });
   return {
@@ -88,7 +92,8 @@ async function ask(
       : "Its name has no extension, so nothing tells how to read it.";
     return { kind: "refused", reason };
   }
-  const etag = force || item.content.contentHash === "" ? "" : item.file.etag;
+  const isKnown = item.content.contentHash !== "" && item.content.readerRevision === parts.texts.revision;
+  const etag = force || !isKnown ? "" : item.file.etag;
   return await readerOf(item.foundSource, parts).ask({
     source: item.foundSource,
     etag,
@@ -104,24 +109,35 @@ function typeOf({ displaySource }: IngestItem): string {
   return fileTypeOf(displaySource.slice(displaySource.lastIndexOf("/") + 1));
 }
 
+/** What it says is read again only when that may be something else. */
+async function contentOf(
+  { bytes, file }: Extract<FileAnswer, { kind: "read" }>,
+  { content: known }: IngestItem,
+  documentType: string,
+  { texts }: FileVisitorParts,
+  signal: AbortSignal,
+): Promise<Partial<ContentState>> {
+  const contentHash = contentDigest(bytes);
+  const mimeType = isUntold(file.contentType) ? mediaTypeOf(documentType) || file.contentType : file.contentType;
+  const content = { contentHash, mimeType, documentType, readerRevision: texts.revision };
+  const isRead = known.contentHash === contentHash && known.readerRevision === texts.revision;
+  if (isRead && known.documentType === documentType) return content;
+  const text = await texts.read(bytes, documentType, signal);
+  const { title: foundTitle = "", language = "" } = text ?? {};
+  return { ...content, foundTitle, language, textHash: text ? textDigest(text.markdown) : "" };
+}
+
 function toldOf(
   item: IngestItem,
   begun: Look,
   answer: FileAnswer,
-  documentType: string,
+  content: Partial<ContentState>,
   policy: CheckPolicy,
 ): IngestItem {
   switch (answer.kind) {
-    case "read": {
-      const content: Partial<ContentState> = {
-        contentHash: digest(answer.bytes),
-        mimeType: answer.file.contentType,
-        documentType,
-      };
-      return afterFound(item, begun, { file: answer.file, content }, policy);
-    }
+    case "read":
     case "unchanged":
-      return afterFound(item, begun, { file: answer.file }, policy);
+      return afterFound(item, begun, { file: answer.file, content }, policy);
     case "missing":
       return afterMissing(item, begun, 0, policy);
     case "refused":
@@ -140,8 +156,4 @@ function outcomeOf({ kind }: FileAnswer, before: IngestItem, item: IngestItem): 
 
 function reasonOf(answer: FileAnswer, item: IngestItem): string {
   return "reason" in answer ? answer.reason : answer.kind === "missing" ? item.scheduling.errorMessage : "";
-}
-
-function digest(bytes: Uint8Array): string {
-  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }

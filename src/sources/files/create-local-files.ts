@@ -1,13 +1,15 @@
 import { lstat, opendir, realpath, stat } from "node:fs/promises";
-import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BadInputError, explain, NotFoundError } from "../../contracts/errors.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
 import { msToUtcMicros } from "../../lib/time.ts";
 import { explainErrno } from "../folder/explain-errno.ts";
 import { isRacy, stampOf } from "../folder/file-facts.ts";
 import { type FolderRoot, type FolderTreeOptions, isWithin, openRoot } from "../folder/folder-root.ts";
 import { readLocalFile } from "../folder/read-local-file.ts";
+import { mediaTypeOf } from "../web/visit/content-kind.ts";
 import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
 
 interface LocalFilesOptions extends Pick<FolderTreeOptions, "storagePath"> {
@@ -89,7 +91,7 @@ async function lookAt(path: string, root: FolderRoot, question: FileQuestion): P
     etag: known,
     lastModified: msToUtcMicros(stats.mtimeMs),
     length: stats.size,
-    contentType: "",
+    contentType: mediaTypeOf(fileTypeOf(basename(path))),
     device: `${stats.dev}`,
   };
   if (known !== "" && known === etag) return { kind: "unchanged", file };

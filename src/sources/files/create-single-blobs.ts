@@ -1,6 +1,7 @@
 import type { BlobGetPropertiesResponse } from "@azure/storage-blob";
 import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import { decodedPath } from "../../detect/web/file-identity.ts";
+import type { IdentityAccount } from "../../lib/azure-account.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { isAzureHost, plainAddress } from "../blob/blob-address.ts";
@@ -11,7 +12,7 @@ import {
   isConnectionString,
   type OpenedContainer,
   openContainer,
-  openPublicContainer,
+  openWithoutCredential,
   type ReadVariable,
 } from "../blob/open-container.ts";
 import { bareEtag, readBlob } from "../blob/read-blob.ts";
@@ -21,6 +22,10 @@ export interface SingleBlobsOptions {
   /** Names the variable with which they are read; "" for none. */
   readonly credential: string;
   readonly variable: ReadVariable;
+  /** Which of several managed identities of this machine reads them where there is no credential; "": the one it has. */
+  readonly identityClientId?: string;
+  /** The account that is opened with it whatever host it is on. */
+  readonly account?: IdentityAccount | undefined;
 }
 
 /** What the credential opens: an account, or one container of it. Nobody else is shown it. */
@@ -30,9 +35,9 @@ interface Home {
 }
 
 const HOW_TO_OPEN =
-  "without a credential only public blobs can be read: name an environment variable in INGEST_BLOB_CREDENTIAL";
+  "without a credential only public blobs can be read, and those that the managed identity of this machine may read and list: name an environment variable in INGEST_BLOB_CREDENTIAL";
 
-/** Blobs of Azure by their addresses: those of one account or container with a credential, any other as anybody reads them. */
+/** Blobs of Azure by their addresses: those of one account or container with a credential, any other as the managed identity of this machine, or as anybody reads them. */
 export function createSingleBlobs(options: SingleBlobsOptions): FilePlace {
   return {
     async refusal(source) {
@@ -62,7 +67,7 @@ interface LocatedBlob {
 }
 
 async function locate(source: string, options: SingleBlobsOptions): Promise<LocatedBlob | { readonly reason: string }> {
-  const { credential, variable } = options;
+  const { credential, variable, identityClientId = "" } = options;
   const url = new URL(source);
   const home = await homeOf(options);
   const path = decodedPath(url.pathname) ?? "";
@@ -84,13 +89,18 @@ async function locate(source: string, options: SingleBlobsOptions): Promise<Loca
   const place = plainAddress(new URL(`/${container.map(encodeURIComponent).join("/")}`, url));
   return {
     name,
-    open: () => (isAtHome ? openContainer(place, credential, variable) : openPublicContainer(place, HOW_TO_OPEN)),
+    open: () =>
+      isAtHome && credential !== ""
+        ? openContainer(place, credential, variable)
+        : openWithoutCredential(place, identityClientId, HOW_TO_OPEN, home?.place.origin),
   };
 }
 
 /** A signature alone does not say whose it is, and must not be shown to whichever account somebody registers a blob of. */
-async function homeOf({ credential, variable }: SingleBlobsOptions): Promise<Home | undefined> {
-  if (credential === "") return undefined;
+async function homeOf({ credential, variable, account }: SingleBlobsOptions): Promise<Home | undefined> {
+  if (credential === "") {
+    return account && { place: plainAddress(new URL(account.endpoints.blob)), isContainer: false };
+  }
   const text = variable(credential)?.trim() ?? "";
   if (isConnectionString(text)) return { place: await endpointOf(text, credential), isContainer: false };
   const address = URL.parse(text);

@@ -74,7 +74,7 @@ test("what does not change is looked at less often, what changes as often as at 
     assert.equal(secondsToNext(item), item.scheduling.crawlIntervalSeconds);
   }
   assert.deepEqual(days, [1, 1, 3, 3, 3, 7, 7, 7, 14, 14, 14, 14, 14]);
-  assert.deepEqual([item.scheduling.unchangedCount, item.scheduling.crawlAttempts], [13, 14]);
+  assert.deepEqual([item.scheduling.unchangedCount, item.scheduling.crawlAttempts], [13, 0]);
   item = found(item, "1");
   assert.equal(item.scheduling.unchangedCount, 14, "the same content is no change, however it was sent");
   item = found(item, "2", after(100 * DAY));

@@ -115,7 +115,7 @@ function headersOf({ accept, etag, lastModified, excess }: WebRequest, userAgent
   };
 }
 
-/** Some servers compare it as text, so one that came from a server is given back as it was. */
+/** Some servers compare it as text: in the one spelling that all of them write. */
 function asHttpDate(instant: string): string {
   return /^\d{4}-/.test(instant) ? new Date(instant).toUTCString() : instant;
 }

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { rm, stat } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { WebDocuments } from "../../../contracts/web.ts";
 import { readFileIfExists, writeFileAtomic } from "../../../lib/atomic-file.ts";
-import { namesIn } from "../../../lib/names-in.ts";
 import { checkedItemName } from "../item-name.ts";
 import { removeOldFiles } from "./remove-old-files.ts";
 import { snapshotInstant, snapshotName } from "./snapshot-name.ts";
+import { type SnapshotShelf, snapshotsInFolder } from "./snapshot-shelf.ts";
 
 const DAY_MS = 86_400_000;
 /** They can be fetched again; by then most have been indexed long ago. */
@@ -18,13 +18,11 @@ export function createWebDocuments(options: {
   readonly folder: string;
   /** 0: answers are not kept as they came. */
   readonly keepSnapshotsDays: number;
+  /** Where they are; in a folder beside the documents when left out. */
+  readonly snapshots?: SnapshotShelf | undefined;
 }): WebDocuments {
   const { folder, keepSnapshotsDays } = options;
-  const snapshotRoot = join(folder, "snapshots");
-  const snapshotsOf = (id: ItemId): string => {
-    const { name, key } = checkedItemName(id);
-    return join(snapshotRoot, key.slice(0, 2), name);
-  };
+  const shelf = options.snapshots ?? snapshotsInFolder(join(folder, "snapshots"));
   const documentOf = (id: ItemId): string => {
     const { name, key } = checkedItemName(id);
     return join(folder, key.slice(0, 2), key.slice(2, 4), name);
@@ -40,28 +38,23 @@ export function createWebDocuments(options: {
     },
 
     async keepSnapshot(id, at, bytes, mimeType) {
-      if (keepSnapshotsDays > 0) await writeFileAtomic(join(snapshotsOf(id), snapshotName(at, mimeType)), bytes);
+      if (keepSnapshotsDays > 0) await shelf.put(id, snapshotName(at, mimeType), bytes, mimeType);
     },
 
     async snapshots(id) {
-      const own = snapshotsOf(id);
-      const kept = [];
-      for (const name of (await namesIn(own)).sort()) {
-        const at = snapshotInstant(name);
-        if (at) kept.push({ at, bytes: (await stat(join(own, name))).size, path: join(own, name) });
-      }
-      return kept;
+      const kept = (await shelf.of(id)).map(({ name, ...one }) => ({ at: snapshotInstant(name), ...one }));
+      return kept.filter(({ at }) => at !== "");
     },
 
     async delete(id) {
       await rm(documentOf(id), { force: true });
-      await rm(snapshotsOf(id), { force: true, recursive: true });
+      if (keepSnapshotsDays > 0) await shelf.delete(id);
     },
 
     async removeOld(now) {
       const before = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
       const removed = await removeOldFiles(folder, before(KEEP_DOCUMENTS_DAYS), { except: "snapshots" });
-      return removed + (await removeOldFiles(snapshotRoot, before(keepSnapshotsDays)));
+      return removed + (await shelf.removeOld(before(keepSnapshotsDays)));
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { HttpState, IngestItem } from "../../../contracts/registry.ts";
 import type { Tell, WebAnswer, WebResponse } from "../../../contracts/web.ts";
 import { parseRefresh } from "../../../lib/html/parse-refresh.ts";
+import { httpDateToUtc } from "../../../lib/time.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import { readHeaderWishes } from "./header-wishes.ts";
@@ -133,9 +134,14 @@ function judgeHead(
     etag !== "" && http.etag !== ""
       ? etag === http.etag
       : http.lastModified !== "" &&
-        headers.get("last-modified") === http.lastModified &&
+        isSameInstant(headers.get("last-modified") ?? "", http.lastModified) &&
         Number(headers.get("content-length") ?? -1) === http.contentLength;
   return isSame ? unchanged : undefined;
+}
+
+/** Records of earlier versions have the date as it came. */
+function isSameInstant(header: string, known: string): boolean {
+  return httpDateToUtc(header) !== "" && httpDateToUtc(header) === httpDateToUtc(known);
 }
 
 function unchangedBy({ headers }: WebResponse, { url }: PageStop, http: Partial<HttpState>): PageUnchanged {

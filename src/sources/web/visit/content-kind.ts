@@ -33,6 +33,18 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
   ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
 ]);
+/** What files of a type are called; "" for one that nobody has a name for. */
+export function mediaTypeOf(documentType: string): string {
+  for (const [mediaType, type] of TYPES) if (type === documentType) return mediaType;
+  if (PAGE_TYPES.has(documentType)) return documentType === "xhtml" ? "application/xhtml+xml" : "text/html";
+  return documentType === "txt" ? "text/plain" : "";
+}
+
+/** Does this say nothing but that nobody knows? */
+export function isUntold(mimeType: string): boolean {
+  return mimeType === "" || UNTOLD.test(mimeType);
+}
+
 /** Nothing to read in them, whatever the address ends with; feeds are read, but not as documents. */
 const NO_DOCUMENTS = /^(image|audio|video|font)\/|^application\/(rss|atom|rdf|feed)\+(xml|json)$/;
 /** Says only that the server does not know. */

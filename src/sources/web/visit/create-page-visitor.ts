@@ -1,3 +1,4 @@
+import type { TextReader } from "../../../contracts/document.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { IngestItem, Registry } from "../../../contracts/registry.ts";
 import type {
@@ -17,6 +18,8 @@ export interface VisitorParts {
   readonly client: WebClient;
   readonly registry: Registry;
   readonly reader: WebPageReader;
+  /** Of what is no page: PDF, Office. */
+  readonly texts: TextReader;
   readonly documents: WebDocuments;
   readonly images: WebImages;
   /** undefined: pages that need scripts are reported, not rendered. */

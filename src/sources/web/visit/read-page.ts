@@ -1,8 +1,10 @@
-import { createHash } from "node:crypto";
+import type { ExtractedDocument } from "../../../contracts/document.ts";
 import { explain, RemoteError } from "../../../contracts/errors.ts";
 import type { ContentState, HttpState } from "../../../contracts/registry.ts";
 import { BodyError, type PageImage, type WebPage, type WebResponse } from "../../../contracts/web.ts";
 import { shownAddress } from "../../../detect/web/web-identity.ts";
+import { contentDigest, textDigest } from "../../../lib/content-digest.ts";
+import { httpDateToUtc } from "../../../lib/time.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { AskOptions, PageFailure, PageRefusal } from "./ask-page.ts";
 import { type ContentKind, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-kind.ts";
@@ -87,7 +89,7 @@ function refuseType(mimeType: string, response: WebResponse, parts: VisitorParts
 }
 
 function validatorsOf({ status, headers }: WebResponse): Partial<HttpState> {
-  const [etag, lastModified] = [headers.get("etag") ?? "", headers.get("last-modified") ?? ""];
+  const [etag, lastModified] = [headers.get("etag") ?? "", httpDateToUtc(headers.get("last-modified") ?? "")];
   return { statusCode: status, etag, lastModified };
 }
 
@@ -97,6 +99,8 @@ function usualType({ form }: ContentKind): string {
 
 interface Shown {
   readonly page: WebPage | undefined;
+  /** What the document says, where somebody can read it. */
+  readonly text: Pick<ExtractedDocument, "title" | "language" | "markdown"> | undefined;
   readonly isHtml: boolean;
   readonly isRendered: boolean;
   readonly remark: string;
@@ -108,29 +112,32 @@ const HOW_TO_RENDER = "Set WEB_RENDER=true to have such pages shown by a browser
 async function showPage(
   bytes: Uint8Array,
   contentType: string,
-  { form }: ContentKind,
+  kind: Exclude<ContentKind, { form: "unknown" }>,
   stop: PageStop,
-  { reader, renderer }: VisitorParts,
+  { reader, renderer, texts }: VisitorParts,
   { tell, signal }: ReadOptions,
 ): Promise<Shown> {
   const plain = { isHtml: false, isRendered: false, remark: "" };
-  if (form === "text") return { ...plain, page: await reader.readMarkdown(bytes, contentType, stop.url, signal) };
-  if (form !== "page") return { ...plain, page: undefined };
+  if (kind.form === "file") {
+    return { ...plain, page: undefined, text: await texts.read(bytes, kind.documentType, signal) };
+  }
+  const shown = (page: WebPage, more: Partial<Shown> = {}): Shown => ({ ...plain, page, text: page, ...more });
+  if (kind.form === "text") return shown(await reader.readMarkdown(bytes, contentType, stop.url, signal));
   const page = await reader.read(bytes, contentType, stop.url, signal);
-  if (!page.needsScripts) return { ...plain, page, isHtml: true };
+  if (!page.needsScripts) return shown(page, { isHtml: true });
   if (!renderer) {
-    return { ...plain, page, isHtml: true, remark: `There is little to read unless its scripts run. ${HOW_TO_RENDER}` };
+    return shown(page, { isHtml: true, remark: `There is little to read unless its scripts run. ${HOW_TO_RENDER}` });
   }
   try {
     const html = await renderer.render(stop.url, signal, tell);
     const rendered = await reader.read(html, "text/html; charset=utf-8", stop.url, signal);
-    return { ...plain, page: rendered, isHtml: true, isRendered: true };
+    return shown(rendered, { isHtml: true, isRendered: true });
   } catch (error) {
     throwIfStopped(signal);
     const remark = `It needs scripts and could not be shown: ${explain(error)}`;
     // What a browser showed the last time is better than what there is without one.
     if (stop.item.content.contentHash !== "") throw new RemoteError(remark);
-    return { ...plain, page, isHtml: true, remark };
+    return shown(page, { isHtml: true, remark });
   }
 }
 
@@ -146,7 +153,7 @@ function httpOf(response: WebResponse, bytes: Uint8Array, { isRendered }: Shown)
 
 function readingOf(
   read: { readonly bytes: Uint8Array; readonly mimeType: string; readonly documentType: string },
-  { page, isHtml, remark }: Shown,
+  { page, text, isHtml, remark }: Shown,
   http: Partial<HttpState>,
   wishes: HeaderWishes,
   parts: VisitorParts,
@@ -159,12 +166,12 @@ function readingOf(
     raw: { bytes: read.bytes, mimeType: read.mimeType },
     http: { ...http, canonicalUrl: canonical },
     content: {
-      contentHash: digest(document),
-      textHash: page ? digest(page.markdown.replaceAll(/\s+/g, " ").trim()) : "",
-      language: page?.language ?? "",
+      contentHash: contentDigest(document),
+      textHash: text ? textDigest(text.markdown) : "",
+      language: text?.language ?? "",
       mimeType: read.mimeType,
       documentType: read.documentType,
-      foundTitle: page?.title ?? "",
+      foundTitle: text?.title ?? "",
       readerRevision: readingRevision(parts, page?.needsScripts ? "no browser" : "reader"),
     },
     page,
@@ -176,8 +183,4 @@ function readingOf(
     images: page?.images ?? [],
     remark,
   };
-}
-
-function digest(content: Uint8Array | string): string {
-  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
 }

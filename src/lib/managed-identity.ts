@@ -1,5 +1,5 @@
 import type { ManagedIdentityApplication } from "@azure/msal-node";
-import { RemoteError } from "../../contracts/errors.ts";
+import { RemoteError } from "../contracts/errors.ts";
 
 const RESOURCE = "https://storage.azure.com";
 /** Answers on every virtual machine of Azure, and nowhere else. */

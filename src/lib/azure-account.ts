@@ -1,0 +1,67 @@
+import { RemoteError } from "../contracts/errors.ts";
+import { findManagedIdentity, type IdentityToken } from "./managed-identity.ts";
+
+export const AZURE_SERVICES = ["blob", "queue", "table"] as const;
+export type AzureService = (typeof AZURE_SERVICES)[number];
+
+/** A storage account, and how it is opened. */
+export type AzureAccount = { readonly kind: "connection string"; readonly connectionString: string } | IdentityAccount;
+
+/** As the identity that Azure gave this machine; `clientId` chooses among several. */
+export interface IdentityAccount {
+  readonly kind: "identity";
+  readonly endpoints: Readonly<Record<AzureService, string>>;
+  readonly clientId: string;
+}
+
+/** Where the services of an account are, told by one of them, `https://{account}.blob.core.windows.net`; undefined for any other address. */
+export function endpointsBeside(url: URL): IdentityAccount["endpoints"] | undefined {
+  const [, account, suffix] = /^([a-z0-9-]+(?:\.z\d+)?)\.(?:blob|queue|table|dfs)\.(.+)$/.exec(url.hostname) ?? [];
+  if (!account || !suffix || url.protocol !== "https:") return undefined;
+  return endpointsOf((service) => `https://${account}.${service}.${suffix}`);
+}
+
+/** Where a connection string without key and signature says they are; undefined when it has one of those, or does not say. */
+export function endpointsIn(connectionString: string): IdentityAccount["endpoints"] | undefined {
+  const parts = new Map(
+    connectionString.split(";").map((part): [string, string] => {
+      const at = part.indexOf("=");
+      return [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()];
+    }),
+  );
+  if (["accountkey", "sharedaccesssignature", "usedevelopmentstorage"].some((name) => parts.get(name)))
+    return undefined;
+  const account = parts.get("accountname");
+  const suffix = parts.get("endpointsuffix") || "core.windows.net";
+  const endpoints = endpointsOf(
+    (service) => parts.get(`${service}endpoint`) || (account ? `https://${account}.${service}.${suffix}` : ""),
+  );
+  return AZURE_SERVICES.every((service) => endpoints[service] !== "") ? endpoints : undefined;
+}
+
+function endpointsOf(of: (service: AzureService) => string): IdentityAccount["endpoints"] {
+  return { blob: of("blob"), queue: of("queue"), table: of("table") };
+}
+
+/** How often a machine is asked again whether it has an identity. */
+const ASKED_AGAIN_MS = 5 * 60_000;
+const found = new Map<string, { readonly identity: Promise<IdentityToken | undefined>; readonly atMs: number }>();
+
+/** As findManagedIdentity, remembered: where there is none, finding that out takes a second. */
+export async function rememberedIdentity(clientId: string): Promise<IdentityToken | undefined> {
+  const known = found.get(clientId);
+  const identity = known && (await known.identity);
+  if (known && (identity || performance.now() - known.atMs < ASKED_AGAIN_MS)) return identity;
+  const asking = findManagedIdentity(clientId);
+  found.set(clientId, { identity: asking, atMs: performance.now() });
+  return await asking;
+}
+
+/** Throws RemoteError where there is none. */
+export async function identityFor({ endpoints, clientId }: IdentityAccount): Promise<IdentityToken> {
+  const identity = await rememberedIdentity(clientId);
+  if (identity) return identity;
+  throw new RemoteError(
+    `open the storage account at ${new URL(endpoints.blob).host}: this machine has no managed identity that gets a token. Give it one with the roles Storage Table Data Contributor, Storage Queue Data Contributor and Storage Blob Data Contributor, or a connection string with a key.`,
+  );
+}
