@@ -28,6 +28,7 @@ import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createFileVisitor } from "../sources/files/create-file-visitor.ts";
 import { createLocalFiles } from "../sources/files/create-local-files.ts";
 import { createSingleBlobs } from "../sources/files/create-single-blobs.ts";
+import type { FilePlace } from "../sources/files/file-answer.ts";
 import { createWebClient } from "../sources/web/client/create-web-client.ts";
 import { createWebDocuments } from "../sources/web/documents/create-web-documents.ts";
 import type { SnapshotShelf } from "../sources/web/documents/snapshot-shelf.ts";
@@ -71,7 +72,7 @@ export type WebPace = Partial<Parameters<typeof createWebClient>[0]> & {
 };
 
 export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace: WebPace = {}): OpenedWeb {
-  const { web, trees, variables, storagePath } = config;
+  const { web, trees, storagePath } = config;
   const opened: { close(): Promise<void> }[] = [];
   const kept = <T extends { close(): Promise<void> }>(part: T): T => {
     opened.push(part);
@@ -108,12 +109,7 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
     files: () =>
       createFileVisitor({
         disk: createLocalFiles({ storagePath, roots: trees.fileRoots }),
-        blobs: createSingleBlobs({
-          credential: trees.blobCredential,
-          variable: (name) => variables.read(name),
-          identityClientId: trees.identityClientId,
-          account: web.account?.kind === "identity" ? web.account : undefined,
-        }),
+        blobs: openBlobs(config),
         registry: parts.registry,
         documents: parts.documents,
         texts,
@@ -201,6 +197,15 @@ function openRegistry(config: Config): Registry {
 /** Beside the registry, so that whoever shares the one has the other. */
 function snapshotsOf({ web: { registry } }: Config): SnapshotShelf | undefined {
   return registry.kind === "azure" ? snapshotsInAzure(accountOf(registry.account), SNAPSHOTS) : undefined;
+}
+
+function openBlobs({ web, trees, variables }: Config): FilePlace {
+  return createSingleBlobs({
+    credential: trees.blobCredential,
+    variable: (name) => variables.read(name),
+    identityClientId: trees.identityClientId,
+    account: web.account?.kind === "identity" ? web.account : undefined,
+  });
 }
 
 function openQueue(config: Config): TaskQueue {

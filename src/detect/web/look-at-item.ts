@@ -114,7 +114,7 @@ export function afterFailure(
   failure: { readonly reason: string; readonly statusCode?: number; readonly retryAfterMs?: number },
   policy: CheckPolicy,
 ): IngestItem {
-  const failureCount = item.scheduling.failureCount + 1;
+  const [failureCount, crawlAttempts] = [item.scheduling.failureCount + 1, item.scheduling.crawlAttempts + 1];
   const reason = failure.reason.trim() || "It could not be looked at, and nothing says why.";
   const looked: IngestItem = {
     ...item,
@@ -122,8 +122,7 @@ export function afterFailure(
     http: { ...item.http, statusCode: failure.statusCode ?? item.http.statusCode },
     scheduling: schedule(item, look, retrySeconds(failureCount, failure.retryAfterMs ?? 0, policy), {
       errorMessage: reason.slice(0, ERROR_CHARACTERS),
-      crawlAttempts: item.scheduling.crawlAttempts + 1,
-      failureCount,
+      ...{ failureCount, crawlAttempts },
     }),
   };
   return withEvent(looked, "failed", reason, look.at);
