@@ -6,6 +6,7 @@ import { CsvLedger } from "../ledgers/csv-maps/csv-ledger.ts";
 import { foldTails, laggingMaps } from "../ledgers/csv-maps/fold-tails.ts";
 import { dropStoreMap, versionOfMaps } from "../ledgers/csv-maps/map-files.ts";
 import { mappedStores, renamePaths } from "../ledgers/csv-maps/rename-paths.ts";
+import { copyMaps } from "../ledgers/csv-maps/scratch-maps.ts";
 import { manifestVersion } from "../ledgers/manifest/manifest-version.ts";
 import { openManifest } from "../ledgers/manifest/open-manifest.ts";
 import { storageFolder } from "../mirror/layout.ts";
@@ -78,6 +79,7 @@ export function openParts(config: Config, { domains, backend, reports, sharepoin
     foldMaps: (sourceFolder) => foldTails(sourceFolder),
     laggingMaps: (sourceFolder) => laggingMaps(sourceFolder),
     ledgerVersion: (sourceFolder) => versionOfMaps(sourceFolder),
+    copyMaps: async (sourceFolder, source, id) => (isTree(source) ? undefined : copyMaps(sourceFolder, id)),
     dropStoreMap: (sourceFolder, store) => dropStoreMap(sourceFolder, store),
     renamePaths: (sourceFolder, ids) => renamePaths(sourceFolder, ids),
     mappedStores: (sourceFolder) => mappedStores(sourceFolder),

@@ -17,7 +17,7 @@ export interface ListedChange {
   readonly entry: LedgerEntry | undefined;
   readonly reason: string;
   /** It is fetched because our own copy is not what it should be; the source did not change. */
-  readonly anomaly?: "missing" | "altered";
+  readonly anomaly?: "missing" | "altered" | "original";
 }
 
 export interface AbsentChange {

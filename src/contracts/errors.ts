@@ -3,6 +3,11 @@ export class BadInputError extends Error {
   override readonly name: string = "BadInputError";
 }
 
+/** A file that people may edit cannot be read: nothing is wrong with the request, so HTTP 500, with its sentence. */
+export class UnreadableError extends BadInputError {
+  override readonly name: string = "UnreadableError";
+}
+
 /** What was asked for does not exist: HTTP 404. */
 export class NotFoundError extends Error {
   override readonly name: string = "NotFoundError";

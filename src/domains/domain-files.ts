@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
-import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
+import { BadInputError, explain, NotFoundError, UnreadableError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
@@ -17,17 +17,30 @@ export function domainFile(domainsFolder: string, id: string): string {
   return join(domainsFolder, id, "domain.json");
 }
 
-/** NotFoundError when there is none, BadInputError when it cannot be read. */
+/** As readDomainJson, and what it says makes sense. */
+export async function readStoredDomain(domainsFolder: string, id: DomainId): Promise<Domain> {
+  const json = await readDomainJson(domainsFolder, id);
+  try {
+    return parseDomain(json, id);
+  } catch (error) {
+    if (!(error instanceof BadInputError)) throw error;
+    throw new UnreadableError(error.message, { cause: error.cause });
+  }
+}
+
+/** NotFoundError when there is none, UnreadableError when it cannot be read. */
 export async function readDomainJson(domainsFolder: string, id: string): Promise<JsonObject> {
-  const bytes = await readFileIfExists(domainFile(domainsFolder, id));
+  const bytes = await readFileIfExists(domainFile(domainsFolder, id)).catch((error: NodeJS.ErrnoException) => {
+    throw new UnreadableError(`Cannot read domain '${id}': domain.json cannot be opened (${error.code}).`);
+  });
   if (!bytes) throw new NotFoundError(`Domain '${id}' does not exist.`);
   try {
     const json = parseJsonBytes(bytes);
     if (isJsonObject(json)) return json;
   } catch (error) {
-    throw new BadInputError(`Cannot read domain '${id}': domain.json is damaged`, { cause: error });
+    throw new UnreadableError(`Cannot read domain '${id}': domain.json is damaged`, { cause: error });
   }
-  throw new BadInputError(`Cannot read domain '${id}': domain.json must hold a JSON object.`);
+  throw new UnreadableError(`Cannot read domain '${id}': domain.json must hold a JSON object.`);
 }
 
 /** Refuses to write what could not be read again. */

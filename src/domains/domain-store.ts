@@ -13,6 +13,7 @@ import {
   domainNames,
   listDomains,
   readDomainJson,
+  readStoredDomain,
   writeDomainJson,
 } from "./domain-files.ts";
 import { withDomainLock } from "./domain-lock.ts";
@@ -25,7 +26,7 @@ import { type OtherStore, otherStores } from "./store-succession.ts";
 export interface DomainStore {
   /** Sorted by id. A domain.json that cannot be read is listed in `broken` with the reason, never silently left out. */
   list(): Promise<DomainListing>;
-  /** NotFoundError when there is none. */
+  /** NotFoundError when there is none, UnreadableError when its file cannot be read. */
   get(id: DomainId): Promise<Domain>;
   /** BadInputError when it exists, when its vector store is another domain's, or when a mirror of nobody has its id; ConflictError while one is renamed from or to its id. */
   create(domain: Domain): Promise<Domain>;
@@ -61,7 +62,7 @@ export function createDomainStore(folders: DomainFolders): DomainStore {
       for (const id of await unfinishedRemovals(folders)) await locked(id, () => finishRemoval(folders, id));
       return listDomains(domainsFolder);
     },
-    get: async (id) => parseDomain(await readDomainJson(domainsFolder, id), id),
+    get: (id) => readStoredDomain(domainsFolder, id),
     create: (domain) => locked(domain.domainId, () => createDomain(folders, domain)),
     update: (domain, before) =>
       locked(domain.domainId, async () => {
@@ -74,7 +75,7 @@ export function createDomainStore(folders: DomainFolders): DomainStore {
     ensureVectorStore: (id, create) => locked(id, () => ensureStore(domainsFolder, id, create)),
     remove: (id, lastLook) =>
       locked(id, async () => {
-        const domain = parseDomain(await readDomainJson(domainsFolder, id), id);
+        const domain = await readStoredDomain(domainsFolder, id);
         await refuseWhileRenamed(domainsFolder, id);
         await lastLook?.();
         await moveToTrash(folders, id);

@@ -1,6 +1,7 @@
 import type { AbsentChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
@@ -66,15 +67,25 @@ async function removeAll(removed: readonly AbsentChange[], tools: ApplyTools, jo
   return failed;
 }
 
-async function removeOne(change: AbsentChange, { ledger, mirror, claims }: ApplyTools, job: JobContext): Promise<void> {
+async function removeOne(change: AbsentChange, tools: ApplyTools, job: JobContext): Promise<void> {
   const { itemId, entry, stillListed, reason } = change;
+  const { ledger, mirror, claims } = tools;
   const file = entry.mirrored?.file ?? "";
   if (file) {
-    // An original may be shared by others; what nobody owns any more, the integrity check takes away.
-    if (!mirror.isOriginal(file)) await mirror.remove(file);
+    for (const own of ownFiles(entry, tools)) await mirror.remove(own);
     claims.release(itemId, file);
     job.log(`Removed '${entry.mirrored?.serverPath}': ${reason}.`);
   }
   ledger.put(itemId, stillListed ? { mirrored: null } : { mirrored: null, seen: null });
   await ledger.flush();
+}
+
+/** An original that others share stays. One of its own, as a page has it, goes with its document. */
+function ownFiles({ itemId, mirrored }: LedgerEntry, { mirror, converter }: ApplyTools): string[] {
+  if (!mirrored) return [];
+  const { file, listItemId, name } = mirrored;
+  const path = mirror.relativePath(file);
+  const isOwn = converter?.documentPath({ itemId, listItemId, name }, path) === path;
+  if (isOwn) return [...new Set([mirror.originalFile(path), mirror.embeddedFile(path), file])];
+  return mirror.isOriginal(file) ? [] : [file];
 }

@@ -21,7 +21,7 @@ export class OriginalsCheck {
   judge(change: Change): Change {
     if (change.kind !== "unchanged" || change.sighting.form === "document" || !this.#converter) return change;
     const reason = this.#problem(change, this.#converter);
-    return reason ? { ...change, kind: "changed", reason, anomaly: "missing" } : change;
+    return reason ? { ...change, kind: "changed", reason, anomaly: "original" } : change;
   }
 
   #problem({ itemId, sighting, entry }: ListedChange, converter: Converter): string {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isTree } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
@@ -158,6 +159,9 @@ async function takeRemovals(
 async function takeDownload(course: Course, source: Source): Promise<StepOutcome & { readonly look: SourceLook }> {
   const { run, request, parts, job, mirror, planned } = course;
   const converter = parts.openConverter(run.config);
+  if (request.mode === "incremental" && !existsSync(join(mirror.folder, "files_map.csv"))) {
+    job.log("files_map.csv is missing (first run, or deleted): everything is taken as with mode=full.");
+  }
   const remember = async ({ lastLook }: Downloaded, maps: string): Promise<void> => {
     if (lastLook && maps) await writeLastLook(mirror, { ...lastLook, maps });
   };

@@ -47,6 +47,8 @@ export interface EngineParts {
   now(): Date;
   /** For kinds with a process step. */
   openConverter(config: SourceConfig): Converter | undefined;
+  /** For a dry run of the download: copies of the map files, under this id; undefined where there is nothing to copy. */
+  copyMaps(folder: string, config: SourceConfig, id: string): Promise<ScratchMaps | undefined>;
   /** Forgets what was written down about a store that is not the domain's own. */
   dropStoreMap(folder: string, store: VectorStoreId): Promise<void>;
   /** The paths in the map files of this folder begin with another id now. Doing it twice changes nothing. */
@@ -59,6 +61,11 @@ export interface EngineParts {
   readonly keepSupersededMs: number;
   /** Keeps the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
+}
+
+export interface ScratchMaps {
+  readonly id: string;
+  remove(): Promise<void>;
 }
 
 /** How long what is not current is kept of a tree. */
@@ -89,6 +96,8 @@ export interface LedgerOptions {
   readonly readOnly: boolean;
   /** Another store than the domain's own: what is indexed there is remembered apart. */
   readonly vectorStoreId?: VectorStoreId | undefined;
+  /** With readOnly: the copies of a dry run are read. */
+  readonly scratchId?: string | undefined;
 }
 
 /** One source of one domain, as the steps get it. */

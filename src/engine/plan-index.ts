@@ -6,6 +6,7 @@ import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
+import { isErrno } from "../lib/atomic-file.ts";
 import { fileTypeOf, withFileType } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
@@ -72,24 +73,30 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
   const planned: Planned = { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: noCounts(), problems: [] };
   const notes = new PlannedEmbeddings(work);
   const turn = new Turn();
-  let [known, waiting] = [0, 0];
+  let [known, waiting, failed] = [0, 0, 0];
   for await (const page of (await tools.ledger()).entries()) {
     await job.checkpoint();
     for (const one of page) {
       const entry = lacksHash(one, work) ? await withHash(one, work) : one;
+      const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
-      if (tools.mirror.isOriginal(entry.mirrored?.file ?? "")) waiting += 1;
-      const change = foresee(entry, work) ?? judgeEntry(entry, held.get(entry.itemId), work);
+      if (tools.mirror.isOriginal(file)) waiting += 1;
+      const foreseen = foresee(entry, work);
+      const judged = foreseen ?? judgeEntry(entry, held.get(entry.itemId), work);
+      const isMissing = !foreseen && lacksFile(file, judged, work);
+      if (isMissing)
+        job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
+      const change: IndexChange = isMissing ? { kind: "none" } : judged;
       if (job.dryRun) preview(entry, change, notes, job);
-      if (change.kind === "none" && tools.mirror.isFailed(entry.mirrored?.file ?? "")) planned.counts.skipped += 1;
+      if (isMissing || (change.kind === "none" && tools.mirror.isFailed(file))) planned.counts.skipped += 1;
       else addChange(planned, entry, change);
+      if (!isMissing && change.kind === "none" && tools.mirror.isFailed(file)) failed += 1;
       held.delete(entry.itemId);
       if (turn.isOver()) await turn.next();
     }
   }
-  const { skipped } = planned.counts;
-  if (skipped > 0)
-    job.log(`${plural(skipped, "file waits", "files wait")} in 03_failed for a change; vectorstore_map.csv says why.`);
+  if (failed > 0)
+    job.log(`${plural(failed, "file waits", "files wait")} in 03_failed for a change; vectorstore_map.csv says why.`);
   if (waiting > 0 && !job.dryRun) {
     planned.counts.skipped += waiting;
     job.log(
@@ -243,6 +250,12 @@ function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexC
   }
 }
 
+/** A download before this step has just looked; without one, every file is looked for, as the specification says. */
+function lacksFile(file: string, { kind }: IndexChange, { tools: { mirror }, look }: EmbedWork): boolean {
+  const isNeeded = kind === "put" || (!look && kind !== "remove");
+  return isNeeded && file !== "" && !mirror.isOriginal(file) && !mirror.find(file);
+}
+
 function lacksHash({ mirrored }: LedgerEntry, { tools }: EmbedWork): boolean {
   return (
     mirrored !== null && mirrored.file !== "" && mirrored.observed === null && !tools.mirror.isOriginal(mirrored.file)
@@ -261,7 +274,7 @@ async function withHash(entry: LedgerEntry, { tools: { ledger, mirror }, job }: 
     if (!job.dryRun) (await ledger()).put(entry.itemId, { mirrored: hashed });
     return { itemId: entry.itemId, seen: entry.seen, mirrored: hashed, indexed: entry.indexed };
   } catch (error) {
-    job.log(`WARNING: cannot read '${mirrored.file}': ${explain(error)}`);
+    if (!isErrno(error, "ENOENT")) job.log(`WARNING: cannot read '${mirrored.file}': ${explain(error)}`);
     return entry;
   }
 }

@@ -115,7 +115,8 @@ async function recordFailures(
   const leaving: { itemId: ItemId; file: string }[] = [];
   for (const failure of failed) {
     const entry = entries.get(failure.itemId);
-    job.log(`ERROR: index '${entry?.mirrored?.serverPath ?? failure.itemId}': ${failure.reason}`);
+    const reason = withoutPath(failure.reason, entry?.mirrored?.file ?? "", tools);
+    job.log(`ERROR: index '${entry?.mirrored?.serverPath ?? failure.itemId}': ${reason}`);
     if (!entry?.mirrored) continue;
     const { itemId } = entry;
     if (await wasReplaced(entry.mirrored, tools)) {
@@ -123,17 +124,26 @@ async function recordFailures(
       continue;
     }
     const permanent = failure.permanent && tools.isOwn && !isDoubtful(entry.mirrored, entry.indexed);
-    const mirrored = permanent ? await leave(itemId, entry.mirrored, tools, job) : withDoubt(entry.mirrored, failure);
+    const mirrored = permanent
+      ? await leave(itemId, entry.mirrored, tools, job)
+      : withDoubt(entry.mirrored, { ...failure, reason });
     if (mirrored.file !== entry.mirrored.file) leaving.push({ itemId, file: mirrored.file });
     const refused = { ...NOT_INDEXED, sha256: entry.mirrored.observed?.sha256 ?? "" };
     const kept = failure.permanent ? refused : versionOf(entry.indexed);
     tools.ledger.put(itemId, {
       ...(tools.isOwn ? { mirrored } : {}),
-      indexed: { ...copiedFrom(mirrored), ...kept, embeddingError: failure.reason },
+      indexed: { ...copiedFrom(mirrored), ...kept, embeddingError: reason },
     });
   }
   if (leaving.length > 0) await tools.ledger.settle();
   for (const { itemId, file } of leaving) await arrive(itemId, file, tools, job);
+}
+
+/** Map files and reports travel: where this server has its files is nobody's business. */
+function withoutPath(reason: string, file: string, { mirror }: Pick<EmbedTools, "mirror">): string {
+  if (!mirror.owns(file)) return reason;
+  const path = mirror.absolute(file);
+  return reason.includes(path) && !mirror.find(file) ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
 }
 
 /** A download beside us may have brought other bytes: what was said of those before is not said of these. */

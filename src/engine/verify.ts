@@ -45,8 +45,7 @@ export async function verifyMirror(
     disk.delete(file);
     job.log(`Deleted orphan '${file}': no item has it.`);
   }
-  const healed = plan.fetched.filter(({ anomaly }) => anomaly !== undefined).length;
-  const corrected = Math.max(0, healed - counts.failed);
+  const corrected = Math.max(0, countHealed(plan.fetched) - counts.failed);
   job.log(
     corrected + orphans.length + tools.returned.size > 0
       ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${tools.returned.size} moved`
@@ -63,6 +62,13 @@ export async function verifyMirror(
     hashesOwed: 0,
     nextHashes,
   };
+}
+
+/** Rows of a list share their export: lost, it is one thing that was missing. */
+function countHealed(fetched: Plan["fetched"]): number {
+  const healed = fetched.filter(({ anomaly }) => anomaly !== undefined);
+  const ofTable = healed.filter(({ anomaly, sighting }) => anomaly === "original" && sighting.form === "row").length;
+  return healed.length - Math.max(0, ofTable - 1);
 }
 
 /**

@@ -48,8 +48,14 @@ export async function withLedger<T>(
   const root = sourceFolder(run.domainId, run.config);
   const folder = join(parts.crawlerFolder, root);
   if (job.dryRun) {
-    const ledger = once(() => openLedger(folder, run, { step, vectorStoreId, readOnly: true }, parts, job));
-    return await work({ ledger, maps: await parts.ledgerVersion(folder), job });
+    const scratch = step === "download" ? await parts.copyMaps(folder, run.config, job.jobId) : undefined;
+    try {
+      const options = { step, vectorStoreId, readOnly: true, scratchId: scratch?.id };
+      const ledger = once(() => openLedger(folder, run, options, parts, job));
+      return await work({ ledger, maps: await parts.ledgerVersion(folder), job });
+    } finally {
+      await scratch?.remove();
+    }
   }
   const lease = await waitForLease(join(folder, PRIVATE_FOLDER, `lease-${LEASES[step]}`), job);
   try {

@@ -230,7 +230,7 @@ test("what cannot be read is listed as broken, with the reason", async (t) => {
   );
   assert.match(broken[0]?.reason ?? "", /^domain\.json is damaged: it is not valid JSON/);
   assert.match(broken[2]?.reason ?? "", /^file_sources\[0\]\.site_url must begin with https/);
-  await assert.rejects(store.get("BAD" as DomainId), { name: "BadInputError" });
+  await assert.rejects(store.get("BAD" as DomainId), { name: "UnreadableError" });
 });
 
 test("removing takes the domain and its mirror, nothing else", async (t) => {

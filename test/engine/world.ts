@@ -164,6 +164,20 @@ export class World {
     return await this.#run(wishes, false, (job) => stoppable(job, stop));
   }
 
+  /** A dry run; `look` is called whenever the job comes to a checkpoint. */
+  async dryRunWatched(wishes: Partial<CrawlRequest>, look: () => Promise<void>): Promise<JobRecord> {
+    return await this.#run(wishes, true, (job) => ({
+      jobId: job.jobId,
+      dryRun: job.dryRun,
+      signal: job.signal,
+      log: (line) => job.log(line),
+      async checkpoint() {
+        await look();
+        await job.checkpoint();
+      },
+    }));
+  }
+
   async #run(
     wishes: Partial<CrawlRequest>,
     dryRun: boolean,

@@ -2,10 +2,13 @@ import type { App } from "../../app/app.ts";
 import { cleanupMetadataJob } from "../../app/cleanup-metadata-job.ts";
 import { crawlJob } from "../../app/crawl-job.ts";
 import { crawlTask } from "../../app/crawl-task.ts";
+import { SOURCE_KINDS, SOURCE_TYPES } from "../../contracts/domain.ts";
+import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import {
   CRAWL_MODES,
   CRAWL_SCOPES,
+  type CrawlScope,
   crawlRequest,
   DEFAULT_RETRY_BATCHES,
   RETRY_BATCHES,
@@ -30,6 +33,7 @@ const query = {
   domain_id: required(domainId, "The domain to crawl."),
   mode: withDefault(oneOf(CRAWL_MODES), "full", "full does everything again, incremental only what changed."),
   scope: withDefault(oneOf(CRAWL_SCOPES), "all", "The kind of sources to crawl."),
+  source_type: optional(oneOf(SOURCE_TYPES), "The same by the key of the sources in domain.json; instead of scope."),
   source_id: optional(sourceId, "Only this source of the domain."),
   dry_run: dryRun,
   retry_batches: withDefault(
@@ -214,7 +218,7 @@ async function startable(
   const request = crawlRequest(args.domain_id, {
     steps,
     mode: args.mode,
-    scope: args.scope,
+    scope: scopeOf(args),
     sourceId: args.source_id,
     vectorStoreId: store,
     swap: args.swap,
@@ -226,4 +230,11 @@ async function startable(
   await app.checkCrawl(request);
   const { start, work } = crawlJob(app, request, { dryRun: args.dry_run });
   return { start: { ...start, task: crawlTask(request) }, work };
+}
+
+function scopeOf({ scope, source_type: type }: Pick<Arguments<typeof query>, "scope" | "source_type">): CrawlScope {
+  if (type === undefined) return scope;
+  const meant = SOURCE_KINDS[type].scope;
+  if (scope === "all" || scope === meant) return meant;
+  throw new BadInputError(`'scope=${scope}' and 'source_type=${type}' contradict each other; give one of them.`);
 }

@@ -2,6 +2,7 @@ import { explain } from "../../contracts/errors.ts";
 import type { Result } from "../../contracts/job.ts";
 import type { Steps } from "../../inventory/inventory.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
 import type { Answer } from "../grammar/endpoint.ts";
 
 /** A change to the backend that was checked and can be made: in a job, or while somebody waits for the answer. */
@@ -15,17 +16,23 @@ export interface InventoryChange {
 }
 
 export function asJob({ router, action, object, dryRun: dry, work }: InventoryChange): JobWork {
-  return { start: { router, action, object, dryRun: dry }, work };
+  return { start: { router, action, object, dryRun: dry }, work: async (job) => sayDryRun(await work(job), job) };
 }
 
 /** Without a job: nobody reads a log, and what takes one request is not paused or cancelled. */
 export async function carryOut({ dryRun: dry, work }: InventoryChange): Promise<Answer<unknown>> {
-  return work({
+  const steps: Steps = {
     dryRun: dry,
     signal: new AbortController().signal,
     log: () => undefined,
     checkpoint: async () => undefined,
-  });
+  };
+  return sayDryRun(await work(steps), steps);
+}
+
+/** Whoever reads the result alone should not take the plan for what happened. */
+function sayDryRun(result: Result, { dryRun }: Pick<Steps, "dryRun">): Result {
+  return dryRun && isJsonObject(result.data) ? { ...result, data: { ...result.data, dry_run: true } } : result;
 }
 
 /** A change of one step; `planned` is what a dry run answers. */

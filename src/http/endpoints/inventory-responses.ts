@@ -69,7 +69,7 @@ function create({ inventory }: App): Endpoint {
     async run({ body, dry_run }, { principal }): Promise<Answer<Partial<ModelResponse>>> {
       const wanted = requestOf(body);
       // What it would be has the fields of a response that the request gives it.
-      if (dry_run) return ok({ object: "response", ...wanted } as object);
+      if (dry_run) return ok({ object: "response", ...wanted, dry_run } as object);
       return ok(await inventory.responses.create(wanted, principal));
     },
     html: ({ data }, _args, frame) => responseDetail(data, frame),
@@ -112,7 +112,7 @@ function remove({ inventory }: App): Endpoint {
       const response = await inventory.responses.get(response_id, principal);
       const conversation = mode === "with_conversation" ? (conversationOf(response) ?? "") : "";
       if (!dry_run) await inventory.responses.delete(response, mode, principal);
-      return ok({ ...response, mode, deleted_conversation_id: conversation });
+      return ok({ ...response, mode, deleted_conversation_id: conversation, ...(dry_run && { dry_run }) });
     },
   });
 }

@@ -159,7 +159,8 @@ function remove({ jobs }: App): Endpoint {
     },
     examples: ["?job_id=jb_42"],
     async run({ job_id, dry_run }) {
-      return ok(toJobJson(dry_run ? await jobs.get(job_id) : await jobs.remove(job_id)));
+      const job = dry_run ? await jobs.get(job_id) : await jobs.remove(job_id);
+      return ok({ ...toJobJson(job), dry_run, job_dry_run: job.dryRun });
     },
   });
 }

@@ -1,4 +1,11 @@
-import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import {
+  BadInputError,
+  ConflictError,
+  explain,
+  NotFoundError,
+  RemoteError,
+  UnreadableError,
+} from "../../contracts/errors.ts";
 
 type RefusalStatus = 401 | 403 | 404 | 408 | 413 | 429 | 503;
 
@@ -24,6 +31,7 @@ const UNEXPECTED = "Something went wrong on the server. The reason is in its log
 /** Only errors that were meant for people reach people; of any other the client learns nothing but that it happened. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof RefusedError) return { status: error.status, message: error.message };
+  if (error instanceof UnreadableError) return { status: 500, message: explain(error) };
   if (error instanceof BadInputError) return { status: 400, message: explain(error) };
   if (error instanceof NotFoundError) return { status: 404, message: explain(error) };
   if (error instanceof ConflictError) return { status: 409, message: explain(error) };
@@ -33,5 +41,5 @@ export function toFailure(error: unknown): Failure {
 
 /** What nobody foresaw: where it came from is worth knowing. Of any other, its sentence says all there is to say. */
 export function isUnexpected(error: unknown): boolean {
-  return toFailure(error).status === 500;
+  return toFailure(error).message === UNEXPECTED;
 }

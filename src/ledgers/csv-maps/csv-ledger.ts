@@ -16,7 +16,7 @@ import {
   FILE_COLUMN,
   isSeenRow,
 } from "./map-codec.ts";
-import { mapFiles, TABLE_NAMES, tailFile } from "./map-files.ts";
+import { mapFiles, nameOfOriginal, TABLE_NAMES, tailFile } from "./map-files.ts";
 import { applyChange, MapJournal, type RowChange, type TableName } from "./map-journal.ts";
 import { emptyTable, isLarge, type OpenTable, readTable, stampOf, type TablePlace, writeTable } from "./open-table.ts";
 import { inPages, keysOfAll } from "./pages-of-keys.ts";
@@ -38,8 +38,9 @@ export interface CsvLedgerOptions {
   readonly sourceId: SourceId;
   /** Names the journal: every step has its own, guarded by the step's lease. */
   readonly step: "download" | "process" | "embed";
-  /** For dry runs: nothing on disk is touched, and puts are refused. */
+  /** For dry runs: nothing on disk is touched, and puts are refused. With a `scratchId`, copies of its own are read. */
   readonly readOnly?: boolean;
+  readonly scratchId?: string | undefined;
   /** What is indexed in this store, which is not the domain's own, is kept in `vectorstore_map_[ID].csv`. */
   readonly vectorStoreId?: VectorStoreId | undefined;
   /**
@@ -76,7 +77,7 @@ export class CsvLedger implements Ledger {
     this.#readOnly = options.readOnly ?? false;
     const store = options.vectorStoreId;
     this.#isOwnStore = store === undefined;
-    const { tables, journal } = mapFiles(options.step, store);
+    const { tables, journal } = mapFiles(options.step, store, options.scratchId);
     this.#places = {
       seen: placeOf("seen", tables.seen, options),
       mirrored: placeOf("mirrored", tables.mirrored, options),
@@ -89,7 +90,7 @@ export class CsvLedger implements Ledger {
   static async open(options: CsvLedgerOptions): Promise<CsvLedger> {
     if (!options.readOnly) await mkdir(join(options.folder, ".lockstep"), { recursive: true });
     const ledger = new CsvLedger(options);
-    const recent = ledger.#isOwnStore ? takeRecent(options.folder) : undefined;
+    const recent = ledger.#isOwnStore && options.scratchId === undefined ? takeRecent(options.folder) : undefined;
     if (recent) ledger.#keys = recent.keys;
     await Promise.all(
       TABLE_NAMES.map(async (name) => {
@@ -222,9 +223,10 @@ export class CsvLedger implements Ledger {
       return await readTable(place, this.#keys);
     } catch (error) {
       if (!(error instanceof CorruptTableError)) throw error;
-      const aside = `${place.file}.corrupt-${toFileStamp(new Date())}`;
+      const file = nameOfOriginal(place.file);
+      const aside = `${file}.corrupt-${toFileStamp(new Date())}`;
       if (!this.#readOnly) await this.#setAside(place, aside);
-      this.problems.push(`${place.file} cannot be used (${error.message}); it is set aside as ${aside}`);
+      this.problems.push(`${file} cannot be used (${error.message}); it is set aside as ${aside}`);
       return emptyTable(place, this.#keys);
     }
   }

@@ -28,13 +28,29 @@ const STEPS = ["download", "process", "embed"] as const;
 export function mapFiles(
   step: (typeof STEPS)[number],
   store?: VectorStoreId,
+  scratchId?: string,
 ): { readonly tables: Readonly<Record<TableName, string>>; readonly journal: string } {
+  if (scratchId !== undefined) {
+    const { tables, journal } = mapFiles(step, store);
+    return { tables: { ...tables, ...scratchFiles(scratchId) }, journal };
+  }
   if (store === undefined) return { tables: FILES, journal: `.lockstep/journal-${step}.jsonl` };
   const name = encodeURIComponent(store);
   return {
     tables: { ...FILES, indexed: `vectorstore_map_${name}.csv` },
     journal: `.lockstep/journal-${step}-${name}.jsonl`,
   };
+}
+
+/** Copies that a dry run of the download works on; none is left at its end. */
+export function scratchFiles(id: string): Readonly<Record<"seen" | "mirrored", string>> {
+  return { seen: `sharepoint_map_${id}.csv`, mirrored: `files_map_${id}.csv` };
+}
+
+export const SCRATCH_MAP = /^(sharepoint|files)_map_jb_\d+\.csv$/;
+
+export function nameOfOriginal(file: string): string {
+  return file.replace(SCRATCH_MAP, "$1_map.csv");
 }
 
 /** What was written down about a store that is not the domain's own (any more, or not yet). */
