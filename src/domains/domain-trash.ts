@@ -36,7 +36,8 @@ export async function finishRemoval(folders: DomainFolders, id: string): Promise
   const names = (await trashNames(folders)).filter((name) => idOf(name) === id);
   if (names.length === 0) return;
   if (!(await pathExists(join(folders.domainsFolder, id, "domain.json")))) {
-    await rm(join(folders.crawlerFolder, id), { recursive: true, force: true });
+    // Whoever waits for a lease in there may make its folder once more, and then sees that the domain is gone.
+    await rm(join(folders.crawlerFolder, id), { recursive: true, force: true, maxRetries: 5 });
   }
   for (const name of names) await rm(join(trashFolder(folders), name), { recursive: true, force: true });
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { readFile, rename, stat, utimes } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdir, readFile, rename, stat, utimes } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { NotFoundError } from "../contracts/errors.ts";
 import { isErrno } from "./atomic-file.ts";
-import { claimNumber, highestClaim } from "./numbered-claim.ts";
+import { type ClaimOptions, claimNumber, highestClaim } from "./numbered-claim.ts";
 import { createOneAtATime } from "./one-at-a-time.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 import { sleep } from "./time.ts";
@@ -38,20 +38,26 @@ export interface Lease {
 export async function acquireLease(path: string, options: LeaseOptions): Promise<Lease> {
   const staleMs = options.staleMs ?? 60_000;
   const holder = { owner: options.owner, nonce: randomBytes(6).toString("hex"), ...thisProcess() };
+  const { within } = options;
+  const claim = { content: JSON.stringify(holder), kept: 0 };
   let waited = false;
   for (;;) {
     options.signal?.throwIfAborted();
-    if (options.within !== undefined) await requireFolder(options.within);
+    if (within !== undefined) await requireFolder(within);
     const top = await highestClaim(path);
     const current = top && !top.free ? await readHolder(join(path, String(top.number)), staleMs) : undefined;
     if (!current) {
       const number = (top?.number ?? 0) + 1;
-      const claimed = await claimNumber(path, number, { content: JSON.stringify(holder), kept: 0 });
+      const claimed =
+        within === undefined
+          ? await claimNumber(path, number, claim)
+          : await claimBelow(within, { path, number, claim });
       if (claimed) return holdLease(path, number, staleMs);
-      continue;
+      if (claimed === false) continue;
+    } else {
+      if (!waited) options.onWait?.(current.owner);
+      waited = true;
     }
-    if (!waited) options.onWait?.(current.owner);
-    waited = true;
     await sleep(options.pollMs ?? 200, options.signal);
   }
 }
@@ -63,6 +69,28 @@ async function requireFolder(path: string): Promise<void> {
     if (!isErrno(error, "ENOENT")) throw error;
     throw new NotFoundError(`The folder '${path}' does not exist any more.`, { cause: error });
   }
+}
+
+/** undefined: what is above it is just being removed. */
+async function claimBelow(
+  within: string,
+  { path, number, claim }: { readonly path: string; readonly number: number; readonly claim: ClaimOptions },
+): Promise<boolean | undefined> {
+  try {
+    return await claimNumber(path, number, { ...claim, makeFolder: (folder) => makeBelow(within, folder) });
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+    return undefined;
+  }
+}
+
+/** Makes `folder`, but nothing above `within`, which may go at any moment. */
+async function makeBelow(within: string, folder: string): Promise<void> {
+  if (resolve(folder) === resolve(within)) return;
+  await makeBelow(within, dirname(folder));
+  await mkdir(folder).catch((error: unknown) => {
+    if (!isErrno(error, "EEXIST")) throw error;
+  });
 }
 
 const oneAtATime = createOneAtATime();

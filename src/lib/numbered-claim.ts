@@ -9,13 +9,24 @@ export interface Claim {
   readonly free: boolean;
 }
 
-/** The highest claim of the folder, whether given back or not. Numbers only grow, so this one decides. */
+/** The highest claim of the folder, whether given back or not; undefined when there is none, or no folder. Numbers only grow, so this one decides. */
 export async function highestClaim(folder: string): Promise<Claim | undefined> {
-  const claims = await readClaims(folder);
+  const claims = (await readClaims(folder)) ?? [];
   return claims.reduce<Claim | undefined>(
     (top, claim) => (!top || claim.number >= top.number ? claim : top),
     undefined,
   );
+}
+
+export interface ClaimOptions {
+  readonly content: string;
+  readonly kept: number;
+  /** Makes the folder when it is not there; with all above it unless given. */
+  readonly makeFolder?: (folder: string) => Promise<void>;
+}
+
+async function makeWithParents(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
 }
 
 /**
@@ -28,11 +39,18 @@ export async function highestClaim(folder: string): Promise<Claim | undefined> {
 export async function claimNumber(
   folder: string,
   number: number,
-  { content, kept }: { readonly content: string; readonly kept: number },
+  { content, kept, makeFolder = makeWithParents }: ClaimOptions,
 ): Promise<boolean> {
   const path = join(folder, String(number));
-  if (!(await createFile(path, content))) return false;
+  const created = await createFile(path, content).catch(async (error: unknown) => {
+    if (!isErrno(error, "ENOENT")) throw error;
+    await makeFolder(folder);
+    return await createFile(path, content);
+  });
+  if (!created) return false;
   const claims = await readClaims(folder);
+  // Removed meanwhile, and the claim with it.
+  if (!claims) return false;
   if (claims.some((claim) => claim.number > number + kept || (claim.number === number && claim.free))) {
     await rm(path, { force: true });
     return false;
@@ -74,12 +92,13 @@ async function createBare(path: string, content: string): Promise<boolean> {
   }
 }
 
-async function readClaims(folder: string): Promise<Claim[]> {
-  const names = await readdir(folder).catch(async (error: unknown) => {
+/** undefined: there is no folder. */
+async function readClaims(folder: string): Promise<Claim[] | undefined> {
+  const names = await readdir(folder).catch((error: unknown) => {
     if (!isErrno(error, "ENOENT")) throw error;
-    await mkdir(folder, { recursive: true });
-    return [];
+    return undefined;
   });
+  if (!names) return undefined;
   const claims: Claim[] = [];
   for (const name of names) {
     const match = /^(\d{1,15})(\.free)?$/.exec(name);

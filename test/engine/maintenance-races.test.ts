@@ -59,7 +59,7 @@ describe("maintenance beside others", () => {
       documents = (await stage.holdings()).length;
       await stage.app.domains.remove(FOLDERS);
     });
-    assert.match(result.problems.join(), /Source 'docs' of domain 'FOLDERS' was left alone: .*not exist any more/);
+    assert.match(result.problems.join(), /Source 'docs' of domain 'FOLDERS' was left alone: .*does not exist/);
     assert.deepEqual(await readdir(join(stage.storage, "crawler")), []);
     await stage.app.domains.create(domain);
     assert.equal(documents, 3);
