@@ -49,7 +49,7 @@ const wanted = process.argv.slice(2);
 const batches = makeFolder();
 try {
   // Unpacked once, before several processes would do it at the same time.
-  if (wanted.length === 0) await chromiumPath();
+  await chromiumPath();
   process.exitCode = await run(wanted.length > 0 ? wanted : writeBatches());
 } finally {
   rmSync(batches, { recursive: true, force: true });

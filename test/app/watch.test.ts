@@ -11,7 +11,7 @@ import type { JobRecord } from "../../src/contracts/job.ts";
 import type { WatchFolder } from "../../src/lib/watch-folder-tree.ts";
 import { DOCS, FOLDERS, FolderStage } from "../engine/folder-stage.ts";
 
-const LONGEST_MS = 60_000;
+const LONGEST_MS = 600_000;
 
 interface Watcher {
   readonly jobId: JobRecord["jobId"];

@@ -23,7 +23,7 @@ describe("the crawler page in a browser", () => {
   });
 
   const inState = (page: Page, state: string): Promise<unknown> =>
-    page.waitForSelector(`#console[data-state="${state}"]`, { timeout: 60_000 });
+    page.waitForSelector(`#console[data-state="${state}"]`);
   const address = (page: Page): Promise<string> => page.locator("[data-part=address]").innerText();
 
   it("shows the very address while it is chosen, and sends that one", async () => {
@@ -82,7 +82,7 @@ describe("the crawler page in a browser", () => {
     assert.deepEqual([...new Set(await plan.locator("tbody td:first-child").allInnerTexts())], ["skipped"]);
     await assertAccessible(page);
     await plan.getByRole("button", { name: "Do it" }).click();
-    await page.waitForSelector('#console[data-job="jb_3"][data-state="completed"]', { timeout: 60_000 });
+    await page.waitForSelector('#console[data-job="jb_3"][data-state="completed"]');
     const done = await world.app.jobs.list();
     assert.match(done[0]?.endpoint ?? "", /^\/v2\/crawler\/crawl\?(?!.*dry_run)/);
     assert.equal(done[0]?.result?.ok, true);

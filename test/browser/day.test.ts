@@ -30,8 +30,7 @@ describe("an admin's day in a browser", () => {
     await world?.close();
   });
 
-  const inState = (state: string): Promise<unknown> =>
-    page.waitForSelector(`#console[data-state="${state}"]`, { timeout: 60_000 });
+  const inState = (state: string): Promise<unknown> => page.waitForSelector(`#console[data-state="${state}"]`);
   const go = (name: string): Promise<void> =>
     page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
 

@@ -5,7 +5,7 @@ import { parseDomainId } from "../../src/contracts/ids.ts";
 import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
 import { type OpenServer, openServer } from "../http/open-server.ts";
 import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, assertStacked, leave, visit } from "./visit.ts";
+import { assertAccessible, assertStacked, expectRefusal, leave, visit } from "./visit.ts";
 
 const TABLE = "/v2/ingest/items?format=ui";
 
@@ -25,18 +25,18 @@ describe("the registry in a browser", () => {
   });
 
   const look = async (): Promise<void> => {
-    while (await server.app.ingest.workOne("test", AbortSignal.timeout(20_000)));
+    while (await server.app.ingest.workOne("test", AbortSignal.timeout(600_000)));
   };
 
   it("adds an address, telling before under what it will be known", async () => {
     const visited = await visit(browser, server.url, TABLE);
-    const { page, troubles } = visited;
+    const { page } = visited;
     await page.getByText("No address is known yet.").waitFor();
     await assertAccessible(page);
     const address = page.getByLabel("Address", { exact: true });
     await address.fill("ftp://example.com/file");
     await page.locator("[data-part=preview]").getByText(/http/).waitFor();
-    assert.match(troubles.splice(0).join("\n"), /status of 400/, "the browser tells of the refusal, too");
+    await expectRefusal(visited);
     await address.fill(`${site.origin}/guides/winter?utm_source=mail#top`);
     await page.getByText(`Will be known as ${site.origin}/guides/winter`).waitFor();
     assert.equal((await server.app.ingest.summary()).total, 0, "a preview registers nothing");

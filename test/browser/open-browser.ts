@@ -10,9 +10,18 @@ const ON_THE_MACHINE = [
   "/usr/bin/google-chrome",
 ];
 
+/** What does not happen at all ends with the test's own time: on a busy machine anything may take long. */
+const PATIENCE_MS = 590_000;
+
 /** A Chromium of the machine when there is one, else the one that the package carries. */
 export async function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: await chromiumPath(), args: ["--no-sandbox"] });
+  const browser = await chromium.launch({
+    executablePath: await chromiumPath(),
+    args: ["--no-sandbox"],
+    timeout: PATIENCE_MS,
+  });
+  browser.on("context", (context) => context.setDefaultTimeout(PATIENCE_MS));
+  return browser;
 }
 
 export async function chromiumPath(): Promise<string> {

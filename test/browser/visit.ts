@@ -36,6 +36,12 @@ export async function leave({ page, troubles }: Visit): Promise<void> {
   assert.deepEqual(troubles, []);
 }
 
+/** The browser itself tells of an answer that is a refusal, perhaps after the page did: that is waited for, and is no trouble. */
+export async function expectRefusal({ page, troubles }: Visit): Promise<void> {
+  while (troubles.length === 0) await page.waitForEvent("console");
+  for (const text of troubles.splice(0)) assert.match(text, /the server responded with a status of 4\d\d/);
+}
+
 interface Violation {
   readonly id: string;
   readonly impact: string | null;

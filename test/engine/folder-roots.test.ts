@@ -9,7 +9,7 @@ import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const findings = async (stage: FolderStage): Promise<string[]> => {
   const said: string[] = [];
-  for await (const { subject, outcome, detail, remedy } of stage.app.examine(undefined, AbortSignal.timeout(60_000))) {
+  for await (const { subject, outcome, detail, remedy } of stage.app.examine(undefined, AbortSignal.timeout(600_000))) {
     said.push(`${outcome} ${subject}: ${detail} ${remedy}`);
   }
   return said;

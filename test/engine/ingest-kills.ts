@@ -14,7 +14,7 @@ import { Pages } from "./ingest-stage.ts";
 
 const CHILD = join(import.meta.dirname, "ingest-child.ts");
 const WORKERS = 3;
-const LONGEST_MS = 120_000;
+const LONGEST_MS = 600_000;
 /** Of so many pages one is slow, and asked for in the middle of a look. */
 const EVERY = 6;
 const SLOW_PAGE_MS = 500;

@@ -66,7 +66,7 @@ describe("a rename that cannot move the mirror", () => {
   });
 
   test("an old folder that comes back after the mirror has moved does not hold it up", async () => {
-    const signal = AbortSignal.timeout(60_000);
+    const signal = AbortSignal.timeout(600_000);
     const job = jobThat((line) => {
       if (!line.includes("[ 1 /")) return;
       mkdirSync(crawler(DOMAIN, "01_files", "late"), { recursive: true });

@@ -45,7 +45,7 @@ describe("files that are registered one by one", () => {
     const again = await post("/api/AddFileDocument", { source: normalizedSource, force: true });
     assert.deepEqual([again.json["id"], again.json["reindexGeneration"]], [id, 1]);
     assert.match(String(again.json["message"]), /registered before/);
-    while (await server.app.ingest.workOne("test", AbortSignal.timeout(20_000)));
+    while (await server.app.ingest.workOne("test", AbortSignal.timeout(600_000)));
     const crawled = await ask(server.url, "GET /v2/crawler/crawl?domain_id=INGEST&mode=incremental&scope=web");
     assert.equal(crawled.json["ok"], true, crawled.text);
     const found = await ask(server.url, "GET /api/Search?q=walruses");

@@ -32,14 +32,14 @@ describe("registered addresses, from the first request to the search", () => {
   const rows = async (query: string): Promise<readonly Record<string, unknown>[]> =>
     (await get(`/v2/ingest/items?format=json${query}`))["data"] as unknown as Record<string, unknown>[];
   const look = async (): Promise<void> => {
-    while (await server.app.ingest.workOne("test", AbortSignal.timeout(20_000)));
+    while (await server.app.ingest.workOne("test", AbortSignal.timeout(600_000)));
   };
   const crawl = async (): Promise<void> => {
     const ended = await get("/v2/crawler/crawl?domain_id=INGEST&mode=incremental&scope=web");
     assert.deepEqual([ended["ok"], ended["error"]], [true, ""], JSON.stringify(ended));
   };
   const ended = async (job: Reading | undefined): Promise<Reading> => {
-    for await (const _event of server.app.jobs.follow(String(job) as JobId, { signal: AbortSignal.timeout(30_000) }));
+    for await (const _event of server.app.jobs.follow(String(job) as JobId, { signal: AbortSignal.timeout(600_000) }));
     return get(`/v2/jobs/results?job_id=${String(job)}`);
   };
 

@@ -76,7 +76,7 @@ export function thingsOf(
   /** A page that was looked at, with a picture. */
   const illustrated = once(async (): Promise<Record<string, string>> => {
     const id = await makeItem("/guides/winter");
-    while (await stage().world.app.ingest.workOne("notation", AbortSignal.timeout(30_000)));
+    while (await stage().world.app.ingest.workOne("notation", AbortSignal.timeout(600_000)));
     const [image] = await stage().world.app.ingest.images.of(id as ItemId);
     return { item_id: id, image_id: image?.id ?? assert.fail("the page has no picture") };
   });

@@ -18,7 +18,7 @@ import {
   untilLogged,
 } from "./job-fixture.ts";
 
-const PATIENCE = AbortSignal.timeout(60_000);
+const PATIENCE = AbortSignal.timeout(600_000);
 
 function adoption(more: Partial<Adoption> = {}): Adoption {
   return { line: "Worker w1 runs the job.", stillMine: async () => true, lost: new AbortController().signal, ...more };

@@ -6,7 +6,7 @@ import { createJobStore } from "../../src/jobs/job-store.ts";
 import { parseSseEvents } from "../../src/lib/sse.ts";
 import { CRAWL, eventsOf, FINE, heldWork, openJobs, readAll, untilLogged } from "./job-fixture.ts";
 
-const PATIENCE = AbortSignal.timeout(60_000);
+const PATIENCE = AbortSignal.timeout(600_000);
 
 test("what a follower gets is the file, byte for byte: live, late, from another store, through renames", async (t) => {
   const jobs = await openJobs(t);

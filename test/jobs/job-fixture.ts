@@ -54,7 +54,7 @@ export async function openJobs(t: TestContext, timing: { stopGraceMs?: number } 
 /** Ends when the job has logged the line: how tests wait for a job to get somewhere. */
 export async function untilLogged(store: JobStore, id: JobId, line: string): Promise<void> {
   let seen = "";
-  for await (const bytes of store.follow(id, { signal: AbortSignal.timeout(30_000) })) {
+  for await (const bytes of store.follow(id, { signal: AbortSignal.timeout(600_000) })) {
     seen += Buffer.from(bytes).toString();
     if (parseSseEvents(seen).some(({ event, data }) => event === "log" && data === line)) return;
   }

@@ -7,7 +7,7 @@ import type { JobId } from "../../src/contracts/ids.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { CRAWL, eventsOf, heldWork, openJobs, readAll, startChild, untilLogged } from "./job-fixture.ts";
 
-const PATIENCE = AbortSignal.timeout(60_000);
+const PATIENCE = AbortSignal.timeout(600_000);
 
 test("four processes that start jobs at once never share an id", async (t) => {
   const jobs = await openJobs(t);

@@ -16,7 +16,7 @@ import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
 import { CRAWL, type Jobs, openJobs, readAll } from "../jobs/job-fixture.ts";
 
 const TASK = crawlTask(crawlRequest(parseDomainId("DEMO"), {}));
-const PATIENCE = AbortSignal.timeout(60_000);
+const PATIENCE = AbortSignal.timeout(600_000);
 
 async function open(t: TestContext): Promise<{ readonly jobs: Jobs; readonly queue: ListedTaskQueue }> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-queue-"));

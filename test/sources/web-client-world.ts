@@ -19,7 +19,7 @@ const IMPATIENT: WebClientOptions = {
   allowPrivateNetworks: true,
   requestsPerHost: 8,
   hostDelayMs: 0,
-  timeoutMs: 2000,
+  timeoutMs: 120_000,
   restMs: 0,
 };
 

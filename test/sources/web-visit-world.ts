@@ -123,7 +123,7 @@ export const CLIENT: WebClientOptions = {
   allowPrivateNetworks: true,
   requestsPerHost: 8,
   hostDelayMs: 0,
-  timeoutMs: 5000,
+  timeoutMs: 120_000,
   restMs: 0,
 };
 
