@@ -26,6 +26,16 @@ export class ExtractError extends Error {
   }
 }
 
+/**
+ * Whether the reason of a failure says that there is nothing to index: that is no fault of anybody. Goes by the words, because
+ * map files and remote services hold nothing else.
+ */
+export function isEmptyReason(reason: string): boolean {
+  return /^The (?:file is empty|(?:file|PDF|presentation) (?:contains|has) no text)\b|\bempty_file\b|\bfile is empty\b/i.test(
+    reason,
+  );
+}
+
 export interface Extractor {
   /** Changes whenever the same bytes would give other text; part of the key under which embeddings are reused. */
   readonly revision: string;

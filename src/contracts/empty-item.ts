@@ -39,6 +39,8 @@ export const EMPTY_ITEM: IngestItem = {
     mimeType: "",
     documentType: "",
     foundTitle: "",
+    modifiedAt: "",
+    modifiedFrom: "",
     readerRevision: "",
   },
   linkage: { lastIndexedDocId: "", imageCount: 0, indexError: "" },

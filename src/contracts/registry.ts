@@ -93,9 +93,14 @@ export interface ContentState {
   readonly documentType: string;
   /** As the page calls itself. */
   readonly foundTitle: string;
+  /** When the content was last changed, as far as anybody says; and who says so. */
+  readonly modifiedAt: string;
+  readonly modifiedFrom: DateOrigin | "";
   /** Of whatever made the document out of the answer: another one reads everything again. */
   readonly readerRevision: string;
 }
+
+export type DateOrigin = "article:modified_time" | "dateModified" | "sitemap" | "Last-Modified";
 
 export interface SchedulingState {
   readonly firstSeen: string;

@@ -36,6 +36,8 @@ export interface Sighting {
    */
   readonly form: "document" | "original" | "row";
   readonly fingerprint: Fingerprint;
+  /** Its content version is made of the content itself: another date alone is no change, and only shown. */
+  readonly dateIsLabel?: boolean;
 }
 
 /** Something that could not be looked at. Not gone: whatever is known at or below it is kept. */

@@ -1,6 +1,6 @@
 import { RemoteError } from "./errors.ts";
 import type { ItemId } from "./ids.ts";
-import type { IngestItem } from "./registry.ts";
+import type { DateOrigin, IngestItem } from "./registry.ts";
 
 /** One request, one answer: redirects are answers like any other. */
 export interface WebRequest {
@@ -86,12 +86,20 @@ export interface WebPage {
   readonly markdownVariant: string;
   /** Feeds that the page names. */
   readonly feeds: readonly string[];
+  /** When it says it was changed, the most trustworthy first. */
+  readonly dates: readonly PageDate[];
   /** There is nothing to read unless its scripts run. */
   readonly needsScripts: boolean;
   /** Where it sends whoever opens it, within seconds (`<meta http-equiv="refresh">`); "" for nowhere. */
   readonly refresh: string;
   /** It asks for a password, and there is little else to read. */
   readonly isSignIn: boolean;
+}
+
+/** A date as it is written, and who wrote it. */
+export interface PageDate {
+  readonly from: DateOrigin;
+  readonly text: string;
 }
 
 export interface PageImage {
@@ -175,6 +183,8 @@ export interface VisitOptions {
   readonly crawl?: object;
   /** Was this item looked at a moment ago? Then an address that leads to it takes what is known of it, and nobody is asked again. */
   readonly isFresh?: (id: ItemId) => boolean;
+  /** When the page was changed, as a list says that names it (`lastmod` of a sitemap). */
+  readonly listedDate?: string | undefined;
   /** Looks, and remembers nothing. */
   readonly dryRun?: boolean;
   /** Hears, once for each reason, why it takes long. The same for all visits of a crawl. */

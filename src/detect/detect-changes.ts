@@ -191,7 +191,8 @@ function whyChanged(sighting: Sighting, known: Mirrored): string {
   const now = sighting.fingerprint;
   const was = known.fingerprint;
   if (now.size !== was.size) return `size ${was.size} became ${now.size}`;
-  if (now.modifiedAt !== was.modifiedAt) return `modified ${now.modifiedAt}`;
+  const isAsWas = sighting.dateIsLabel && was.contentVersion !== "" && now.contentVersion === was.contentVersion;
+  if (now.modifiedAt !== was.modifiedAt && !isAsWas) return `modified ${now.modifiedAt}`;
   if (fileTypeOf(sighting.name) !== fileTypeOf(known.name)) return "another file type";
   // The ETag changes with every touch, a rename or a property too; the content version tells whether the bytes did.
   // What we do not remember (a lost `.lockstep/`) is no evidence of a change.

@@ -65,6 +65,8 @@ export interface StepCounts {
   unchanged: number;
   skipped: number;
   failed: number;
+  /** There is nothing in it to index, which is no failure. */
+  empty: number;
   held: number;
 }
 

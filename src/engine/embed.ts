@@ -1,3 +1,4 @@
+import { isEmptyReason } from "../contracts/document.ts";
 import { isTree } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
@@ -15,7 +16,7 @@ import type { SourceRun } from "./engine-parts.ts";
 import { withKeptText } from "./kept-text.ts";
 import { type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { PlannedChanges } from "./planned-changes.ts";
-import { recordCommit } from "./record-commit.ts";
+import { isDoubtful, recordCommit } from "./record-commit.ts";
 import { noCounts, Progress, sumUp } from "./tally.ts";
 
 /** Our own index works on this machine; a remote one is mostly waited for. */
@@ -87,9 +88,9 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
   if (job.dryRun) return { counts, problems, failed: [], deferred };
   const failed = await commitInBatches(plan, work);
   countFailures(failed, plan, counts);
-  if (failed.length > 0) {
+  if (counts.failed > 0) {
     problems.push(
-      `${plural(failed.length, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
+      `${plural(counts.failed, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
     );
   }
   return { counts, problems, failed, deferred };
@@ -105,14 +106,18 @@ async function planRemovals(work: EmbedWork): Promise<Planned> {
 /** What failed was planned as something else. */
 function countFailures(failed: readonly FailedRef[], plan: IndexPlan, counts: StepCounts): void {
   const planned = new Map<ItemId, keyof StepCounts>();
+  const doubtful = new Set<ItemId>();
   for (const itemId of plan.remove) planned.set(itemId, "removed");
   for (const { entry } of plan.relabel) planned.set(entry.itemId, "moved");
   for (const { entry } of plan.adopt) planned.set(entry.itemId, "unchanged");
-  for (const { itemId, indexed } of plan.put) planned.set(itemId, indexed?.fileId ? "changed" : "added");
-  for (const { itemId } of failed) {
+  for (const { itemId, mirrored, indexed } of plan.put) {
+    planned.set(itemId, indexed?.fileId ? "changed" : "added");
+    if (mirrored && isDoubtful(mirrored, indexed)) doubtful.add(itemId);
+  }
+  for (const { itemId, reason } of failed) {
     const kind = planned.get(itemId);
     if (kind) counts[kind] -= 1;
-    counts.failed += 1;
+    counts[isEmptyReason(reason) && !doubtful.has(itemId) ? "empty" : "failed"] += 1;
   }
 }
 

@@ -1,3 +1,4 @@
+import { isEmptyReason } from "../contracts/document.ts";
 import { type Domain, hasFilter } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import type { DocumentVersion, Index } from "../contracts/search-index.ts";
@@ -34,7 +35,11 @@ export function mirrorStage({ entry, source }: FoundEntry, wanted: Wanted): Stag
     return problem("mirror", `It could not be downloaded${because(sourceError)}. Every crawl tries it again.`);
   }
   if (source.mirror.isFailed(file)) {
-    const why = because(processingError || indexed?.embeddingError || "");
+    const reason = processingError || indexed?.embeddingError || "";
+    if (isEmptyReason(reason)) {
+      return problem("mirror", `The file was downloaded, and there is nothing in it to index${because(reason)}.`);
+    }
+    const why = because(reason);
     const way = "It waits in 03_failed until it changes at the source; retry_failed=true tries the same file again.";
     return problem("mirror", `The file was downloaded, but cannot be read${why}. ${way}`);
   }

@@ -1,4 +1,4 @@
-import { ExtractError } from "../contracts/document.ts";
+import { ExtractError, isEmptyReason } from "../contracts/document.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
@@ -91,7 +91,7 @@ export async function keepAll(
 }
 
 interface Done {
-  readonly change: KeepTask["change"] | "skipped" | "failed";
+  readonly change: KeepTask["change"] | "skipped" | "failed" | "empty";
   readonly line: string;
 }
 
@@ -128,6 +128,9 @@ async function make(
   const content = { at: toUtcMicros(now), hash: contentHash, path, fileType, modifiedAt };
   await base.keep(docId, { ...content, extractor: parts.extractor.revision }, text);
   if (change === "changed") await base.prune(docId, parts.keeping, now);
+  if ("error" in text && isEmptyReason(text.error)) {
+    return { change: "empty", line: `'${path}' has nothing to index: ${text.error}` };
+  }
   if ("error" in text) return { change: "failed", line: `ERROR: read '${path}': ${text.error}` };
   return { change, line: `Kept '${path}'.` };
 }

@@ -160,9 +160,10 @@ function remember(change: Change, ledger: Ledger): void {
   ledger.put(change.itemId, { seen: seenOf(change.sighting) });
   const known = change.entry?.mirrored;
   if (change.kind !== "unchanged" || !known) return;
-  const { etag, contentVersion } = change.sighting.fingerprint;
-  if (etag !== known.fingerprint.etag || contentVersion !== known.fingerprint.contentVersion) {
-    const fingerprint = { ...known.fingerprint, etag, contentVersion };
+  const { etag, contentVersion, modifiedAt } = change.sighting.fingerprint;
+  const was = known.fingerprint;
+  if (etag !== was.etag || contentVersion !== was.contentVersion || modifiedAt !== was.modifiedAt) {
+    const fingerprint = { ...was, etag, contentVersion, modifiedAt };
     ledger.put(change.itemId, { mirrored: { ...known, fingerprint } });
   }
 }

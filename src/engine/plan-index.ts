@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { isEmptyReason } from "../contracts/document.ts";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -88,9 +89,12 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
         job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
       const change: IndexChange = isMissing ? { kind: "none" } : judged;
       if (job.dryRun) preview(entry, change, notes, job);
-      if (isMissing || (change.kind === "none" && tools.mirror.isFailed(file))) planned.counts.skipped += 1;
+      const isLeft = !isMissing && change.kind === "none" && tools.mirror.isFailed(file);
+      const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
+      if (isEmptyFile) planned.counts.empty += 1;
+      else if (isMissing || isLeft) planned.counts.skipped += 1;
       else addChange(planned, entry, change);
-      if (!isMissing && change.kind === "none" && tools.mirror.isFailed(file)) failed += 1;
+      if (isLeft && !isEmptyFile) failed += 1;
       held.delete(entry.itemId);
       if (turn.isOver()) await turn.next();
     }

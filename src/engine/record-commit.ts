@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { isEmptyReason } from "../contracts/document.ts";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -116,7 +117,7 @@ async function recordFailures(
   for (const failure of failed) {
     const entry = entries.get(failure.itemId);
     const reason = withoutPath(failure.reason, entry?.mirrored?.file ?? "", tools);
-    job.log(`ERROR: index '${entry?.mirrored?.serverPath ?? failure.itemId}': ${reason}`);
+    job.log(sayFailure({ ...failure, reason }, entry));
     if (!entry?.mirrored) continue;
     const { itemId } = entry;
     if (await wasReplaced(entry.mirrored, tools)) {
@@ -146,6 +147,14 @@ function withoutPath(reason: string, file: string, { mirror }: Pick<EmbedTools, 
   return reason.includes(path) && !mirror.find(file) ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
 }
 
+/** What nobody can mend is no error; what was found before and is not any more is worth a word. */
+function sayFailure({ itemId, reason }: FailedRef, entry: LedgerEntry | undefined): string {
+  const name = entry?.mirrored?.serverPath ?? itemId;
+  if (!isEmptyReason(reason)) return `ERROR: index '${name}': ${reason}`;
+  const said = `'${name}' has nothing to index: ${reason}`;
+  return entry?.indexed?.fileId ? `WARNING: ${said} It had before, and has left the search.` : said;
+}
+
 /** A download beside us may have brought other bytes: what was said of those before is not said of these. */
 async function wasReplaced({ file, observed }: Mirrored, { mirror }: Pick<EmbedTools, "mirror">): Promise<boolean> {
   if (!observed || !mirror.owns(file)) return false;
@@ -159,7 +168,7 @@ async function wasReplaced({ file, observed }: Mirrored, { mirror }: Pick<EmbedT
  * Bytes that are not as many as were listed may be the fault, not the file: they are fetched again by the next run. If the
  * very same bytes come a second time, they are what the file is. What came out of the process step never has the listed size.
  */
-function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: Indexed | null): boolean {
+export function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: Indexed | null): boolean {
   const isProcessed = fileTypeOf(name) !== fileTypeOf(file);
   const cameBefore = indexed?.fileId === "" && indexed.embeddingError !== "" && indexed.sha256 === observed?.sha256;
   if (observed === null || isProcessed || cameBefore) return false;

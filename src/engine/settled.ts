@@ -3,6 +3,7 @@ import type { IndexedRef } from "../contracts/search-index.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedWork } from "./embed.ts";
+import { noCounts } from "./tally.ts";
 
 /**
  * The memory of a run that compared every item and found nothing to do for the index. As long as neither the map files
@@ -34,7 +35,7 @@ export async function recallSettled(work: EmbedWork, holdings: string): Promise<
   if (!state || isOpen || !work.look || work.look.planned.size > 0) return undefined;
   const bytes = await readFileIfExists(work.tools.mirror.privatePath("settled.json"));
   const settled = bytes && parse(bytes.toString("utf8"));
-  return settled?.state === state ? settled.counts : undefined;
+  return settled?.state === state ? { ...noCounts(), ...settled.counts } : undefined;
 }
 
 export async function rememberSettled(work: EmbedWork, holdings: string, counts: StepCounts): Promise<void> {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { isEmptyReason } from "../contracts/document.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { explain, RemoteError } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
@@ -16,6 +17,8 @@ export interface Standing {
   readonly documents: number | null;
   /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded. */
   readonly failed: number;
+  /** Items in which there is nothing to index. */
+  readonly empty: number;
   /** Readers see an earlier generation, and crawls change nothing for them. */
   readonly rolledBackTo: number | null;
   /** "" or what could not be asked, and why. */
@@ -29,6 +32,7 @@ export interface SourceStanding {
   /** As the index counts them; where it does not tell, as the map files have it. */
   readonly documents: number;
   readonly failed: number;
+  readonly empty: number;
 }
 
 type Parts = Pick<EngineParts, "backend" | "crawlerFolder" | "openLedger" | "ledgerVersion">;
@@ -44,6 +48,7 @@ interface Asked {
 /** What the map files of one source tell. */
 interface Tally {
   readonly failed: number;
+  readonly empty: number;
   /** Items that our records have in a store, by store. */
   readonly indexed: ReadonlyMap<VectorStoreId | "", number>;
 }
@@ -73,11 +78,12 @@ export function createStanding(parts: Parts): (domain: Domain) => Promise<Standi
       });
       const recorded = tally.indexed.get(domain.vectorStoreId) ?? 0;
       const documents = count?.bySource ? (count.bySource.get(sourceId) ?? 0) : recorded;
-      sources.push({ sourceId, sourceType, documents, failed: tally.failed });
+      sources.push({ sourceId, sourceType, documents, failed: tally.failed, empty: tally.empty });
     }
     return {
       documents: count?.documents ?? null,
       failed: sources.reduce((sum, { failed }) => sum + failed, 0),
+      empty: sources.reduce((sum, { empty }) => sum + empty, 0),
       rolledBackTo: state?.pinned ? state.active : null,
       error: errors.join(" "),
       sources,
@@ -85,7 +91,7 @@ export function createStanding(parts: Parts): (domain: Domain) => Promise<Standi
   };
 }
 
-const NOTHING: Tally = { failed: 0, indexed: new Map() };
+const NOTHING: Tally = { failed: 0, empty: 0, indexed: new Map() };
 
 async function askIndex(domain: Domain, { backend }: Parts): Promise<Asked> {
   const store = domain.vectorStoreId;
@@ -163,16 +169,22 @@ async function countEntries(root: string, config: SourceConfig, parts: Parts): P
   if (problems.length > 0) throw new Error(problems.join("; "));
   const indexed = new Map<VectorStoreId | "", number>();
   const turn = new Turn();
-  let failed = 0;
+  let [failed, empty] = [0, 0];
   for await (const entries of ledger.entries()) {
     for (const entry of entries) {
-      if (isFailed(entry, mirror)) failed += 1;
+      if (isEmpty(entry)) empty += 1;
+      else if (isFailed(entry, mirror)) failed += 1;
       const store = entry.indexed?.fileId ? entry.indexed.vectorStoreId : "";
       if (store) indexed.set(store, (indexed.get(store) ?? 0) + 1);
       if (turn.isOver()) await turn.next();
     }
   }
-  return { failed, indexed };
+  return { failed, empty, indexed };
+}
+
+function isEmpty({ mirrored, indexed }: LedgerEntry): boolean {
+  if (!mirrored?.file || mirrored.sourceError || mirrored.processingError) return false;
+  return isEmptyReason(indexed?.embeddingError ?? "");
 }
 
 function isFailed({ mirrored, indexed }: LedgerEntry, mirror: Mirror): boolean {

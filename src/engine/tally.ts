@@ -5,7 +5,7 @@ export const HOW_TO_CONFIRM =
   "If that is meant, crawl again with confirm_deletes=true (on the command line: --confirm-deletes)";
 
 export function noCounts(): StepCounts {
-  return { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 0, skipped: 0, failed: 0, held: 0 };
+  return { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 0, skipped: 0, failed: 0, empty: 0, held: 0 };
 }
 
 /** `3 added, 1 moved, 20 unchanged`, or `nothing to do`. */

@@ -26,7 +26,7 @@ async function assertListingAgrees(): Promise<void> {
   const { source, job } = await world.crawl();
   assert.equal(job.result?.error, "");
   const { unchanged, skipped, ...rest } = source.download;
-  assert.deepEqual(rest, { added: 0, changed: 0, moved: 0, removed: 0, failed: 0, held: 0 });
+  assert.deepEqual(rest, { added: 0, changed: 0, moved: 0, removed: 0, failed: 0, empty: 0, held: 0 });
   assert.deepEqual(await world.contradictions(), []);
 }
 

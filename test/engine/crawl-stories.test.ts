@@ -120,11 +120,11 @@ test("nothing changed: nothing is downloaded, nothing written, nothing embedded"
   const { source } = await world.crawl();
   assert.deepEqual(
     { ...source.download },
-    { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 3, skipped: 1, failed: 0, held: 0 },
+    { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 3, skipped: 1, failed: 0, empty: 0, held: 0 },
   );
   assert.deepEqual(
     { ...source.embed },
-    { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 3, skipped: 0, failed: 0, held: 0 },
+    { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 3, skipped: 0, failed: 0, empty: 0, held: 0 },
   );
   assert.ok(!(await world.requests()).some((url) => url.includes("$value")));
   assert.deepEqual(await files(), before);

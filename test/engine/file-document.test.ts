@@ -72,6 +72,7 @@ describe("single files", () => {
     stage.later(2);
     assert.deepEqual(await stage.round(), []);
     assert.equal((await stage.item(id)).history.at(-1)?.event, "unchanged");
+    assert.equal(await stage.dateOf("Otters"), (await stat(at("otters.md"))).mtime.toISOString().slice(0, 19));
     await writeFile(at("otters.md"), "Otters juggle stones.");
     stage.later(4);
     await stage.round();

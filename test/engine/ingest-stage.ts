@@ -169,6 +169,12 @@ export class IngestStage {
     return (await this.app.ingest.item(id)).item;
   }
 
+  /** To the second, of the first result. */
+  async dateOf(word: string): Promise<string> {
+    const { sources } = await this.app.query({ text: word, limit: 1, domainId: INGEST, vectorStoreId: undefined });
+    return sources[0]?.modifiedAt.slice(0, 19) ?? "";
+  }
+
   /** Paths of the pages that say this word. */
   async found(word: string, domainId: DomainId = INGEST): Promise<string[]> {
     const { sources } = await this.app.query({ text: word, limit: 10, domainId, vectorStoreId: undefined });

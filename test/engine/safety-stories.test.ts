@@ -146,7 +146,7 @@ test("a dry run counts what the real run then does, on disk and in the index", a
   assert.deepEqual(dry.source.embed, real.source.embed);
   assert.deepEqual(
     { ...real.source.embed },
-    { added: 1, changed: 1, moved: 1, removed: 1, unchanged: 2, skipped: 0, failed: 0, held: 0 },
+    { added: 1, changed: 1, moved: 1, removed: 1, unchanged: 2, skipped: 0, failed: 0, empty: 0, held: 0 },
   );
 });
 

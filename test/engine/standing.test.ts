@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { Backend } from "../../src/contracts/backend.ts";
 import { createStanding, type Standing } from "../../src/engine/standing.ts";
+import { healthOf } from "../../src/http/pages/health-of.ts";
 import { CsvLedger } from "../../src/ledgers/csv-maps/csv-ledger.ts";
 import { versionOfMaps } from "../../src/ledgers/csv-maps/map-files.ts";
 import { openStage } from "../stories/stage.ts";
@@ -25,9 +26,10 @@ test("before the first crawl there is nothing, and nothing is wrong", async () =
   assert.deepEqual(await standing(), {
     documents: 0,
     failed: 0,
+    empty: 0,
     rolledBackTo: null,
     error: "",
-    sources: [{ sourceId: "docs", sourceType: "file_sources", documents: 0, failed: 0 }],
+    sources: [{ sourceId: "docs", sourceType: "file_sources", documents: 0, failed: 0, empty: 0 }],
   });
 });
 
@@ -40,12 +42,29 @@ test("it tells what a search can find, and what failed on the way; what changed 
   await world.crawl();
   const first = await standing();
   assert.deepEqual([first.documents, first.failed, first.error], [2, 2, ""]);
-  assert.deepEqual(first.sources, [{ sourceId: "docs", sourceType: "file_sources", documents: 2, failed: 2 }]);
+  assert.deepEqual(first.sources, [
+    { sourceId: "docs", sourceType: "file_sources", documents: 2, failed: 2, empty: 0 },
+  ]);
   await world.control("DELETE", "faults");
   await world.change("delete", { path: "broken.pdf" });
   await world.crawl();
   const second = await standing();
   assert.deepEqual([second.documents, second.failed], [3, 0]);
+});
+
+test("what has nothing to index is counted by itself, and is no failure", async () => {
+  await world.change("add", { path: "blank.md", text: " \n\n" });
+  await world.change("add", { path: "matter.md", text: "---\ntitle: The curlew\ndescription: It whistles.\n---\n" });
+  const first = await world.crawl();
+  assert.deepEqual([first.job.result?.error, first.source.embed.added, first.source.embed.empty], ["", 3, 1]);
+  const now = await standing();
+  assert.deepEqual([now.documents, now.failed, now.empty], [3, 0, 1]);
+  assert.ok((await world.search("curlew whistles")).some(({ text }) => text.includes("It whistles.")));
+  assert.equal(healthOf({ domainId: DOMAIN, active: undefined, last: first.job, standing: now }).word, "in step");
+  const { documents } = await world.app.explainDocument({ domainId: DOMAIN, document: "blank.md", query: "" });
+  assert.match(JSON.stringify(documents), /there is nothing in it to index: The file contains no text\./);
+  const second = await world.crawl();
+  assert.deepEqual([second.job.result?.error, second.source.embed.skipped, second.source.embed.empty], ["", 0, 1]);
 });
 
 test("a rolled-back domain shows what readers see, and says so", async () => {

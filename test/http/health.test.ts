@@ -20,7 +20,7 @@ const CRAWL: JobRecord = {
   object: "DEMO",
   lastModifiedAt: "2026-01-15T10:31:00.000000Z",
 };
-const STANDING: Standing = { documents: 12, failed: 0, rolledBackTo: null, error: "", sources: [] };
+const STANDING: Standing = { documents: 12, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] };
 const FINE: Vitals = { domainId: "DEMO", active: undefined, last: CRAWL, standing: STANDING };
 const failed = (error: string, data: unknown = {}): JobRecord => ({ ...CRAWL, result: { ok: false, error, data } });
 

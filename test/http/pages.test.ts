@@ -55,7 +55,7 @@ describe("the pages", () => {
         ],
       }),
     );
-    const none = { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 0, skipped: 0, failed: 0, held: 0 };
+    const none = { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 0, skipped: 0, failed: 0, empty: 0, held: 0 };
     served.script.crawl = async (request, job) => {
       job.log(`[ 1 / 1 ] ${HOSTILE}`);
       const counts = { ...none, added: 12, removed: 1, unchanged: 30, held: job.dryRun ? 0 : 40 };

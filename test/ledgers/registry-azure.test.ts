@@ -68,7 +68,7 @@ test("entities are named and flattened as the specification has them", async () 
   assert.equal(rowKey, "777777777777777blog!002fpost-1");
   const own =
     "foundSource contentGroupId aliasOf watched includeImages title requestedGeneration processedGeneration reindexOwed history httpIgnoresConditions " +
-    "fileDevice documentType foundTitle readerRevision queuedUntil unchangedCount failureCount goneCount movedTo movedCount countedAt lockedUntil lockedBy indexError httpVariantUrl";
+    "fileDevice documentType foundTitle modifiedAt modifiedFrom readerRevision queuedUntil unchangedCount failureCount goneCount movedTo movedCount countedAt lockedUntil lockedBy indexError httpVariantUrl";
   for (const name of own.split(" ")) delete properties[name];
   assert.deepEqual(properties, {
     id: "url_777777777777777blog/post-1",

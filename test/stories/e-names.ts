@@ -75,13 +75,15 @@ export const NAME_STORIES: readonly Story[] = [
     async play(stage) {
       await stage.plant();
       await stage.change("add", { path: "empty.txt", text: "" });
-      const { source } = await stage.tryCrawl();
+      const { source } = await stage.crawl();
       assert.equal(source.download.added, 1);
+      assert.deepEqual([source.embed.empty, source.embed.failed], [1, 0]);
       const row = (await stage.docs.map("vectorstore_map")).find(({ filename }) => filename === "empty.txt");
       assert.match(row?.["file_relative_path"] ?? "", /\\(02_embedded|03_failed)\\empty\.txt$/);
       const failed = row?.["embedding_error"] ? ["empty.txt"] : [];
       await stage.inStep({ failed });
-      await stage.crawl();
+      const again = await stage.crawl();
+      assert.deepEqual([again.source.embed.empty, again.source.embed.skipped], [1, 0]);
       await stage.inStep({ failed });
       await stage.change("update", { path: "empty.txt", text: "Not empty any more, says the gnu." });
       await stage.crawl();
@@ -94,7 +96,8 @@ export const NAME_STORIES: readonly Story[] = [
     async play(stage) {
       await stage.plant();
       await stage.change("update", { path: "Travel/policy.txt", text: "" });
-      await stage.tryCrawl();
+      const { log } = await stage.crawl();
+      assert.match(log, /WARNING: '[^']*policy\.txt' has nothing to index: The file is empty\. It had before/);
       assert.ok(!(await stage.world.search("zebra")).some(({ text }) => text.includes("zebra")));
     },
   },

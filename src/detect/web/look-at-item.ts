@@ -48,8 +48,8 @@ const ERROR_CHARACTERS = 1024;
 
 /** It is there. The index needs it (Crawled) when it is not what the index has, or when somebody asked; else the interval lengthens. */
 export function afterFound(item: IngestItem, look: Look, found: Found, policy: CheckPolicy): IngestItem {
-  const content = { ...item.content, ...found.content };
-  const isChanged = content.contentHash !== item.content.contentHash;
+  const isChanged = (found.content?.contentHash ?? item.content.contentHash) !== item.content.contentHash;
+  const content = { ...item.content, ...found.content, ...(isChanged ? {} : datesKept(item.content)) };
   const isNew = item.content.contentHash === "";
   const isBack = hasLeft(item.status) || item.scheduling.goneCount >= BELIEVED_AFTER;
   const served = serve(item, look, isOtherCanonical(item, found) && policy.forceOnCanonicalChange ? 1 : 0);
@@ -78,6 +78,11 @@ export function afterFound(item: IngestItem, look: Look, found: Found, policy: C
   };
   const event = isNew ? "new" : isBack ? "restored" : isChanged ? "changed" : "unchanged";
   return withEvent(looked, event, event === "unchanged" ? `${unchangedCount} in a row` : "", look.at);
+}
+
+/** The content is as old as it was, whatever date it has been given since. */
+function datesKept({ modifiedAt, modifiedFrom }: ContentState): Partial<ContentState> {
+  return modifiedAt === "" ? {} : { modifiedAt, modifiedFrom };
 }
 
 /** 404 or 410, of a file 0: it is Gone when that was the answer too often in a row, and looked at now and then in case it comes back. */

@@ -12,6 +12,7 @@ import { decodePage } from "./decode-page.ts";
 import { onOneLine } from "./element-text.ts";
 import { markdownAddresses } from "./markdown-addresses.ts";
 import { PageAddresses } from "./page-addresses.ts";
+import { datesIn } from "./page-dates.ts";
 import { type PageSurvey, surveyPage } from "./survey-page.ts";
 
 const MAX_TITLE_LENGTH = 300;
@@ -41,6 +42,7 @@ function readHtmlPage(bytes: Uint8Array, contentType: string, url: string): WebP
     title,
     language: languageTag(page.language) || languageTag(survey.locale) || detectLanguage(content),
     markdown: underTitle(title, content) + (page.isCut ? CUT_NOTE : ""),
+    dates: datesIn(survey.modifiedTime, page.facts),
     needsScripts: needsScripts(page, survey, content),
     isSignIn: isSignIn(page.root, survey),
     ...{ canonical, noindex, nofollow, links, images, markdownVariant, feeds, refresh },
@@ -73,6 +75,7 @@ function readTextPage(bytes: Uint8Array, contentType: string, url: string): WebP
     nofollow: false,
     markdownVariant: "",
     feeds: [],
+    dates: [],
     needsScripts: false,
     refresh: "",
     isSignIn: false,

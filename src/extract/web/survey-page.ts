@@ -28,6 +28,8 @@ export interface PageSurvey
   /** `og:title`, `og:locale` and `content-language`, "" for none. */
   readonly openTitle: string;
   readonly locale: string;
+  /** `article:modified_time`, "" for none. */
+  readonly modifiedTime: string;
   /** The place for what scripts make is there, and empty. */
   readonly hasEmptyAppRoot: boolean;
   /** It tells whoever has no scripts to turn them on. */
@@ -70,6 +72,7 @@ class PageSurveyor {
   #openTitle = "";
   #openLocale = "";
   #contentLanguage = "";
+  #modifiedTime = "";
   #hasEmptyAppRoot = false;
   #asksForScripts = false;
   #refresh = "";
@@ -108,6 +111,7 @@ class PageSurveyor {
       feeds: [...this.#feeds],
       openTitle: this.#openTitle,
       locale: this.#openLocale || this.#contentLanguage,
+      modifiedTime: this.#modifiedTime,
       hasEmptyAppRoot: this.#hasEmptyAppRoot,
       asksForScripts: this.#asksForScripts,
       refresh: this.#refresh,
@@ -184,6 +188,9 @@ class PageSurveyor {
         break;
       case "og:locale":
         this.#openLocale ||= content;
+        break;
+      case "article:modified_time":
+        this.#modifiedTime ||= content.trim();
         break;
       case "content-language":
         this.#contentLanguage ||= content;

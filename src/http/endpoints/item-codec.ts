@@ -41,6 +41,8 @@ export function toItemJson(item: IngestItem) {
     textHash: content.textHash,
     mimeType: content.mimeType,
     language: content.language,
+    modifiedAt: content.modifiedAt,
+    modifiedFrom: content.modifiedFrom,
     ...linkage,
     ...scheduling,
   };

@@ -12,6 +12,8 @@ export interface CrawlSummary {
   readonly moved: number;
   readonly removed: number;
   readonly failed: number;
+  /** Files in which there is nothing to index. */
+  readonly empty: number;
   readonly held: number;
   /** Rows that sources count and do not show. */
   readonly hiddenRows: number;
@@ -19,7 +21,17 @@ export interface CrawlSummary {
   readonly reportId: string;
 }
 
-const NO_COUNTS = { added: 0, changed: 0, moved: 0, removed: 0, unchanged: 0, skipped: 0, failed: 0, held: 0 };
+const NO_COUNTS = {
+  added: 0,
+  changed: 0,
+  moved: 0,
+  removed: 0,
+  unchanged: 0,
+  skipped: 0,
+  failed: 0,
+  empty: 0,
+  held: 0,
+};
 
 /** undefined when the job left no crawl result: still running, cancelled, failed early, or written by another version. */
 export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
@@ -38,6 +50,7 @@ export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
     moved: first.moved,
     removed: first.removed,
     failed: data.sources.reduce((sum, source) => sum + failedOf(withCounts(source)), 0),
+    empty: Math.max(process.empty, embed.empty),
     held: Math.max(download.held, embed.held),
     hiddenRows: data.sources.reduce((sum, source) => sum + (Number(source?.hidden_rows) || 0), 0),
     reportId: typeof data.report_id === "string" ? data.report_id : "",
@@ -46,8 +59,8 @@ export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
 
 /** "3 added, 1 removed", or that nothing changed. */
 export function sayCounts(summary: CrawlSummary): string {
-  const { added, changed, moved, removed, failed, held } = summary;
-  const parts = Object.entries({ added, changed, moved, removed, failed, held })
+  const { added, changed, moved, removed, failed, empty, held } = summary;
+  const parts = Object.entries({ added, changed, moved, removed, failed, empty, held })
     .filter(([, count]) => count > 0)
     .map(([name, count]) => `${count} ${name}`);
   const hidden = summary.hiddenRows > 0 ? `; ${plural(summary.hiddenRows, "row")} not shown to the app` : "";

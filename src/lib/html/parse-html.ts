@@ -17,6 +17,8 @@ const NAME = /[^\s/>]*/y;
 const ATTRIBUTE =
   /[\s/]*(?:(>)|([^\s/>=]+|=[^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|'([^']*)(?:'|$)|([^\s>"'][^\s>]*))?)?)/y;
 const MAX_ATTRIBUTES = 64;
+const MAX_FACTS = 20;
+const MAX_FACT_LENGTH = 256 * 1024;
 const TAGS_PER_CHECK = 4096;
 
 export interface HtmlPage {
@@ -27,6 +29,8 @@ export interface HtmlPage {
   readonly language: string;
   /** How many scripts a browser would run. */
   readonly scripts: number;
+  /** What it tells programs (JSON-LD), as it is written. */
+  readonly facts: readonly string[];
   /** Its end was left out: there are more tags than the caller wants. */
   readonly isCut: boolean;
 }
@@ -48,6 +52,7 @@ class HtmlReader {
   #title = "";
   #language = "";
   #scripts = 0;
+  readonly #facts: string[] = [];
 
   constructor(html: string, check: () => void) {
     this.#html = html;
@@ -67,6 +72,7 @@ class HtmlReader {
       title: this.#title,
       language: this.#language,
       scripts: this.#scripts,
+      facts: this.#facts,
       isCut: this.#at < this.#html.length,
     };
   }
@@ -115,7 +121,8 @@ class HtmlReader {
     const closing = RAW_TAGS.get(tag);
     if (closing) {
       if (tag === "script" && isRun(attributes)) this.#scripts += 1;
-      this.#readRaw(tag, closing);
+      const text = this.#readRaw(tag, closing);
+      if (tag === "script" && isFact(attributes, text) && this.#facts.length < MAX_FACTS) this.#facts.push(text);
       return;
     }
     this.#tree.start(tag, attributes);
@@ -123,7 +130,7 @@ class HtmlReader {
       this.#tree.end(tag);
   }
 
-  #readRaw(tag: string, closing: RegExp): void {
+  #readRaw(tag: string, closing: RegExp): string {
     closing.lastIndex = this.#at;
     const end = closing.exec(this.#html)?.index ?? this.#html.length;
     const text = this.#html.slice(this.#at, end);
@@ -132,6 +139,7 @@ class HtmlReader {
     if (tag === "title" && !this.#title && !this.#tree.inside(FOREIGN_TAGS)) {
       this.#title = decodeEntities(text.slice(0, 2000)).replaceAll(/\s+/g, " ").trim();
     }
+    return text;
   }
 
   /** Reads on to behind the `>` of the tag. The first of equal names counts, names are lower-cased. */
@@ -164,6 +172,10 @@ class HtmlReader {
 function isRun(script: ReadonlyMap<string, string>): boolean {
   const type = script.get("type") ?? "";
   return type === "" || /^module$|javascript/i.test(type);
+}
+
+function isFact(script: ReadonlyMap<string, string>, text: string): boolean {
+  return /^\s*application\/ld\+json/i.test(script.get("type") ?? "") && text.length <= MAX_FACT_LENGTH;
 }
 
 /** A letter, `!`, `/` or `?`; NaN at the end of the text is none of them. */

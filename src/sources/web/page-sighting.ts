@@ -23,11 +23,19 @@ export function sightingOf(item: IngestItem): Sighting {
     form: "document",
     fingerprint: {
       size: 0,
-      modifiedAt: item.scheduling.lastChanged,
+      modifiedAt: modifiedAt(item),
       etag: "",
       contentVersion: `${contentHash}#${item.processedGeneration}`,
     },
+    dateIsLabel: true,
   };
+}
+
+/** When nobody says, or says a time that was still to come: when we saw it change. */
+function modifiedAt({ type, file, content, scheduling }: IngestItem): string {
+  const { lastChanged, lastChecked } = scheduling;
+  const own = type === "file" ? file.lastModified : content.modifiedAt;
+  return own !== "" && own <= lastChecked ? own : lastChanged;
 }
 
 /** `docs.example.com/guide/install.md` for `https://docs.example.com/guide/install.html`; `index.md` for the front page. */

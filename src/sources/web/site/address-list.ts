@@ -14,6 +14,7 @@ export const MAX_ADDRESSES = 50_000;
 const NEITHER = "it is neither a sitemap nor a feed";
 /** A feed is small, and taking it apart is not cheap. */
 const MAX_FEED_BYTES = 5 * 1024 * 1024;
+const MAX_ENTRY_LENGTH = 64 * 1024;
 const unpack = promisify(gunzip);
 
 /** A sitemap or a feed: addresses that somebody wrote down. */
@@ -83,42 +84,70 @@ async function takeList(
   }
 }
 
-type Addresses = Pick<ListLine, "addresses" | "lists" | "isCut">;
+type Addresses = Pick<ListLine, "addresses" | "dates" | "lists" | "isCut">;
 
 /** What it is, is told by what it holds. */
 function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   const [, prefix = "", root] = /<(\w+:)?(urlset|sitemapindex|rss|feed|RDF)[\s>]/.exec(text.slice(0, 4096)) ?? [];
-  if (root === "urlset") return listOf({ addresses: locations(text, prefix) }, url);
-  if (root === "sitemapindex") return listOf({ lists: locations(text, prefix) }, url);
+  if (root === "urlset") {
+    const found = locations(text, prefix);
+    return listOf({ addresses: found.map(({ address }) => address), dates: found.map(({ date }) => date) }, url);
+  }
+  if (root === "sitemapindex") return listOf({ lists: locations(text, prefix).map(({ address }) => address) }, url);
   if (root !== undefined && bytes.byteLength <= MAX_FEED_BYTES) return listOf({ addresses: feedLinks(text) }, url);
   const json = /^\s*\{/.test(text) && bytes.byteLength <= MAX_FEED_BYTES ? jsonFeedLinks(text) : undefined;
   return json && listOf({ addresses: json }, url);
 }
 
-function listOf({ addresses = [], lists = [] }: Partial<Addresses>, url: string): Addresses {
-  const absolute = (found: readonly string[]): string[] =>
-    found.slice(0, MAX_ADDRESSES).flatMap((address) => URL.parse(address.trim(), url)?.href ?? []);
-  const isCut = addresses.length + lists.length > MAX_ADDRESSES;
-  return { addresses: absolute(addresses), lists: absolute(lists), isCut };
+function listOf({ addresses = [], dates = [], lists = [] }: Partial<Addresses>, url: string): Addresses {
+  const absolute = (address: string): string => URL.parse(address.trim(), url)?.href ?? "";
+  const dated = addresses
+    .slice(0, MAX_ADDRESSES)
+    .map((address, at) => ({ url: absolute(address), date: dates[at] ?? "" }));
+  const found = dated.filter((each) => each.url !== "");
+  return {
+    addresses: found.map((each) => each.url),
+    dates: found.some(({ date }) => date !== "") ? found.map(({ date }) => date) : [],
+    lists: lists.slice(0, MAX_ADDRESSES).map(absolute).filter(Boolean),
+    isCut: addresses.length + lists.length > MAX_ADDRESSES,
+  };
+}
+
+interface Location {
+  readonly address: string;
+  /** `<lastmod>`, "" for none. */
+  readonly date: string;
 }
 
 /**
- * The texts of `<loc>`, in one pass however large the file is, and one more than are taken. Those of pictures have another prefix
+ * The texts of `<loc>` and what stands beside them, in one pass however large the file is, and one more than are taken. Those of pictures have another prefix
  * than the list itself and are not meant.
  */
-function locations(text: string, prefix: string): string[] {
+function locations(text: string, prefix: string): Location[] {
   const [opening, closing] = [`<${prefix}loc>`, `</${prefix}loc>`];
-  const found: string[] = [];
+  const date = new RegExp(`<${prefix}lastmod>\\s*([^<]{1,40}?)\\s*</${prefix}lastmod>`);
+  const found: Location[] = [];
+  let before = 0;
   let at = text.indexOf(opening);
   while (at >= 0 && found.length <= MAX_ADDRESSES) {
     const end = text.indexOf(closing, at);
     if (end < 0) break;
     const inside = text.slice(at + opening.length, end).trim();
-    found.push(inside.startsWith("<![CDATA[") ? inside.slice(9, -3) : decodeEntities(inside));
-    at = text.indexOf(opening, end);
+    const address = inside.startsWith("<![CDATA[") ? inside.slice(9, -3) : decodeEntities(inside);
+    const next = text.indexOf(opening, end);
+    const around = { ahead: text.slice(before, at), behind: text.slice(end, next < 0 ? end + MAX_ENTRY_LENGTH : next) };
+    found.push({ address, date: date.exec(entryOf(around, prefix))?.[1] ?? "" });
+    before = end;
+    at = next;
   }
   return found;
+}
+
+/** What stands in one `<url>` with its address, which may come first or last. */
+function entryOf({ ahead, behind }: { readonly ahead: string; readonly behind: string }, prefix: string): string {
+  const [start, end] = [ahead.lastIndexOf(`<${prefix}url>`), behind.indexOf(`</${prefix}url>`)];
+  return start < 0 || end < 0 ? "" : `${ahead.slice(start)}${behind.slice(0, end)}`;
 }
 
 const xml = new XMLParser({

@@ -35,6 +35,8 @@ export interface ListLine {
   readonly etag: string;
   readonly lastModified: string;
   readonly addresses: readonly string[];
+  /** When each was changed, as it is written there, "" for those that say nothing; [] when none does. */
+  readonly dates: readonly string[];
   /** Further sitemaps. */
   readonly lists: readonly string[];
   /** It names more than is taken from one list. */
@@ -49,8 +51,8 @@ export function listId(url: string): string {
   return `${LIST_ID}${createHash("sha256").update(url).digest("hex").slice(0, 32)}`;
 }
 
-export function formatList({ url, etag, lastModified, addresses, lists, isCut }: ListLine): string {
-  const cut = isCut ? { cut: true } : {};
+export function formatList({ url, etag, lastModified, addresses, dates, lists, isCut }: ListLine): string {
+  const cut = { ...(dates.length > 0 && { dates }), ...(isCut && { cut: true }) };
   return `${JSON.stringify({ id: listId(url), url, etag, last_modified: lastModified, addresses, lists, ...cut })}\n`;
 }
 
@@ -62,6 +64,7 @@ export function parseList(text: string): ListLine | undefined {
     etag: String(value["etag"]),
     lastModified: String(value["last_modified"]),
     addresses: texts(value["addresses"]),
+    dates: texts(value["dates"]),
     lists: texts(value["lists"]),
     isCut: value["cut"] === true,
   };

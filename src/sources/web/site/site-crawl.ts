@@ -221,7 +221,10 @@ export class SiteCrawl {
 
   #seedsAt(depth: number, problems = this.#problems): Seeds {
     return {
-      onAddresses: (urls) => this.#follow(urls, depth),
+      onAddresses: (urls, dates = []) => {
+        for (const [at, date] of dates.entries()) this.#visits.noteDate(this.#frontier.identify(urls[at] ?? ""), date);
+        return this.#follow(urls, depth);
+      },
       onProblem: (problem) => problems.push(problem),
     };
   }

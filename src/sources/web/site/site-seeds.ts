@@ -20,7 +20,7 @@ export function isListName(url: string): boolean {
 
 export interface Seeds {
   /** Pages that somebody wrote down. */
-  readonly onAddresses: (urls: readonly string[]) => Promise<void>;
+  readonly onAddresses: (urls: readonly string[], dates?: readonly string[]) => Promise<void>;
   /** A list that could not be read now: pages may be missing. */
   readonly onProblem: (problem: string) => void;
 }
@@ -64,7 +64,7 @@ export class SeedReader {
       if (list.kind === "failed") seeds.onProblem(`${at} could not be read: ${list.reason}`);
       if (list.known?.isCut)
         seeds.onProblem(`${at} names more than ${MAX_ADDRESSES} addresses, the rest was passed over`);
-      await seeds.onAddresses(list.known?.addresses ?? []);
+      await seeds.onAddresses(list.known?.addresses ?? [], list.known?.dates);
       waiting.push(...(list.known?.lists ?? []));
     }
     return first ?? "none";
@@ -76,10 +76,18 @@ export class SeedReader {
     const isOfSite = (target: string): boolean => this.#scope.isOfSite(target);
     const { client, log: tell } = this.#tools;
     const list = await readAddressList(url, { client, isOfSite, known, tell, signal: this.#signal });
-    const read = list.kind === "list" ? { ...list, addresses: this.#scope.linksOf(list.addresses) } : undefined;
+    const read = list.kind === "list" ? { ...list, ...this.#ofSite(list) } : undefined;
     const remembered = read ?? (list.kind === "failed" ? known : undefined);
     if (remembered) await this.#log.writeList(remembered);
     return { ...list, known: remembered };
+  }
+
+  #ofSite({ addresses, dates }: ListLine): Pick<ListLine, "addresses" | "dates"> {
+    if (dates.length === 0) return { addresses: this.#scope.linksOf(addresses), dates };
+    const own = addresses.flatMap((address, at) =>
+      this.#scope.linksOf([address]).map((link) => ({ link, date: dates[at] ?? "" })),
+    );
+    return { addresses: own.map(({ link }) => link), dates: own.map(({ date }) => date) };
   }
 
   /** Feeds that pages name. Some sites have one for each page: the first ones are those of the site. */
@@ -136,7 +144,7 @@ export class SeedReader {
     const found = [...links.values()].flatMap((each) => each ?? []).slice(0, MAX_ADDRESSES);
     // Behind a redirect the validators are another address's.
     const { etag, lastModified } = item.foundSource === url ? item.http : UNTAGGED;
-    const read = { url, etag, lastModified, addresses: this.#scope.linksOf(found), lists: [], isCut: false };
+    const read = { url, etag, lastModified, addresses: this.#scope.linksOf(found), dates: [], lists: [], isCut: false };
     const list = isText ? read : known;
     if (list) await this.#log.writeList(list);
     await onAddresses(list?.addresses ?? []);

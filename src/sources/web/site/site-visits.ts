@@ -19,6 +19,7 @@ export interface VisitedPage {
 
 /** A page that links to more links to everything, or to nothing that anybody would miss. */
 const MAX_LINKS = 20_000;
+const MAX_DATES = 500_000;
 
 /** How the pages of one crawl are visited. */
 export class SiteVisits {
@@ -26,6 +27,8 @@ export class SiteVisits {
   readonly #scope: SiteScope;
   readonly #memory: LinkMemory;
   readonly #options: Omit<VisitOptions, "force" | "inScope">;
+  /** What sitemaps say of pages. */
+  readonly #dates = new Map<ItemId, string>();
 
   constructor(
     { images }: WebSourceConfig,
@@ -38,6 +41,11 @@ export class SiteVisits {
     this.#scope = scope;
     this.#memory = memory;
     this.#options = { includeImages: images, crawl: this, isFresh, dryRun: tools.dryRun, tell: tools.log, signal };
+  }
+
+  /** When a list says that a page was changed. */
+  noteDate(id: ItemId | undefined, date: string): void {
+    if (id && date !== "" && this.#dates.size < MAX_DATES) this.#dates.set(id, date);
   }
 
   async visitPage(page: WaitingPage): Promise<VisitedPage> {
@@ -67,7 +75,7 @@ export class SiteVisits {
     const { visitor, force } = this.#tools;
     // The way from a start address may lead through pages that are not wanted themselves.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
-    const options = { ...this.#options, inScope };
+    const options = { ...this.#options, inScope, listedDate: this.#dates.get(id) };
     // "Not modified" is of no use when nobody remembers what the page links to.
     const visit = await visitor.visit(url, { ...options, force: force || !this.#memory.has(id) });
     const isForgotten = ([page, links]: [ItemId, readonly string[] | undefined]): boolean =>

@@ -59,11 +59,12 @@ export async function preferMarkdown(
   if (read.kind === "failed" && !read.isLasting && wasTaken) return read;
   const isTaken = read.kind === "read" && !read.isHtml && read.content.documentType === "md" && read.noindex === "";
   if (!isTaken) return page ? asItIs : { kind: "to be read" };
-  const { foundTitle, language } = (page ?? stop.item).content;
+  const { foundTitle, language, modifiedAt, modifiedFrom } = (page ?? stop.item).content;
   const content = {
     ...read.content,
     foundTitle: foundTitle || read.content.foundTitle,
     language: language || read.content.language,
+    ...(page && modifiedAt !== "" && { modifiedAt, modifiedFrom }),
   };
   const { document, raw } = read;
   const { http, images, remark } = page ?? { http: heard.http, images: undefined, remark: "" };

@@ -113,7 +113,8 @@ export class PageWalk {
     const options = { ...this.#rulesFor(stop), unconditional, staysPut, tell, signal };
     const answer = await askPage(stop, this.#parts, options);
     if (answer.kind !== "body") return answer;
-    const reading = await readPage(answer.response, stop, this.#parts, { tell, signal });
+    const { listedDate } = this.#options;
+    const reading = await readPage(answer.response, stop, this.#parts, { tell, listedDate, signal });
     if (reading.kind !== "read" || !reading.isHtml || !reading.page) return reading;
     if (reading.page.isSignIn) return signInAt(stop, reading);
     const { refresh } = reading.page;

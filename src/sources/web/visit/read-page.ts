@@ -1,7 +1,15 @@
 import type { ExtractedDocument } from "../../../contracts/document.ts";
 import { explain, RemoteError } from "../../../contracts/errors.ts";
 import type { ContentState, HttpState } from "../../../contracts/registry.ts";
-import { BodyError, type PageImage, type WebPage, type WebResponse } from "../../../contracts/web.ts";
+import {
+  BodyError,
+  type PageDate,
+  type PageImage,
+  type VisitOptions,
+  type WebPage,
+  type WebResponse,
+} from "../../../contracts/web.ts";
+import { chooseDate, type Dated } from "../../../detect/web/choose-date.ts";
 import { shownAddress } from "../../../detect/web/web-identity.ts";
 import { contentDigest, textDigest } from "../../../lib/content-digest.ts";
 import { httpDateToUtc } from "../../../lib/time.ts";
@@ -35,7 +43,7 @@ export interface PageReading {
   readonly remark: string;
 }
 
-export type ReadOptions = Pick<AskOptions, "tell" | "signal">;
+export type ReadOptions = Pick<AskOptions, "tell" | "signal"> & Pick<VisitOptions, "listedDate">;
 
 /** Takes the body and reads it. Never throws, unless the signal aborts. */
 export async function readPage(
@@ -63,8 +71,14 @@ export async function readPage(
   const wishes = readHeaderWishes(response.headers, stop.url);
   const shown = await orFailure(showPage(bytes, contentType, kind, stop, parts, options), response, options.signal);
   if (!("done" in shown)) return shown;
-  const read = { mimeType: mimeType || usualType(kind), documentType: kind.documentType, bytes };
+  const dated = chooseDate(datesOf(shown.done.page, response, options), stop.look.at);
+  const read = { mimeType: mimeType || usualType(kind), documentType: kind.documentType, bytes, dated };
   return readingOf(read, shown.done, httpOf(response, bytes, shown.done), wishes, parts);
+}
+
+function datesOf(page: WebPage | undefined, { headers }: WebResponse, { listedDate = "" }: ReadOptions): PageDate[] {
+  const header: PageDate = { from: "Last-Modified", text: headers.get("last-modified") ?? "" };
+  return [...(page?.dates ?? []), { from: "sitemap", text: listedDate }, header];
 }
 
 /** A body that does not arrive, and a page that takes too much to be read, are no reason to let go of what is known. */
@@ -152,7 +166,7 @@ function httpOf(response: WebResponse, bytes: Uint8Array, { isRendered }: Shown)
 }
 
 function readingOf(
-  read: { readonly bytes: Uint8Array; readonly mimeType: string; readonly documentType: string },
+  read: Pick<ContentState, "mimeType" | "documentType"> & { readonly bytes: Uint8Array; readonly dated: Dated },
   { page, text, isHtml, remark }: Shown,
   http: Partial<HttpState>,
   wishes: HeaderWishes,
@@ -172,6 +186,7 @@ function readingOf(
       mimeType: read.mimeType,
       documentType: read.documentType,
       foundTitle: text?.title ?? "",
+      ...read.dated,
       readerRevision: readingRevision(parts, page?.needsScripts ? "no browser" : "reader"),
     },
     page,
