@@ -8,6 +8,7 @@ import type {
   SchedulingState,
 } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
+import { datesKept } from "./choose-date.ts";
 import { BELIEVED_AFTER, countGone, countMove, NOTHING_COUNTED } from "./count-looks.ts";
 import { withEvent } from "./item-events.ts";
 import { intervalSeconds, retrySeconds } from "./item-intervals.ts";
@@ -78,11 +79,6 @@ export function afterFound(item: IngestItem, look: Look, found: Found, policy: C
   };
   const event = isNew ? "new" : isBack ? "restored" : isChanged ? "changed" : "unchanged";
   return withEvent(looked, event, event === "unchanged" ? `${unchangedCount} in a row` : "", look.at);
-}
-
-/** The content is as old as it was, whatever date it has been given since. */
-function datesKept({ modifiedAt, modifiedFrom }: ContentState): Partial<ContentState> {
-  return modifiedAt === "" ? {} : { modifiedAt, modifiedFrom };
 }
 
 /** 404 or 410, of a file 0: it is Gone when that was the answer too often in a row, and looked at now and then in case it comes back. */
