@@ -1,8 +1,8 @@
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import { type Member, type Registry, TAKEN_OUT } from "../contracts/registry.ts";
+import { afterIndexed } from "../detect/web/after-indexed.ts";
 import { withEvent } from "../detect/web/item-events.ts";
-import { afterIndexed } from "../detect/web/look-at-item.ts";
 import { newMember, withStanding } from "../detect/web/member-standing.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import type { Mirror } from "../mirror/mirror.ts";

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { IngestItem } from "../../../src/contracts/registry.ts";
+import { afterIndexed } from "../../../src/detect/web/after-indexed.ts";
 import { withEvent } from "../../../src/detect/web/item-events.ts";
 import { LOCK_MS, lock, mayLock, unlock } from "../../../src/detect/web/lock-item.ts";
 import {
   afterAlias,
   afterFailure,
   afterFound,
-  afterIndexed,
   afterMissing,
   afterRefusal,
   beginLook,
