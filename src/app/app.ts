@@ -1,5 +1,5 @@
 import type { AuditLog } from "../contracts/audit.ts";
-import type { Wire } from "../contracts/backend.ts";
+import type { Asking, Wire } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -55,9 +55,10 @@ export interface App {
   maintain(request: MaintenanceRequest, job: JobContext): Promise<MaintenanceResult>;
   /** Inside a job. Upgrades what earlier layouts left in the folders of sources. */
   migrate(request: MigrateRequest, job: JobContext): Promise<MigrateResult>;
-  query(request: QueryRequest): Promise<QueryAnswer>;
+  /** `asking`: BusyError when whoever asks has too many searches under way. */
+  query(request: QueryRequest, asking?: Asking): Promise<QueryAnswer>;
   /** Why a document is, or is not, found. */
-  explainDocument(request: ExplainRequest): Promise<DocumentExplanation>;
+  explainDocument(request: ExplainRequest, asking?: Asking): Promise<DocumentExplanation>;
   /** How the domain stands by what is on disk and in the index. */
   standing(domain: Domain): Promise<Standing>;
   /** Refuses what cannot be renamed, before any job exists, and tells what would be. */

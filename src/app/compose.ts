@@ -1,3 +1,4 @@
+import type { Searching } from "../contracts/backend.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
@@ -49,6 +50,7 @@ import { createQueueingRunner } from "./queueing-runner.ts";
 import { removeOldFiles } from "./remove-old-files.ts";
 import { runWorker } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
+import { createSearching } from "./searching.ts";
 import { wasCutOff } from "./was-cut-off.ts";
 import { WATCH_ACTION } from "./watch-job.ts";
 
@@ -68,8 +70,9 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const folder = (name: Parameters<typeof storageFolder>[1]): string => storageFolder(config.storagePath, name);
   const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler") });
   const extractor = createExtractor();
+  const searching = createSearching();
   const notes = createResponseNotes(folder("inventory"));
-  const opened = await openBackend(config, { indexFolder: folder("index"), extractor, notes, ...pace });
+  const opened = await openBackend(config, { indexFolder: folder("index"), extractor, notes, searching, ...pace });
   const { backend, facts } = opened;
   const reports = createReportStore(folder("reports"));
   const sharepoint = openSharePoint(config, pace);
@@ -107,8 +110,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     endDeadJobs: (log) => endDeadJobs(jobs, queue, log),
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app) }, job),
-    query: (request) => query(request, queryParts),
-    explainDocument: (request) => explainDocument(request, queryParts),
+    ...searchVerbs(queryParts, searching),
     standing: createStanding(parts),
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
     ...generationVerbs(parts),
@@ -159,6 +161,17 @@ function openIngest(
       ...timesOf(pace),
     });
     return ingest;
+  };
+}
+
+function searchVerbs(
+  parts: Parameters<typeof query>[1] & Parameters<typeof explainDocument>[1],
+  searching: Searching,
+): Pick<App, "query" | "explainDocument"> {
+  return {
+    query: (request, asking = {}) => searching(asking, () => query({ ...request, signal: asking.signal }, parts)),
+    explainDocument: (request, asking = {}) =>
+      searching(asking, () => explainDocument({ ...request, signal: asking.signal }, parts)),
   };
 }
 

@@ -5,7 +5,7 @@ import { WireError } from "../backends/embedded/wire/wire-error.ts";
 import { createOpenAiBackend } from "../backends/openai/openai-backend.ts";
 import { createProxy } from "../backends/openai/proxy/proxy.ts";
 import type { Principal } from "../contracts/access.ts";
-import type { Backend, Wire } from "../contracts/backend.ts";
+import type { Backend, Searching, Wire } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
 import type { Embedder } from "../contracts/embedder.ts";
 import { openVectorModel, type VectorModelSettings } from "../index/embed/open-vector-model.ts";
@@ -40,6 +40,7 @@ export interface BackendOptions {
   readonly extractor: Extractor;
   /** Of the answers and conversations that are made over the wire. */
   readonly notes: ResponseNotes;
+  readonly searching?: Searching;
   /** Without threads of their own. */
   readonly searchesHere?: boolean;
 }
@@ -64,6 +65,7 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
     embedder,
     model: chat?.model,
     defaultStoreId: search.defaultVectorStoreId,
+    ...(options.searching && { searching: options.searching }),
   });
   const setting = embeddings.kind === "onnx" ? "EMBEDDINGS_ONNX_FOLDER" : "EMBEDDINGS_BASE_URL";
   const facts = { place, vectors, embedder: embeddings.kind === "built-in" ? undefined : embedder, setting };

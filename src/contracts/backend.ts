@@ -67,3 +67,13 @@ export interface WireCall {
   /** Who asks: answers and conversations of others are not there for them. undefined: the product itself. */
   readonly by?: Principal | undefined;
 }
+
+/** Who searches, and until when they want to know. */
+export interface Asking {
+  /** undefined: the product itself, or the person at the command line. */
+  readonly principal?: Principal | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A few at once for each key, and for all who need none together: nobody's questions take the whole machine. */
+export type Searching = <T>(asking: Asking, work: () => Promise<T>) => Promise<T>;

@@ -18,6 +18,11 @@ export class ConflictError extends Error {
   override readonly name: string = "ConflictError";
 }
 
+/** Too much is being asked for at once: HTTP 429, worth trying again. */
+export class BusyError extends Error {
+  override readonly name: string = "BusyError";
+}
+
 /** A source, a backend or the sign-in did not do its part. The message carries what it said, never a secret. */
 export class RemoteError extends Error {
   override readonly name: string = "RemoteError";

@@ -67,6 +67,8 @@ export interface SearchQuery {
   readonly using?: "text" | "vectors";
   /** true: a passage that several documents have is a hit for each of them, as the wire protocol has it. */
   readonly unfolded?: boolean;
+  /** Ends the search, with CancelledError, when nobody waits for it any more. */
+  readonly signal?: AbortSignal | undefined;
   /** Hears what whoever asked should know about the answer, one sentence each. */
   readonly tell?: (note: string) => void;
 }

@@ -6,7 +6,7 @@ import type { DocumentVersion, Index } from "../contracts/search-index.ts";
 import { plural } from "../lib/plural.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findRecord, sayRecord, withRecord } from "./explain-record.ts";
-import { searchStage } from "./explain-search.ts";
+import { type Searched, searchStage } from "./explain-search.ts";
 import { indexStage, mirrorStage, type OpenIndex, openForReaders, problem, sourceStage } from "./explain-stages.ts";
 import { type AbsentFile, findAbsent, sayLeftOut, type TreeParts, withLineage } from "./explain-tree.ts";
 import { closeNames, type FoundEntry, findEntries, type OpenSource, openSources } from "./find-entries.ts";
@@ -17,6 +17,7 @@ export interface ExplainRequest {
   readonly query: string;
   /** The document they expected or wonder about: a file id, an item id, a name, a path, or an address. */
   readonly document: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Why a document is, or is not, among the results of a query. */
@@ -68,16 +69,17 @@ interface Setting {
   readonly sources: readonly OpenSource[];
   readonly opened: OpenIndex;
   readonly query: string;
+  readonly signal: AbortSignal | undefined;
   readonly parts: ExplainParts;
 }
 
 /** Follows a document from its source into the answer of a search, by what the map files and the index say. Changes nothing. */
 export async function explainDocument(request: ExplainRequest, parts: ExplainParts): Promise<DocumentExplanation> {
-  const { domainId, query } = request;
+  const { domainId, query, signal } = request;
   const called = request.document.trim();
   const domain = await parts.domains.get(domainId);
   const sources = await openSources(domain, parts);
-  const setting: Setting = { domain, sources, opened: await openForReaders(domain, parts), query, parts };
+  const setting: Setting = { domain, sources, opened: await openForReaders(domain, parts), query, signal, parts };
   const record = await findRecord(called, domainId, parts);
   const { found, more } = await findEntries(record ? record.aliasOf || record.id : called, sources);
   if (found.length > 0 || record) {
@@ -107,7 +109,9 @@ async function explainEntry(found: FoundEntry, setting: Setting, calledNow = "")
   const { sourceId } = source.config;
   const subject = { sourceId, itemId: entry.itemId, fileId: inIndex.fileId };
   const isIndexed = inIndex.stage.outcome === "ok" && opened.index !== undefined;
-  const inSearch = isIndexed ? await askSearch(opened.index, query, subject) : notReached("search");
+  const inSearch = isIndexed
+    ? await askSearch(until(opened.index, setting.signal), query, subject)
+    : notReached("search");
   const isMissing = inMirror.outcome === "problem" && inIndex.stage.outcome === "problem";
   const stages = [
     { ...atSource, detail: calledNow + atSource.detail },
@@ -128,7 +132,12 @@ async function explainEntry(found: FoundEntry, setting: Setting, calledNow = "")
   };
 }
 
-async function askSearch(index: Index, query: string, subject: Parameters<typeof searchStage>[2]): Promise<Stage> {
+function until(index: Index, signal: AbortSignal | undefined): Searched {
+  const { generations } = index;
+  return { search: (wanted) => index.search({ ...wanted, signal }), ...(generations && { generations }) };
+}
+
+async function askSearch(index: Searched, query: string, subject: Parameters<typeof searchStage>[2]): Promise<Stage> {
   if (!query.trim()) return { name: "search", outcome: "not reached", detail: "There is no query to find it by." };
   try {
     return await searchStage(index, query, subject);

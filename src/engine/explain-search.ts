@@ -15,8 +15,11 @@ export interface Subject {
   readonly fileId: string;
 }
 
+/** What of an index is needed. */
+export type Searched = Pick<Index, "search" | "generations">;
+
 /** Does this query find it, at which place, and if not, what keeps it away? */
-export async function searchStage(index: Index, query: string, subject: Subject): Promise<Stage> {
+export async function searchStage(index: Searched, query: string, subject: Subject): Promise<Stage> {
   const shown = await index.search({ text: query, limit: SHOWN });
   const place = shown.findIndex((hit) => isOf(hit, subject));
   if (shown[place]) return fine("search", `Found at place ${place + 1}${scoreOf(shown[place])}.`);
@@ -30,7 +33,12 @@ export async function searchStage(index: Index, query: string, subject: Subject)
 }
 
 /** Scores are relative to the best of one search, so the document is compared with the last result within one. */
-async function whyBeyond(index: Index, query: string, subject: Subject, shown: readonly SearchHit[]): Promise<string> {
+async function whyBeyond(
+  index: Searched,
+  query: string,
+  subject: Subject,
+  shown: readonly SearchHit[],
+): Promise<string> {
   const hits = await index.search({ text: query, limit: DEEPEST });
   const place = hits.findIndex((hit) => isOf(hit, subject));
   const last = shown.at(-1);
@@ -54,7 +62,7 @@ async function whyBeyond(index: Index, query: string, subject: Subject, shown: r
 }
 
 /** Our own index knows every form of a word; of what others hold, only the passages they return can be read. */
-async function wordsIn(index: Index, query: string, subject: Subject): Promise<string> {
+async function wordsIn(index: Searched, query: string, subject: Subject): Promise<string> {
   const words = wordsOf(query);
   if (words.length === 0) return "";
   const filter = onlyThis(subject);

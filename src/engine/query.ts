@@ -30,6 +30,7 @@ export interface QueryRequest {
   /** As of this generation; only where the backend keeps them. */
   readonly generation?: number;
   readonly using?: "text" | "vectors";
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface QuerySource {

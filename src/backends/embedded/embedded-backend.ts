@@ -1,7 +1,6 @@
-import type { Backend, Wire } from "../../contracts/backend.ts";
+import type { Backend, Searching, Wire } from "../../contracts/backend.ts";
 import type { Extractor } from "../../contracts/document.ts";
 import type { Embedder } from "../../contracts/embedder.ts";
-import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { EmbeddedIndex } from "../../index/draft/embedded-index.ts";
 import { searchStore } from "../../index/search/search-store.ts";
 import { changeOwner } from "../../index/storage/change-owner.ts";
@@ -39,6 +38,8 @@ export interface EmbeddedBackendOptions {
   readonly defaultStoreId?: string;
   /** Stands between a file that waits and the work on it: where other services fail or dawdle, tests of their clients do. */
   readonly aroundWork?: (work: Work) => Work;
+  /** Lets in a few of everybody's searches at once; left out: all. */
+  readonly searching?: Searching;
   /** What each key may have kept of its answers and conversations. */
   readonly quota?: Quota;
   /** The clock by which files, uploads and stores expire. */
@@ -65,9 +66,11 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
   const processing = new Processing(catalog, aroundWork(createFileWork(stores, extractor)));
   const attachments = new Attachments(catalog, processing, nowSeconds);
   const usage = new StoreUsage();
-  const search = async (storeId: string, query: SearchQuery): Promise<SearchHit[]> => {
+  const searching: Searching = options.searching ?? ((_asking, work) => work());
+  const search: WireContext["search"] = async (storeId, query, principal) => {
     const entry = await findLive(context, storeId);
-    const hits = await searchStore(await stores.open(entry), query);
+    const asking = { principal, signal: query.signal };
+    const hits = await searching(asking, async () => searchStore(await stores.open(entry), query));
     await stores.noteActivity(entry);
     return hits;
   };

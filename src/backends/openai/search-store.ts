@@ -25,9 +25,13 @@ function search({ storeId, connection }: Store, query: SearchQuery): Promise<Sea
   const path = `/vector_stores/${encodeURIComponent(storeId)}/search`;
   const body = toWireSearch(query);
   const headers = { "OpenAI-Beta": "assistants=v2" };
-  return connection.questions.run(`search vector store ${storeId}`, async (_attempt, signal) =>
-    // Read as plain JSON: the client's own page turns any body without `data` into "nothing found".
-    readHits(await connection.client.post<unknown>(path, { body, headers, signal })),
+  const what = `search vector store ${storeId}`;
+  return connection.questions.run(
+    what,
+    async (_attempt, signal) =>
+      // Read as plain JSON: the client's own page turns any body without `data` into "nothing found".
+      readHits(await connection.client.post<unknown>(path, { body, headers, signal })),
+    query.signal,
   );
 }
 
@@ -61,8 +65,10 @@ async function searchByModel({ storeId, connection }: Store, query: SearchQuery)
     store: false,
   };
   const what = `search vector store ${storeId} by ${model}`;
-  const hits = await questions.run(what, async (_attempt, signal) =>
-    readResponseHits(await client.post<unknown>("/responses", { body, signal })),
+  const hits = await questions.run(
+    what,
+    async (_attempt, signal) => readResponseHits(await client.post<unknown>("/responses", { body, signal })),
+    query.signal,
   );
   return hits.filter(({ score }) => score >= (scoreThreshold ?? 0)).slice(0, limit);
 }

@@ -36,8 +36,8 @@ export function explainEndpoints(app: App): Endpoint[] {
         document: required(words, "The document: its name, path, address, item id or file id."),
       },
       examples: ["?domain_id=DEMO&query=hotel+costs&document=Travel.docx"],
-      async run({ domain_id, query, document }) {
-        return ok(toJson(document, await app.explainDocument({ domainId: domain_id, query, document })));
+      async run({ domain_id, query, document }, call) {
+        return ok(toJson(document, await app.explainDocument({ domainId: domain_id, query, document }, call)));
       },
       html: ({ data }, _args, frame) => explainPage(data, frame),
     }),

@@ -6,7 +6,7 @@ import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
 import { REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../engine/query.ts";
-import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { bareEnvelope } from "../grammar/envelope.ts";
 import { type Arguments, optional, withDefault } from "../grammar/parameters.ts";
 import { domainId, json, text, trueOrFalse, wholeNumber } from "../grammar/values.ts";
@@ -65,7 +65,7 @@ export function searchFunction(app: App): Endpoint {
     ],
     bareGet: "answer",
     envelope: bareEnvelope,
-    run: ({ body, ...query }) => answer(app, readWish(app, query, body)),
+    run: ({ body, ...query }, call) => answer(app, readWish(app, query, body), call),
   });
 }
 
@@ -113,9 +113,9 @@ function merge(query: Asked, body: Partial<Asked>): Asked {
   return { ...query, ...Object.fromEntries(given) };
 }
 
-async function answer(app: App, wish: Wish): Promise<Answer<object>> {
+async function answer(app: App, wish: Wish, call: Call): Promise<Answer<object>> {
   const startedAtMs = performance.now();
-  const found = await search(app, wish);
+  const found = await search(app, wish, call);
   const documents = await findDocuments(app, found, wish.filters);
   const results = toResultsJson(documents, wish).slice(0, wish.limit);
   const from = (wish.page - 1) * wish.pageSize;
@@ -135,10 +135,10 @@ async function answer(app: App, wish: Wish): Promise<Answer<object>> {
 const USING = { keyword: "text", vector: "vectors", hybrid: undefined } as const;
 
 /** Until the first address was registered and indexed, the default domain holds nothing, and that is not an error. */
-async function search(app: App, wish: Wish): Promise<QueryAnswer> {
+async function search(app: App, wish: Wish, call: Call): Promise<QueryAnswer> {
   const { defaultDomain } = app.config.web;
   try {
-    return await searchOn(app, wish);
+    return await searchOn(app, wish, call);
   } catch (error) {
     if (!(error instanceof NotFoundError) || (wish.domainId ?? defaultDomain) !== defaultDomain) throw error;
     const notes = [`Nothing is indexed in domain '${defaultDomain}' yet.`];
@@ -150,16 +150,16 @@ async function search(app: App, wish: Wish): Promise<QueryAnswer> {
  * A long document may be all that is found at first: then the others are searched for without it, until there are enough or
  * no more. Scores are relative to the best of a search, so none of a later one is above what was found before.
  */
-async function searchOn(app: App, wish: Wish): Promise<QueryAnswer> {
+async function searchOn(app: App, wish: Wish, call: Call): Promise<QueryAnswer> {
   const request = await requestOf(app, wish);
-  const first = await app.query(request);
+  const first = await app.query(request, call);
   const found = Map.groupBy(first.sources, ({ fileId }) => fileId);
   for (let round = 1; round < MOST_ROUNDS && found.size > 0; round++) {
     const isWanted = ([best]: readonly QuerySource[]): boolean => !!best && isAskedFor(best, wish.filters);
     if ([...found.values()].filter(isWanted).length >= wish.limit) break;
     const known = [...found.values()].flat();
     const lowest = Math.min(...known.map(({ score }) => score));
-    const { sources } = await app.query({ ...request, filter: without(known, request.filter) });
+    const { sources } = await app.query({ ...request, filter: without(known, request.filter) }, call);
     const fresh = Map.groupBy(
       sources.filter(({ fileId }) => !found.has(fileId)).map((one) => ({ ...one, score: Math.min(one.score, lowest) })),
       ({ fileId }) => fileId,

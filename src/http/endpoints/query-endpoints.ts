@@ -2,7 +2,7 @@ import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { QueryAnswer } from "../../engine/query.ts";
-import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { type Envelope, plainFailure } from "../grammar/envelope.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
 import { json, text, type Value, wholeNumber } from "../grammar/values.ts";
@@ -63,7 +63,7 @@ function queryByGet(app: App): Endpoint {
     },
     examples: ["?query=travel+expenses", "?query=travel+expenses&vsid=vs_123&results=5&format=json"],
     envelope: queryEnvelope,
-    run: ({ query, vsid, results: limit }) => ask(app, { query, vsid, results: limit }),
+    run: ({ query, vsid, results: limit }, call) => ask(app, { query, vsid, results: limit }, call),
     html: ({ data }, _args, frame) => queryPage(data, frame),
   });
 }
@@ -88,17 +88,17 @@ function queryByPost(app: App): Endpoint {
       `curl '{origin}/query' -H 'content-type: application/json' -d '{"data":{"query":"travel expenses","results":5}}'`,
     ],
     envelope: queryEnvelope,
-    run: ({ body }) => ask(app, readQuestion(body.data)),
+    run: ({ body }, call) => ask(app, readQuestion(body.data), call),
   });
 }
 
 /** An empty query finds nothing, and that is not an error. */
-async function ask(app: App, question: Question): Promise<Answer<QueryAnswer>> {
+async function ask(app: App, question: Question, call: Call): Promise<Answer<QueryAnswer>> {
   const query = question.query.trim();
   const vectorStore = question.vsid;
   if (query === "") return ok({ query: "", vectorStoreId: vectorStore ?? ("" as VectorStoreId), sources: [] });
   const limit = question.results ?? app.config.search.maxNumResults;
-  return ok(await app.query({ text: query, vectorStoreId: vectorStore, domainId: undefined, limit }));
+  return ok(await app.query({ text: query, vectorStoreId: vectorStore, domainId: undefined, limit }, call));
 }
 
 function readQuestion(data: unknown): Question {

@@ -4,7 +4,7 @@ import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { parseAttributeFilter } from "../../lib/attribute-filter.ts";
-import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { resultEnvelope } from "../grammar/envelope.ts";
 import { toFailure } from "../grammar/failure.ts";
 import { type Arguments, optional, withDefault } from "../grammar/parameters.ts";
@@ -80,7 +80,7 @@ export function searchEndpoints(app: App): Endpoint[] {
         "?query=travel&domain_id=DEMO&generation=3",
         "?format=ui",
       ],
-      run: (args, { format }) => (format === "ui" ? answerOnPage(app, args) : answer(app, args)),
+      run: (args, call) => (call.format === "ui" ? answerOnPage(app, args, call) : answer(app, args, call)),
       envelope: {
         ...resultEnvelope,
         answer: (result) => resultEnvelope.answer({ ...result, data: toJson(result.data as QueryAnswer) }),
@@ -96,18 +96,18 @@ export function searchEndpoints(app: App): Endpoint[] {
 
 export type SearchArguments = Arguments<typeof query>;
 
-async function answer(app: App, args: SearchArguments): Promise<Answer<QueryAnswer>> {
+async function answer(app: App, args: SearchArguments, call: Call): Promise<Answer<QueryAnswer>> {
   if (args.query.trim() === "") throw new BadInputError("Missing 'query'.");
-  return ok(await app.query(requestOf(args)));
+  return ok(await app.query(requestOf(args), call));
 }
 
 const NOTHING_ASKED = { query: "", vectorStoreId: "" as VectorStoreId, sources: [] };
 
 /** A person stays on the page, whatever is wrong with the question, and reads there what it is. */
-async function answerOnPage(app: App, args: SearchArguments): Promise<Answer<QueryAnswer>> {
+async function answerOnPage(app: App, args: SearchArguments, call: Call): Promise<Answer<QueryAnswer>> {
   if (args.query.trim() === "") return ok(NOTHING_ASKED);
   try {
-    return await answer(app, args);
+    return await answer(app, args, call);
   } catch (error) {
     const failure = toFailure(error);
     if (failure.status === 500) throw error;

@@ -1,5 +1,6 @@
 import {
   BadInputError,
+  BusyError,
   ConflictError,
   explain,
   NotFoundError,
@@ -35,6 +36,7 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof BadInputError) return { status: 400, message: explain(error) };
   if (error instanceof NotFoundError) return { status: 404, message: explain(error) };
   if (error instanceof ConflictError) return { status: 409, message: explain(error) };
+  if (error instanceof BusyError) return { status: 429, message: explain(error) };
   if (error instanceof RemoteError) return { status: 502, message: explain(error) };
   return { status: 500, message: UNEXPECTED };
 }

@@ -49,7 +49,8 @@ async function answer(
     return await handleRequest(one, c, { url, frame, record, confirmation, confirmations }, parts);
   } catch (error) {
     const failure = toFailure(error);
-    if (failure.status >= 500) parts.logError(`${c.req.method} ${url.pathname}`, error);
+    // A client that left is no failure of ours.
+    if (failure.status >= 500 && !c.req.raw.signal.aborted) parts.logError(`${c.req.method} ${url.pathname}`, error);
     await record.write({ ok: false, error: failure.message });
     return respondFailure(c, one, failure, { format: failureFormat(one, c.req.method, url), frame });
   }

@@ -34,6 +34,7 @@ export async function respondFailure(
   { format, frame }: Rendered,
 ): Promise<Response> {
   const content = one.envelope.failure(failure.message);
+  if (failure.status === 429) c.header("retry-after", "1");
   return format === "json"
     ? c.json(content as object, failure.status)
     : c.html(await answerPage(one.path, content, frame), failure.status);

@@ -1,4 +1,4 @@
-import { BadInputError, RemoteError } from "../../contracts/errors.ts";
+import { BadInputError, CancelledError, RemoteError } from "../../contracts/errors.ts";
 import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import { isKept, keptGenerations } from "../storage/generations.ts";
@@ -25,14 +25,40 @@ const QUESTION_TIMEOUT_MS = 10_000;
 const MAX_EMBEDDED = 8000;
 
 /** One search sees one moment of the store, however many reads it takes and whoever commits meanwhile. */
-export async function searchStore(store: Store, query: SearchQuery): Promise<SearchHit[]> {
+export async function searchStore(
+  store: Store,
+  query: SearchQuery,
+  isOver = (): boolean => query.signal?.aborted ?? false,
+): Promise<SearchHit[]> {
+  const checkpoint = (): void => {
+    if (isOver()) throw new CancelledError("search: whoever asked is gone");
+  };
+  checkpoint();
   if (store.search) return store.search(query);
   for (let left = MAX_TRIES; ; left--) {
     // Before the reading begins, which everybody else's reading may have to wait for: an endpoint can be slow.
     const meaning = query.using === "text" ? undefined : await embedQuestion(store, query);
-    const hits = await store.db.read((sql) => searchIn(sql, store, query, meaning, left > 1));
+    checkpoint();
+    const hits = await store.db.read((sql) => searchIn(checked(sql, checkpoint), store, query, meaning, left > 1));
     if (hits) return hits;
   }
+}
+
+/** Between any two statements a search may end. */
+function checked(sql: Sql, checkpoint: () => void): Sql {
+  return {
+    dialect: sql.dialect,
+    all: (text, values) => {
+      checkpoint();
+      return sql.all(text, values);
+    },
+    get: (text, values) => {
+      checkpoint();
+      return sql.get(text, values);
+    },
+    run: sql.run,
+    insert: sql.insert,
+  };
 }
 
 /** After a failure words answer alone for so long, instead of letting everybody wait for the same silence. */
@@ -43,7 +69,8 @@ const WORDS_ALONE = "The question could not be embedded, so only its words were 
 const QUOTES_IGNORED = "What stands in quotes occurs nowhere here; the answer is for its words without the quotes.";
 
 /** Without the vector the words still answer, unless somebody asked for vectors alone. */
-async function embedQuestion(store: Store, { text, using, tell }: SearchQuery): Promise<Meaning | undefined> {
+async function embedQuestion(store: Store, query: SearchQuery): Promise<Meaning | undefined> {
+  const { text, using, tell, signal } = query;
   if (using !== "vectors" && (restingUntil.get(store) ?? 0) > Date.now()) {
     tell?.(WORDS_ALONE);
     return undefined;
@@ -52,9 +79,14 @@ async function embedQuestion(store: Store, { text, using, tell }: SearchQuery): 
   if (!(await activeSpace(store.db))) return undefined;
   try {
     const { id, embedder } = await store.spaces.active(store.db);
-    const [vector] = await embedder.embed([text.slice(0, MAX_EMBEDDED)], AbortSignal.timeout(QUESTION_TIMEOUT_MS));
+    const late = AbortSignal.timeout(QUESTION_TIMEOUT_MS);
+    const [vector] = await embedder.embed(
+      [text.slice(0, MAX_EMBEDDED)],
+      signal ? AbortSignal.any([signal, late]) : late,
+    );
     return vector && { space: { id, dimensions: embedder.dimensions }, vector };
   } catch (error) {
+    if (signal?.aborted) throw new CancelledError("search: whoever asked is gone", { cause: error });
     if (using === "vectors") {
       throw new RemoteError("search by vectors: the question could not be embedded", { cause: error });
     }

@@ -13,11 +13,19 @@ export interface SearchThreadSettings {
   readonly maxOpenStores: number;
 }
 
-/** A query without its function, which cannot be sent. */
-export type PlainQuery = Omit<SearchQuery, "tell">;
+/** A query without what cannot be sent. */
+export type PlainQuery = Omit<SearchQuery, "tell" | "signal">;
 
 export type SearchOrder =
-  | { readonly verb: "search"; readonly storeId: VectorStoreId; readonly query: PlainQuery }
+  | {
+      readonly verb: "search";
+      readonly storeId: VectorStoreId;
+      readonly query: PlainQuery;
+      /** Shared: 1 when nobody waits for the answer any more. A thread that computes hears no messages. */
+      readonly over: Int32Array;
+    }
+  /** The search of this number is over: one that waits for somebody else's answer hears of it. Not answered. */
+  | { readonly verb: "abandon"; readonly number: number }
   /** The store is about to be deleted: nothing of it may stay open. */
   | { readonly verb: "drop"; readonly storeId: VectorStoreId }
   /** The last one: whatever is still being searched is not answered. */

@@ -26,9 +26,17 @@ export class SearchThread {
     this.#settings = settings;
   }
 
-  /** RemoteError when the thread ends before it has answered. */
-  search(storeId: VectorStoreId, query: PlainQuery): Promise<SearchAnswer> {
-    return this.#order({ verb: "search", storeId, query });
+  /** RemoteError when the thread ends before it has answered. Answered also when the signal ends it: the thread has stopped then. */
+  async search(storeId: VectorStoreId, query: PlainQuery, signal?: AbortSignal): Promise<SearchAnswer> {
+    const over = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const answer = this.#order({ verb: "search", storeId, query, over });
+    const abandon = { verb: "abandon", number: this.#lastNumber } as const;
+    const end = (): void => {
+      Atomics.store(over, 0, 1);
+      this.#worker?.postMessage({ number: 0, order: abandon } satisfies NumberedOrder);
+    };
+    signal?.addEventListener("abort", end, { once: true });
+    return answer.finally(() => signal?.removeEventListener("abort", end));
   }
 
   /** One that is not there, or ends meanwhile, holds nothing open. */

@@ -40,14 +40,14 @@ export function createSearchThreads({ folder, model, maxWaiting = MAX_WAITING }:
   let waiting = 0;
   let closed = false;
   return {
-    async search(id, { tell, ...query }) {
+    async search(id, { tell, signal, ...query }) {
       if (closed) throw new Error("search: the index is closed");
       if (waiting >= maxWaiting) {
         throw new RemoteError(`${waiting} searches are waiting for their answer already. Ask again in a few seconds.`);
       }
       waiting++;
       try {
-        const { notes, outcome } = await threadOf(id).search(id, query);
+        const { notes, outcome } = await threadOf(id).search(id, query, signal);
         for (const note of notes) tell?.(note);
         if ("error" in outcome) throw unpackError(outcome.error);
         return outcome.hits;

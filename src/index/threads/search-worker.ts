@@ -15,19 +15,31 @@ const house = openSqliteHouse(folder, { model: await openVectorModel(model), max
 /** Their files are about to be deleted. */
 const dropping = new Set<VectorStoreId>();
 
+/** What ends the searches under way, by number. */
+const searches = new Map<number, AbortController>();
+
 parentPort?.on("message", async ({ number, order }: NumberedOrder) => {
+  if (order.verb === "abandon") {
+    searches.get(order.number)?.abort();
+    return;
+  }
   const notes: string[] = [];
-  const outcome = await carryOut(order, (note) => notes.push(note)).then(
+  const ending = new AbortController();
+  searches.set(number, ending);
+  const outcome = await carryOut(order, { tell: (note) => notes.push(note), signal: ending.signal }).then(
     (hits) => ({ hits }),
     (error: unknown) => ({ error: packError(error) }),
   );
+  searches.delete(number);
   parentPort?.postMessage({ number, notes, outcome } satisfies SearchAnswer);
 });
 
-async function carryOut(order: SearchOrder, tell: (note: string) => void): Promise<SearchHit[]> {
+type Order = Exclude<SearchOrder, { readonly verb: "abandon" }>;
+
+async function carryOut(order: Order, around: Pick<SearchQuery, "tell" | "signal">): Promise<SearchHit[]> {
   switch (order.verb) {
     case "search":
-      return search(order.storeId, { ...order.query, tell });
+      return search(order.storeId, { ...order.query, ...around }, order.over);
     case "drop":
       await drop(order.storeId);
       return [];
@@ -43,10 +55,11 @@ async function drop(id: VectorStoreId): Promise<void> {
 }
 
 /** Whoever asked has made the file. Where there is none, the store was deleted meanwhile, and opening would make another. */
-async function search(id: VectorStoreId, query: SearchQuery): Promise<SearchHit[]> {
+async function search(id: VectorStoreId, query: SearchQuery, over: Int32Array): Promise<SearchHit[]> {
+  const isOver = (): boolean => query.signal?.aborted === true || Atomics.load(over, 0) === 1;
   const isThere = (): boolean => !dropping.has(id) && existsSync(storePath(folder, id));
   try {
-    if (isThere()) return await searchStore(await house.open(id), query);
+    if (isThere()) return await searchStore(await house.open(id), query, isOver);
   } catch (error) {
     if (isThere()) throw error;
   }

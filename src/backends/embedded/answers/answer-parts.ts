@@ -1,3 +1,4 @@
+import type { Principal } from "../../../contracts/access.ts";
 import type { Embedder } from "../../../contracts/embedder.ts";
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import type { SqlDatabase } from "../../../lib/sql/sql.ts";
@@ -25,5 +26,5 @@ export interface AnswerParts {
   /** What new vector stores begin with. Asked when needed: a remote model has to be called to know its dimensions. */
   embedder(): Promise<Embedder>;
   /** As the search of a vector store does it: a WireError when there is no such store, or when it has expired. */
-  search(storeId: string, query: SearchQuery): Promise<SearchHit[]>;
+  search(storeId: string, query: SearchQuery, by: Principal | undefined): Promise<SearchHit[]>;
 }

@@ -1,3 +1,4 @@
+import type { Principal } from "../../../contracts/access.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
 import { randomId } from "../../../index/storage/random-id.ts";
@@ -5,7 +6,7 @@ import { nowSeconds } from "../../../lib/time.ts";
 import { badRequest, notFound } from "../wire/wire-error.ts";
 import type { AnswerParts } from "./answer-parts.ts";
 import type { Answer, Passage } from "./answerer.ts";
-import type { Asker } from "./asker.ts";
+import { type Asker, askerOf } from "./asker.ts";
 import { appendItems, checkItems, checkRoom, findConversation, itemsOf } from "./conversations.ts";
 import { type Item, lastQuestion, showItem, textOfItem } from "./items.ts";
 import type { ResponseRequest } from "./read-response-request.ts";
@@ -24,15 +25,16 @@ type Stored = StoredResponse["response"];
 export async function beginResponse(
   parts: AnswerParts,
   request: ResponseRequest,
-  { asker, signal }: { readonly asker: Asker; readonly signal: AbortSignal },
+  { by, signal }: { readonly by: Principal | undefined; readonly signal: AbortSignal },
 ): Promise<AsyncGenerator<Step, Stored>> {
+  const asker = askerOf(by);
   const createdAt = nowSeconds();
   const context = [...(await historyOf(parts, request, asker)), ...request.input];
   const text = lastQuestion(context);
   if (text === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
   const answerer = parts.answerers.of(request.model);
   const found: SearchHit[][] = [];
-  for (const search of request.searches) found.push(await searchPassages(parts, search, text));
+  for (const search of request.searches) found.push(await searchPassages(parts, search, { text, by, signal }));
   const passages = request.searches.length > 0 ? toPassages(found.flat()) : undefined;
   const { model, instructions, maxOutputTokens: maxTokens, sampling } = request;
   const question = { text, context, passages, model, instructions, maxTokens, sampling };

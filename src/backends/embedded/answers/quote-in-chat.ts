@@ -9,11 +9,16 @@ import type { AnswerPart } from "./answerer.ts";
 import { EXTRACTIVE_MODEL, quote } from "./extractive-answerer.ts";
 import { lastQuestion } from "./items.ts";
 import { readItems } from "./read-items.ts";
+import type { Asked } from "./search-passages.ts";
 
 const PASSAGES = 20;
 
 /** Answers a chat with quotes from the default store: chats have no way to name another. */
-export async function quoteInChat(parts: AnswerParts, fields: Readonly<JsonObject>): Promise<Response> {
+export async function quoteInChat(
+  parts: AnswerParts,
+  fields: Readonly<JsonObject>,
+  { by, signal }: Pick<Asked, "by" | "signal">,
+): Promise<Response> {
   const question = readQuestion(fields);
   const store = await parts.defaultStore();
   if (store === undefined) {
@@ -21,7 +26,7 @@ export async function quoteInChat(parts: AnswerParts, fields: Readonly<JsonObjec
       "Chats search the default vector store, and there is none: set SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID, or use /responses with the tool file_search.",
     );
   }
-  const hits = await parts.search(store, { text: question, limit: PASSAGES });
+  const hits = await parts.search(store, { text: question, limit: PASSAGES, signal }, by);
   const passages = hits.map(({ fileId, name, text, score }) => ({ fileId, filename: name, text, score }));
   const texts = quote(question, passages).map(withSource);
   const usage = toUsage(question, texts.join(""));

@@ -1,7 +1,7 @@
 import type { SearchQuery } from "../../../contracts/search-index.ts";
 import { parseAttributeFilter } from "../../../lib/attribute-filter.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
-import { asArray, asNumber, asObject, asOneOf, asString } from "../wire/read-fields.ts";
+import { asArray, asNumber, asObject, asOneOf, asString, MOST_SEARCHES } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
 
 /** One file_search tool of a request. */
@@ -25,16 +25,22 @@ const MODES = ["none", "auto", "required"] as const;
 const NEVER_CALLED: ReadonlySet<unknown> = new Set(["function", "custom"]);
 
 export function readTools(tools: unknown, toolChoice: unknown): Tools {
-  const list = asArray(tools ?? [], "tools").map((tool, at) =>
-    readTool(asObject(tool, `tools[${at}]`), `tools[${at}]`),
-  );
+  const given = asArray(tools ?? [], "tools");
+  checkCount(given.length, "tools", "tools");
+  const list = given.map((tool, at) => readTool(asObject(tool, `tools[${at}]`), `tools[${at}]`));
   const searches = list.flatMap(({ search }) => (search ? [search] : []));
+  checkCount(searches.flatMap(({ storeIds }) => storeIds).length, "tools", "vector stores");
   const wanted = wantsSearch(toolChoice ?? "auto", list.length);
   return {
     searches: wanted ? searches : [],
     tools: list.map(({ shown }) => shown),
     toolChoice: toolChoice ?? "auto",
   };
+}
+
+function checkCount(count: number, param: string, noun: string): void {
+  if (count <= MOST_SEARCHES) return;
+  throw badRequest(`'${param}' has ${count} ${noun}; a request may have at most ${MOST_SEARCHES}.`, param);
 }
 
 /** Of the choices only those that ask for something nobody can do are refused. */

@@ -1,6 +1,13 @@
+import type { Principal } from "../../../contracts/access.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import type { AnswerParts } from "./answer-parts.ts";
 import type { FileSearch } from "./read-tools.ts";
+
+export interface Asked {
+  readonly text: string;
+  readonly by: Principal | undefined;
+  readonly signal: AbortSignal;
+}
 
 /** Weights order what was found; enough has to be found first. */
 const MOST_HITS = 50;
@@ -9,19 +16,19 @@ const MOST_HITS = 50;
 export async function searchPassages(
   parts: Pick<AnswerParts, "search">,
   { storeIds, query, weights }: FileSearch,
-  question: string,
+  { text: question, by, signal }: Asked,
 ): Promise<SearchHit[]> {
   const { limit, scoreThreshold = 0 } = query;
-  const asked = { ...query, text: question, ...(weights && using(weights)) };
-  const hits: SearchHit[] = [];
+  const asked = { ...query, text: question, signal, ...(weights && using(weights)) };
+  let hits: SearchHit[] = [];
   for (const id of new Set(storeIds)) {
-    const found = await parts.search(id, asked);
-    hits.push(...(weights ? weigh(found, weights) : found));
+    const found = await parts.search(id, asked, by);
+    hits = [...hits, ...(weights ? weigh(found, weights) : found)]
+      .filter(({ score }) => score >= scoreThreshold)
+      .sort((a, b) => b.score - a.score)
+      .slice(0, limit);
   }
-  return hits
-    .filter(({ score }) => score >= scoreThreshold)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, limit);
+  return hits;
 }
 
 function using({ text, vector }: NonNullable<FileSearch["weights"]>): object {

@@ -4,19 +4,22 @@ import type { AnswerParts } from "../answers/answer-parts.ts";
 import { EXTRACTIVE_MODEL } from "../answers/extractive-answerer.ts";
 import { quoteInChat } from "../answers/quote-in-chat.ts";
 import { asString, readFields } from "./read-fields.ts";
+import type { WireEnv } from "./wire-context.ts";
 
 /** Pictures are sent inside the JSON. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 /** Below `/chat`. */
-export function chatRoutes(parts: AnswerParts): Hono {
+export function chatRoutes(parts: AnswerParts): Hono<WireEnv> {
   const { answerers, model } = parts;
-  const routes = new Hono();
-  routes.post("/completions", async ({ req }) => {
+  const routes = new Hono<WireEnv>();
+  routes.post("/completions", async ({ req, env }) => {
     const fields = await readFields(req.raw, undefined, MAX_BODY_BYTES);
     const name = asString(fields["model"] ?? answerers.models[0], "model");
     answerers.of(name);
-    if (name === EXTRACTIVE_MODEL || !model) return quoteInChat(parts, fields);
+    if (name === EXTRACTIVE_MODEL || !model) {
+      return quoteInChat(parts, fields, { by: env.call.by, signal: req.raw.signal });
+    }
     return model.complete(toRequest({ ...fields, model: name }, req.raw));
   });
   return routes;

@@ -6,6 +6,9 @@ import { badRequest, WireError } from "./wire-error.ts";
 
 type Fields = Readonly<JsonObject>;
 
+/** So many questions, tools and vector stores one request may have: each is a search of its own. */
+export const MOST_SEARCHES = 10;
+
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_KEYS = 16;
 const MAX_KEY_LENGTH = 64;

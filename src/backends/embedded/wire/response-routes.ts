@@ -41,7 +41,7 @@ export function responseRoutes(parts: AnswerParts): Hono<WireEnv> {
   routes.post("/", async ({ req, json, env }) => {
     const asked = await read(req.raw);
     const { signal } = req.raw;
-    const steps = await beginResponse(parts, asked, { asker: askerOf(env.call.by), signal });
+    const steps = await beginResponse(parts, asked, { by: env.call.by, signal });
     return asked.stream ? streamed(steps) : json(await outcomeOf(steps));
   });
   routes.get("/", async ({ req, json, env }) =>

@@ -1,7 +1,7 @@
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import { parseAttributeFilter } from "../../../lib/attribute-filter.ts";
 import { toSearchPage } from "./codec.ts";
-import { asBoolean, asNumber, asObject, asOneOf, readFields, required } from "./read-fields.ts";
+import { asBoolean, asNumber, asObject, asOneOf, MOST_SEARCHES, readFields, required } from "./read-fields.ts";
 import { badRequest } from "./wire-error.ts";
 
 const RANKERS = ["none", "auto", "default-2024-11-15"] as const;
@@ -20,9 +20,13 @@ export async function searchPage(
   const scoreThreshold = readScoreThreshold(fields["ranking_options"]);
   const filters = fields["filters"];
   const filter = filters === undefined || filters === null ? {} : { filter: parseAttributeFilter(filters, "filters") };
-  const hits: SearchHit[] = [];
-  for (const text of queries) hits.push(...(await search({ text, limit, scoreThreshold, unfolded: true, ...filter })));
-  return toSearchPage(queries, queries.length === 1 ? hits : bestOf(hits, limit));
+  const { signal } = request;
+  let hits: SearchHit[] = [];
+  for (const text of queries) {
+    const found = await search({ text, limit, scoreThreshold, unfolded: true, signal, ...filter });
+    hits = queries.length === 1 ? found : bestOf([...hits, ...found], limit);
+  }
+  return toSearchPage(queries, hits);
 }
 
 function readScoreThreshold(value: unknown): number {
@@ -40,6 +44,12 @@ function readQueries(value: unknown): string[] {
   const queries: unknown[] = [value].flat();
   if (!queries.every((query) => typeof query === "string")) {
     throw badRequest("Invalid type for 'query': expected a string or an array of strings.", "query");
+  }
+  if (queries.length > MOST_SEARCHES) {
+    throw badRequest(
+      `'query' has ${queries.length} queries; at most ${MOST_SEARCHES} are searched for at a time.`,
+      "query",
+    );
   }
   if (queries.length === 0 || queries.every((query) => query.trim() === "")) {
     throw badRequest("'query' must not be empty.", "query");

@@ -6,7 +6,7 @@ import { readStoreExpiry } from "./read-expiry.ts";
 import { asArray, asChunking, asMetadata, asString, asText, readFields } from "./read-fields.ts";
 import { readListParams, toPageRequest } from "./read-list-params.ts";
 import { searchPage } from "./search-page.ts";
-import type { WireContext } from "./wire-context.ts";
+import type { WireContext, WireEnv } from "./wire-context.ts";
 import { badRequest, noSuchStore, storeExpired } from "./wire-error.ts";
 
 const LIST_LIMITS = { max: 100, usual: 20 };
@@ -14,7 +14,7 @@ const MAX_FILES_AT_CREATION = 500;
 const CREATE_FIELDS = ["name", "description", "file_ids", "expires_after", "chunking_strategy", "metadata"];
 
 /** Below `/vector_stores`: the stores themselves, and search. */
-export function storeRoutes(context: WireContext): Hono {
+export function storeRoutes(context: WireContext): Hono<WireEnv> {
   const { catalog, stores } = context;
   const show = async (entry: StoreEntry): Promise<object> => {
     const usage = await context.usage.of(entry.id, await stores.open(entry));
@@ -22,7 +22,7 @@ export function storeRoutes(context: WireContext): Hono {
     return toStoreObject(entry, usage, stores.isExpired(entry));
   };
   const find = (id: string): Promise<StoreEntry> => findEntry(context, id);
-  const routes = new Hono();
+  const routes = new Hono<WireEnv>();
   routes.post("/", async ({ req, json }) => json(await show(await find(await createStore(context, req.raw)))));
   routes.get("/", async ({ req, json }) => {
     const params = readListParams(new URL(req.url).searchParams, LIST_LIMITS);
@@ -44,9 +44,9 @@ export function storeRoutes(context: WireContext): Hono {
     context.usage.forget(id);
     return json(toDeleted(id, "vector_store.deleted"));
   });
-  routes.post("/:id/search", async ({ req, json }) => {
+  routes.post("/:id/search", async ({ req, json, env }) => {
     const entry = await findLive(context, req.param("id"));
-    return json(await searchPage((query) => context.search(entry.id, query), req.raw));
+    return json(await searchPage((query) => context.search(entry.id, query, env.call.by), req.raw));
   });
   return routes;
 }

@@ -1,3 +1,4 @@
+import type { Principal } from "../../../contracts/access.ts";
 import type { WireCall } from "../../../contracts/backend.ts";
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import type { SqlDatabase } from "../../../lib/sql/sql.ts";
@@ -21,7 +22,7 @@ export interface WireContext {
   readonly usage: StoreUsage;
   nowSeconds(): number;
   /** A WireError when there is no such store, or when it has expired. */
-  search(storeId: string, query: SearchQuery): Promise<SearchHit[]>;
+  search(storeId: string, query: SearchQuery, by: Principal | undefined): Promise<SearchHit[]>;
 }
 
 /** What every route can ask for beside the request. */

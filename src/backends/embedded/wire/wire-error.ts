@@ -43,9 +43,10 @@ export function noSuchModel(id: string, known: readonly string[]): WireError {
 
 /** The one shape of every error: message, type, param and code, all always there. */
 export function errorResponse(error: WireError): Response {
-  const type = error.status >= 500 ? "server_error" : "invalid_request_error";
+  const type = error.status >= 500 ? "server_error" : error.status === 429 ? "requests" : "invalid_request_error";
   const { message, param, code, status } = error;
-  return Response.json({ error: { message, type, param, code } }, { status });
+  const headers = status === 429 ? { "retry-after": "1" } : undefined;
+  return Response.json({ error: { message, type, param, code } }, { status, ...(headers && { headers }) });
 }
 
 /** What the official clients look for in every answer; the short poll interval is for those that wait for a file. */

@@ -1,6 +1,13 @@
 import { Hono } from "hono";
 import type { Wire } from "../../../contracts/backend.ts";
-import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../../contracts/errors.ts";
+import {
+  BadInputError,
+  BusyError,
+  ConflictError,
+  explain,
+  NotFoundError,
+  RemoteError,
+} from "../../../contracts/errors.ts";
 import { FilterError } from "../../../lib/attribute-filter.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
 import { mountAnswers } from "../answers/mount-answers.ts";
@@ -56,6 +63,7 @@ function toWireError(error: unknown): WireError {
   if (error instanceof NotFoundError) return new WireError(404, error.message);
   if (error instanceof BadInputError) return new WireError(400, error.message);
   if (error instanceof ConflictError) return new WireError(409, explain(error));
+  if (error instanceof BusyError) return new WireError(429, error.message, null, "rate_limit_exceeded");
   if (error instanceof RemoteError) return new WireError(502, explain(error));
   return new WireError(500, UNEXPECTED);
 }
