@@ -16,7 +16,7 @@ import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { letGoOfRetired } from "./forget-source.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/drop-items.ts";
-import { leaveStore } from "./leave-store.ts";
+import { emptyResult, leaveStore } from "./leave-store.ts";
 import { readDomain } from "./read-domain.ts";
 import { findRetired, retiredInStore, retiredSource, sharesId } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
@@ -186,7 +186,11 @@ async function retire(
 ): Promise<SourceResult> {
   const isOnlyInStore = !existsSync(join(parts.crawlerFolder, sourceFolder(run.domainId, run.config)));
   if (target && (isOnlyInStore || !(target.isOwn || request.steps.includes("download")))) {
-    return await leaveStore(run, request, target, parts, job);
+    return await leaveStore(run, request, target, parts, job).catch((error: unknown) => {
+      if (error instanceof CancelledError || job.signal.aborted) throw error;
+      job.log(`ERROR: source '${run.config.sourceId}' could not be finished: ${explain(error)}`);
+      return emptyResult(run.config, explain(error));
+    });
   }
   return sayRetired((await crawlSource(run, () => retiredSource(run.config), request, target, parts, job)).result);
 }

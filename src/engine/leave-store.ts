@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { SourceConfig } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
@@ -22,7 +23,7 @@ export async function leaveStore(
   parts: EngineParts,
   job: JobContext,
 ): Promise<SourceResult> {
-  const { sourceId, sourceType, limits } = run.config;
+  const { limits } = run.config;
   const held = await heldOf(run, target, parts);
   const loss = { missing: held.length, known: held.length, listed: 0 };
   const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, limits);
@@ -40,15 +41,17 @@ export async function leaveStore(
   }
   const embed = { ...noCounts(), removed: suspect ? 0 : held.length - failed.length, held: suspect ? held.length : 0 };
   return {
-    source_id: sourceId,
-    source_type: sourceType,
+    ...emptyResult(run.config, problems.join("; ")),
     complete: true,
-    download: noCounts(),
-    process: noCounts(),
     embed: { ...embed, failed: failed.length },
-    error: problems.join("; "),
     ...(job.dryRun && planned.result()),
   };
+}
+
+/** Of a source of which nothing was done. */
+export function emptyResult({ sourceId, sourceType }: SourceConfig, error: string): SourceResult {
+  const counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
+  return { source_id: sourceId, source_type: sourceType, complete: false, ...counts, error };
 }
 
 /** Where another kind of source has the same id, only what our rows name is of this one. */

@@ -27,9 +27,11 @@ export async function convertAll(tasks: readonly Task[], work: ProcessWork): Pro
         throw new CancelledError("processing stopped", { cause: error });
       stopWhenFull(error);
       for (const task of open.values()) {
-        note(task, explain(error), work);
+        // Map files and reports travel: where this server has its files is nobody's business.
+        const reason = explain(error).replaceAll(work.mirror.absolute(task.original), task.original);
+        note(task, reason, work);
         sorted.retry.push(task);
-        progress.step(`ERROR: process '${task.mirrored.serverPath}': ${explain(error)}`);
+        progress.step(`ERROR: process '${task.mirrored.serverPath}': ${reason}`);
       }
     }
     await work.ledger.flush();

@@ -23,7 +23,8 @@ describe("uploads that a run did not come to attach", () => {
   test("are taken over by the next run when the content is still wanted, and deleted when it is not", async () => {
     const before = await uploadedIds(at);
     const abandoned = await at.index.draft(SOURCE);
-    const [a, b] = [await at.makeFile("a", "Otters sleep."), await at.makeFile("b", "Beavers build.")];
+    const [page, b] = [await at.makeFile("a", "Otters sleep."), await at.makeFile("b", "Beavers build.")];
+    const a = { ...page, label: { ...page.label, name: "Home.aspx" } };
     await abandoned.put(a, never);
     await abandoned.put(b, never);
     assert.deepEqual(await attachedIds(at), []);

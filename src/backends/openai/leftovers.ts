@@ -1,5 +1,6 @@
 import type { DocumentFile } from "../../contracts/search-index.ts";
 import type { Leftovers } from "./arrival.ts";
+import { uploadName } from "./upload.ts";
 import type { UploadJournal, UploadTry } from "./upload-journal.ts";
 
 /** Uploads of earlier drafts whose files are in no store: a put of the same content takes one over instead of sending it again. */
@@ -10,7 +11,7 @@ export function collectLeftovers(journal: UploadJournal): Leftovers {
   );
   return {
     take(file: DocumentFile) {
-      const one = byContent.get(contentKey(file.itemId, file.label.name, file.sha256))?.pop();
+      const one = byContent.get(contentKey(file.itemId, uploadName(file), file.sha256))?.pop();
       return one?.fileId === undefined ? undefined : { fileId: one.fileId, key: one.key };
     },
   };
