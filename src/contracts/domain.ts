@@ -26,6 +26,8 @@ export interface FileSourceConfig extends SharePointPlace {
   readonly sourceType: "file_sources";
   /** Path below the site, with a leading slash: `/Shared Documents`, `/Shared Documents/Reports`. */
   readonly urlPart: string;
+  /** The latest version of every file is taken, published or not; otherwise the latest published one. */
+  readonly drafts?: boolean;
 }
 
 /** A SharePoint list, found by its title. */

@@ -35,6 +35,8 @@ export interface Sighting {
    * process step. `row`: it has no bytes of its own, but is a row of the source's export, and processed from there.
    */
   readonly form: "document" | "original" | "row";
+  /** Why it is listed and not to be taken: nobody is to find it, as if it were of a type that is not wanted. */
+  readonly withheld?: string;
   readonly fingerprint: Fingerprint;
   /** Its content version is made of the content itself: another date alone is no change, and only shown. */
   readonly dateIsLabel?: boolean;

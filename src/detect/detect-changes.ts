@@ -25,6 +25,8 @@ export interface Detected {
   readonly completeness: Completeness;
   readonly unreadable: readonly Unreadable[];
   readonly listed: number;
+  /** Those of them that the source says are not to be taken. */
+  readonly withheld: readonly ItemId[];
   /** Why removals are held; "" when none are. */
   readonly heldBecause: string;
 }
@@ -61,6 +63,7 @@ export async function* detectChanges(
     completeness: "complete",
     unreadable: [],
     listed: new Set(),
+    withheld: [],
     known: 0,
     unwantedNow: new Map(),
     departed: new Map(),
@@ -70,6 +73,7 @@ export async function* detectChanges(
   };
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
+    for (const each of step.value) if (each.kind === "sighting" && each.withheld) look.withheld.push(each.itemId);
     const recognized = familiar?.recognize(step.value);
     if (recognized) {
       for (const each of step.value) if (each.kind === "sighting") look.listed.add(each.itemId);
@@ -92,8 +96,8 @@ export async function* detectChanges(
   look.completeness = step.value;
   const nothingElse = step.value === "complete" && familiar?.isAll() === true;
   const heldBecause = nothingElse ? "" : yield* judgeAbsent(ledger, look, policy);
-  const { completeness, unreadable, listed } = look;
-  return { completeness, unreadable, listed: listed.size, heldBecause };
+  const { completeness, unreadable, listed, withheld } = look;
+  return { completeness, unreadable, listed: listed.size, withheld, heldBecause };
 }
 
 /** What has been seen of the source so far. */
@@ -101,6 +105,7 @@ interface Look {
   completeness: Completeness;
   readonly unreadable: Unreadable[];
   readonly listed: Set<ItemId>;
+  readonly withheld: ItemId[];
   /** How many of the listed ones were known before. */
   known: number;
   /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
@@ -146,6 +151,7 @@ function isSameOrigin(a: string, b: string): boolean {
 }
 
 function whyUnwanted(sighting: Sighting, policy: DetectPolicy): string {
+  if (sighting.withheld) return sighting.withheld;
   const type = sighting.documentType;
   if (!policy.acceptedTypes.has(type)) return type ? `file type '${type}' is not accepted` : "no file type";
   if (sighting.fingerprint.size > policy.maxBytes) return `larger than ${policy.maxBytes} bytes`;
@@ -199,6 +205,8 @@ function whyChanged(sighting: Sighting, known: Mirrored): string {
   if (was.contentVersion && now.contentVersion) {
     return now.contentVersion === was.contentVersion ? "" : "another content version";
   }
+  // Nor is what the source does not tell just now, of the published version below a draft for one.
+  if (was.contentVersion) return "";
   const touched = was.etag !== "" && now.etag !== "" && now.etag !== was.etag;
   return touched ? "another ETag" : "";
 }

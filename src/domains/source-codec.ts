@@ -20,7 +20,7 @@ const REMOVALS = { usual: DEFAULT_LIMITS.maxRemovals, min: 0, max: Number.MAX_SA
 
 /** What a source of each kind is told by, besides the limits. */
 const OWN_FIELDS: Readonly<Record<SourceType, readonly string[]>> = {
-  file_sources: ["source_id", "site_url", "sharepoint_url_part", "filter"],
+  file_sources: ["source_id", "site_url", "sharepoint_url_part", "filter", "drafts"],
   list_sources: ["source_id", "site_url", "list_name", "filter"],
   sitepage_sources: ["source_id", "site_url", "sharepoint_url_part", "filter"],
   web_sources: WEB_FIELDS,
@@ -76,9 +76,13 @@ function parseSharePointPlace(
     siteUrl: readSiteUrl(value["site_url"], where, problems),
     filter: readText(value["filter"] ?? "", `${where}.filter`, problems),
   };
-  return type === "list_sources"
-    ? { ...place, sourceType: type, listName: readListName(value["list_name"], where, problems) }
-    : { ...place, sourceType: type, urlPart: readUrlPart(value["sharepoint_url_part"], type, where, problems) };
+  if (type === "list_sources") {
+    return { ...place, sourceType: type, listName: readListName(value["list_name"], where, problems) };
+  }
+  const urlPart = readUrlPart(value["sharepoint_url_part"], type, where, problems);
+  if (type === "sitepage_sources") return { ...place, sourceType: type, urlPart };
+  const drafts = readFlag(value["drafts"], `${where}.drafts`, problems);
+  return { ...place, sourceType: type, urlPart, ...(drafts && { drafts }) };
 }
 
 /** The source as JSON. Fields of the earlier version that are not ours stay; limits are written when set or there before. */
@@ -102,9 +106,10 @@ function formatPlace(source: SourceConfig, earlier: JsonObject): JsonObject {
   if (source.sourceType === "web_sources") return formatWebPlace(source, earlier);
   if (isTree(source)) return formatTreePlace(source, earlier);
   const { siteUrl: site_url, filter } = source;
-  return source.sourceType === "list_sources"
-    ? { site_url, list_name: source.listName, filter }
-    : { site_url, sharepoint_url_part: source.urlPart, filter };
+  if (source.sourceType === "list_sources") return { site_url, list_name: source.listName, filter };
+  const place = { site_url, sharepoint_url_part: source.urlPart, filter };
+  const drafts = source.sourceType === "file_sources" && (source.drafts ?? false);
+  return drafts || (source.sourceType === "file_sources" && "drafts" in earlier) ? { ...place, drafts } : place;
 }
 
 /** The embedded index keeps files that others attach to a store under this source id. */

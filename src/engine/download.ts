@@ -94,7 +94,10 @@ export async function download(
   const counts = noCounts();
   const plan = await makePlan(view, { run, request, setting, parts, job, counts });
   const hiddenRows = countHidden(view, setting.source);
-  if (plan.allFamiliar && view.inOrder) return await nothingToDo(view, view.inOrder, setting, job);
+  const { withheld } = plan.detected;
+  if (plan.allFamiliar && view.inOrder) {
+    return await nothingToDo({ ...view, memory: { ...view.memory, withheld } }, view.inOrder, setting, job);
+  }
   const by = isTree(run.config) ? " by what changed since the last look" : " by the change log";
   const how = view.looking.by === "feed" ? by : "";
   job.log(`Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`);
@@ -150,7 +153,7 @@ async function nothingToDo(
   const { owed, next } = view.rotation;
   const lastLook = {
     ...view.memory,
-    ...(hiddenRows && { hiddenRows }),
+    hiddenRows,
     hashesOwed: owed,
     nextHashes: next,
     settled: view.inOrder,
@@ -194,7 +197,8 @@ function memoryOf(
   const { hashesOwed, nextHashes, hiddenRows } = check;
   return {
     ...view.memory,
-    ...(hiddenRows && { hiddenRows }),
+    hiddenRows,
+    withheld: plan.detected.withheld,
     hashesOwed,
     nextHashes,
     settled: check.isDone && check.inOrder ? settled : null,
@@ -238,6 +242,9 @@ function nameUnreadable({ unreadable }: Detected, job: JobContext): void {
   for (const { path, reason } of unreadable) job.log(`  Not readable: '${path}': ${reason}`);
 }
 
+const PUT_ASIDE =
+  "Some of them are still at the source, and were never published: publish them, or set 'drafts' of the source to true.";
+
 function planProblems(detected: Detected, counts: StepCounts): string[] {
   const problems: string[] = [];
   if (detected.completeness === "partial") {
@@ -249,8 +256,9 @@ function planProblems(detected: Detected, counts: StepCounts): string[] {
     problems.push(`could not be read, so what is known there is kept: ${names}`);
   }
   if (detected.heldBecause) {
+    const aside = detected.withheld.length > 0 ? ` ${PUT_ASIDE}` : "";
     problems.push(
-      `${plural(counts.held, "removal is", "removals are")} held because ${detected.heldBecause}. ${HOW_TO_CONFIRM}`,
+      `${plural(counts.held, "removal is", "removals are")} held because ${detected.heldBecause}.${aside} ${HOW_TO_CONFIRM}`,
     );
   }
   return problems;

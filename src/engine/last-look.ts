@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { SourceConfig } from "../contracts/domain.ts";
+import type { ItemId } from "../contracts/ids.ts";
 import type { Listed, Sighting } from "../contracts/source.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import type { Mirror } from "../mirror/mirror.ts";
@@ -18,6 +19,8 @@ export interface LastLook {
   readonly mark: string;
   /** Rows that the source counted and did not show. */
   readonly hiddenRows?: number;
+  /** Items that it listed and that are not to be taken. */
+  readonly withheld?: readonly ItemId[];
   /** When everything was last listed, and how many runs have gone by the feed since. */
   readonly listedAt: string;
   readonly runsByFeed: number;
@@ -92,9 +95,10 @@ export function digestPage(page: readonly Listed[]): string {
   return page.every((each) => each.kind === "sighting") ? digest(page.map(lineOf)) : "";
 }
 
-function lineOf({ itemId, listItemId, name, rawUrl, fingerprint }: Sighting): string {
+function lineOf({ itemId, listItemId, name, rawUrl, fingerprint, withheld }: Sighting): string {
   const { size, modifiedAt, etag, contentVersion } = fingerprint;
-  return `${itemId} ${listItemId} ${size} ${modifiedAt} ${etag} ${contentVersion} ${name} ${rawUrl}`;
+  const aside = withheld ? " withheld" : "";
+  return `${itemId} ${listItemId} ${size} ${modifiedAt} ${etag} ${contentVersion} ${name} ${rawUrl}${aside}`;
 }
 
 function digest(lines: Iterable<string>): string {

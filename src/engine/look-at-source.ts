@@ -38,7 +38,7 @@ export async function lookAtSource(
   if (mayAsk && !changes) job.log("What changed since the last look cannot be told for sure: listing everything.");
   if (changes) {
     const nothingNew = changes.touched.length + changes.gone.length === 0;
-    return { by: "feed", nothingNew, pages: replay(changes, ledger), mark: changes.mark, heard: changes };
+    return { by: "feed", nothingNew, pages: replay(changes, last, ledger), mark: changes.mark, heard: changes };
   }
   // Taken before the first page is asked for: what happens while we list is heard of next time.
   const mark = await askMark(source, signal);
@@ -66,8 +66,11 @@ async function askMark(source: Source, signal: AbortSignal): Promise<string> {
   return (await source.feed?.mark(signal).catch(() => "")) ?? "";
 }
 
+const WITHHELD = "as at the last listing, it is not to be taken";
+
 /** The listing as it would be: what was touched as it is now, what was not as it was. */
-async function* replay(changes: ChangesSince, ledger: () => Promise<Ledger>): Listing {
+async function* replay(changes: ChangesSince, last: LastLook | undefined, ledger: () => Promise<Ledger>): Listing {
+  const withheld = new Set(last?.withheld);
   const heardOf = new Set([...changes.gone, ...changes.touched.map(({ itemId }) => itemId)]);
   for await (const entries of (await ledger()).entries()) {
     const page: Sighting[] = [];
@@ -75,7 +78,8 @@ async function* replay(changes: ChangesSince, ledger: () => Promise<Ledger>): Li
       if (!seen || heardOf.has(itemId)) continue;
       const { size, modifiedAt } = seen;
       const { etag = "", contentVersion = "" } = mirrored?.fingerprint ?? {};
-      page.push(changes.recall({ itemId, ...seen, fingerprint: { size, modifiedAt, etag, contentVersion } }));
+      const sighting = changes.recall({ itemId, ...seen, fingerprint: { size, modifiedAt, etag, contentVersion } });
+      page.push(withheld.has(itemId) ? { ...sighting, withheld: WITHHELD } : sighting);
     }
     yield page;
   }

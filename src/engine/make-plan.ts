@@ -162,6 +162,8 @@ function remember(change: Change, ledger: Ledger): void {
   if (change.kind !== "unchanged" || !known) return;
   const { etag, contentVersion, modifiedAt } = change.sighting.fingerprint;
   const was = known.fingerprint;
+  // What is not told now is compared again when it is.
+  if (was.contentVersion && !contentVersion) return;
   if (etag !== was.etag || contentVersion !== was.contentVersion || modifiedAt !== was.modifiedAt) {
     const fingerprint = { ...was, etag, contentVersion, modifiedAt };
     ledger.put(change.itemId, { mirrored: { ...known, fingerprint } });

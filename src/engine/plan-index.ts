@@ -14,6 +14,7 @@ import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedWork } from "./embed.ts";
+import { readLastLook } from "./last-look.ts";
 import { PlannedEmbeddings } from "./planned-embeddings.ts";
 import { digestHoldings, recallSettled, rememberSettled } from "./settled.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
@@ -73,6 +74,7 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
   const holdings = held.size;
   const planned: Planned = { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: noCounts(), problems: [] };
   const notes = new PlannedEmbeddings(work);
+  const withheld = new Set(look ? [] : (await readLastLook(tools.mirror))?.withheld);
   const turn = new Turn();
   let [known, waiting, failed] = [0, 0, 0];
   for await (const page of (await tools.ledger()).entries()) {
@@ -83,7 +85,7 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
       if (entry.indexed?.fileId) known += 1;
       if (tools.mirror.isOriginal(file)) waiting += 1;
       const foreseen = foresee(entry, work);
-      const judged = foreseen ?? judgeEntry(entry, held.get(entry.itemId), work);
+      const judged = foreseen ?? judgeEntry(entry, held.get(entry.itemId), { ...work, withheld });
       const isMissing = !foreseen && lacksFile(file, judged, work);
       if (isMissing)
         job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
@@ -122,7 +124,10 @@ function preview(entry: LedgerEntry, change: IndexChange, notes: PlannedEmbeddin
   job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
 }
 
-function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: EmbedWork): IndexChange {
+/** Items that the last look put aside; only asked for where this run did not look itself. */
+type Judging = EmbedWork & { readonly withheld: ReadonlySet<ItemId> };
+
+function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Judging): IndexChange {
   const { request, look, tools } = work;
   const change = judgeIndex(entry, {
     store: tools.store,
@@ -159,11 +164,11 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
 
 /**
  * A run that looked at the source knows what it removed, and everything else it saw has a row. One that did not goes by what the last look wrote down: an item without a
- * place at the source is gone, one of a type or size that is not taken was put aside. A lost map file is neither.
+ * place at the source is gone, one of a type or size that is not taken, or not to be taken, was put aside. A lost map file is neither.
  */
-function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted }: EmbedWork): boolean {
+function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted, withheld }: Judging): boolean {
   if (look) return look.removed.has(itemId) || (look.sawAll && !seen);
-  if (!seen) return true;
+  if (!seen || withheld.has(itemId)) return true;
   return wanted.typeByName && (!wanted.acceptedTypes.has(fileTypeOf(seen.name)) || seen.size > wanted.maxFileBytes);
 }
 

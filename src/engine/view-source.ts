@@ -19,7 +19,7 @@ export interface View {
   /** Only this has to be judged; then `disk` is empty. */
   readonly news: News | undefined;
   /** What this look adds to the memory of the next, whatever else comes of it. */
-  readonly memory: Pick<LastLook, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
+  readonly memory: Pick<LastLook, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows" | "withheld">;
   /** How many parts in a hundred of the files are due to be hashed, and the first of them. */
   readonly rotation: { readonly owed: number; readonly next: number };
 }
@@ -110,10 +110,10 @@ async function digestHere(mirror: Mirror, job: JobContext): Promise<MirrorDigest
 function ageOf(
   looking: Looking,
   { last, isHinted }: Pick<Recalled, "last" | "isHinted">,
-): Pick<LastLook, "listedAt" | "runsByFeed" | "hiddenRows"> {
+): Pick<LastLook, "listedAt" | "runsByFeed" | "hiddenRows" | "withheld"> {
   if (looking.by === "feed" && last) {
-    const { listedAt, runsByFeed, hiddenRows } = last;
-    return { listedAt, runsByFeed: runsByFeed + (isHinted ? 0 : 1), ...(hiddenRows && { hiddenRows }) };
+    const { listedAt, hiddenRows = 0, withheld = [] } = last;
+    return { listedAt, hiddenRows, withheld, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };
   }
   return { listedAt: new Date().toISOString(), runsByFeed: 0 };
 }

@@ -80,7 +80,7 @@ test("an orphan is deleted; a file that came while the run was on may be another
   const mirror = new Mirror(crawler, root);
   const file = await place(mirror, "nobody.txt");
   const ledger = await openLedger(root, run, "download");
-  const detected = { completeness: "complete", unreadable: [], listed: 0, heldBecause: "" } as const;
+  const detected = { completeness: "complete", unreadable: [], listed: 0, withheld: [], heldBecause: "" } as const;
   const disk = await mirror.scan();
   const placedAtMs = disk.get(file)?.placedAtMs ?? 0;
   const nothing = {

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  decodeColumns,
-  decodePublishedFileVersion,
-  decodePublishedItemVersion,
-  publicationOf,
-} from "../../src/sources/sharepoint/pages/page-codec.ts";
+import { decodeColumns, decodePublishedItemVersion } from "../../src/sources/sharepoint/pages/page-codec.ts";
+import { decodePublishedFileVersion, publicationOf } from "../../src/sources/sharepoint/published-version.ts";
 
 describe("what is published of a page", () => {
   const cases: readonly [what: string, file: unknown, expected: ReturnType<typeof publicationOf>][] = [
@@ -54,7 +50,7 @@ describe("what is published of a page", () => {
       EntityPropertyName,
     }));
     assert.deepEqual(decodeColumns({ value: [...fields, null] }), {
-      listing: ["File/Level", "File/UIVersion", "OData__SPSitePageFlags"],
+      listing: ["OData__SPSitePageFlags"],
       texts: ["Title", "CanvasContent1"],
     });
     assert.throws(() => decodeColumns({ value: "no" }), /not a list of columns/);

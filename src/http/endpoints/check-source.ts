@@ -44,6 +44,7 @@ const query = {
     "Globs of what is taken, one per line; of web_sources also separated by blanks. Not for SharePoint.",
   ),
   exclude: optional(words, "Globs of what is not."),
+  drafts: optional(trueOrFalse, "For file_sources: whether the latest version of a file is taken, published or not."),
   gitignore: optional(trueOrFalse, "For folder_sources: whether .gitignore files in it are respected."),
   hidden: optional(
     trueOrFalse,
@@ -113,7 +114,7 @@ type Given = Omit<Arguments<typeof query>, "source_type" | "source_id">;
 
 /** By kind: what says where it is, and what else may be given. */
 const PLACES: Readonly<Record<SourceType, readonly [place: keyof Given, ...rest: (keyof Given)[]]>> = {
-  file_sources: ["site_url", "sharepoint_url_part", "filter"],
+  file_sources: ["site_url", "sharepoint_url_part", "filter", "drafts"],
   list_sources: ["site_url", "list_name", "filter"],
   sitepage_sources: ["site_url", "sharepoint_url_part", "filter"],
   web_sources: ["start_urls", "include", "exclude", "max_depth", "max_pages", "images"],

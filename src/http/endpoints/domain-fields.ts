@@ -13,7 +13,10 @@ export const domainFields = {
     text,
     "When it is crawled unattended: a cron expression of five fields in UTC, like '0 2 * * *' for 02:00 every day; empty: never.",
   ),
-  file_sources: optional(json, "Document libraries: an array of {source_id, site_url, sharepoint_url_part, filter}."),
+  file_sources: optional(
+    json,
+    "Document libraries: an array of {source_id, site_url, sharepoint_url_part, filter, drafts}.",
+  ),
   list_sources: optional(json, "Lists: an array of {source_id, site_url, list_name, filter}."),
   sitepage_sources: optional(json, "Site pages: an array of {source_id, site_url, sharepoint_url_part, filter}."),
   web_sources: optional(

@@ -77,6 +77,7 @@ export const SOURCE_FIELDS: Readonly<Record<SourceType, readonly SourceField[]>>
     SITE,
     { name: "sharepoint_url_part", label: "Library, or a folder in it", placeholder: "/Shared Documents" },
     FILTER,
+    { name: "drafts", label: "Take drafts, too (otherwise what is published)", placeholder: "", type: "flag" },
   ],
   list_sources: [ID, SITE, { name: "list_name", label: "Title of the list", placeholder: "Contacts" }, FILTER],
   sitepage_sources: [

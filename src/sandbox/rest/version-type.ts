@@ -36,6 +36,8 @@ export function itemVersionTypeOf(library: Library): EntityType {
     ID: ({ item }: VersionOf<TenantItem>) => item.listItemId,
     FileRef: ({ item }: VersionOf<TenantItem>) => pathOf(item),
     FileLeafRef: ({ item }: VersionOf<TenantItem>) => item.name,
+    // 0 approved, 2 pending.
+    OData__x005f_ModerationStatus: ({ version }: VersionOf<TenantItem>) => (version.pending ? 2 : 0),
     OData__x005f_UIVersionString: ({ version }: VersionOf<TenantItem>) => versionLabelOf(version),
     ...own,
   };

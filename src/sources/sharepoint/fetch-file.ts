@@ -13,23 +13,38 @@ export async function fetchFile(
   item: ItemRef,
   call: CallContext,
 ): Promise<Fetched> {
-  if (!GUID.test(item.itemId)) throw new RemoteError(`download '${item.path}': '${item.itemId}' is no SharePoint id`);
-  return await fetchFrom(`${site.api}web/GetFileById('${item.itemId}')/$value`, rest, item, call);
+  return await fetchFrom(`${fileUrl(site, item)}/$value`, rest, item, call);
 }
 
-/** For what has no id of its own. */
-export async function fetchFrom(url: string, rest: RestClient, item: ItemRef, call: CallContext): Promise<Fetched> {
+export function fileUrl(site: SiteAddress, item: ItemRef): string {
+  if (!GUID.test(item.itemId)) throw new RemoteError(`download '${item.path}': '${item.itemId}' is no SharePoint id`);
+  return `${site.api}web/GetFileById('${item.itemId}')`;
+}
+
+/** From any address. `etag`: only while it is still this version; "" for whatever there is. */
+export async function fetchFrom(
+  url: string,
+  rest: RestClient,
+  item: ItemRef,
+  call: CallContext,
+  etag = "",
+): Promise<Fetched> {
   try {
     const answer = await rest.open(url, call);
     refuseWebPage(answer, item);
+    refuseOtherVersion(answer, etag);
     return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal }) };
   } catch (error) {
     const outcome = expectedOutcome(error);
     if (outcome) return outcome;
-    if (error instanceof RemoteError)
-      throw new RemoteError(`download '${item.path}': ${error.message}`, { cause: error });
-    throw error;
+    throw downloadFailure(error, item);
   }
+}
+
+/** What was being done, once. */
+export function downloadFailure(error: unknown, { path }: ItemRef): unknown {
+  const isUnsaid = error instanceof RemoteError && !error.message.startsWith("download ");
+  return isUnsaid ? new RemoteError(`download '${path}': ${error.message}`, { cause: error }) : error;
 }
 
 /** A sign-in or error page that comes with 200 is not the file, however well it arrives. */
@@ -38,6 +53,18 @@ function refuseWebPage({ body, headers }: OpenAnswer, item: ItemRef): void {
   if (!/^text\/html\b/i.test(type) || /\.(html?|aspx?|xhtml)$/i.test(item.name)) return;
   body.once("error", () => undefined).destroy();
   throw new RemoteError("SharePoint answered with a web page instead of the file");
+}
+
+function refuseOtherVersion({ body, headers }: OpenAnswer, etag: string): void {
+  const [wanted, came] = [touchCount(etag), touchCount(first(headers["etag"]))];
+  if (wanted === came || wanted === "" || came === "") return;
+  body.once("error", () => undefined).destroy();
+  throw new RemoteError("it was changed at this moment");
+}
+
+/** The 3 of `"{GUID},3"`; "" for anything else. */
+function touchCount(etag: string): string {
+  return /^"\{[^}]*\},(\d+)"$/.exec(etag)?.[1] ?? "";
 }
 
 export function expectedOutcome(error: unknown): Fetched | undefined {

@@ -19,6 +19,8 @@ export interface LibraryRoot {
   readonly changeToken: string;
   /** A version of a file may be none that readers see. */
   readonly mayHoldDrafts: boolean;
+  /** Versions wait for approval. */
+  readonly isModerated: boolean;
   /** The settings that decide what is shown, as one word to be compared: the change log tells nothing of them. */
   readonly showing: string;
 }
@@ -29,7 +31,7 @@ export const LIBRARY_FIELDS = `Id,Title,BaseType,ItemCount,RootFolder/ServerRela
 export const LIBRARY_MARK_FIELDS = `${LIBRARY_FIELDS},CurrentChangeToken`;
 const ITEM_FIELDS = [
   "Id,UniqueId,FileSystemObjectType,FileRef,FileLeafRef",
-  "File/UniqueId,File/Name,File/Length,File/ServerRelativeUrl,File/TimeLastModified,File/ETag",
+  "File/UniqueId,File/Name,File/Length,File/ServerRelativeUrl,File/TimeLastModified,File/ETag,File/Level,File/UIVersion",
 ].join();
 const CONTENT_TAG = "File/ContentTag";
 
@@ -62,6 +64,7 @@ export function decodeLibrary(answer: Record<string, unknown>): LibraryRoot {
     itemCount,
     changeToken: isObject(token) ? text(token["StringValue"]) : "",
     mayHoldDrafts: ["EnableMinorVersions", "EnableModeration", "ForceCheckout"].some((name) => answer[name] === true),
+    isModerated: answer["EnableModeration"] === true,
     showing: JSON.stringify(SHOWING_FIELDS.map((name) => answer[name] ?? null)),
   };
 }

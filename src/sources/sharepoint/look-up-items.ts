@@ -3,10 +3,10 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { Sighting } from "../../contracts/source.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { type LibraryPart, placeOf } from "./find-library.ts";
-import { decodeRow, itemFields, type Row } from "./library-codec.ts";
+import { itemFields, type Row } from "./library-codec.ts";
+import { type FilePlace, readingOf } from "./list-files.ts";
 import { readItems, windowFilter } from "./read-items.ts";
-import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
-import type { SiteAddress } from "./site-url.ts";
+import { type CallContext, SharePointError } from "./rest-client.ts";
 
 export interface LookedUp {
   /** Those that are in the library now; without a sighting where they are folders or outside the wanted part. */
@@ -29,11 +29,12 @@ const AT_ONCE = 4;
  * not show is not there either. Throws when a row makes no sense.
  */
 export async function lookUpItems(
-  place: { readonly rest: RestClient; readonly site: SiteAddress },
+  place: FilePlace,
   part: LibraryPart,
   items: readonly Wanted[],
   call: CallContext,
 ): Promise<LookedUp> {
+  const reading = readingOf(part.library, place);
   const wanted = new Set(items.map((item) => item.itemId));
   const rows = new Map<ItemId, Sighting | undefined>();
   const folders = new Set<ItemId>();
@@ -47,8 +48,13 @@ export async function lookUpItems(
     const filter = windowFilter("", first - 1, last);
     const query = { ...place, listId: part.library.listId, filter, pageSize: WINDOW, call };
     const answers = await readWithTag((fields) => readAll({ ...query, fields }));
-    for (const answer of answers) take(decodeRow(answer, placeOf(place.site, part)));
+    for (const answer of answers) take(reading.decode(answer, placeOf(place.site, part)));
   });
+  const found = [...rows.values()].filter((sighting) => sighting !== undefined);
+  for (const each of await reading.settle(found, call)) {
+    if (each.kind !== "sighting") throw new RemoteError(`look up what changed: ${each.reason}`);
+    rows.set(each.itemId, each);
+  }
   return { rows, folders };
 }
 

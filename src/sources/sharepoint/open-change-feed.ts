@@ -5,21 +5,21 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { decodeMark, encodeMark, type Mark } from "./change-codec.ts";
 import { pathBelow } from "./escaping.ts";
 import { findLibrary, type LibraryPart, placeOf } from "./find-library.ts";
-import { LIBRARY_MARK_FIELDS } from "./library-codec.ts";
+import { LIBRARY_MARK_FIELDS, type LibraryRoot } from "./library-codec.ts";
+import type { FilePlace } from "./list-files.ts";
 import { lookUpItems } from "./look-up-items.ts";
 import { readChanges, type TouchedItem } from "./read-changes.ts";
-import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
-import type { SiteAddress } from "./site-url.ts";
+import { type CallContext, SharePointError } from "./rest-client.ts";
 
-export interface LibraryFeed {
-  readonly rest: RestClient;
-  readonly site: SiteAddress;
+export interface LibraryFeed extends FilePlace {
   readonly urlPart: string;
   /** OData, "" for none. */
   readonly filter: string;
   callWith(signal: AbortSignal): CallContext;
   /** What a person is told when the library cannot be looked at. */
   advise(error: RemoteError): RemoteError;
+  /** Told the library whenever it was found. */
+  onFound(library: LibraryRoot): void;
 }
 
 /** Times the log may grow while we look before we list instead. */
@@ -27,12 +27,16 @@ const ROUNDS = 3;
 
 /** What the change log of a library tells. Whatever is odd about it makes the feed decline, never guess. */
 export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
-  const find = (call: CallContext): Promise<LibraryPart> =>
-    findLibrary(feed.rest, feed.site, feed.urlPart, call, LIBRARY_MARK_FIELDS);
+  const find = async (call: CallContext): Promise<LibraryPart> => {
+    const part = await findLibrary(feed.rest, feed.site, feed.urlPart, call, LIBRARY_MARK_FIELDS);
+    feed.onFound(part.library);
+    return part;
+  };
   return {
     async mark(signal) {
       try {
-        return encodeMark(markOf(await find(feed.callWith(signal)), feed.filter));
+        const part = await find(feed.callWith(signal));
+        return hidesDrafts(part, feed) ? "" : encodeMark(markOf(part, feed.filter));
       } catch (error) {
         // A server without a change log dislikes the question; every later look declines such a mark.
         if (error instanceof SharePointError && error.status === 400) return "";
@@ -57,6 +61,11 @@ export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
   };
 }
 
+/** Who may see a draft can change without a word in the log, so whoever takes drafts has to look for himself. */
+function hidesDrafts({ library }: LibraryPart, { drafts }: LibraryFeed): boolean {
+  return drafts && library.mayHoldDrafts;
+}
+
 function markOf(part: LibraryPart, filter: string): Mark {
   const { listId, changeToken, itemCount, showing } = part.library;
   return { listId, root: part.root, filter, token: changeToken, itemCount, showing };
@@ -74,7 +83,7 @@ interface Look {
 async function lookSince(look: Look): Promise<ChangesSince | "moving" | undefined> {
   const { feed, mark, call } = look;
   const before = await look.find(call);
-  if (!continues(mark, markOf(before, feed.filter))) return undefined;
+  if (!continues(mark, markOf(before, feed.filter)) || hidesDrafts(before, feed)) return undefined;
   if (before.library.changeToken === mark.token && before.library.itemCount === mark.itemCount) {
     return answer(look, before, { touched: [], gone: [] });
   }

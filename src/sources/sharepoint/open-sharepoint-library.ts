@@ -3,10 +3,10 @@ import { RemoteError } from "../../contracts/errors.ts";
 import type { Source } from "../../contracts/source.ts";
 import { adviseOn } from "./advise-on.ts";
 import { examineSource } from "./examine-source.ts";
-import { fetchFile } from "./fetch-file.ts";
+import { downloadFailure } from "./fetch-file.ts";
 import { findLibrary } from "./find-library.ts";
 import type { LibraryRoot } from "./library-codec.ts";
-import { listLibrary } from "./list-library.ts";
+import { type FileReading, listFiles, readingOf } from "./list-files.ts";
 import { oncePerPause } from "./once-per-pause.ts";
 import { openChangeFeed } from "./open-change-feed.ts";
 import type { CallContext } from "./rest-client.ts";
@@ -39,8 +39,10 @@ export function openSharePointLibrary(
   const advise = (error: RemoteError): RemoteError =>
     new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
   const callWith = (signal: AbortSignal): CallContext => ({ signal, onWait });
-  const place = { rest, site, urlPart, filter, advise };
+  const place = { rest, site, urlPart, filter, advise, drafts: config.drafts ?? false };
   let hidden = 0;
+  /** As the last look found it. */
+  let reading: FileReading | undefined;
 
   return {
     id: config.sourceId,
@@ -49,11 +51,27 @@ export function openSharePointLibrary(
       const onHidden = (rows: number): void => {
         hidden = rows;
       };
-      return listLibrary({ ...place, pageSize, call: callWith(signal), onHidden });
+      return listFiles({ ...place, pageSize, call: callWith(signal), onHidden }, (found) => {
+        reading = found;
+      });
     },
     hiddenRows: () => hidden,
-    feed: openChangeFeed({ ...place, callWith }),
-    fetch: (item, signal) => fetchFile(rest, site, item, callWith(signal)),
+    feed: openChangeFeed({
+      ...place,
+      callWith,
+      onFound(library) {
+        reading = readingOf(library, place);
+      },
+    }),
+    async fetch(item, signal) {
+      const call = callWith(signal);
+      try {
+        reading ??= readingOf((await findLibrary(rest, site, urlPart, call)).library, place);
+      } catch (error) {
+        throw downloadFailure(error, item);
+      }
+      return await reading.fetch(item, call);
+    },
     examine(signal) {
       const find = async (call: CallContext): Promise<LibraryRoot> =>
         (await findLibrary(rest, site, urlPart, call)).library;

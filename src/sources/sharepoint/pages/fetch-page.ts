@@ -2,8 +2,9 @@ import { RemoteError } from "../../../contracts/errors.ts";
 import type { Fetched, ItemRef } from "../../../contracts/source.ts";
 import { encodePath } from "../escaping.ts";
 import { expectedOutcome } from "../fetch-file.ts";
+import { publicationOf } from "../published-version.ts";
 import type { CallContext } from "../rest-client.ts";
-import { decodePageIdentity, decodePageTexts, PAGE_FIELDS, publicationOf } from "./page-codec.ts";
+import { decodePageIdentity, decodePageTexts, PAGE_FIELDS } from "./page-codec.ts";
 import { listUrl, type PageLibrary, readPublishedTexts } from "./page-library.ts";
 import { writePageOriginal } from "./page-original.ts";
 

@@ -2,15 +2,14 @@ import { RemoteError } from "../../../contracts/errors.ts";
 import type { Sighting } from "../../../contracts/source.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { pathBelow } from "../escaping.ts";
-import { decodeRow, type Place, type Row, toInstant } from "../library-codec.ts";
+import { decodeRow, type Place, type Row } from "../library-codec.ts";
+import { newestMajor, type Publication, publicationOf, VERSION_FIELDS, versionLabel } from "../published-version.ts";
 import { MARKUP_COLUMNS } from "./page-converter.ts";
 import type { PageOriginal } from "./page-original.ts";
 
 /** SharePoint's JSON about pages in our words: the only file of this folder that knows its field names. */
 
 const FLAGS = "OData__SPSitePageFlags";
-/** Of the file, so every library has them. */
-const VERSION_FIELDS = ["File/Level", "File/UIVersion"];
 const TEXT_COLUMNS = ["Title", "Description", ...MARKUP_COLUMNS];
 
 export const COLUMN_NAME_FIELDS = "EntityPropertyName";
@@ -26,7 +25,7 @@ export function decodeColumns(answer: JsonObject): PageColumns {
   if (!Array.isArray(fields)) throw new RemoteError("SharePoint's answer is not a list of columns");
   const names = new Set(fields.filter(isJsonObject).map((field) => field[COLUMN_NAME_FIELDS]));
   return {
-    listing: [...VERSION_FIELDS, ...[FLAGS].filter((name) => names.has(name))],
+    listing: [FLAGS].filter((name) => names.has(name)),
     texts: TEXT_COLUMNS.filter((name) => names.has(name)),
   };
 }
@@ -34,26 +33,6 @@ export function decodeColumns(answer: JsonObject): PageColumns {
 /** Without such a column every page would be a title at most. */
 export function holdsText({ texts }: PageColumns): boolean {
   return MARKUP_COLUMNS.some((name) => texts.includes(name));
-}
-
-/** What readers see of a page whose row this is. */
-export type Publication = "published" | "draft over a published version" | "never published";
-
-/** A major version has a multiple of this number, its drafts the numbers after it. */
-const VERSIONS_PER_MAJOR = 512;
-const PUBLISHED_LEVEL = 1;
-const DRAFT_LEVEL = 2;
-
-/** A row that does not tell counts as published: a library without versions publishes everything. */
-export function publicationOf(row: JsonObject): Publication {
-  const file = isJsonObject(row["File"]) ? row["File"] : {};
-  const version = Number(file["UIVersion"] ?? VERSIONS_PER_MAJOR);
-  const level = file["Level"] ?? PUBLISHED_LEVEL;
-  // Where pages are approved before they are published, the first version is 1.0 and still a draft.
-  if (version < VERSIONS_PER_MAJOR || (version === VERSIONS_PER_MAJOR && level === DRAFT_LEVEL))
-    return "never published";
-  const isPublished = version % VERSIONS_PER_MAJOR === 0 && level === PUBLISHED_LEVEL;
-  return isPublished ? "published" : "draft over a published version";
 }
 
 /** What is no page, or none that readers see, counts but is no item. */
@@ -95,26 +74,6 @@ export function pageSighting(
   };
 }
 
-function versionLabel(version: number): string {
-  return `${Math.floor(version / VERSIONS_PER_MAJOR)}.${version % VERSIONS_PER_MAJOR}`;
-}
-
-export interface PublishedVersion {
-  readonly version: number;
-  readonly size: number;
-  readonly modifiedAt: string;
-}
-
-/** The newest published one of a file's earlier versions; undefined when none is left. */
-export function decodePublishedFileVersion(answer: JsonObject): PublishedVersion | undefined {
-  const found = newestMajor(answer, "ID");
-  if (!found) return undefined;
-  const size = Number(found.row["Length"] ?? found.row["Size"] ?? 0);
-  const modifiedAt = toInstant(String(found.row["Created"] ?? ""));
-  if (!modifiedAt) throw new RemoteError("a version does not tell its time");
-  return { version: found.version, size: Number.isSafeInteger(size) ? size : 0, modifiedAt };
-}
-
 export const ITEM_VERSION_FIELDS = "VersionId,IsCurrentVersion";
 
 /** The same of an item's versions, which are counted alike but come with its columns; only the number is read. */
@@ -122,21 +81,13 @@ export function decodePublishedItemVersion(answer: JsonObject): number | undefin
   return newestMajor(answer, "VersionId")?.version;
 }
 
-/** The current version is not among them: it was no published one, or nobody would look at the earlier ones. */
-function newestMajor(answer: JsonObject, key: string): { version: number; row: JsonObject } | undefined {
-  const rows = answer["value"];
-  if (!Array.isArray(rows)) throw new RemoteError("SharePoint's answer is not a list of versions");
-  let newest: { version: number; row: JsonObject } | undefined;
-  for (const row of rows.filter(isJsonObject)) {
-    const version = Number(row[key]);
-    const isMajor = version >= VERSIONS_PER_MAJOR && version % VERSIONS_PER_MAJOR === 0;
-    if (isMajor && row["IsCurrentVersion"] !== true && version > (newest?.version ?? 0)) newest = { version, row };
-  }
-  return newest;
-}
-
 /** For the question about one page; whether it is still the same item, and published. */
-export const PAGE_FIELDS: readonly string[] = ["Id", "UniqueId", "FileRef", ...VERSION_FIELDS];
+export const PAGE_FIELDS: readonly string[] = [
+  "Id",
+  "UniqueId",
+  "FileRef",
+  ...VERSION_FIELDS.map((name) => `File/${name}`),
+];
 
 export function decodePageIdentity(row: JsonObject): { readonly key: string; readonly serverPath: string } {
   const [id, path] = [row["UniqueId"], row["FileRef"]];

@@ -4,11 +4,9 @@ import type { SiteAddress } from "../site-url.ts";
 import {
   COLUMN_NAME_FIELDS,
   decodeColumns,
-  decodePublishedFileVersion,
   decodePublishedItemVersion,
   ITEM_VERSION_FIELDS,
   type PageColumns,
-  type PublishedVersion,
 } from "./page-codec.ts";
 
 /** A library of pages that was found. */
@@ -24,16 +22,6 @@ type Place = Omit<PageLibrary, "columns">;
 export async function openPageLibrary(place: Place, call: CallContext): Promise<PageLibrary> {
   const url = `${listUrl(place)}/fields?$select=${COLUMN_NAME_FIELDS}`;
   return { ...place, columns: decodeColumns(await place.rest.getJson(url, call)) };
-}
-
-/** What readers see of a page that somebody is working on. Throws when it is not in the history. */
-export async function readPublishedVersion(
-  { rest, site }: Pick<PageLibrary, "rest" | "site">,
-  itemId: string,
-  call: CallContext,
-): Promise<PublishedVersion> {
-  const answer = await rest.getJson(`${site.api}web/GetFileById('${itemId}')/versions`, call);
-  return decodePublishedFileVersion(answer) ?? notInHistory();
 }
 
 /** The columns of that version. */

@@ -1,0 +1,150 @@
+import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { ItemRef, Listed, Sighting } from "../../contracts/source.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { toInstant } from "./library-codec.ts";
+import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
+import type { SiteAddress } from "./site-url.ts";
+
+/** What readers see of a file, where that is not its latest version. */
+
+export type Publication = "published" | "draft over a published version" | "never published";
+
+/** Of the file, so every library has them. */
+export const VERSION_FIELDS: readonly string[] = ["Level", "UIVersion"];
+
+/** A major version has a multiple of this number, its drafts the numbers after it. */
+export const VERSIONS_PER_MAJOR = 512;
+const PUBLISHED_LEVEL = 1;
+
+/** A row whose file does not tell counts as published: a library without versions publishes everything. */
+export function publicationOf({ File: file }: { readonly File?: unknown }): Publication {
+  const { UIVersion, Level } = isJsonObject(file) ? file : {};
+  const [version, level] = [Number(UIVersion) || VERSIONS_PER_MAJOR, Number(Level) || PUBLISHED_LEVEL];
+  // Where something is approved before it is published, or was never checked in, the first version is 1.0 and still a draft.
+  if (version < VERSIONS_PER_MAJOR || (version === VERSIONS_PER_MAJOR && level !== PUBLISHED_LEVEL))
+    return "never published";
+  const isPublished = version % VERSIONS_PER_MAJOR === 0 && level === PUBLISHED_LEVEL;
+  return isPublished ? "published" : "draft over a published version";
+}
+
+export function versionLabel(version: number): string {
+  return `${Math.floor(version / VERSIONS_PER_MAJOR)}.${version % VERSIONS_PER_MAJOR}`;
+}
+
+export interface PublishedVersion {
+  readonly version: number;
+  readonly size: number;
+  readonly modifiedAt: string;
+}
+
+/** Where files have versions that readers do not see. */
+export interface VersionedPlace {
+  readonly rest: RestClient;
+  readonly site: SiteAddress;
+  /** Set where versions wait for approval: then a major version alone is not a published one. */
+  readonly moderatedListId?: string;
+}
+
+/** undefined: none was ever published. Throws when there should be one and it is not in the history. */
+export async function readPublishedVersion(
+  place: VersionedPlace,
+  item: Pick<ItemRef, "itemId" | "listItemId">,
+  call: CallContext,
+): Promise<PublishedVersion | undefined> {
+  const answer = await place.rest.getJson(`${place.site.api}web/GetFileById('${item.itemId}')/versions`, call);
+  const approved = await readApproved(place, item.listItemId, call);
+  if (approved?.size === 0) return undefined;
+  const found = decodePublishedFileVersion(answer, approved);
+  if (!found) throw new RemoteError("the published version is not in the history");
+  return found;
+}
+
+/** The newest published one of a file's earlier versions; undefined when none is left. */
+export function decodePublishedFileVersion(
+  answer: JsonObject,
+  approved?: ReadonlySet<number>,
+): PublishedVersion | undefined {
+  const found = newestMajor(answer, "ID", approved);
+  if (!found) return undefined;
+  const size = Number(found.row["Length"] ?? found.row["Size"] ?? 0);
+  const modifiedAt = toInstant(String(found.row["Created"] ?? ""));
+  if (!modifiedAt) throw new RemoteError("a version does not tell its time");
+  return { version: found.version, size: Number.isSafeInteger(size) ? size : 0, modifiedAt };
+}
+
+const MODERATION_STATUS = "OData__x005f_ModerationStatus";
+const APPROVED = 0;
+
+/** The versions that were approved; undefined where none has to be, or where the server does not tell. */
+async function readApproved(
+  { rest, site, moderatedListId }: VersionedPlace,
+  listItemId: number,
+  call: CallContext,
+): Promise<ReadonlySet<number> | undefined> {
+  if (moderatedListId === undefined) return undefined;
+  const item = `${site.api}web/lists(guid'${encodeURIComponent(moderatedListId)}')/items(${listItemId})`;
+  try {
+    const answer = await rest.getJson(`${item}/versions?$select=VersionId,${MODERATION_STATUS}`, call);
+    const rows = Array.isArray(answer["value"]) ? answer["value"].filter(isJsonObject) : [];
+    return new Set(rows.filter((row) => row[MODERATION_STATUS] === APPROVED).map((row) => Number(row["VersionId"])));
+  } catch (error) {
+    if (error instanceof SharePointError && error.status === 400) return undefined;
+    throw error;
+  }
+}
+
+/** The current version is not among them: it was no published one, or nobody would look at the earlier ones. */
+export function newestMajor(
+  answer: JsonObject,
+  key: string,
+  among?: ReadonlySet<number>,
+): { readonly version: number; readonly row: JsonObject } | undefined {
+  const rows = answer["value"];
+  if (!Array.isArray(rows)) throw new RemoteError("SharePoint's answer is not a list of versions");
+  let newest: { version: number; row: JsonObject } | undefined;
+  for (const row of rows.filter(isJsonObject)) {
+    const version = Number(row[key]);
+    const isMajor =
+      version >= VERSIONS_PER_MAJOR && version % VERSIONS_PER_MAJOR === 0 && (among?.has(version) ?? true);
+    if (isMajor && row["IsCurrentVersion"] !== true && version > (newest?.version ?? 0)) newest = { version, row };
+  }
+  return newest;
+}
+
+/** Why a file is listed and not taken. */
+export const NEVER_PUBLISHED = "no version of it was published, and the source does not take drafts";
+
+const AT_ONCE = 4;
+
+/** The few files that somebody is working on are looked up one by one, and `adopt`ed as they were published. */
+export async function withPublished(
+  found: readonly Listed[],
+  drafts: ReadonlySet<ItemId>,
+  place: VersionedPlace & { readonly call: CallContext },
+  adopt: (sighting: Sighting, published: PublishedVersion) => Sighting,
+): Promise<readonly Listed[]> {
+  const isDraft = (each: Listed): each is Sighting => each.kind === "sighting" && drafts.has(each.itemId);
+  const published = new Map<ItemId, Listed>();
+  await forEachConcurrent(found.filter(isDraft), AT_ONCE, async (sighting) => {
+    published.set(sighting.itemId, await publishedSighting(sighting, place, adopt));
+  });
+  return found.map((each) => (isDraft(each) ? (published.get(each.itemId) ?? each) : each));
+}
+
+/** What is published of a file and cannot be had is kept as it is known: it is neither gone nor what the draft says. */
+async function publishedSighting(
+  sighting: Sighting,
+  place: VersionedPlace & { readonly call: CallContext },
+  adopt: (sighting: Sighting, published: PublishedVersion) => Sighting,
+): Promise<Listed> {
+  const { itemId, path } = sighting;
+  try {
+    const published = await readPublishedVersion(place, sighting, place.call);
+    return published ? adopt(sighting, published) : { ...sighting, withheld: NEVER_PUBLISHED };
+  } catch (error) {
+    if (error instanceof CancelledError) throw error;
+    return { kind: "unreadable", path, itemId, reason: `look up what is published of '${path}': ${explain(error)}` };
+  }
+}
