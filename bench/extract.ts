@@ -7,7 +7,7 @@ import PostalMime from "postal-mime";
 import { extractText, getDocumentProxy } from "unpdf";
 import { createExtractor } from "../src/extract/extractor.ts";
 import { DEFAULT_LIMITS } from "../src/extract/limits.ts";
-import type { FileRequest } from "../src/extract/reader/messages.ts";
+import type { ReadTask } from "../src/extract/reader/messages.ts";
 import { ReaderPool } from "../src/extract/reader/reader-pool.ts";
 import { makeDocx, paragraph, styled } from "../test/extract/make-docx.ts";
 import { makePdf } from "../test/extract/make-pdf.ts";
@@ -59,7 +59,7 @@ async function compareHop(folder: string): Promise<void> {
   const files = 200;
   const pool = new ReaderPool();
   const { extract } = createExtractor();
-  const request: FileRequest = { kind: "file", path, fileType: "txt", limits: DEFAULT_LIMITS };
+  const request: ReadTask = { kind: "file", path, fileType: "txt", limits: DEFAULT_LIMITS };
   const oneByOne = async (read: () => Promise<unknown>): Promise<void> => {
     for (let file = 0; file < files; file += 1) await read();
   };

@@ -22,6 +22,7 @@ import { planRename, type RenameParts, renameDomain } from "../engine/rename-dom
 import { settleRenames } from "../engine/settle-renames.ts";
 import { createStanding } from "../engine/standing.ts";
 import { createExtractor } from "../extract/extractor.ts";
+import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseNotes } from "../inventory/response-notes.ts";
 import { createJobRunner } from "../jobs/job-runner.ts";
@@ -90,6 +91,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
   const crawlInJob: App["crawl"] = (request, job) => sayingWaits(sharepoint, job, () => crawl(request, parts, job));
+  const examined = { config, facts, parts, web, trees, readers: examineReaders };
   const app: App = {
     config,
     domains,
@@ -115,8 +117,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
     ...generationVerbs(parts),
     checkPlaces: (sources) => checkPlaces(sources, trees),
-    examine: (domainId, signal) => examineWith({ config, facts, parts, web, trees }, domainId, signal),
-    examineSource: (source, signal) => examineWith({ config, facts, parts, web, trees }, source, signal),
+    examine: (domainId, signal) => examineWith(examined, domainId, signal),
+    examineSource: (source, signal) => examineWith(examined, source, signal),
     wire: opened.wire,
     async close() {
       await starter.stop("Server stopped.");

@@ -1,4 +1,5 @@
 import type { SourceConfig } from "../contracts/domain.ts";
+import type { Finding } from "../contracts/finding.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { examine, examineOneSource, type PlacedFinding } from "../engine/doctor.ts";
 import type { EngineParts, SourceOptions, SourceRun } from "../engine/engine-parts.ts";
@@ -14,11 +15,12 @@ interface Examined {
   readonly parts: EngineParts;
   readonly web: OpenedWeb;
   readonly trees: TreeConnections;
+  readonly readers: () => Finding;
 }
 
 /** With a connection of its own: a fresh token tells what is consented to now, and whoever asks is waiting. */
 export async function* examineWith(
-  { config, facts, parts, web, trees }: Examined,
+  { config, facts, parts, web, trees, readers }: Examined,
   what: DomainId | SourceConfig | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<PlacedFinding, void> {
@@ -39,6 +41,7 @@ export async function* examineWith(
       // To start a browser takes a while.
       if (typeof what !== "object") yield* web.examine();
       if (typeof what !== "object") yield* trees.roots.examine();
+      if (typeof what !== "object") yield readers();
     },
   };
   try {

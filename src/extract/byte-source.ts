@@ -1,5 +1,3 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-
 /** A file's bytes. Synchronous on purpose: it is read where nothing else waits. */
 export interface ByteSource {
   readonly size: number;
@@ -17,24 +15,21 @@ export function bytesOf(bytes: Buffer): ByteSource {
   };
 }
 
-/** Only what is asked for is read: of an archive full of pictures that is little. */
-export async function withFile<T>(path: string, use: (source: ByteSource) => Promise<T>): Promise<T> {
-  const file = openSync(path, "r");
-  try {
-    const { size } = fstatSync(file);
-    const read = (offset: number, length: number): Buffer => {
-      const wanted = Math.max(0, Math.min(length, size - offset));
-      const bytes = Buffer.from(new ArrayBuffer(wanted));
-      let done = 0;
-      while (done < wanted) {
-        const count = readSync(file, bytes, done, wanted - done, offset + done);
-        if (count === 0) break;
-        done += count;
-      }
-      return done < wanted ? bytes.subarray(0, done) : bytes;
-    };
-    return await use({ size, read, all: () => read(0, size) });
-  } finally {
-    closeSync(file);
-  }
+/** So much is asked for at once where the file is no larger: each question waits for a process that does other things, too. */
+const WHOLE_BYTES = 1024 * 1024;
+
+/** Bytes that `fetch` brings, which waits for them. Only what is asked for is read: of an archive full of pictures that is little. */
+export function bytesFetched(size: number, fetch: (offset: number, length: number) => Buffer): ByteSource {
+  let whole: ByteSource | undefined;
+  const within = (offset: number, length: number): Buffer =>
+    fetch(offset, Math.max(0, Math.min(length, size - offset)));
+  return {
+    size,
+    all: () => within(0, size),
+    read(offset, length) {
+      if (size > WHOLE_BYTES) return within(offset, length);
+      whole ??= bytesOf(within(0, size));
+      return whole.read(offset, length);
+    },
+  };
 }

@@ -5,9 +5,12 @@ import type { ExtractLimits } from "../limits.ts";
 /** What a reader is asked: one document at a time. */
 export type ReadRequest = FileRequest | PageRequest;
 
+/** What the parent is asked; a reader hears of no path. */
+export type ReadTask = (Omit<FileRequest, "size"> & { readonly path: string }) | PageRequest;
+
 export interface FileRequest {
   readonly kind: "file";
-  readonly path: string;
+  readonly size: number;
   readonly fileType: string;
   readonly limits: ExtractLimits;
 }
@@ -22,6 +25,14 @@ export interface PageRequest {
   readonly url: string;
   readonly limits: ExtractLimits;
 }
+
+/**
+ * Where a reader asks its parent for bytes of the file, and waits for them: offset and length as two 64-bit floats, then the
+ * bytes in chunks, each after its length in 32 bits, an empty one last.
+ */
+export const BYTES_FD = 4;
+export const BYTES_REQUEST = 16;
+export const CHUNK_BYTES = 1024 * 1024;
 
 /** The first thing a reader says, once. */
 export const READY = "ready";

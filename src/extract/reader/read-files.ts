@@ -1,13 +1,16 @@
+import { readSync, writeSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { Worker } from "node:worker_threads";
 import { ExtractError } from "../../contracts/document.ts";
-import { withFile } from "../byte-source.ts";
+import { bytesFetched } from "../byte-source.ts";
 import type { ExtractLimits } from "../limits.ts";
 import { readDocument } from "../read-document.ts";
 import { readAnswer } from "../web/read-answer.ts";
 import {
   ALLOWED_CPU_MS,
   ALLOWED_KILOBYTES,
+  BYTES_FD,
+  BYTES_REQUEST,
   cpuMs,
   READY,
   type ReadAnswer,
@@ -49,13 +52,37 @@ function allow(allowed: Int32Array<SharedArrayBuffer>, { maxMemoryBytes, timeout
 async function read(request: ReadRequest): Promise<ReadOutcome> {
   try {
     if (request.kind === "page") return { status: "read page", page: readAnswer(request) };
-    const { path, fileType, limits } = request;
-    const document = await withFile(path, (source) => readDocument(source, fileType, limits));
-    return { status: "read", document };
+    const { size, fileType, limits } = request;
+    return { status: "read", document: await readDocument(bytesFetched(size, fetchBytes), fileType, limits) };
   } catch (error) {
     if (error instanceof ExtractError) return { status: "refused", code: error.code, message: error.message };
     const { code = "", message } = error as NodeJS.ErrnoException;
     return { status: "failed", code, message };
+  }
+}
+
+/** Fewer where the file ends earlier than it did. */
+function fetchBytes(offset: number, length: number): Buffer {
+  const question = Buffer.alloc(BYTES_REQUEST);
+  question.writeDoubleLE(offset, 0);
+  question.writeDoubleLE(length, 8);
+  writeSync(BYTES_FD, question);
+  const bytes = Buffer.from(new ArrayBuffer(length));
+  const header = Buffer.alloc(4);
+  for (let done = 0; ; ) {
+    fill(header);
+    const count = header.readUInt32LE(0);
+    if (count === 0) return done < length ? bytes.subarray(0, done) : bytes;
+    fill(bytes.subarray(done, done + count));
+    done += count;
+  }
+}
+
+function fill(bytes: Buffer): void {
+  for (let done = 0; done < bytes.length; ) {
+    const count = readSync(BYTES_FD, bytes, done, bytes.length - done, null);
+    if (count === 0) throw new Error("read file: nobody gives its bytes any more");
+    done += count;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ReadAnswer, ReadRequest } from "./messages.ts";
+import type { ReadAnswer, ReadTask } from "./messages.ts";
 import { ReaderProcess } from "./reader-process.ts";
 
 /** Two, so that one hostile file does not hold up all others; more would take the processor from searches. */
@@ -15,11 +15,11 @@ export class ReaderPool {
   readonly #waiting = new Set<() => void>();
   #busy = 0;
 
-  async read(request: ReadRequest, signal: AbortSignal): Promise<ReadAnswer> {
+  async read(task: ReadTask, signal: AbortSignal): Promise<ReadAnswer> {
     await this.#turn(signal);
     const reader = this.#takeReader();
     try {
-      return await reader.read(request, signal);
+      return await reader.read(task, signal);
     } finally {
       this.#putBack(reader);
       this.#passTurn();

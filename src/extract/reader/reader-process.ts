@@ -1,22 +1,18 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { open } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { ExtractError } from "../../contracts/document.ts";
-import { passOn } from "../../lib/pass-on.ts";
 import { inMegabytes } from "../limits.ts";
-import { type ReadAnswer, type ReadRequest, TOO_MUCH_MEMORY, TOO_MUCH_TIME } from "./messages.ts";
-
-const PROGRAM = fileURLToPath(new URL("./read-files.ts", import.meta.url));
-
-/** Reading is all a reader may do: a document that takes it over can write nothing and start nothing. */
-const FLAGS = [
-  "--permission",
-  "--allow-fs-read=*",
-  "--allow-worker",
-  "--disallow-code-generation-from-strings",
-  "--max-old-space-size=640",
-  "--max-semi-space-size=16",
-  "--no-warnings",
-];
+import {
+  BYTES_FD,
+  type ReadAnswer,
+  type ReadRequest,
+  type ReadTask,
+  TOO_MUCH_MEMORY,
+  TOO_MUCH_TIME,
+} from "./messages.ts";
+import { readerCommand } from "./reader-command.ts";
+import { serveBytes } from "./serve-bytes.ts";
 
 /**
  * The limit of time is one of work: a busy machine must not condemn a file. A reader that neither works nor answers is given
@@ -27,6 +23,8 @@ const PATIENCE_MS = 120_000;
 /** A process that reads files, one at a time. It never keeps ours alive, and ends with ours. */
 export class ReaderProcess {
   readonly #child: ChildProcess;
+  /** Over which it asks for bytes of the file, and gets them. */
+  readonly #bytes: Socket;
   /** Settles when the process has started, or could not. */
   readonly #started: Promise<void>;
   #isEnded = false;
@@ -34,12 +32,15 @@ export class ReaderProcess {
   #memoryBytes = 0;
 
   constructor() {
-    this.#child = fork(PROGRAM, {
-      execArgv: FLAGS,
-      env: passOn(process.env),
+    const { program, ...command } = readerCommand();
+    this.#child = fork(program, {
+      ...command,
+      execArgv: [...command.execArgv],
       serialization: "advanced",
-      stdio: ["ignore", "ignore", "ignore", "ipc"],
+      stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
     });
+    this.#bytes = this.#child.stdio[BYTES_FD] as Socket;
+    this.#bytes.on("error", () => undefined);
     this.#started = new Promise((resolve, reject) => {
       this.#child.once("message", () => resolve());
       this.#child.once("error", reject);
@@ -64,7 +65,27 @@ export class ReaderProcess {
   }
 
   /** Kills the reader when the signal aborts or there is no answer. The clock starts when the reader has. */
-  async read(request: ReadRequest, signal: AbortSignal): Promise<ReadAnswer> {
+  async read(task: ReadTask, signal: AbortSignal): Promise<ReadAnswer> {
+    signal.throwIfAborted();
+    if (task.kind === "page") return this.#ask(task, signal);
+    const { path, ...request } = task;
+    const file = await open(path, "r");
+    const serving = new AbortController();
+    try {
+      const { size } = await file.stat();
+      const failed = serveBytes(this.#bytes, file, serving.signal);
+      return await Promise.race([this.#ask({ ...request, size }, signal), failed]);
+    } catch (error) {
+      // It may wait for bytes that nobody gives it any more.
+      this.end();
+      throw error;
+    } finally {
+      serving.abort();
+      file.close().catch(() => undefined);
+    }
+  }
+
+  async #ask(request: ReadRequest, signal: AbortSignal): Promise<ReadAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<ReadAnswer>();
     const onExit = (code: number | null, by: string | null): void => reject(explainEnd(code, by, request));
     const onAbort = (): void => this.#giveUp(reject, signal.reason);
@@ -105,6 +126,7 @@ export class ReaderProcess {
   #rest(): void {
     this.#child.unref();
     this.#child.channel?.unref();
+    this.#bytes.unref();
   }
 }
 
