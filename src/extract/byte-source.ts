@@ -15,21 +15,8 @@ export function bytesOf(bytes: Buffer): ByteSource {
   };
 }
 
-/** So much is asked for at once where the file is no larger: each question waits for a process that does other things, too. */
-const WHOLE_BYTES = 1024 * 1024;
-
 /** Bytes that `fetch` brings, which waits for them. Only what is asked for is read: of an archive full of pictures that is little. */
 export function bytesFetched(size: number, fetch: (offset: number, length: number) => Buffer): ByteSource {
-  let whole: ByteSource | undefined;
-  const within = (offset: number, length: number): Buffer =>
-    fetch(offset, Math.max(0, Math.min(length, size - offset)));
-  return {
-    size,
-    all: () => within(0, size),
-    read(offset, length) {
-      if (size > WHOLE_BYTES) return within(offset, length);
-      whole ??= bytesOf(within(0, size));
-      return whole.read(offset, length);
-    },
-  };
+  const read = (offset: number, length: number): Buffer => fetch(offset, Math.max(0, Math.min(length, size - offset)));
+  return { size, read, all: () => read(0, size) };
 }

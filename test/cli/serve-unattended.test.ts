@@ -48,7 +48,11 @@ test("a server that starts completes what was interrupted, and makes up for a cr
   );
   assert.deepEqual(await readdir(join(domains, ".lockstep", "renames")), []);
   assert.equal(existsSync(join(world.storage, "crawler", DOMAIN)), false);
+  // Node would open its debugger, and whoever reaches that is the server.
+  server.kill("SIGUSR1");
+  assert.equal((await fetch(`${url}/health`)).status, 200);
   server.kill("SIGTERM");
   assert.deepEqual(await once(server, "exit"), [0, null], output);
+  assert.doesNotMatch(output, /Debugger/);
   await world.reopen();
 });

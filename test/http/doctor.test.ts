@@ -42,7 +42,7 @@ describe("/v2/domains/check", () => {
     assert.deepEqual([ok, error, data.domain_id], [true, "", "STORY"]);
     const subjects = data.findings.map(({ subject }) => subject.split(" ")[0]);
     assert.deepEqual(subjects, [
-      ...["Settings", "Certificate", "Storage", "Rights", "Index", "Vector"],
+      ...["Settings", "Certificate", "Storage", "Rights", "Index", "Readers", "Vector"],
       ...["Sign-in", "Clock", "Permission", "Site", "Library"],
     ]);
     assert.deepEqual([...new Set(data.findings.map(({ source_id }) => source_id))], ["", "docs"]);

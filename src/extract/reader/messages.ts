@@ -6,11 +6,13 @@ import type { ExtractLimits } from "../limits.ts";
 export type ReadRequest = FileRequest | PageRequest;
 
 /** What the parent is asked; a reader hears of no path. */
-export type ReadTask = (Omit<FileRequest, "size"> & { readonly path: string }) | PageRequest;
+export type ReadTask = (Omit<FileRequest, "size" | "bytes"> & { readonly path: string }) | PageRequest;
 
 export interface FileRequest {
   readonly kind: "file";
   readonly size: number;
+  /** Of a small file all of them; of others the reader asks for what it needs. */
+  readonly bytes?: Uint8Array;
   readonly fileType: string;
   readonly limits: ExtractLimits;
 }

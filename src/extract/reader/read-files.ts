@@ -2,7 +2,7 @@ import { readSync, writeSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { Worker } from "node:worker_threads";
 import { ExtractError } from "../../contracts/document.ts";
-import { bytesFetched } from "../byte-source.ts";
+import { bytesFetched, bytesOf } from "../byte-source.ts";
 import type { ExtractLimits } from "../limits.ts";
 import { readDocument } from "../read-document.ts";
 import { readAnswer } from "../web/read-answer.ts";
@@ -52,8 +52,9 @@ function allow(allowed: Int32Array<SharedArrayBuffer>, { maxMemoryBytes, timeout
 async function read(request: ReadRequest): Promise<ReadOutcome> {
   try {
     if (request.kind === "page") return { status: "read page", page: readAnswer(request) };
-    const { size, fileType, limits } = request;
-    return { status: "read", document: await readDocument(bytesFetched(size, fetchBytes), fileType, limits) };
+    const { size, bytes, fileType, limits } = request;
+    const source = bytes ? bytesOf(Buffer.from(new Uint8Array(bytes).buffer)) : bytesFetched(size, fetchBytes);
+    return { status: "read", document: await readDocument(source, fileType, limits) };
   } catch (error) {
     if (error instanceof ExtractError) return { status: "refused", code: error.code, message: error.message };
     const { code = "", message } = error as NodeJS.ErrnoException;

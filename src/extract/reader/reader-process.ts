@@ -5,6 +5,7 @@ import { ExtractError } from "../../contracts/document.ts";
 import { inMegabytes } from "../limits.ts";
 import {
   BYTES_FD,
+  CHUNK_BYTES,
   type ReadAnswer,
   type ReadRequest,
   type ReadTask,
@@ -73,6 +74,10 @@ export class ReaderProcess {
     const serving = new AbortController();
     try {
       const { size } = await file.stat();
+      if (size <= CHUNK_BYTES) {
+        const bytes = await file.readFile();
+        return await this.#ask({ ...request, size: bytes.length, bytes }, signal);
+      }
       const failed = serveBytes(this.#bytes, file, serving.signal);
       return await Promise.race([this.#ask({ ...request, size }, signal), failed]);
     } catch (error) {
