@@ -91,7 +91,6 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
   const crawlInJob: App["crawl"] = (request, job) => sayingWaits(sharepoint, job, () => crawl(request, parts, job));
-  const examined = { config, facts, parts, web, trees, readers: examineReaders };
   const app: App = {
     config,
     domains,
@@ -117,8 +116,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
     ...generationVerbs(parts),
     checkPlaces: (sources) => checkPlaces(sources, trees),
-    examine: (domainId, signal) => examineWith(examined, domainId, signal),
-    examineSource: (source, signal) => examineWith(examined, source, signal),
+    ...doctorVerbs({ config, facts, parts, web, trees, readers: examineReaders }),
     wire: opened.wire,
     async close() {
       await starter.stop("Server stopped.");
@@ -174,6 +172,13 @@ function searchVerbs(
     query: (request, asking = {}) => searching(asking, () => query({ ...request, signal: asking.signal }, parts)),
     explainDocument: (request, asking = {}) =>
       searching(asking, () => explainDocument({ ...request, signal: asking.signal }, parts)),
+  };
+}
+
+function doctorVerbs(examined: Parameters<typeof examineWith>[0]): Pick<App, "examine" | "examineSource"> {
+  return {
+    examine: (domainId, signal) => examineWith(examined, domainId, signal),
+    examineSource: (source, signal) => examineWith(examined, source, signal),
   };
 }
 
