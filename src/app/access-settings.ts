@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "../lib/loopback.ts";
+import { looksRandom } from "../security/looks-random.ts";
 import type { WithoutKeys } from "../security/open-access.ts";
 import { Secret } from "./secret.ts";
 import type { SettingReader } from "./setting-reader.ts";
@@ -59,6 +60,11 @@ function readAdminKey(reader: SettingReader): Secret {
   if (key !== "" && (key.length < SHORTEST_KEY || new Set(key).size < 8)) {
     reader.problems.push(
       `ADMIN_API_KEY must have at least ${SHORTEST_KEY} characters that nobody can guess, for example what 'openssl rand -hex 32' prints.`,
+    );
+  }
+  if (key !== "" && !looksRandom(key)) {
+    reader.warnings.push(
+      "ADMIN_API_KEY has fewer than 128 random bits as hex or base64, so it could be guessed; from an address that guessed too often it is not accepted. Make a better one with 'openssl rand -hex 32'.",
     );
   }
   return new Secret(key);

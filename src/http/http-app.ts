@@ -33,6 +33,7 @@ import { noteClient } from "./safety/address-of.ts";
 import { admitKnown, refuseSlowed } from "./safety/authenticate.ts";
 import { checkHost } from "./safety/check-host.ts";
 import { createDoorkeeper, type Doorkeeper } from "./safety/doorkeeper.ts";
+import { endWithKey } from "./safety/end-with-key.ts";
 import { refusalBody } from "./safety/refusal.ts";
 import { refuseMalformed } from "./safety/refuse-malformed.ts";
 import { securityHeaders } from "./safety/security-headers.ts";
@@ -64,6 +65,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   const reading = endpoints.filter((one) => one.changes === null && !one.asksNamedHost).map(({ path }) => path);
   mountSignIn(http, { access, doorkeeper, audit, product, readingPaths: new Set(["/", ...reading]), logError });
   http.use(admitKnown({ doorkeeper, requestsPerSecond: config.access.requestsPerSecond, logError }));
+  http.use(endWithKey(access));
   mountHome(http, app, product, endpoints);
   mountEndpoints(http, endpoints, {
     runner: app.runner,

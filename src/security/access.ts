@@ -20,6 +20,11 @@ export type Identity =
   /** A genuine token of somebody who was given no role here. */
   | { readonly status: "without-role"; readonly name: string };
 
+export interface Comparing {
+  /** Only what nobody guesses, a key of ours, a token, or as many random bits, is compared with anything; the rest is unproved at once. */
+  readonly onlyUnguessable: boolean;
+}
+
 /** Who may come in, and as whom. */
 export interface Access {
   /** false: nobody has to prove anything, and everybody is the `local` principal. As things stand on disk now. */
@@ -27,9 +32,11 @@ export interface Access {
   /** Whether there is any key or token that somebody could come in with. */
   hasWayIn(): Promise<boolean>;
   /** RemoteError when the keys of Entra ID cannot be had, ConflictError when ours cannot be read: then nobody comes in. */
-  authenticate(credentials: Credentials): Promise<Identity>;
+  authenticate(credentials: Credentials, options?: Comparing): Promise<Identity>;
   /** For the sign-in page: undefined when the key is not known. */
-  signIn(key: string): Promise<Session | undefined>;
+  signIn(key: string, options?: Comparing): Promise<Session | undefined>;
+  /** Whether somebody who came in with a key could still do so. */
+  isCurrent(principal: Principal): Promise<boolean>;
   signOut(session: string): void;
   readonly keys: KeyStore;
   close(): Promise<void>;

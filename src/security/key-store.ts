@@ -92,6 +92,11 @@ export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeySto
 const FIRST_KEY =
   "The first key must have the role 'admin': from then on everybody has to bring one, and nobody could manage the server. Make one with 'lockstep keys add NAME --role admin', then this one.";
 
+/** Whether it could be a key of ours, by its spelling. */
+export function isKeyShaped(key: string): boolean {
+  return KEY.test(key);
+}
+
 async function readKeys(path: string): Promise<KeptKey[]> {
   const bytes = await readFileIfExists(path);
   return bytes === undefined ? [] : parseKeys(bytes.toString("utf8"));

@@ -1,7 +1,8 @@
 import type { Principal } from "../contracts/access.ts";
-import type { Access, Credentials, Identity, KeyFacts } from "./access.ts";
+import type { Access, Comparing, Credentials, Identity, KeyFacts } from "./access.ts";
 import { createEntraTokens, type EntraOptions } from "./entra-tokens.ts";
-import { createKeyStore } from "./key-store.ts";
+import { createKeyStore, isKeyShaped } from "./key-store.ts";
+import { looksRandom } from "./looks-random.ts";
 import { hasHash, hashSecret } from "./secret-hash.ts";
 import { createSessions } from "./sessions.ts";
 
@@ -24,6 +25,8 @@ export type WithoutKeys = "own account" | "everybody" | "nobody";
 export const LOCAL: Principal = { kind: "local", id: "local", name: "local", role: "admin" };
 const ADMIN: Principal = { kind: "key", id: "ADMIN_API_KEY", name: "ADMIN_API_KEY", role: "admin" };
 
+const EVERYTHING: Comparing = { onlyUnguessable: false };
+
 /** Reads nothing yet: keys are looked up, and Entra ID is asked, when somebody wants to come in. */
 export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptions): Access {
   const keys = createKeyStore(folder, { hasOtherAdmin: adminKey !== "" || entra !== null });
@@ -34,19 +37,28 @@ export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptio
   const hasWayIn = async (): Promise<boolean> => adminHash !== undefined || tokens !== null || (await keys.exists());
   const isRequired = async (): Promise<boolean> => withoutKeys === "nobody" || (await hasWayIn());
 
-  async function byKey(key: string): Promise<Principal | undefined> {
-    if (adminHash !== undefined && hasHash(key, adminHash)) return ADMIN;
+  /** A key of people's own making is guessed sooner or later, if there is no limit to guessing. */
+  const isAdminKey = (key: string, { onlyUnguessable }: Comparing): boolean =>
+    adminHash !== undefined && (!onlyUnguessable || looksRandom(adminKey)) && hasHash(key, adminHash);
+
+  async function byKey(key: string, comparing: Comparing): Promise<Principal | undefined> {
+    if (comparing.onlyUnguessable && !isKeyShaped(key) && !looksRandom(key)) return undefined;
+    if (isAdminKey(key, comparing)) return ADMIN;
     return toPrincipal(await keys.verify(key));
+  }
+
+  async function current(id: string): Promise<Principal | undefined> {
+    if (id === ADMIN.id) return adminHash === undefined ? undefined : ADMIN;
+    return toPrincipal(await keys.current(id));
   }
 
   async function bySession(session: string): Promise<Principal | undefined> {
     const id = sessions.find(session);
-    if (id === ADMIN.id) return adminHash === undefined ? undefined : ADMIN;
-    return id === undefined ? undefined : toPrincipal(await keys.current(id));
+    return id === undefined ? undefined : current(id);
   }
 
-  async function bySecret(secret: string): Promise<Identity> {
-    const principal = await byKey(secret);
+  async function bySecret(secret: string, comparing: Comparing): Promise<Identity> {
+    const principal = await byKey(secret, comparing);
     if (principal) return { status: "known", principal };
     return tokens && isTokenShaped(secret) ? tokens.verify(secret) : { status: "unproved" };
   }
@@ -55,18 +67,19 @@ export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptio
     isRequired,
     hasWayIn,
     keys,
-    async authenticate(credentials) {
+    async authenticate(credentials, comparing = EVERYTHING) {
       if (!(await isRequired())) return { status: "known", principal: LOCAL };
       const secret = bearer(credentials) ?? credentials.apiKey;
-      if (secret !== undefined) return bySecret(secret.trim());
+      if (secret !== undefined) return bySecret(secret.trim(), comparing);
       if (credentials.session === undefined) return { status: "anonymous" };
       const principal = await bySession(credentials.session);
       return principal ? { status: "known", principal } : { status: "anonymous" };
     },
-    async signIn(key) {
-      const principal = await byKey(key.trim());
+    async signIn(key, comparing = EVERYTHING) {
+      const principal = await byKey(key.trim(), comparing);
       return principal && { principal, ...sessions.open(principal.id) };
     },
+    isCurrent: async ({ kind, id }) => kind !== "key" || (await current(id)) !== undefined,
     signOut: (session) => sessions.end(session),
     close: async () => tokens?.close(),
   };

@@ -153,6 +153,7 @@ function remove({ jobs }: App): Endpoint {
     formats: ["json", "html"],
     description: "Deletes a job that has ended: its log and its result.",
     changes: "Removes the job file.",
+    role: "admin",
     query: {
       job_id: required(jobId, "The job."),
       dry_run: withDefault(trueOrFalse, false, "true only returns the job."),

@@ -153,6 +153,7 @@ function remove({ reports }: App): Endpoint {
     formats: ["json", "html"],
     description: "Deletes a report and returns what it was.",
     changes: "Removes the report's zip file.",
+    role: "admin",
     query: {
       report_id: required(reportId, "The report."),
       dry_run: withDefault(trueOrFalse, false, "true only returns the report."),

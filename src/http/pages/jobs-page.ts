@@ -42,7 +42,7 @@ ${jobConsole(await watchedJob(app, newest?.jobId), frame)}
 <section id="all-jobs" data-refresh aria-label="All jobs">${pagedTable({
       id: "jobs-table",
       caption: "Jobs",
-      columns: mayChange(frame, "operate") ? [...COLUMNS, ACTIONS] : COLUMNS,
+      columns: mayChange(frame, "operate") ? [...COLUMNS, actionsFor(frame)] : COLUMNS,
       rows: answer.data.map(readJobJson),
       listing: args,
       page: answer.page,
@@ -85,7 +85,10 @@ const COLUMNS: readonly Column<JobRecord>[] = [
   { title: "Outcome", cell: outcome },
 ];
 
-const ACTIONS: Column<JobRecord> = { title: "Actions", cell: actions };
+function actionsFor(frame: Frame): Column<JobRecord> {
+  const mayDelete = mayChange(frame, "admin");
+  return { title: "Actions", cell: (job) => actions(job, { mayDelete }) };
+}
 
 function outcome(job: JobRecord): Html | "" {
   const said = jobOutcome(job);
@@ -97,11 +100,11 @@ function started({ startedAt, endedAt }: JobRecord): Html {
   return html`${shownTime(startedAt)}${took ? html`<span class="took">took ${took}</span>` : ""}`;
 }
 
-function actions(job: JobRecord): Html {
+function actions(job: JobRecord, { mayDelete }: { readonly mayDelete: boolean }): Html {
   return html`<div class="row-actions">${
     isActive(job)
       ? [controlForm("pause", "Pause", job), controlForm("resume", "Resume", job), controlForm("cancel", "Cancel", job)]
-      : html`<a class="button small" href="/v2/jobs/results?job_id=${job.jobId}&format=html" aria-label="Result of ${job.jobId}">Result</a>${deleteJobForm(job)}`
+      : html`<a class="button small" href="/v2/jobs/results?job_id=${job.jobId}&format=html" aria-label="Result of ${job.jobId}">Result</a>${mayDelete ? deleteJobForm(job) : ""}`
   }</div>`;
 }
 

@@ -25,7 +25,7 @@ ${error ? html`<p class="notice bad"><bdi>${error}</bdi></p>` : ""}
 ${facts(report)}
 <section aria-labelledby="sources-title"><h2 id="sources-title">Sources</h2>${sourcesTable(report)}</section>
 <section aria-labelledby="files-title"><h2 id="files-title">Files</h2><div class="panel">${reportTree(report)}</div></section>
-${mayChange(frame, "operate") ? deleteForm(id) : ""}`,
+${mayChange(frame, "admin") ? deleteForm(id) : ""}`,
   });
 }
 

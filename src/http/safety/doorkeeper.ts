@@ -29,7 +29,10 @@ export interface Doorkeeper {
   identify(c: Context<HttpEnv>): Promise<Asker>;
 }
 
-/** What is right is heard however often others at the same address were wrong: many share one, and the keys are not to be guessed. */
+/**
+ * What is right is heard however often others at the same address were wrong: many share one, and the keys are not to be guessed.
+ * What could be guessed, an ADMIN_API_KEY of words, is not heard then.
+ */
 export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Doorkeeper {
   const failures = createBuckets(FAILURES);
   const oneAtATime = createOneAtATime();
@@ -50,7 +53,7 @@ export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Door
     const waitMs = failures.take(network);
     let identity: Identity;
     try {
-      const check = (): Promise<Identity> => access.authenticate(credentials);
+      const check = (): Promise<Identity> => access.authenticate(credentials, { onlyUnguessable: waitMs > 0 });
       // Right ones are still heard, but one after the other: a flood from one network must not slow down the others.
       identity = await (waitMs > 0 ? oneAtATime(network, check) : check());
     } catch (error) {

@@ -56,7 +56,7 @@ async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buc
   const next = safeNext(String(fields.get("next") ?? ""), options.readingPaths);
   // Taken beforehand, and given back to who was right: many may be on their way at once.
   const waitMs = attempts.take(networkOf(c));
-  const session = await options.access.signIn(String(fields.get("key") ?? ""));
+  const session = await options.access.signIn(String(fields.get("key") ?? ""), { onlyUnguessable: waitMs > 0 });
   if (!session && waitMs > 0) return showSlowed(c, options, next, waitMs);
   if (session && waitMs === 0) attempts.giveBack(networkOf(c));
   await writeDown(c, options, session);

@@ -1,0 +1,56 @@
+import type { MiddlewareHandler } from "hono";
+import type { Access } from "../../security/access.ts";
+import type { HttpEnv } from "../http-env.ts";
+
+const LOOK_EVERY_MS = 1000;
+const FAREWELL = new TextEncoder().encode("\n\n: The key that opened this stream was removed, or has expired.\n\n");
+
+/** A stream of events may last for days: it ends with the key that opened it, whichever process removed that. */
+export function endWithKey(access: Pick<Access, "isCurrent">): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    await next();
+    const principal = c.get("principal");
+    const isStream = /^text\/event-stream/i.test(c.res.headers.get("content-type") ?? "");
+    if (!isStream || c.res.body === null || principal?.kind !== "key") return;
+    c.res = new Response(
+      until(c.res.body, () => access.isCurrent(principal)),
+      c.res,
+    );
+  };
+}
+
+function until(body: ReadableStream<Uint8Array>, isCurrent: () => Promise<boolean>): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let timer: NodeJS.Timeout | undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        timer = setInterval(async () => {
+          // What cannot be read now is read the next time; meanwhile nobody comes in anew.
+          if (await isCurrent().catch(() => true)) return;
+          clearInterval(timer);
+          controller.enqueue(FAREWELL);
+          controller.close();
+          await reader.cancel().catch(() => undefined);
+        }, LOOK_EVERY_MS);
+        timer.unref();
+      },
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          clearInterval(timer);
+          controller.close();
+        } catch (error) {
+          clearInterval(timer);
+          controller.error(error);
+        }
+      },
+      async cancel(reason) {
+        clearInterval(timer);
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
