@@ -20,7 +20,7 @@ after(async () => {
 });
 
 function open(client: WebClient): PageRenderer {
-  const renderer = createPageRenderer({ client, browserPath, timeoutMs: 6000 });
+  const renderer = createPageRenderer({ client, browserPath, timeoutMs: 15_000 });
   opened.push(renderer);
   return renderer;
 }
@@ -161,7 +161,7 @@ test("what cannot be rendered says why", async () => {
 });
 
 test("pages whose scripts never end, or that show without end, keep no other page waiting", async () => {
-  const impatient = createPageRenderer({ client: anywhere, browserPath, timeoutMs: 3000 });
+  const impatient = createPageRenderer({ client: anywhere, browserPath, timeoutMs: 9000 });
   opened.push(impatient);
   const render = (path: string): Promise<Uint8Array> => impatient.render(`${site.origin}${path}`, forever);
   const endless = ["/loops", "/loops"].map((path) => assert.rejects(render(path), /its scripts do not end/));
