@@ -38,12 +38,12 @@ test("a job that waits can be seen, and cancelled before any worker comes", asyn
 });
 
 test("a server that is stopped leaves the jobs that wait, and whoever waits for them is told", async () => {
-  const other = await ServerProcess.start(world.settings);
-  const answer = other.getJson(`/v2/crawler/crawl?domain_id=${DOMAIN}&mode=incremental`);
+  const answer = server.getJson(`/v2/crawler/crawl?domain_id=${DOMAIN}&mode=incremental`);
   const { jobs } = world.app;
   while ((await jobs.list({ state: "active" })).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.equal(await other.end("SIGTERM"), 0);
+  assert.equal(await server.end("SIGTERM"), 0);
   assert.equal((await answer).ok, false);
+  server = await ServerProcess.start(world.settings);
   const [waiting] = await jobs.list({ state: "active" });
   assert.ok(waiting);
   await jobs.control(waiting.jobId, "cancel");
