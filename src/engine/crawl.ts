@@ -124,6 +124,8 @@ async function leftInStore(
     }
   } catch (error) {
     if (error instanceof CancelledError || job.signal.aborted) throw error;
+    // Who finds the store gone says so elsewhere.
+    if (error instanceof NotFoundError) return results;
     problems.push(`What is left in the vector store of sources that were taken out is not known: ${explain(error)}`);
     job.log(`ERROR: ${problems.at(-1)}`);
   }
