@@ -274,3 +274,18 @@ test("columns whose titles begin with anything but a Latin letter are taken like
   const text = await readFile(folder("02_lists/tasks", "02_embedded/4.md"), "utf8");
   for (const word of ["tuesday", "many", "polaris"]) assert.match(text, new RegExp(word));
 });
+
+test("a moment in a row says that it is in UTC; a day is the same everywhere", async () => {
+  for (const column of [
+    { name: "Starts", type: "DateTime" },
+    { name: "Day", type: "DateTime", dateOnly: true },
+  ]) {
+    await world.control("POST", "add-column", { list: LIST, ...column });
+  }
+  const values = { Title: "Meet the numbat", Starts: "2026-05-01T22:30:00Z", Day: "2026-04-30T22:00:00Z" };
+  await world.control("POST", "add-item", { list: LIST, values });
+  await crawl();
+  const [hit] = await world.search("Meet the numbat");
+  assert.match(hit?.text ?? "", /- Starts: 2026-05-01 22:30:00 UTC$/m);
+  assert.match(hit?.text ?? "", /- Day: 2026-05-01 00:00:00$/m);
+});

@@ -59,10 +59,61 @@ describe("a file of SharePoint is fetched", () => {
     const source = world.open();
     const sighting = await world.theItem(source);
     for (const ending of ["close", "reset"] as const) {
-      world.sandbox.state.faults.clear();
-      world.strike({ url: "value" }, { truncateAfterBytes: 100_000, ending });
+      world.strike({ url: "value", times: "always" }, { truncateAfterBytes: 1000, ending });
       await assert.rejects(fetchText(source, sighting), /download 'big.txt': broke off after \d+ bytes/);
+      world.sandbox.state.faults.clear();
       assert.equal(await fetchText(source, sighting), text);
+    }
+  });
+
+  /** What was asked about the bytes, with the bytes that were sent. */
+  const transfers = (): { range: unknown; ifRange: unknown; status: number; bytes: number }[] =>
+    world.sandbox.state.log
+      .entries()
+      .filter(({ url }) => url.includes("value"))
+      .map(({ headers, status, bytes }) => ({ range: headers["range"], ifRange: headers["if-range"], status, bytes }));
+
+  it("a body that breaks off goes on where it stopped, as long as it is the same version", async () => {
+    const text = "0123456789".repeat(50_000);
+    world.add("big.txt", text);
+    const source = world.open();
+    const sighting = await world.theItem(source);
+    for (const times of [1, 2]) world.strike({ url: "value", nth: times }, { truncateAfterBytes: 100_000 });
+    assert.equal(await fetchText(source, sighting), text);
+    const [whole, ...rest] = transfers();
+    assert.deepEqual([whole?.status, whole?.range], [200, undefined]);
+    assert.ok(rest.length > 0 && rest.every(({ status, ifRange }) => status === 206 && /^"\{/.test(String(ifRange))));
+    const sent = transfers().reduce((sum, { bytes }) => sum + bytes, 0);
+    assert.ok(sent < 1.5 * text.length, `${sent} bytes travelled`);
+  });
+
+  it("a server that ignores ranges sends it again from the beginning", async () => {
+    const text = "0123456789".repeat(50_000);
+    world.add("big.txt", text);
+    world.sandbox.state.settings.rangeRequests = "ignored";
+    const source = world.open();
+    const sighting = await world.theItem(source);
+    world.strike({ url: "value" }, { truncateAfterBytes: 100_000 });
+    assert.equal(await fetchText(source, sighting), text);
+    assert.deepEqual(
+      transfers().map(({ status }) => status),
+      [200, 200],
+    );
+  });
+
+  it("what was changed meanwhile is never sewn together, and comes whole when asked for again", async () => {
+    const [before, now] = ["a".repeat(300_000), "b".repeat(300_000)];
+    for (const rangeRequests of ["honoured", "ignored"] as const) {
+      world.sandbox.state.reset();
+      world.sandbox.state.settings.rangeRequests = rangeRequests;
+      world.add("big.txt", before);
+      const source = world.open();
+      const sighting = await world.theItem(source);
+      world.strike({ url: "value" }, { truncateAfterBytes: 100_000 });
+      const run = [{ operation: "update", path: `${DOCS}/big.txt`, text: now }];
+      world.strike({ url: "value", nth: 2 }, { run });
+      await assert.rejects(fetchText(source, sighting), /download 'big.txt': .*changed/);
+      assert.equal(await fetchText(source, sighting), now);
     }
   });
 
@@ -79,8 +130,11 @@ describe("a file of SharePoint is fetched", () => {
     const quick = world.connect({ timeouts: { connectMs: 5_000, headersMs: 600, idleMs: 600 } });
     const source = openSharePointLibrary(sourceConfig(world.sandbox.siteUrl), quick);
     const sighting = await world.theItem(source);
+    world.strike({ url: "value", times: "always" }, { stallAfterBytes: 0 });
+    await assert.rejects(fetchText(source, sighting), /broke off after 0 bytes: .*stopped coming/);
+    world.sandbox.state.faults.clear();
     world.strike({ url: "value" }, { stallAfterBytes: 4 });
-    await assert.rejects(fetchText(source, sighting), /broke off after 4 bytes: .*stopped coming/);
+    assert.equal(await fetchText(source, sighting), "0123456789");
     world.strike({ url: "value" }, { delayMs: 60_000 });
     assert.equal(await fetchText(source, sighting), "0123456789");
   });

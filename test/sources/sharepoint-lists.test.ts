@@ -106,7 +106,7 @@ describe("a list of SharePoint is listed", () => {
       City: "Oslo",
       Day: "2024-05-01 00:00:00",
       Done: "True",
-      "Due date": "2024-05-01 10:20:30",
+      "Due date [UTC]": "2024-05-01 10:20:30",
       Language: "Dutch",
       Languages: "Dutch|English",
       Link: "https://example.org/x",

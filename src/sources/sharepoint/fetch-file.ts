@@ -33,7 +33,8 @@ export async function fetchFrom(
     const answer = await rest.open(url, call);
     refuseWebPage(answer, item);
     refuseOtherVersion(answer, etag);
-    return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal }) };
+    const goOn = (range: Record<string, string>): Promise<OpenAnswer> => rest.open(url, call, range);
+    return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal, goOn }) };
   } catch (error) {
     const outcome = expectedOutcome(error);
     if (outcome) return outcome;
@@ -76,17 +77,25 @@ export function expectedOutcome(error: unknown): Fetched | undefined {
   return undefined;
 }
 
+interface BodyOptions {
+  readonly idleMs: number;
+  readonly signal: AbortSignal;
+  /** Asks for the same with these headers. */
+  goOn(range: Record<string, string>): Promise<OpenAnswer>;
+}
+
+/** How often a body that breaks off is asked to go on; then the whole file is tried again later. */
+const MOST_RESUMED = 5;
+
 /**
  * Ends normally only after the last byte. Nothing may lie unread for ever: a body that nobody begins to read is
- * dropped after the idle time, because it holds a place that other downloads wait for.
+ * dropped after the idle time, because it holds a place that other downloads wait for. One that breaks off goes on where it
+ * stopped, if the server says which version it is.
  */
-function wholeBody(
-  answer: OpenAnswer,
-  item: ItemRef,
-  options: { readonly idleMs: number; readonly signal: AbortSignal },
-): AsyncIterable<Uint8Array> {
+function wholeBody(answer: OpenAnswer, item: ItemRef, options: BodyOptions): AsyncIterable<Uint8Array> {
   const { body, headers } = answer;
   const expected = declaredLength(headers);
+  const etag = first(headers["etag"]);
   const unread = setTimeout(() => body.destroy(new Error("nobody read it")), options.idleMs);
   // Without a listener an error before the first read would end the process; the reader gets it all the same.
   body.once("error", () => clearTimeout(unread));
@@ -95,23 +104,73 @@ function wholeBody(
   async function* read(): AsyncGenerator<Uint8Array> {
     clearTimeout(unread);
     let received = 0;
-    try {
-      for await (const piece of body as AsyncIterable<Uint8Array>) {
-        received += piece.byteLength;
-        yield piece;
+    let part: OpenAnswer = answer;
+    for (let resumed = 0; ; resumed += 1) {
+      const before = received;
+      try {
+        for await (const piece of skipping(part.body, part === answer || part.status === 206 ? 0 : received)) {
+          received += piece.byteLength;
+          yield piece;
+        }
+        break;
+      } catch (error) {
+        const failure = lineFailure("", error, options.signal);
+        const isWorthIt = failure instanceof TransientFailure && received > 0 && (received > before || resumed === 0);
+        if (!isWorthIt || typeof expected !== "number" || !STRONG_ETAG.test(etag) || resumed >= MOST_RESUMED) {
+          throw brokeOff(error, failure, item, received);
+        }
       }
-    } catch (error) {
-      const failure = lineFailure("", error, options.signal);
-      const reason = failure instanceof TransientFailure ? failure.error : failure;
-      throw new RemoteError(`download '${item.path}': broke off after ${received} bytes: ${reason.message}`, {
-        cause: error,
-      });
+      part = await resume(item, { received, etag, total: expected }, options);
     }
     if (expected === "chunked" || received === expected) return;
     const promised = expected === undefined ? "a length it did not tell" : `${expected} bytes`;
     throw new RemoteError(`download '${item.path}': ${received} bytes came, the server promised ${promised}`);
   }
   return read();
+}
+
+/** A weak one does not vouch for every byte. */
+const STRONG_ETAG = /^"[^"]+"$/;
+
+function brokeOff(error: unknown, failure: Error, { path }: ItemRef, received: number): RemoteError {
+  const reason = failure instanceof TransientFailure ? failure.error : failure;
+  const text = `download '${path}': broke off after ${received} bytes: ${reason.message}`;
+  return new RemoteError(text, { cause: error });
+}
+
+interface Progress {
+  readonly received: number;
+  readonly etag: string;
+  readonly total: number;
+}
+
+/** The rest of the same version, or, from a server that does not know ranges, all of it. Throws when it is another version now. */
+async function resume(item: ItemRef, { received, etag, total }: Progress, { goOn }: BodyOptions): Promise<OpenAnswer> {
+  let answer: OpenAnswer;
+  try {
+    answer = await goOn({ range: `bytes=${received}-`, "if-range": etag });
+  } catch (error) {
+    throw downloadFailure(error, item);
+  }
+  const { status, headers, body } = answer;
+  const isSame = first(headers["etag"]) === etag;
+  const fits = status === 206 ? first(headers["content-range"]).startsWith(`bytes ${received}-`) : isSame;
+  if (fits && (isSame || first(headers["etag"]) === "") && (status === 206 || declaredLength(headers) === total))
+    return answer;
+  body.once("error", () => undefined).destroy();
+  throw new RemoteError(
+    `download '${item.path}': broke off after ${received} bytes, and was changed before it could go on`,
+  );
+}
+
+/** Without its first bytes. */
+async function* skipping(body: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
+  let left = bytes;
+  for await (const piece of body) {
+    const rest = piece.subarray(Math.min(left, piece.byteLength));
+    left -= piece.byteLength - rest.byteLength;
+    if (rest.byteLength > 0) yield rest;
+  }
 }
 
 /** undefined: the end of the body could not be told from a broken line. */

@@ -30,6 +30,8 @@ export interface CallContext {
 
 /** A body on its way. The slot is given back when the body ends, fails or is destroyed. */
 export interface OpenAnswer {
+  /** 200, or 206 where a range was asked for. */
+  readonly status: number;
   readonly headers: HttpAnswer["headers"];
   readonly body: HttpAnswer["body"];
 }
@@ -39,7 +41,8 @@ export interface RestClient {
   getJson(url: string, call: CallContext): Promise<Record<string, unknown>>;
   /** For questions that SharePoint wants as a POST. They only read, so they may be asked again. */
   postJson(url: string, question: unknown, call: CallContext): Promise<Record<string, unknown>>;
-  open(url: string, call: CallContext): Promise<OpenAnswer>;
+  /** `range`: what of it is wanted, as request headers; a server may send all of it nevertheless. */
+  open(url: string, call: CallContext, range?: Readonly<Record<string, string>>): Promise<OpenAnswer>;
   readonly idleMs: number;
 }
 
@@ -56,6 +59,7 @@ interface Question {
   readonly accept: string;
   /** JSON; undefined for a GET. */
   readonly body?: string;
+  readonly range?: Readonly<Record<string, string>>;
 }
 
 const JSON_TYPE = "application/json;odata=nometadata";
@@ -68,7 +72,7 @@ export function createRestClient(parts: Parts): RestClient {
     call: CallContext,
     use: (answer: HttpAnswer, slot: Slot) => Promise<T>,
   ): Promise<T> {
-    const { url, accept, body } = question;
+    const { url, accept, body, range = {} } = question;
     const { origin } = new URL(url);
     let rejected = "";
     return await withRetries({ policy, gate, ...call }, async (slot) => {
@@ -76,10 +80,14 @@ export function createRestClient(parts: Parts): RestClient {
         const token = await signIn.token(origin, rejected, call);
         const headers = { accept, authorization: `Bearer ${token}`, "user-agent": parts.userAgent };
         const request = body === undefined ? { method: "GET" as const } : { method: "POST" as const, body };
-        const answer = await line.send({ ...request, url, headers: { ...headers, ...typeOf(body) } }, call.signal);
-        const budget = answer.status === 200 ? readBudget(answer.headers) : undefined;
+        const answer = await line.send(
+          { ...request, url, headers: { ...headers, ...range, ...typeOf(body) } },
+          call.signal,
+        );
+        const isAnswer = answer.status === 200 || (answer.status === 206 && question.range !== undefined);
+        const budget = isAnswer ? readBudget(answer.headers) : undefined;
         if (budget) gate.spread(budget);
-        if (answer.status === 200) return await use(answer, slot);
+        if (isAnswer) return await use(answer, slot);
         const failure = toFailure(answer, await line.readText(answer, call.signal), request.method);
         // A token can be revoked or expire under way: one fresh one, and a second refusal is final.
         if (answer.status !== 401 || rejected || failure instanceof TransientFailure) throw failure;
@@ -99,10 +107,10 @@ export function createRestClient(parts: Parts): RestClient {
     idleMs: line.timeouts.idleMs,
     getJson: (url, call) => askJson({ url, accept: JSON_TYPE }, call),
     postJson: (url, question, call) => askJson({ url, accept: JSON_TYPE, body: JSON.stringify(question) }, call),
-    open: (url, call) =>
-      ask({ url, accept: "*/*" }, call, async (answer, slot) => {
+    open: (url, call, range) =>
+      ask({ url, accept: "*/*", ...(range && { range }) }, call, async (answer, slot) => {
         answer.body.once("close", slot.release);
-        return { headers: answer.headers, body: answer.body };
+        return { status: answer.status, headers: answer.headers, body: answer.body };
       }),
   };
 }

@@ -72,7 +72,7 @@ function personText(value: unknown, { mails }: KnownTexts): string {
 function lookupText(value: unknown, { lookupField }: Column): string {
   if (!isObject(value)) return "";
   const shown = value[decodeURIComponent(shownField(lookupField))];
-  return typeof shown === "string" && ISO_INSTANT.test(shown) ? instantText(shown) : plainText(shown);
+  return typeof shown === "string" && ISO_INSTANT.test(shown) ? `${instantText(shown)} UTC` : plainText(shown);
 }
 
 /** The text SharePoint shows. It joins several with a semicolon, which is no longer told from one within a text. */

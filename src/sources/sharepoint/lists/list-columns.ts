@@ -1,7 +1,7 @@
 import { oneLine } from "./clean-text.ts";
 import { currencyTitle } from "./currency-sign.ts";
 import type { FieldDescription } from "./list-codec.ts";
-import { OWN_FROM, TAIL } from "./table-layout.ts";
+import { OWN_FROM, TAIL, UTC_MARK } from "./table-layout.ts";
 
 /** A column of the export. */
 export interface Column extends FieldDescription {
@@ -72,13 +72,16 @@ function withHeadings(fields: readonly FieldDescription[]): Column[] {
     const field = fields[at];
     if (!field) continue;
     let title = oneLine(field.title) || field.internalName;
-    while (taken.has(withCurrency(title, field).toLowerCase())) title += ` (${field.internalName})`;
-    headings.set(at, withCurrency(title, field));
-    taken.add(withCurrency(title, field).toLowerCase());
+    const tell = (name: string): string => (isFixed(at) ? name : withUnit(name, field));
+    while (taken.has(tell(title).toLowerCase())) title += ` (${field.internalName})`;
+    headings.set(at, tell(title));
+    taken.add(tell(title).toLowerCase());
   }
   return fields.map((field, at) => ({ ...field, heading: headings.get(at) ?? field.internalName }));
 }
 
-function withCurrency(title: string, field: FieldDescription): string {
+/** A day is no moment: it is the same wherever one reads it. */
+function withUnit(title: string, field: FieldDescription): string {
+  if (field.type === "DateTime" && !field.dateOnly) return `${title} ${UTC_MARK}`;
   return field.type === "Currency" ? currencyTitle(title, field.currencyLocaleId) : title;
 }

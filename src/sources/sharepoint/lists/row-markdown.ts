@@ -1,6 +1,6 @@
 import { cleanLines, oneLine } from "./clean-text.ts";
 import { splitCurrencyTitle } from "./currency-sign.ts";
-import { ID_AT, OWN_FROM, TAIL, TITLE_AT } from "./table-layout.ts";
+import { ID_AT, OWN_FROM, TAIL, TITLE_AT, UTC_MARK } from "./table-layout.ts";
 
 /** A longer heading would be taken for text, and it is repeated with every passage below it. */
 const MAX_HEADING_PART = 200;
@@ -39,10 +39,20 @@ function shorten(text: string): string {
 function toBullet(title: string, cell: string): string {
   const [first, ...more] = cleanLines(cell);
   if (first === undefined) return "";
-  const { label, sign } = splitCurrencyTitle(title);
-  const value = sign && Number.isFinite(Number(first)) ? `${sign} ${first}` : first;
-  const lines = [`- ${asText(oneLine(label))}: ${value}`, ...more.map((line) => `  ${asText(line)}`)];
+  const lines = [toFirstLine(title, first), ...more.map((line) => `  ${asText(line)}`)];
   return lines.join("\n");
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
+
+/** What the title tells about the values stands beside the value. */
+function toFirstLine(title: string, value: string): string {
+  const bullet = (label: string, text: string): string => `- ${asText(oneLine(label))}: ${text}`;
+  if (title.endsWith(` ${UTC_MARK}`) && INSTANT.test(value)) {
+    return bullet(title.slice(0, -UTC_MARK.length).trimEnd(), `${value} UTC`);
+  }
+  const { label, sign } = splitCurrencyTitle(title);
+  return bullet(label, sign && Number.isFinite(Number(value)) ? `${sign} ${value}` : value);
 }
 
 const OPENS_A_BLOCK = /^(?:#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|`{3}|~{3}|\||<|[-=:*_]{2,}|[-:][-:| ]*$)/;

@@ -9,6 +9,9 @@ export const OWN_FROM = 2;
 export const TAIL = 4;
 export const MIN_COLUMNS = OWN_FROM + TAIL;
 
+/** At the end of the title of a column of moments: SharePoint shows them in the time of the site, we write them in UTC. */
+export const UTC_MARK = "[UTC]";
+
 /** undefined when the row is not that of an item. */
 export function rowId(cells: readonly string[]): number | undefined {
   const id = Number(cells[ID_AT]);
