@@ -151,6 +151,30 @@ function resultTests(open: () => Promise<StoreUnderTest>): void {
   });
   after(() => at.close());
 
+  test("what has nothing to say comes behind what has, and is found where there is nothing else", async () => {
+    const at = await searchFixture(open);
+    try {
+      const words =
+        "Open the box, take the pump out, screw it to the wall and fill it with oil before it is switched on.";
+      const steps = "Then wait for an hour and look whether the gauge stands above the red mark on its left side.";
+      await at.commit({
+        install: `# Installing the pump\n\nOn this page\n\n## First steps\n\n${words}\n\n## Afterwards\n\n${steps}`,
+        other: `# Pumps\n\nHow installing a pump of this kind went in the past, and what was learnt from it since then.`,
+        network:
+          "# Network\n\nHow to get in: ask somebody for the password of the network, then type it in twice.\n\n## Password\n\nheron42",
+        page: "# Paper\n\nA page has two sides, and a sheet of paper has two pages unless somebody prints on one only.",
+        bare: "# Gauges",
+      });
+      assert.doesNotMatch((await at.search("installing the pump"))[0]?.text ?? "", /On this page/);
+      assert.doesNotMatch((await at.search("installing pump", { using: "text" }))[0]?.text ?? "", /On this page/);
+      assert.equal((await at.names("page"))[0], "page");
+      assert.equal((await at.search("network password"))[0]?.text, "heron42", "a short answer is no empty one");
+      assert.equal((await at.names("gauges"))[0], "bare");
+    } finally {
+      await at.close();
+    }
+  });
+
   test("the same and nearly the same passage is one hit that names the other documents", async () => {
     const notice = (year: string): string =>
       `# Notice\n\nThe quibblet must be cleaned every ${year} by trained staff, who note the date and the time in the book that hangs beside the door, and sign it with their full name. Whoever forgets it cleans the quibblet again on the following day, and pays for the soap and the water.`;

@@ -13,6 +13,7 @@ import { gatherHits } from "./gather-hits.ts";
 import type { CandidateSearch } from "./match-texts.ts";
 import { parseQuery } from "./parse-query.ts";
 import { Passages } from "./passages.ts";
+import { stepBackThin } from "./step-back-thin.ts";
 import { VisibleDocuments } from "./visible-documents.ts";
 
 type Meaning = NonNullable<CandidateSearch["meaning"]>;
@@ -124,7 +125,9 @@ async function searchIn(
   const strength = await answerStrength(passages, question, candidates);
   const scored = fuseScores(candidates.all, (query.scoreThreshold ?? 0) / strength, candidates.textShare);
   const weighed = scored.map((one) => ({ ...one, score: one.score * strength }));
-  return gatherHits(sql, passages, weighed, candidates.phrases, {
+  const { phrases } = candidates;
+  const ordered = await stepBackThin(sql, passages, weighed, { phrases, limit: query.limit });
+  return gatherHits(sql, passages, ordered, phrases, {
     limit: query.limit,
     generation,
     unfolded: query.unfolded ?? false,
