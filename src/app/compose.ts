@@ -21,7 +21,7 @@ import { createDocuments } from "../engine/read-versions.ts";
 import { planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { settleRenames } from "../engine/settle-renames.ts";
 import { createStanding } from "../engine/standing.ts";
-import { createExtractor } from "../extract/extractor.ts";
+import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseNotes } from "../inventory/response-notes.ts";
@@ -63,6 +63,8 @@ export type ComposePace = Pace & {
   readonly searchesHere?: boolean;
   /** From so many bytes on the manifest and the map files of trees are treated as large ones; they have their own opinions on that. */
   readonly largeFrom?: number;
+  /** What one file may cost. */
+  readonly extract?: ExtractorOptions;
 };
 
 /** Puts the product together. The only place that knows a source, a ledger, a backend by name. */
@@ -70,7 +72,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   await prepareStorage(config.storagePath);
   const folder = (name: Parameters<typeof storageFolder>[1]): string => storageFolder(config.storagePath, name);
   const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler") });
-  const extractor = createExtractor();
+  const extractor = createExtractor(pace.extract);
   const searching = createSearching();
   const notes = createResponseNotes(folder("inventory"));
   const opened = await openBackend(config, { indexFolder: folder("index"), extractor, notes, searching, ...pace });

@@ -26,6 +26,13 @@ export class ExtractError extends Error {
   }
 }
 
+/** Thrown when the reader ran out of time or memory, or died: that may be the file's doing, and may be the machine's. */
+export class ReaderError extends ExtractError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("invalid_file", message, options);
+  }
+}
+
 /**
  * Whether the reason of a failure says that there is nothing to index: that is no fault of anybody. Goes by the words, because
  * map files and remote services hold nothing else.

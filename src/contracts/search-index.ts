@@ -14,6 +14,8 @@ export interface DocumentFile {
   readonly label: Label;
   /** Its text, when this revision of the extractor made it already from these very bytes; undefined: it is to be made. */
   readonly keptText?: (extractor: string) => Promise<ExtractedDocument | undefined>;
+  /** Readers have failed at these bytes often enough: if this one does, too, that is for good. */
+  readonly isLastTry?: boolean;
   /** The very same bytes are in the backend under this id (another store has them): attach that, do not upload again. */
   readonly knownFileId?: FileId;
 }
@@ -50,6 +52,8 @@ export interface FailedRef {
   readonly reason: string;
   /** true: the same bytes will fail again (unsupported, broken). false: worth another try. */
   readonly permanent: boolean;
+  /** The reader ran out of time or memory, or died. */
+  readonly byReader?: boolean;
 }
 
 export interface SearchQuery {

@@ -202,7 +202,8 @@ async function takeEmbed(
   const metadataPath = join(parts.domainsFolder, run.domainId, "files_metadata.json");
   const vectorStoreId = target.isOwn ? undefined : target.store;
   return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async (setting) => {
-    const tools = { ...target, ledger: setting.ledger, maps: setting.maps, mirror, metadataPath };
+    const reader = parts.extractor.revision;
+    const tools = { ...target, ledger: setting.ledger, maps: setting.maps, mirror, metadataPath, reader };
     const typeByName = parts.openConverter(run.config) === undefined;
     const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
     const isOwnWeb = run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun;

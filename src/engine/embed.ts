@@ -16,6 +16,7 @@ import type { SourceRun } from "./engine-parts.ts";
 import { withKeptText } from "./kept-text.ts";
 import { type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { PlannedChanges } from "./planned-changes.ts";
+import { MAX_READER_TRIES, readerTries } from "./reader-tries.ts";
 import { isDoubtful, recordCommit } from "./record-commit.ts";
 import { noCounts, Progress, sumUp } from "./tally.ts";
 
@@ -65,6 +66,8 @@ export interface EmbedTools {
   readonly crawl?: string;
   /** The domain's own store; files are set aside only for what that one says. */
   readonly isOwn: boolean;
+  /** The revision of whoever reads the files. */
+  readonly reader: string;
   /** `domains/<id>/files_metadata.json` */
   readonly metadataPath: string;
 }
@@ -127,8 +130,10 @@ async function commitInBatches(plan: IndexPlan, work: EmbedWork): Promise<readon
   const final: FailedRef[] = [];
   let failed = await commitPlan(await reviveFailed(plan, work, final), work);
   for (let batch = 2; batch <= work.request.retryBatches; batch++) {
-    final.push(...failed.filter(({ permanent }) => permanent));
-    const again = new Set(failed.filter(({ permanent }) => !permanent).map(({ itemId }) => itemId));
+    // What a reader failed at has had its time in this run.
+    const mayPass = ({ permanent, byReader = false }: FailedRef): boolean => !permanent && !byReader;
+    final.push(...failed.filter((one) => !mayPass(one)));
+    const again = new Set(failed.filter(mayPass).map(({ itemId }) => itemId));
     failed = [];
     if (again.size === 0) break;
     work.job.log(`Trying ${plural(again.size, "failed document")} once more.`);
@@ -202,7 +207,8 @@ function mayEmpty({ put }: IndexPlan): boolean {
   return put.length < SUSPICIOUSLY_MANY;
 }
 
-async function fillDraft(plan: IndexPlan, draft: IndexDraft, { run, tools, uploaded, job }: EmbedWork): Promise<void> {
+async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork): Promise<void> {
+  const { run, request, tools, uploaded, job } = work;
   for (const itemId of plan.remove) {
     await job.checkpoint();
     await draft.remove(itemId, { mayReturn: isTree(run.config) });
@@ -216,7 +222,8 @@ async function fillDraft(plan: IndexPlan, draft: IndexDraft, { run, tools, uploa
     await job.checkpoint();
     const file = withKeptText(documentOf(run, entry, tools.mirror), run, tools.mirror);
     const knownFileId = await uploaded?.(file);
-    await draft.put(knownFileId ? { ...file, knownFileId } : file, job.signal);
+    const isLastTry = !request.retryFailed && readerTries(entry, tools.reader) + 1 >= MAX_READER_TRIES;
+    await draft.put({ ...file, ...(knownFileId && { knownFileId }), isLastTry }, job.signal);
     progress.step(`Indexing '${tools.mirror.relativePath(entry.mirrored?.file ?? "")}'.`);
   });
 }

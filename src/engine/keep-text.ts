@@ -1,4 +1,4 @@
-import { ExtractError, isEmptyReason } from "../contracts/document.ts";
+import { ExtractError, isEmptyReason, ReaderError } from "../contracts/document.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
@@ -13,6 +13,7 @@ import type { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import type { KeepWork } from "./keep-documents.ts";
+import { MAX_READER_TRIES, readerTries } from "./reader-tries.ts";
 import { noCounts, Progress, sumUp } from "./tally.ts";
 
 /** Texts are made in this process or in a few others, and several are in memory at once. */
@@ -116,17 +117,22 @@ async function make(
   { docId, path, contentHash, modifiedAt }: ManifestEntry,
   known: LedgerEntry | undefined,
   { base, change }: KeepTools & Pick<KeepTask, "change">,
-  { parts, mirror, job }: KeepWork,
+  { parts, request, mirror, job }: KeepWork,
 ): Promise<Done> {
   const { file = "", observed = null } = known?.mirrored ?? {};
   if (!file || (observed && observed.sha256 !== contentHash)) {
     return { change: "skipped", line: `'${path}' waits until it is downloaded.` };
   }
   const fileType = fileTypeOf(path);
-  const text = await textOf(mirror.absolute(file), fileType, contentHash, { parts, job });
+  // The embed step counts how often readers failed at it.
+  const { revision } = parts.extractor;
+  const isGivenUp = known && !request.retryFailed && readerTries(known, revision) >= MAX_READER_TRIES;
+  const text: KeptText = isGivenUp
+    ? { error: known.indexed?.embeddingError ?? "" }
+    : await textOf(mirror.absolute(file), fileType, contentHash, { parts, job });
   const now = parts.now();
   const content = { at: toUtcMicros(now), hash: contentHash, path, fileType, modifiedAt };
-  await base.keep(docId, { ...content, extractor: parts.extractor.revision }, text);
+  await base.keep(docId, { ...content, extractor: revision }, text);
   if (change === "changed") await base.prune(docId, parts.keeping, now);
   if ("error" in text && isEmptyReason(text.error)) {
     return { change: "empty", line: `'${path}' has nothing to index: ${text.error}` };
@@ -143,7 +149,7 @@ async function textOf(
   { parts, job }: Pick<KeepWork, "parts" | "job">,
 ): Promise<KeptText> {
   const text = await parts.extractor.extract(file, fileType, job.signal).catch((error: unknown) => {
-    if (error instanceof ExtractError) return { error: error.message };
+    if (error instanceof ExtractError && !(error instanceof ReaderError)) return { error: error.message };
     throw error;
   });
   if ((await hashFile(file)) !== sha256) throw new Error(`read ${file}: it is not what was downloaded`);

@@ -16,6 +16,7 @@ import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedWork } from "./embed.ts";
 import { readLastLook } from "./last-look.ts";
 import { PlannedEmbeddings } from "./planned-embeddings.ts";
+import { isOtherReader } from "./reader-tries.ts";
 import { digestHoldings, recallSettled, rememberSettled } from "./settled.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
@@ -147,10 +148,11 @@ function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Judg
 
 /**
  * What failed is left alone until it changes, or somebody asks for another try, or nothing says any more why it failed, or it
- * was sent under a name it would not be sent under now; what could not be processed has no document.
+ * was sent under a name it would not be sent under now, or given up by another reader; what could not be processed has no document.
  */
 function isToBeLeft({ mirrored, indexed }: LedgerEntry, { tools, request }: EmbedWork): boolean {
-  const isOld = !indexed?.embeddingError || failedUnderOldName(mirrored, indexed);
+  const isOld =
+    !indexed?.embeddingError || failedUnderOldName(mirrored, indexed) || isOtherReader({ indexed }, tools.reader);
   const tryAgain = tools.isOwn && (request.retryFailed || isOld);
   return tools.mirror.isFailed(mirrored?.file ?? "") && !(tryAgain && mirrored?.processingError === "");
 }

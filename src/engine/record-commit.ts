@@ -12,6 +12,7 @@ import type { EmbedTools } from "./embed.ts";
 import type { SourceRun } from "./engine-parts.ts";
 import { metadataEntry } from "./metadata-entry.ts";
 import type { IndexPlan } from "./plan-index.ts";
+import { readerTries, withTries } from "./reader-tries.ts";
 
 const ROWS_PER_FLUSH = 1000;
 
@@ -116,7 +117,9 @@ async function recordFailures(
   const leaving: { itemId: ItemId; file: string }[] = [];
   for (const failure of failed) {
     const entry = entries.get(failure.itemId);
-    const reason = withoutPath(failure.reason, entry?.mirrored?.file ?? "", tools);
+    const told = withoutPath(failure.reason, entry?.mirrored?.file ?? "", tools);
+    const reason =
+      failure.byReader && entry ? withTries(told, entry, tools.reader, readerTries(entry, tools.reader) + 1) : told;
     job.log(sayFailure({ ...failure, reason }, entry));
     if (!entry?.mirrored) continue;
     const { itemId } = entry;

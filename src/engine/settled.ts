@@ -50,7 +50,7 @@ const COMPARISON = 2;
 
 /** "" when the ledger has changes that are in no file yet. */
 function stateOf({ tools }: EmbedWork, holdings: string): string {
-  return tools.maps && `${COMPARISON} ${tools.store} ${tools.maps} ${holdings}`;
+  return tools.maps && `${COMPARISON} ${tools.store} ${tools.reader} ${tools.maps} ${holdings}`;
 }
 
 function parse(text: string): Settled | undefined {

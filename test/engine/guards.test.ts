@@ -122,7 +122,7 @@ async function refuse(
   await meanwhile(mirror.absolute(file));
   const index = undefined as unknown as Index;
   const metadataPath = join(crawler, root, "files_metadata.json");
-  const target = { index, store: "vs_1" as VectorStoreId, isOwn: true, maps: "", metadataPath };
+  const target = { index, store: "vs_1" as VectorStoreId, isOwn: true, maps: "", reader: "1", metadataPath };
   await recordCommit(run, outcome, { ledger: async () => ledger, mirror, ...target }, job);
   await ledger.close();
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { ExtractError } from "../../contracts/document.ts";
+import { ReaderError } from "../../contracts/document.ts";
 import { inMegabytes } from "../limits.ts";
 import {
   BYTES_FD,
@@ -136,28 +136,24 @@ export class ReaderProcess {
 }
 
 function noAnswer({ kind, limits }: ReadRequest): Error {
-  return new Error(`read ${kind}: no answer within ${inSeconds(limits.timeoutMs + PATIENCE_MS)} s`);
+  return new ReaderError(`read ${kind}: no answer within ${inSeconds(limits.timeoutMs + PATIENCE_MS)} s`);
 }
 
 function explainEnd(code: number | null, by: string | null, { kind, limits }: ReadRequest): Error {
   if (by === TOO_MUCH_TIME) {
-    return invalid(`The ${kind} takes too long to read: the limit is ${inSeconds(limits.timeoutMs)} s.`);
+    return new ReaderError(`The ${kind} takes too long to read: the limit is ${inSeconds(limits.timeoutMs)} s.`);
   }
   // 134 and SIGABRT are how the engine ends when the heap is full.
   if (by === TOO_MUCH_MEMORY || by === "SIGABRT" || code === 134) {
-    return invalid(
+    return new ReaderError(
       `The ${kind} needs too much memory to be read: the limit is ${inMegabytes(limits.maxMemoryBytes)} MB.`,
     );
   }
   // Where there are no signals, an end says no more than this.
   if (code !== null || by === "SIGSEGV" || by === "SIGBUS" || by === "SIGILL" || by === "SIGTRAP") {
-    return invalid(`The ${kind} is damaged or made to hurt: reading it took too much or ended in a crash.`);
+    return new ReaderError(`The ${kind} is damaged or made to hurt: reading it took too much or ended in a crash.`);
   }
-  return new Error(`read ${kind}: the reader was ended from outside (${by})`);
-}
-
-function invalid(message: string): ExtractError {
-  return new ExtractError("invalid_file", message);
+  return new ReaderError(`read ${kind}: the reader was ended from outside (${by})`);
 }
 
 function inSeconds(ms: number): number {

@@ -1,4 +1,4 @@
-import { ExtractError, type Extractor } from "../../contracts/document.ts";
+import { ExtractError, type Extractor, ReaderError } from "../../contracts/document.ts";
 import { ConflictError, explain } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../../contracts/search-index.ts";
@@ -129,8 +129,10 @@ export class EmbeddedDraft implements IndexDraft {
     } catch (error) {
       signal.throwIfAborted();
       // What can never be indexed must not leave its outdated predecessor in search; what may work tomorrow keeps it.
-      const permanent = error instanceof ExtractError;
-      this.#pending.push({ kind: "fail", failed: { itemId: file.itemId, reason: explain(error), permanent } });
+      const byReader = error instanceof ReaderError;
+      const permanent = error instanceof ExtractError && (!byReader || file.isLastTry === true);
+      const failed = { itemId: file.itemId, reason: explain(error), permanent, ...(byReader && { byReader }) };
+      this.#pending.push({ kind: "fail", failed });
     }
   }
 

@@ -1,0 +1,29 @@
+import type { LedgerEntry } from "../contracts/ledger.ts";
+
+/** A reader that ran out of time or memory, or died, may do better on another day; not on the day after that. */
+export const MAX_READER_TRIES = 3;
+
+/** Stands at the end of `embedding_error`: whose tries on which bytes are counted. */
+const TRIES = / \(try (\d+) of 3, reader (\S+), bytes ([0-9a-f]{8})\)$/;
+
+type Tried = Pick<LedgerEntry, "mirrored" | "indexed">;
+
+/** How often this reader has failed at these very bytes. */
+export function readerTries({ mirrored, indexed }: Tried, reader: string): number {
+  const [, tries = "0", by, bytes] = TRIES.exec(indexed?.embeddingError ?? "") ?? [];
+  return by === reader && bytes === shortHash(mirrored) ? Number(tries) : 0;
+}
+
+/** Given up by a reader that is another one now. */
+export function isOtherReader({ indexed }: Pick<LedgerEntry, "indexed">, reader: string): boolean {
+  const by = TRIES.exec(indexed?.embeddingError ?? "")?.[2];
+  return by !== undefined && by !== reader;
+}
+
+export function withTries(reason: string, entry: Tried, reader: string, tries: number): string {
+  return `${reason} (try ${tries} of ${MAX_READER_TRIES}, reader ${reader}, bytes ${shortHash(entry.mirrored)})`;
+}
+
+function shortHash(mirrored: LedgerEntry["mirrored"]): string {
+  return mirrored?.observed?.sha256.slice(0, 8).padEnd(8, "0") ?? "00000000";
+}

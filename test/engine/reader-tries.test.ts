@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import type { ComposePace } from "../../src/app/compose.ts";
+import { makeDocx, paragraph } from "../extract/make-docx.ts";
+import { World } from "./world.ts";
+
+const docx = (text: string): string =>
+  makeDocx({ body: Array.from({ length: 3000 }, () => paragraph(text)).join(""), title: "Report" }).toString("base64");
+
+test("a file at which readers fail three times is left, until it, the reader or somebody says otherwise", async () => {
+  const pace: { -readonly [K in keyof ComposePace]: ComposePace[K] } = {};
+  const world = await World.open({ pace });
+  const limit = async (maxMemoryBytes?: number): Promise<void> => {
+    pace.extract = maxMemoryBytes === undefined ? {} : { maxMemoryBytes };
+    await world.reopen();
+  };
+  const reasonOf = async (): Promise<string> => (await world.map("vectorstore_map"))[0]?.["embedding_error"] ?? "";
+  try {
+    await world.change("add", { path: "report.docx", base64: docx("Herons nest in trees.") });
+    await world.crawl();
+    await limit(1);
+    await world.change("update", { path: "report.docx", base64: docx("Storks nest on roofs.") });
+    for (const tries of [1, 2]) {
+      const { source } = await world.crawl();
+      assert.deepEqual([source.embed.failed, source.embed.changed], [1, 0]);
+      assert.match(await reasonOf(), new RegExp(`needs too much memory.* \\(try ${tries} of 3, reader `));
+      assert.deepEqual(await world.found("herons"), ["report.docx"], "the old version is better than none");
+    }
+    assert.equal((await world.crawl()).source.embed.failed, 1);
+    assert.match(await reasonOf(), /try 3 of 3/);
+    assert.deepEqual(await world.found("herons"), [], "nothing outdated is served for good");
+
+    // Readable by now, and left all the same.
+    await limit();
+    const left = await world.crawl();
+    assert.deepEqual([left.job.result?.error, left.source.embed.skipped, left.source.embed.added], ["", 1, 0]);
+    // Another reader gave it up.
+    const path = world.folder("vectorstore_map.csv");
+    await writeFile(path, (await readFile(path, "utf8")).replace(/of 3, reader \S+,/, "of 3, reader earlier,"));
+    assert.equal((await world.crawl()).source.embed.added, 1);
+    assert.deepEqual(await world.found("storks"), ["report.docx"]);
+
+    // Other bytes are judged anew.
+    await limit(1);
+    await world.change("update", { path: "report.docx", base64: docx("Cranes dance.") });
+    for (let i = 0; i < 3; i++) await world.crawl();
+    await limit();
+    await world.change("update", { path: "report.docx", base64: docx("Cranes dance at dawn.") });
+    await world.crawl();
+    assert.deepEqual(await world.found("dawn"), ["report.docx"]);
+
+    // Or somebody asks.
+    await limit(1);
+    await world.change("update", { path: "report.docx", base64: docx("Gulls scream.") });
+    for (let i = 0; i < 3; i++) await world.crawl();
+    await limit();
+    await world.crawl({ retryFailed: true });
+    assert.deepEqual(await world.found("gulls"), ["report.docx"]);
+  } finally {
+    await world.close();
+  }
+});
