@@ -29,6 +29,7 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/03_failed\/./, "mirror.md", "03_failed/"],
   [/^jobs\/crawler\/[\d_-]+_\[crawl\]_\[jb_\d+\]_\[\w+\]\.completed$/, "job-files.md", "jobs/<router>/"],
   [/^jobs\/\.lockstep\/job-ids\/#$/, "job-files.md", "jobs/.lockstep/job-ids/<number>"],
+  [/^security\/earlier-roots\.json$/, "keys.md", "security/earlier-roots.json"],
   [/^index\/catalog\.sqlite(-wal|-shm)?$/, "backend-sqlite.md", "index/catalog.sqlite"],
   [/^index\/answers\.sqlite(-wal|-shm)?$/, "answers.md", "answers.sqlite"],
   [/^index\/files\/file-\w+$/, "backend-sqlite.md", "files/<file id>"],
