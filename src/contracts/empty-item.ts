@@ -29,7 +29,6 @@ export const EMPTY_ITEM: IngestItem = {
     robotsAllowed: true,
     canonicalUrl: "",
     variantUrl: "",
-    ignoresConditions: false,
   },
   file: { etag: "", lastModified: "", length: 0, contentType: "", device: "" },
   content: {

@@ -69,8 +69,6 @@ export interface HttpState {
   readonly canonicalUrl: string;
   /** Where the Markdown is that the site offers for it, which is its document. */
   readonly variantUrl: string;
-  /** The server sent a body although it could have said "not modified": ask for the headers first. */
-  readonly ignoresConditions: boolean;
 }
 
 export interface FileState {

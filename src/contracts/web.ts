@@ -1,6 +1,6 @@
 import { RemoteError } from "./errors.ts";
 import type { ItemId } from "./ids.ts";
-import type { DateOrigin, IngestItem } from "./registry.ts";
+import type { ContentState, DateOrigin, IngestItem } from "./registry.ts";
 
 /** One request, one answer: redirects are answers like any other. */
 export interface WebRequest {
@@ -16,9 +16,18 @@ export interface WebRequest {
   readonly robotsMaxAgeMs?: number;
   /** What becomes of a body with more; refused, unless told. What comes packed is never cut off. */
   readonly excess?: "refused" | "cut off";
+  /** What servers set is told them again; without one, cookies are nobody's business. */
+  readonly cookies?: WebCookies;
   /** Hears once of each rest and each pace of the host that takes seconds. */
   readonly tell?: Tell;
   readonly signal: AbortSignal;
+}
+
+export interface WebCookies {
+  /** The values of `Set-Cookie` in an answer from there. */
+  take(url: URL, fields: readonly string[]): void;
+  /** For the header of a request, "" for none. */
+  of(url: URL): string;
 }
 
 /** Hears what somebody who watches should know, in sentences. */
@@ -185,6 +194,8 @@ export interface VisitOptions {
   readonly isFresh?: (id: ItemId) => boolean;
   /** When the page was changed, as a list says that names it (`lastmod` of a sitemap). */
   readonly listedDate?: string | undefined;
+  /** Which item shows the same under another address of the same path? Then this address is one of its names, for as long as it does. */
+  readonly twinOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
   /** Looks, and remembers nothing. */
   readonly dryRun?: boolean;
   /** Hears, once for each reason, why it takes long. The same for all visits of a crawl. */

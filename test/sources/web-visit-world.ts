@@ -51,7 +51,7 @@ export class PageSite {
   /** What every request gets instead, while something is wrong with the host. */
   trouble: PageAnswer | undefined;
   /** Asked with this before anything is answered. */
-  onRequest: (path: string) => void | Promise<void> = () => undefined;
+  onRequest: (path: string, headers: IncomingMessage["headers"]) => void | Promise<void> = () => undefined;
   readonly origin: string;
   readonly #server: ReturnType<typeof createServer>;
 
@@ -86,7 +86,7 @@ export class PageSite {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "";
     if (path !== "/robots.txt") this.asked.push(`${request.method} ${path}`);
-    await this.onRequest(path);
+    await this.onRequest(path, request.headers);
     const page = this.pages.get(path);
     const found = typeof page === "string" ? { body: page } : typeof page === "function" ? page() : page;
     const answer = path === "/robots.txt" ? (found ?? { status: 404 }) : (this.trouble ?? found ?? { status: 404 });

@@ -22,6 +22,9 @@ export type Identity = Pick<
   "id" | "type" | "normalizedSource" | "displaySource" | "foundSource" | "sourceHost" | "contentGroupId"
 >;
 
+/** What most servers answer for the folder it is in: of the same group, which only says that they may be alike. */
+const INDEX_PAGE = /\/(?:index|default)\.(?:x?html?|php\d?|aspx?|jsp)$/i;
+
 /** Servers need not take more (RFC 9110), and a row of the registry has to hold it. */
 export const MAX_ADDRESS_CHARACTERS = 8000;
 
@@ -43,7 +46,7 @@ export function identifyUrl(address: string, rules: IdentityRules, base?: string
     displaySource: `${url.protocol}//${domainToUnicode(url.hostname)}${port}${readableEscapes(rest)}`,
     foundSource,
     sourceHost: url.host,
-    contentGroupId: shortHash(url.host + path),
+    contentGroupId: shortHash(url.host + (path.replace(INDEX_PAGE, "") || "/")),
   };
 }
 

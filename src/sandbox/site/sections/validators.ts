@@ -7,7 +7,7 @@ const RESENDS: Readonly<Record<Validators, SitePage["resends"]>> = {
   etag: "never",
   date: "never",
   stuck: "never",
-  deaf: "once",
+  deaf: "always",
   none: "always",
   restless: "always",
 };

@@ -13,6 +13,8 @@ export interface Order {
   /** For the connection and the headers, and then between two pieces of the body. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** Hears what is in `Set-Cookie`. */
+  readonly onCookies?: ((fields: readonly string[]) => void) | undefined;
   /** Called once, when nothing more is under way, however it ended. */
   readonly onOver: () => void;
 }
@@ -72,6 +74,8 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     if (status < 200 || this.#end) return;
     this.status = status;
     this.headers = readHeaders(headers);
+    const cookies = headers["set-cookie"];
+    if (cookies) this.#order.onCookies?.([cookies].flat());
     this.#startedAt = this.#heardAt = performance.now();
     this.#resolve(this);
   }

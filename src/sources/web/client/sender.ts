@@ -63,8 +63,10 @@ export function createSender(options: SenderOptions): Sender {
       const entered = await gate.enter(signal, tell);
       if ("waitMs" in entered) return unasked(entered);
       place = entered;
-      const headers = headersOf(request, options.userAgent);
-      const order = { url, method, headers, maxBytes, excess, timeoutMs, signal, onOver: place.leave };
+      const { cookies } = request;
+      const headers = headersOf(url, request, options.userAgent);
+      const onCookies = cookies && ((fields: readonly string[]) => cookies.take(url, fields));
+      const order = { url, method, headers, maxBytes, excess, timeoutMs, signal, onCookies, onOver: place.leave };
       return judgeResponse(await exchange(line.dispatcher, order), { ...sent, place });
     } catch (error) {
       if (signal.aborted) throw new CancelledError("the request was cancelled", { cause: error });
@@ -104,8 +106,14 @@ function pause({ waitMs, reason }: Closed, clock: GateClock, { signal, tell }: W
   });
 }
 
-function headersOf({ accept, etag, lastModified, excess }: WebRequest, userAgent: string): Record<string, string> {
+function headersOf(
+  url: URL,
+  { accept, etag, lastModified, excess, cookies }: WebRequest,
+  userAgent: string,
+): Record<string, string> {
+  const cookie = cookies?.of(url) ?? "";
   return {
+    ...(cookie && { cookie }),
     "user-agent": userAgent,
     accept: accept || USUAL_ACCEPT,
     "accept-encoding": excess === "cut off" ? "identity" : ACCEPTED_CODINGS,

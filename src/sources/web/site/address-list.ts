@@ -92,10 +92,13 @@ function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined
   const [, prefix = "", root] = /<(\w+:)?(urlset|sitemapindex|rss|feed|RDF)[\s>]/.exec(text.slice(0, 4096)) ?? [];
   if (root === "urlset") {
     const found = locations(text, prefix);
-    return listOf({ addresses: found.map(({ address }) => address), dates: found.map(({ date }) => date) }, url);
+    const addresses = [...found.map(({ address }) => address), ...alternates(text)];
+    return listOf({ addresses, dates: found.map(({ date }) => date) }, url);
   }
   if (root === "sitemapindex") return listOf({ lists: locations(text, prefix).map(({ address }) => address) }, url);
   if (root !== undefined && bytes.byteLength <= MAX_FEED_BYTES) return listOf({ addresses: feedLinks(text) }, url);
+  const lines = root === undefined ? addressLines(text) : undefined;
+  if (lines) return listOf({ addresses: lines }, url);
   const json = /^\s*\{/.test(text) && bytes.byteLength <= MAX_FEED_BYTES ? jsonFeedLinks(text) : undefined;
   return json && listOf({ addresses: json }, url);
 }
@@ -148,6 +151,33 @@ function locations(text: string, prefix: string): Location[] {
 function entryOf({ ahead, behind }: { readonly ahead: string; readonly behind: string }, prefix: string): string {
   const [start, end] = [ahead.lastIndexOf(`<${prefix}url>`), behind.indexOf(`</${prefix}url>`)];
   return start < 0 || end < 0 ? "" : `${ahead.slice(start)}${behind.slice(0, end)}`;
+}
+
+/** Pages in other languages: `<xhtml:link rel="alternate" hreflang="de" href="…"/>`. */
+function alternates(text: string): string[] {
+  const found = new Set<string>();
+  if (!text.includes("hreflang")) return [];
+  for (const [, attributes = ""] of text.matchAll(/<(?:\w{1,20}:)?link\s([^<>]{1,4096})>/g)) {
+    const href = /\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')/.exec(attributes);
+    const address = href?.[1] ?? href?.[2] ?? "";
+    if (/\bhreflang\s*=/.test(attributes) && address !== "") found.add(decodeEntities(address));
+    if (found.size > MAX_ADDRESSES) break;
+  }
+  return [...found];
+}
+
+const ADDRESS_LINE = /^https?:\/\/\S{1,2048}$/i;
+
+/** A sitemap that is text has an address on each line, and nothing else. */
+function addressLines(text: string): string[] | undefined {
+  const found: string[] = [];
+  for (const line of text.replace(/^\ufeff/, "").split(/\r\n?|\n/)) {
+    const address = line.trim();
+    if (address === "") continue;
+    if (!ADDRESS_LINE.test(address)) return undefined;
+    if (found.push(address) > MAX_ADDRESSES) break;
+  }
+  return found.length > 0 ? found : undefined;
 }
 
 const xml = new XMLParser({

@@ -39,9 +39,13 @@ export class CrawlProgress {
     if (this.#remarks <= MAX_REMARKS) this.#log(`${address}: ${sentence}`);
   }
 
-  sumUp(trapped: number): void {
+  sumUp({ trapped, variants }: { readonly trapped: number; readonly variants: number }): void {
     if (this.#remarks > MAX_REMARKS) this.#log(`The same or the like of ${this.#remarks - MAX_REMARKS} more.`);
     this.#log(`${this.#sum()}.`);
+    if (variants > 0) {
+      const addresses = plural(variants, "address", "addresses");
+      this.#log(`Passed over ${addresses} whose parameters make no other page, as those that were looked at show.`);
+    }
     if (trapped > 0) {
       const addresses = plural(trapped, "address", "addresses");
       this.#log(

@@ -50,6 +50,7 @@ export class SiteCrawl {
   /** By robots.txt: then it is looked at page by page what else may not be asked for any more. */
   #isForbidden = false;
   #trapped = 0;
+  #variants = 0;
 
   constructor(config: WebSourceConfig, tools: WebTools, beginning: Beginning, signal: AbortSignal) {
     this.#config = config;
@@ -84,7 +85,7 @@ export class SiteCrawl {
       await log.finish();
       await this.#members.finish();
     }
-    this.#progress.sumUp(this.#trapped);
+    this.#progress.sumUp({ trapped: this.#trapped, variants: this.#variants });
     return yield* this.#conclude();
   }
 
@@ -144,13 +145,22 @@ export class SiteCrawl {
       while (this.#limits.allowOneMore(running)) {
         const page = take({ isIdle: running === 0 });
         if (!page) return undefined;
-        if (this.#looked.has(page.id)) continue;
+        if (this.#looked.has(page.id) || this.#isVariant(page)) continue;
         if (!this.#patience.hasGivenUp(page.url)) return () => this.#lookAt(page);
         this.#patience.passOver(page.url);
       }
       return undefined;
     };
     yield* this.#handOver(next);
+  }
+
+  /** What makes no other page was found out since it was met: the page without it is looked at instead, if it was not. */
+  #isVariant({ url, depth }: WaitingPage): boolean {
+    const reduced = this.#visits.variants.reduce(url);
+    if (reduced === url) return false;
+    this.#variants += 1;
+    if (this.#scope.has(reduced)) this.#add(reduced, depth);
+    return true;
   }
 
   async *#handOver(next: NextLook): AsyncGenerator<readonly Listed[]> {

@@ -15,7 +15,7 @@ const UNTAGGED = { etag: "", lastModified: "" };
 
 /** A name that nobody gives to a page. */
 export function isListName(url: string): boolean {
-  return /\.(xml|xml\.gz|rss|atom)$/i.test(new URL(url).pathname);
+  return /\.(xml|xml\.gz|rss|atom)$|\/[^/]*(sitemap|urls|urllist)[^/]*\.txt(\.gz)?$/i.test(new URL(url).pathname);
 }
 
 export interface Seeds {

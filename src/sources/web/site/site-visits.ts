@@ -2,6 +2,7 @@ import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
+import { AddressVariants } from "./address-variants.ts";
 import type { CrawlLine } from "./crawl-lines.ts";
 import type { WaitingPage } from "./frontier.ts";
 import type { LinkMemory } from "./link-memory.ts";
@@ -29,6 +30,7 @@ export class SiteVisits {
   readonly #options: Omit<VisitOptions, "force" | "inScope">;
   /** What sitemaps say of pages. */
   readonly #dates = new Map<ItemId, string>();
+  readonly variants: AddressVariants;
 
   constructor(
     { images }: WebSourceConfig,
@@ -40,7 +42,10 @@ export class SiteVisits {
     this.#tools = tools;
     this.#scope = scope;
     this.#memory = memory;
-    this.#options = { includeImages: images, crawl: this, isFresh, dryRun: tools.dryRun, tell: tools.log, signal };
+    this.variants = new AddressVariants(tools.registry, tools.rules);
+    const twinOf: VisitOptions["twinOf"] = (...found) => this.variants.twinOf(...found);
+    const { dryRun, log: tell } = tools;
+    this.#options = { includeImages: images, crawl: this, isFresh, twinOf, dryRun, tell, signal };
   }
 
   /** When a list says that a page was changed. */
@@ -49,7 +54,7 @@ export class SiteVisits {
   }
 
   async visitPage(page: WaitingPage): Promise<VisitedPage> {
-    const visit = await this.#visit(page);
+    const visit = await this.variants.inTurn(page.url, () => this.#visit(page));
     const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
     const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];
     // Its own line comes last: only when all are written is the page done with.
@@ -68,7 +73,8 @@ export class SiteVisits {
   /** An item that nobody links to any more. What it links to itself is no matter. */
   async visitMember(item: IngestItem): Promise<Visit> {
     const inScope = (target: string): boolean => this.#scope.has(target);
-    return await this.#tools.visitor.visit(item.foundSource, { ...this.#options, inScope, force: this.#tools.force });
+    const options = { ...this.#options, inScope, force: this.#tools.force };
+    return await this.variants.inTurn(item.foundSource, () => this.#tools.visitor.visit(item.foundSource, options));
   }
 
   async #visit({ id, url, depth }: WaitingPage): Promise<Visit> {

@@ -1,5 +1,5 @@
 import type { HttpState, IngestItem } from "../../../contracts/registry.ts";
-import type { Tell, WebAnswer, WebResponse } from "../../../contracts/web.ts";
+import type { Tell, WebAnswer, WebCookies, WebResponse } from "../../../contracts/web.ts";
 import { parseRefresh } from "../../../lib/html/parse-refresh.ts";
 import { httpDateToUtc } from "../../../lib/time.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
@@ -71,6 +71,7 @@ export interface AskOptions {
   readonly robotsMaxAgeMs?: number;
   /** A page that sends whoever opens it elsewhere is read all the same. */
   readonly staysPut?: boolean;
+  readonly cookies?: WebCookies;
   readonly tell?: Tell | undefined;
   readonly signal: AbortSignal;
 }
@@ -82,7 +83,7 @@ export async function askPage(stop: PageStop, parts: VisitorParts, options: AskO
   const isConditional = known.etag !== "" || known.lastModified !== "";
   // "Not modified" need not repeat the header for which it was refused.
   const isRefused = isRefusedByHeader(stop.item, parts);
-  if (isConditional && (isRefused || http.ignoresConditions || isLargeFile(stop.item))) {
+  if (isConditional && (isRefused || isLarge(stop.item))) {
     const head = await ask(stop, parts, "HEAD", isRefused ? NOTHING : known, options);
     const answer = judgeHead(head, stop, { isRefused });
     if (answer) return answer;
@@ -102,9 +103,9 @@ async function ask(
   { client, maxBytes }: VisitorParts,
   method: "GET" | "HEAD",
   known: Validators,
-  { tell, robotsMaxAgeMs, signal }: AskOptions,
+  { tell, robotsMaxAgeMs, cookies, signal }: AskOptions,
 ): Promise<WebAnswer> {
-  const rules = robotsMaxAgeMs === undefined ? {} : { robotsMaxAgeMs };
+  const rules = { ...(robotsMaxAgeMs !== undefined && { robotsMaxAgeMs }), ...(cookies && { cookies }) };
   const request = { url, method, ...known, accept: ACCEPT, maxBytes, ...rules, signal };
   const answer = await client.ask(tell ? { ...request, tell } : request);
   if (signal.aborted && answer.kind === "response") await answer.cancel();
@@ -112,8 +113,9 @@ async function ask(
   return answer;
 }
 
-function isLargeFile({ http, content }: IngestItem): boolean {
-  return http.contentLength > LARGE_BYTES && content.mimeType !== "text/html";
+/** A body that would be a waste to send: a large one, or a file that somebody registered. */
+function isLarge({ http, content, watched }: IngestItem): boolean {
+  return http.contentLength > LARGE_BYTES || (watched && content.documentType !== "md" && content.documentType !== "");
 }
 
 /** undefined: the headers do not settle it. */
@@ -165,7 +167,7 @@ async function judge(
     }
     if (!isSame) return { kind: "body", response: answer };
     await answer.cancel();
-    return unchangedBy(answer, stop, { statusCode: status, ignoresConditions: true });
+    return unchangedBy(answer, stop, { statusCode: status });
   }
   await answer.cancel();
   const isConditional = known.etag !== "" || known.lastModified !== "";

@@ -51,13 +51,12 @@ const NO_DOCUMENTS = /^(image|audio|video|font)\/|^application\/(rss|atom|rdf|fe
 const UNTOLD = /^(application|binary)\/(octet-stream|x-download|force-download|download)$/;
 const PAGE_TYPES = new Set(["html", "htm", "xhtml"]);
 
-/** undefined: nothing that is accepted. */
-export function kindOf(mimeType: string, url: string, accepted: ReadonlySet<string>): ContentKind | undefined {
+/** `named`: the extension by which it goes. undefined: nothing that is accepted. */
+export function kindOf(mimeType: string, named: string, accepted: ReadonlySet<string>): ContentKind | undefined {
   if (mimeType === "") return { form: "unknown" };
   if (mimeType === "text/html" || mimeType === "application/xhtml+xml") return accepted.has("md") ? PAGE : undefined;
   if (NO_DOCUMENTS.test(mimeType)) return undefined;
   const told = TYPES.get(mimeType) ?? "";
-  const named = extensionOf(url);
   // A page that is sent as anything else is meant to be read as its source, or not at all.
   const type = told || (PAGE_TYPES.has(named) || !accepted.has(named) ? "" : named);
   if (type !== "") return accepted.has(type) ? asKind(type) : undefined;
@@ -66,17 +65,17 @@ export function kindOf(mimeType: string, url: string, accepted: ReadonlySet<stri
 }
 
 /** For answers without a type. */
-export function sniffKind(bytes: Uint8Array, url: string, accepted: ReadonlySet<string>): ContentKind | undefined {
+export function sniffKind(bytes: Uint8Array, named: string, accepted: ReadonlySet<string>): ContentKind | undefined {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).toString("latin1");
   if (/^\s*(<!doctype html|<html|<head|<body)/i.test(start.replace(/^\u00ef\u00bb\u00bf/, ""))) {
-    return kindOf("text/html", url, accepted);
+    return kindOf("text/html", named, accepted);
   }
-  if (start.startsWith("%PDF-")) return kindOf("application/pdf", url, accepted);
+  if (start.startsWith("%PDF-")) return kindOf("application/pdf", named, accepted);
   // A type of which nothing but the extension tells: archives of Office, and whatever is no text.
   if (start.includes("\0") || start.startsWith("PK\u0003\u0004")) {
-    return kindOf("application/octet-stream", url, accepted);
+    return kindOf("application/octet-stream", named, accepted);
   }
-  return kindOf("text/plain", url, accepted);
+  return kindOf("text/plain", named, accepted);
 }
 
 /** `text/html; charset=utf-8` → `text/html`. */
@@ -89,8 +88,9 @@ function asKind(documentType: string): ContentKind {
   return { form: hasLinks ? "text" : "file", documentType };
 }
 
-function extensionOf(url: string): string {
-  return fileTypeOf(new URL(url).pathname.split("/").at(-1) ?? "");
+/** The extension of the file that a download is to become, or else of its address. */
+export function extensionOf(url: string, filename: string): string {
+  return fileTypeOf(filename) || fileTypeOf(new URL(url).pathname.split("/").at(-1) ?? "");
 }
 
 const LIST_ROOT = /<(urlset|sitemapindex|rss|feed|rdf:RDF)[\s>]/;

@@ -4,6 +4,10 @@ export interface HeaderWishes {
   readonly nofollow: boolean;
   /** Absolute, "" for none. */
   readonly canonical: string;
+  /** The page in other languages. */
+  readonly alternates: readonly string[];
+  /** What a download is to be called, "" when nobody says. */
+  readonly filename: string;
 }
 
 const OURS = "lockstep";
@@ -16,8 +20,28 @@ export function readHeaderWishes(headers: ReadonlyMap<string, string>, url: stri
   return {
     noindex: none || wishes.has("noindex"),
     nofollow: none || wishes.has("nofollow"),
-    canonical: canonicalLink(headers.get("link") ?? "", url),
+    canonical:
+      linksIn(headers.get("link") ?? "", url, /;\s*rel\s*=\s*("[^"]*\bcanonical\b[^"]*"|canonical\b)/i)[0] ?? "",
+    alternates: linksIn(headers.get("link") ?? "", url, /;\s*hreflang\s*=/i),
+    filename: filenameIn(headers.get("content-disposition") ?? ""),
   };
+}
+
+/** RFC 6266: the one in UTF-8 counts first. */
+function filenameIn(disposition: string): string {
+  const text = disposition.slice(0, 2000);
+  const encoded = /;\s*filename\*\s*=\s*"?[\w-]*'[\w-]*'([^;"\s]+)/i.exec(text)?.[1];
+  const [, quoted, plain] = /;\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(text) ?? [];
+  const name = decoded(encoded ?? "") || (quoted?.replaceAll(/\\(.)/g, "$1") ?? plain ?? "");
+  return name.split(/[/\\]/).at(-1)?.trim() ?? "";
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 
 /**
@@ -38,13 +62,14 @@ function robotsWishes(header: string): string[] {
 
 const MAX_LINK_HEADER = 8192;
 
-/** `<https://example.com/a>; rel="canonical"` */
-function canonicalLink(header: string, url: string): string {
-  if (header === "") return "";
-  for (const part of header.slice(0, MAX_LINK_HEADER).split(/,(?=\s*<)/)) {
-    const [, target, parameters = ""] = /^\s*<([^>]*)>(.*)$/s.exec(part) ?? [];
-    if (target === undefined || !/;\s*rel\s*=\s*("[^"]*\bcanonical\b[^"]*"|canonical\b)/i.test(parameters)) continue;
-    return URL.parse(target, url)?.href ?? "";
-  }
-  return "";
+/** `<https://example.com/a>; rel="canonical"`: where those lead whose parameters are such. */
+function linksIn(header: string, url: string, wanted: RegExp): string[] {
+  if (header === "") return [];
+  return header
+    .slice(0, MAX_LINK_HEADER)
+    .split(/,(?=\s*<)/)
+    .flatMap((part) => {
+      const [, target, parameters = ""] = /^\s*<([^>]*)>(.*)$/s.exec(part) ?? [];
+      return target === undefined || !wanted.test(parameters) ? [] : (URL.parse(target, url)?.href ?? []);
+    });
 }

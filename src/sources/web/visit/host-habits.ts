@@ -27,11 +27,14 @@ export class HostHabits {
   /** Some hosts answer 200 for what they do not have: such a page says so, and is what they answer for an address nobody has. */
   async isNotFound(url: string, page: WebPage, signal: AbortSignal): Promise<boolean> {
     if (!saysNotFound(page)) return false;
-    const { origin } = new URL(url);
-    const nowhere = new URL(`/lockstep-${randomBytes(8).toString("hex")}`, origin).href;
-    const answered = await once(this.#notFound, origin, () => this.#look(nowhere, signal));
-    if (!answered || answered === "none" || !answered.page) return false;
-    return essence(page, url) === essence(answered.page, answered.url);
+    // Parts of a site may be answered by programs of their own.
+    for (const place of new Set([new URL("/", url).href, new URL(".", url.split("?")[0]).href])) {
+      const nowhere = `${place}lockstep-${randomBytes(8).toString("hex")}`;
+      const answered = await once(this.#notFound, place, () => this.#look(nowhere, signal));
+      if (!answered || answered === "none" || !answered.page) continue;
+      if (essence(page, url) === essence(answered.page, answered.url)) return true;
+    }
+    return false;
   }
 
   /** Where a page's Markdown should be, "" when the host has none. */
@@ -79,9 +82,28 @@ async function once<T>(
 const NOT_FOUND =
   /\b404\b|not found|no longer (exists|available)|(does not|doesn.t) exist|nicht gefunden|introuvable|no encontrad/i;
 
-function saysNotFound({ title, markdown }: WebPage): boolean {
-  const heading = /^#+ .*$/m.exec(markdown)?.[0] ?? "";
-  return NOT_FOUND.test(title) || NOT_FOUND.test(heading);
+function saysNotFound(page: WebPage): boolean {
+  return headingsOf(page).some((heading) => NOT_FOUND.test(heading));
+}
+
+function headingsOf({ title, markdown }: WebPage): readonly string[] {
+  return [title, /^#+ .*$/m.exec(markdown)?.[0].replace(/^#+ /, "") ?? ""];
+}
+
+/** What may stand before it: "404: Sorry, the requested page". */
+const PREFACE =
+  /^(?:(?:http|error|fehler|erreur|status|404|oops|sorry|ups|the|this|that|die|diese|la|cette|requested)[\s:!.,–-]*)*/i;
+const NOT_FOUND_STATED =
+  /^(?:\p{L}{2,20} )?(?:(?:was|is|has|could|can|wurde|konnte|ist) )*(?:(?:not|nicht|no|non|cannot|leider nicht|(?:ca|could)n.t)(?: been| be)? (?:found|gefunden(?: werden)?|encontrad[ao]|trouvée?|available)|no longer (?:exists?|available|here)|(?:does not|doesn.t) exist|existiert nicht|introuvable)[\s!.]*$/iu;
+const MAX_NOT_FOUND_TEXT = 400;
+
+/** It is called nothing but "Page not found", and says little more: one page of a site that answers 404 for others. */
+export function isNotFoundPage(page: WebPage): boolean {
+  const parts = headingsOf(page).flatMap((heading) => heading.split(/\s[-|–—:·»]+\s|[|»]/));
+  const isStated = parts.some((part) => part.length < 100 && isStatement(part.trim()));
+  if (!isStated) return false;
+  const text = page.markdown.replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/^#.*$/gm, "");
+  return text.replaceAll(/\s+/g, " ").length <= MAX_NOT_FOUND_TEXT;
 }
 
 /** The text without the address that was asked for, which such pages like to repeat. */
@@ -97,4 +119,9 @@ function markdownBeside(url: string): string {
   const path = trimEnd(pathname, "/").replace(/\.html?$/, "");
   const name = path.split("/").at(-1) ?? "";
   return path === "" || search !== "" || name.includes(".") ? "" : `${origin}${path}.md`;
+}
+
+function isStatement(part: string): boolean {
+  const rest = part.replace(PREFACE, "");
+  return NOT_FOUND_STATED.test(rest) || (/\b404\b/.test(part) && /^(?:error|page|fehler)?[\s!.]*$/i.test(rest));
 }

@@ -104,6 +104,11 @@ export class PageVisit {
     if (preferred.kind === "failed") return await this.#giveUp(walk, preferred);
     if (preferred.kind === "to be read") return await this.#askAgain(walk);
     const { reading, variant } = preferred;
+    const content = { ...stop.item.content, ...reading?.content };
+    const twin = variant
+      ? undefined
+      : await this.#options.twinOf?.({ ...stop.item, ...stop.identity }, stop.url, content);
+    if (twin) return await this.#foldInto(twin, walk, { http: heard.http, content });
     if (reading) await this.#keepDocument(stop, reading);
     const variantUrl = variant?.stop.url ?? "";
     const found = reading ? { http: { ...reading.http, variantUrl }, content: reading.content } : { http: heard.http };
@@ -121,6 +126,15 @@ export class PageVisit {
     if (reading && outcome !== "unchanged") await this.#keepSnapshot(noted.item, reading);
     const { item, remark } = reading ? await this.#keepImages(noted.item, stop, reading) : { ...noted, remark: "" };
     return this.#visit(outcome, item, aliases, [reading?.remark ?? "", remark].filter(Boolean).join(" "));
+  }
+
+  /** Its text is the other's, so nothing is lost. It is read each time: as soon as it shows something else it is a page. */
+  async #foldInto(twin: IngestItem, { trail, stop }: Walk, { http, content }: Omit<TrailStop, "stop">): Promise<Visit> {
+    const page = await this.#walk.stopAt(twin.foundSource);
+    const unread = { ...http, redirectChain: [], canonicalUrl: "", etag: "", lastModified: "" };
+    const aliases = [...trail, { stop, http: unread, ...(content && { content }) }];
+    await this.#noteAliases(aliases, page);
+    return this.#visit("unchanged", page.item, aliases, "");
   }
 
   /** As it was found a moment ago: an item that is in trouble is not told so twice, but what leads to it is. */

@@ -3,6 +3,7 @@ import type { ContentState, HttpState } from "../../../contracts/registry.ts";
 import type { VisitOptions } from "../../../contracts/web.ts";
 import { hasDocument } from "../../../detect/web/schedule-item.ts";
 import { isSameSite, parseAddress } from "../../../detect/web/web-identity.ts";
+import { trimEnd } from "../../../lib/trim-end.ts";
 import {
   type AskOptions,
   askPage,
@@ -11,8 +12,9 @@ import {
   type PageRefusal,
   type PageUnchanged,
 } from "./ask-page.ts";
+import { CookieJar } from "./cookie-jar.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
-import type { HostHabits } from "./host-habits.ts";
+import { type HostHabits, isNotFoundPage } from "./host-habits.ts";
 import { type PageStop, respelt, stopAt } from "./page-stop.ts";
 import { type PageReading, readPage } from "./read-page.ts";
 import { isReadAlike } from "./reading-revision.ts";
@@ -52,6 +54,7 @@ export class PageWalk {
   readonly #habits: HostHabits | undefined;
   readonly #now: Date;
   readonly #start: string;
+  readonly #cookies = new CookieJar();
 
   constructor(parts: VisitorParts, options: VisitOptions, habits: HostHabits | undefined, now: Date, start: string) {
     this.#parts = parts;
@@ -71,29 +74,40 @@ export class PageWalk {
 
   async walk(from: PageStop, before: readonly TrailStop[] = []): Promise<Walk> {
     const trail = [...before];
-    const asked = new Set<string>();
+    /** With as many cookies. */
+    const asked = new Map<string, number>();
+    let missing: Walk | undefined;
     let stop = from;
     for (;;) {
       if (trail.length > 0 && this.#isFresh(stop, trail)) {
         return { trail, stop, heard: { kind: "fresh" } };
       }
-      asked.add(stop.url);
+      asked.set(stop.url, this.#cookies.count);
       const isForced = trail.some((each) => each.stop.look.isForced);
       const heard = await this.hear(stop, isForced ? { unconditional: true } : {});
-      if (heard.kind === "missing" && stop.otherUrl && !asked.has(stop.otherUrl)) {
-        stop = respelt(stop, stop.otherUrl);
+      if (heard.kind === "missing") {
+        missing ??= { trail, stop, heard };
+        const other = [stop.otherUrl, otherSlash(stop.url)].find((url) => url !== "" && !asked.has(url));
+        if (other === undefined) return missing;
+        stop = respelt(stop, other);
         continue;
       }
+      // What may not be asked for under another spelling says nothing of the one that is not there.
+      if (heard.kind === "refused" && missing) return missing;
       if (heard.kind !== "redirect") return { trail, stop, heard };
       const next = await this.#next(stop, heard);
       if ("kind" in next) return { trail, stop, heard: next };
-      const problem = asked.has(next.url) ? "in a circle" : asked.size > MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
+      const isCircle = asked.get(next.url) === this.#cookies.count;
+      const problem = isCircle ? "in a circle" : asked.size > MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
       if (problem && heard.isRefresh) return { trail, stop, heard: await this.#read(stop) };
       if (problem) {
         const reason = `It is redirected ${problem}.`;
         return { trail, stop, heard: { kind: "failed", reason, statusCode: heard.status, isLasting: true } };
       }
       if (next.id !== stop.id) trail.push({ stop, http: redirectedHttp(heard.status, next.url) });
+      // Back where it was met before, now with a cookie: what lay between was only the way to get that.
+      const met = asked.has(next.url) ? trail.findIndex((each) => each.stop.id === next.id) : -1;
+      if (met >= 0) trail.splice(met);
       stop = next;
     }
   }
@@ -110,7 +124,7 @@ export class PageWalk {
     { unconditional = !this.#mayBeUnchanged(stop), staysPut = false } = {},
   ): Promise<Exclude<Heard, { kind: "fresh" }> | PageRedirect> {
     const { tell, signal } = this.#options;
-    const options = { ...this.#rulesFor(stop), unconditional, staysPut, tell, signal };
+    const options = { ...this.#rulesFor(stop), unconditional, staysPut, cookies: this.#cookies, tell, signal };
     const answer = await askPage(stop, this.#parts, options);
     if (answer.kind !== "body") return answer;
     const { listedDate } = this.#options;
@@ -121,7 +135,8 @@ export class PageWalk {
     if (refresh !== "" && refresh !== stop.url && !staysPut) {
       return { kind: "redirect", status: answer.response.status, target: refresh, isRefresh: true };
     }
-    const isNotFound = (await this.#habits?.isNotFound(stop.url, reading.page, signal)) ?? false;
+    const isNotFound =
+      isNotFoundPage(reading.page) || ((await this.#habits?.isNotFound(stop.url, reading.page, signal)) ?? false);
     return isNotFound ? { kind: "missing", status: 404 } : reading;
   }
 
@@ -190,6 +205,16 @@ function leadsToSignIn(target: string, from: string): boolean {
     return value !== "" && value.length > 1 && back?.host === page.host && back.pathname === page.pathname;
   });
   return isBack || SIGN_IN.test(`${hostname}${pathname}`);
+}
+
+/** Both spellings are one page to us, and not to every server. "" where there is no other. */
+function otherSlash(url: string): string {
+  const other = new URL(url);
+  const { pathname } = other;
+  const isFile = pathname.slice(pathname.lastIndexOf("/")).includes(".");
+  if (pathname === "/" || isFile) return "";
+  other.pathname = pathname.endsWith("/") ? trimEnd(pathname, "/") || "/" : `${pathname}/`;
+  return other.href;
 }
 
 function redirectedHttp(statusCode: number, target: string): Partial<HttpState> {

@@ -15,7 +15,7 @@ import { contentDigest, textDigest } from "../../../lib/content-digest.ts";
 import { httpDateToUtc } from "../../../lib/time.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { AskOptions, PageFailure, PageRefusal } from "./ask-page.ts";
-import { type ContentKind, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-kind.ts";
+import { type ContentKind, extensionOf, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-kind.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import { type HeaderWishes, readHeaderWishes } from "./header-wishes.ts";
 import type { PageStop } from "./page-stop.ts";
@@ -54,7 +54,9 @@ export async function readPage(
 ): Promise<PageReading | PageRefusal | PageFailure> {
   const contentType = response.headers.get("content-type") ?? "";
   const mimeType = mimeTypeOf(contentType);
-  const told = kindOf(mimeType, stop.url, parts.acceptedTypes);
+  const wishes = readHeaderWishes(response.headers, stop.url);
+  const named = extensionOf(stop.url, wishes.filename);
+  const told = kindOf(mimeType, named, parts.acceptedTypes);
   if (!told) {
     await response.cancel();
     return refuseType(mimeType, response, parts);
@@ -62,13 +64,12 @@ export async function readPage(
   const body = await orFailure(response.body(), response, options.signal);
   if (!("done" in body)) return body;
   const bytes = body.done;
-  const kind = told.form === "unknown" ? sniffKind(bytes, stop.url, parts.acceptedTypes) : told;
+  const kind = told.form === "unknown" ? sniffKind(bytes, named, parts.acceptedTypes) : told;
   if (!kind || kind.form === "unknown") return refuseType(mimeType, response, parts);
   if (kind.form === "file" && kind.documentType === "xml" && isAddressList(bytes)) {
     const reason = "This is a list of addresses, not a document.";
     return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response), instead: "list" };
   }
-  const wishes = readHeaderWishes(response.headers, stop.url);
   const shown = await orFailure(showPage(bytes, contentType, kind, stop, parts, options), response, options.signal);
   if (!("done" in shown)) return shown;
   const dated = chooseDate(datesOf(shown.done.page, response, options), stop.look.at);
@@ -181,11 +182,11 @@ function readingOf(
     http: { ...http, canonicalUrl: canonical },
     content: {
       contentHash: contentDigest(document),
-      textHash: text ? textDigest(text.markdown) : "",
+      textHash: text ? textDigest(withoutQueries(text.markdown)) : "",
       language: text?.language ?? "",
       mimeType: read.mimeType,
       documentType: read.documentType,
-      foundTitle: text?.title ?? "",
+      foundTitle: text?.title || wishes.filename,
       ...read.dated,
       readerRevision: readingRevision(parts, page?.needsScripts ? "no browser" : "reader"),
     },
@@ -193,9 +194,15 @@ function readingOf(
     isHtml,
     noindex: page?.noindex ? "page" : wishes.noindex ? "headers" : "",
     canonical,
-    links: wishes.nofollow ? [] : (page?.links ?? []),
+    links: wishes.nofollow || page?.nofollow ? [] : [...(page?.links ?? []), ...wishes.alternates],
     feeds: page?.feeds ?? [],
     images: page?.images ?? [],
     remark,
   };
+}
+
+/** The text, whatever its links carry along: a visitor's number in each of them makes no other page. */
+function withoutQueries(markdown: string): string {
+  const bare = markdown.replaceAll(/(\]\([^()\s?#]{0,2048})[?#][^()\s]{0,4096}/g, "$1");
+  return bare.replaceAll(/[?&][\w.%-]{1,100}=[^\s()<>"'[\]]{0,2048}/g, "");
 }
