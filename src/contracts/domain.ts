@@ -83,6 +83,8 @@ export interface FolderSourceConfig extends TreeRules {
   readonly root: string;
   /** What `.gitignore` files in it leave out is left out. */
   readonly gitignore: boolean;
+  /** On shares whose inodes change at every mount: files are told apart without them, and a part of them is read in every run. */
+  readonly ignoreInodes?: boolean;
 }
 
 /** A container of Azure Blob Storage, or what of it begins with a prefix. */

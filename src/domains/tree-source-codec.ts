@@ -6,7 +6,7 @@ import { trimEnd } from "../lib/trim-end.ts";
 import { readCount, readFlag, readTexts } from "./read-fields.ts";
 
 const RULE_FIELDS: readonly string[] = ["include", "exclude", "hidden", "max_file_mb"];
-export const FOLDER_FIELDS: readonly string[] = ["source_id", "root", ...RULE_FIELDS, "gitignore"];
+export const FOLDER_FIELDS: readonly string[] = ["source_id", "root", ...RULE_FIELDS, "gitignore", "ignore_inodes"];
 export const BLOB_FIELDS: readonly string[] = ["source_id", "container_url", "prefix", "credential", ...RULE_FIELDS];
 
 export const USUAL_FILE_MB = 100;
@@ -25,6 +25,7 @@ export function parseFolderPlace(value: JsonObject, where: string, problems: str
     root: readRoot(value["root"], `${where}.root`, problems),
     ...readRules(value, where, problems),
     gitignore: readFlag(value["gitignore"], `${where}.gitignore`, problems),
+    ...(readFlag(value["ignore_inodes"], `${where}.ignore_inodes`, problems) && { ignoreInodes: true }),
   };
 }
 
@@ -48,8 +49,10 @@ export function formatTreePlace(source: TreeSourceConfig, earlier: JsonObject): 
   if (!isFolder) set("prefix", source.prefix, source.prefix === "");
   set("include", [...source.include], source.include.length === 0);
   set("exclude", [...source.exclude], source.exclude.length === 0);
-  if (isFolder) set("gitignore", source.gitignore, !source.gitignore);
-  else set("credential", source.credential, source.credential === "");
+  if (isFolder) {
+    set("gitignore", source.gitignore, !source.gitignore);
+    set("ignore_inodes", source.ignoreInodes ?? false, !source.ignoreInodes);
+  } else set("credential", source.credential, source.credential === "");
   set("hidden", source.hidden, !source.hidden);
   const fileMb = source.maxFileBytes / MEGABYTE;
   set("max_file_mb", fileMb, fileMb === USUAL_FILE_MB);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { link, mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { cp, link, mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { FileTree } from "../../src/contracts/file-tree.ts";
@@ -166,6 +166,34 @@ describe("what is changed", () => {
     await world.remove("b");
     const doubt = await world.look({ tools: { onlyFolders: new Set(["b"]) } });
     assert.equal(doubt.gone.length, 2);
+  });
+});
+
+describe("where inodes change at every mount", () => {
+  const config = { ignoreInodes: true };
+  /** As a share gives them that was mounted anew: copies with the same times, under other inodes. */
+  const remount = async (): Promise<void> => {
+    const before = `${world.root}-before`;
+    await rename(world.root, before);
+    await cp(before, world.root, { recursive: true, preserveTimestamps: true });
+    await rm(before, { recursive: true });
+  };
+
+  it("nothing is read again, and what was replaced without another size and time is found in turn", async () => {
+    for (const name of ["a", "b", "c"]) await world.write(`deep/${name}.md`, `text of ${name}`);
+    await world.look({ config });
+    await remount();
+    await world.look({ config });
+    assert.ok(world.reads.length <= 1, "at most what has its turn");
+    await world.write("deep/b.md", "text of B");
+    const isFound = async () => (await world.entryAt("deep/b.md")).lineage.at(-1)?.event === "edited";
+    let [runs, reads] = [0, 0];
+    for (; runs < 100 && !(await isFound()); runs++) {
+      await world.look({ config });
+      reads += world.reads.length;
+    }
+    assert.ok(await isFound(), "every file has its turn within a hundred runs");
+    assert.ok(reads <= 3, `one after the other, not all in every run: ${reads} in ${runs}`);
   });
 });
 

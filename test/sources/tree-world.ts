@@ -35,6 +35,7 @@ export interface Wishes {
   readonly signal?: AbortSignal;
   /** The engine lists now and then although there is a feed. */
   readonly listing?: boolean;
+  readonly config?: Partial<FolderSourceConfig>;
 }
 
 /** A real folder and a real manifest, looked at as the engine does it. */
@@ -162,8 +163,9 @@ export class TreeWorld {
     forgotten = false,
     signal = new AbortController().signal,
     listing = false,
+    config = {},
   }: Wishes = {}): Promise<Heard> {
-    const source = this.openSource(tools);
+    const source = this.openSource(tools, config);
     this.reads.length = 0;
     this.lines.length = 0;
     try {

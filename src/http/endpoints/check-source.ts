@@ -46,6 +46,7 @@ const query = {
   exclude: optional(words, "Globs of what is not."),
   drafts: optional(trueOrFalse, "For file_sources: whether the latest version of a file is taken, published or not."),
   gitignore: optional(trueOrFalse, "For folder_sources: whether .gitignore files in it are respected."),
+  ignore_inodes: optional(trueOrFalse, "For folder_sources: whether its inodes tell nothing, because they change."),
   hidden: optional(
     trueOrFalse,
     "For folder_sources and blob_sources: whether names that begin with a dot are taken, too.",
@@ -118,7 +119,7 @@ const PLACES: Readonly<Record<SourceType, readonly [place: keyof Given, ...rest:
   list_sources: ["site_url", "list_name", "filter"],
   sitepage_sources: ["site_url", "sharepoint_url_part", "filter"],
   web_sources: ["start_urls", "include", "exclude", "max_depth", "max_pages", "images"],
-  folder_sources: ["root", "include", "exclude", "gitignore", "hidden", "max_file_mb"],
+  folder_sources: ["root", "include", "exclude", "gitignore", "ignore_inodes", "hidden", "max_file_mb"],
   blob_sources: ["container_url", "prefix", "credential", "include", "exclude", "hidden", "max_file_mb"],
 };
 

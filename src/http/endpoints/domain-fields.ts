@@ -25,7 +25,7 @@ export const domainFields = {
   ),
   folder_sources: optional(
     json,
-    "Folders: an array of {source_id, root, include, exclude, gitignore, hidden, max_file_mb}; the last five may be left out.",
+    "Folders: an array of {source_id, root, include, exclude, gitignore, ignore_inodes, hidden, max_file_mb}; the last six may be left out.",
   ),
   blob_sources: optional(
     json,

@@ -141,6 +141,13 @@ export const SOURCE_FIELDS: Readonly<Record<SourceType, readonly SourceField[]>>
     ...TREE_GLOBS,
     MAX_FILE,
     { name: "gitignore", label: "Leave out what .gitignore files leave out", placeholder: "", type: "flag" },
+    {
+      name: "ignore_inodes",
+      label: "Its inodes change at every mount",
+      placeholder: "",
+      hint: "For shares of which everything is read again after each mount. A hundredth of the files is read in every crawl instead.",
+      type: "flag",
+    },
     HIDDEN,
   ],
   blob_sources: [

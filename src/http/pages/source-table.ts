@@ -52,6 +52,7 @@ function treeRules(source: TreeSourceConfig): Html[] {
   const fileMb = source.maxFileBytes / 1024 / 1024;
   const said = [
     source.sourceType === "folder_sources" && source.gitignore ? "what .gitignore lets in" : "",
+    source.sourceType === "folder_sources" && source.ignoreInodes ? "whatever its inodes" : "",
     source.hidden ? "hidden files, too" : "",
     fileMb === USUAL_FILE_MB ? "" : `up to ${fileMb} MB`,
   ];

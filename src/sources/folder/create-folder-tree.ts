@@ -14,7 +14,7 @@ import { type Walk, walkFolder, walkOnly } from "./walk-folder.ts";
 
 /** A folder on a disk of this machine, or a share that is mounted on it. */
 export function createFolderTree(config: FolderSourceConfig, options: FolderTreeOptions): FileTree {
-  const { root: place, gitignore, maxFileBytes } = config;
+  const { root: place, gitignore, maxFileBytes, ignoreInodes = false } = config;
   const rules = createTreeRules(config);
   const devices = new LocalDevices();
   const lookAtFiles = createLookAtFiles(devices);
@@ -23,7 +23,7 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
   const walkWith = async (signal: AbortSignal): Promise<Walk> => {
     opened = openRoot(place, options);
     const root = await opened;
-    return { root, rules, gitignore, maxFileBytes, devices, lookAtFiles, signal };
+    return { root, rules, gitignore, maxFileBytes, ignoreInodes, devices, lookAtFiles, signal };
   };
   const url = trimEnd(pathToFileURL(place).href, "/");
   const localPath = (path: string): string => join(place, path);
@@ -38,7 +38,10 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
     async *read(path, signal, stamp = "") {
       opened ??= openRoot(place, options);
       const root = (await opened).path;
-      yield* limitBytes(readLocalFile(join(root, path), { root, stamp, devices, signal }), config.maxFileBytes);
+      yield* limitBytes(
+        readLocalFile(join(root, path), { root, stamp, ignoreInodes, devices, signal }),
+        config.maxFileBytes,
+      );
     },
     localPath,
     addressOf: (path) => ({ url: `${url}/${encodePath(path)}`, rawUrl: `file://${localPath(path)}` }),

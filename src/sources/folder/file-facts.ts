@@ -6,8 +6,9 @@ export interface FileFacts {
   readonly ino: number;
 }
 
-export function stampOf({ size, mtimeMs, ino }: FileFacts): string {
-  return `${size}-${mtimeMs}-${ino}`;
+/** `ignoreInodes`: where they change although the file does not. */
+export function stampOf({ size, mtimeMs, ino }: FileFacts, { ignoreInodes = false } = {}): string {
+  return ignoreInodes ? `${size}-${mtimeMs}` : `${size}-${mtimeMs}-${ino}`;
 }
 
 /** File systems count time in steps, of up to two seconds. */

@@ -12,6 +12,7 @@ export class FolderPage {
   readonly folder: string;
   readonly #device: number | undefined;
   readonly #seenAtMs: number;
+  readonly #ignoreInodes: boolean;
   readonly #names: string[] = [];
   #numbers = new Float64Array(NUMBERS * 64);
   #hasRacy = false;
@@ -20,8 +21,9 @@ export class FolderPage {
   readonly skipped: { readonly path: string; readonly reason: string }[] = [];
 
   /** `device`: undefined when the folder itself could not be looked at. `seenAtMs`: before the first file was looked at. */
-  constructor(folder: string, device: number | undefined, seenAtMs: number) {
+  constructor(folder: string, device: number | undefined, seenAtMs: number, { ignoreInodes = false } = {}) {
     this.folder = folder;
+    this.#ignoreInodes = ignoreInodes;
     this.#device = device;
     this.#seenAtMs = seenAtMs;
   }
@@ -39,7 +41,7 @@ export class FolderPage {
     }
     this.#numbers[at] = size;
     this.#numbers[at + 1] = mtimeMs;
-    this.#numbers[at + 2] = ino;
+    this.#numbers[at + 2] = this.#ignoreInodes ? 0 : ino;
     this.#hasRacy ||= isRacy(mtimeMs, this.#seenAtMs);
   }
 
@@ -74,8 +76,10 @@ export class FolderPage {
       path: this.pathOf(name),
       size,
       modifiedAtMs: mtimeMs,
-      stamp: isRacy(mtimeMs, this.#seenAtMs) ? "" : stampOf({ size, mtimeMs, ino }),
-      node: `${this.#device}:${ino}`,
+      stamp: isRacy(mtimeMs, this.#seenAtMs)
+        ? ""
+        : stampOf({ size, mtimeMs, ino }, { ignoreInodes: this.#ignoreInodes }),
+      node: this.#ignoreInodes ? "" : `${this.#device}:${ino}`,
     };
   }
 

@@ -32,6 +32,8 @@ export interface ReadOptions {
   readonly root: string;
   /** What the file has to have; "": anything. */
   readonly stamp: string;
+  /** As the stamp was made. */
+  readonly ignoreInodes?: boolean;
   /** Where files are read in fewer, synchronous calls; without it nowhere. */
   readonly devices?: LocalDevices;
   readonly signal: AbortSignal;
@@ -47,7 +49,8 @@ export async function* readLocalFile(absolute: string, options: ReadOptions): As
     if (!before.isFile()) throw new Error("it is no file any more");
     isLocal = (await options.devices?.has(before.dev, absolute)) ?? false;
     await refuseLinks(absolute, options.root, { fd, stats: before });
-    if (options.stamp !== "" && stampOf(before) !== options.stamp) throw new Error("it changed since it was listed");
+    if (options.stamp !== "" && stampOf(before, options) !== options.stamp)
+      throw new Error("it changed since it was listed");
     const isSmall = isLocal && before.size <= CHUNK_BYTES;
     const size = isSmall ? yield* readSmall(fd, before.size) : yield* readAll(fd, before.size, options.signal);
     const after = isLocal ? fstatSync(fd) : await soon.fstat(fd);

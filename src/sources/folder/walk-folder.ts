@@ -20,6 +20,7 @@ export interface Walk {
   readonly rules: TreeRules;
   readonly gitignore: boolean;
   readonly maxFileBytes: number;
+  readonly ignoreInodes: boolean;
   readonly devices: LocalDevices;
   readonly lookAtFiles: LookAtFiles;
   readonly signal: AbortSignal;
@@ -91,7 +92,7 @@ async function lookAtFolder(walk: Walk, waiting: Waiting, tell?: (below: Below) 
   try {
     const { entries, device, seenAtMs } = await (waiting.opened ?? openFolder(walk, waiting));
     const levels = walk.gitignore ? await withLevel(above, folder, absolute) : above;
-    const page = new FolderPage(folder, device, seenAtMs);
+    const page = new FolderPage(folder, device, seenAtMs, walk);
     const { files, links } = sortOut(entries, page, walk, levels);
     const folders = page.folders.map((name) => page.pathOf(name));
     tell?.({ folders, levels, isLocal: await walk.devices.has(device, absolute) });

@@ -43,6 +43,8 @@ export interface CompareTools {
   readonly manifest: () => Promise<Manifest>;
   readonly acceptedTypes: ReadonlySet<string>;
   readonly checksum: boolean;
+  /** Whether it is a file's turn to be read although its stamp is what it was; without it never. */
+  readonly isTurn?: (path: string) => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -122,7 +124,9 @@ class Comparing {
       this.folders.set(folder, whole.digest);
       this.#devices.set(folder, whole.device);
       for (const name of whole.folders) this.#named.add(folder === "" ? name : `${folder}/${name}`);
-      if (whole.digest !== "" && this.#before.get(folder) === whole.digest) {
+      const isSame = whole.digest !== "" && this.#before.get(folder) === whole.digest;
+      const { isTurn } = this.#tools;
+      if (isSame && !(isTurn && page.files.some(({ path }) => isTurn(path)))) {
         this.#sawFamiliar = true;
         this.#familiar.add(folder);
         // Holes that matter are not remembered.
@@ -166,7 +170,7 @@ class Comparing {
   #compare(file: TreeFile, known: ManifestEntry | "same" | undefined): void {
     if (known) this.#seenCount += 1;
     const isSame = known === "same" || (file.stamp !== "" && file.stamp === known?.stamp);
-    if (!isSame || this.#tools.checksum) {
+    if (!isSame || this.#tools.checksum || this.#tools.isTurn?.(file.path)) {
       this.#toRead.push(file);
       if (known) this.#onlyNew = false;
     } else if (known === "same") return;

@@ -19,6 +19,8 @@ export interface RememberedLook {
   readonly missing: number;
   /** By folder: WholeFolder.digest, "" where it has to be looked at in any case. */
   readonly folders: ReadonlyMap<string, string>;
+  /** Which part was read whatever its stamps said, where stamps do not tell enough. */
+  readonly turn?: number;
 }
 
 const FILE = "look.json";
@@ -37,6 +39,7 @@ export async function readLook(folder: string): Promise<RememberedLook | undefin
       notedAt: text("noted_at"),
       missing: Number(look["missing"]),
       folders: new Map(look["folders"] as [string, string][]),
+      ...(typeof look["turn"] === "number" && { turn: look["turn"] }),
     };
   } catch {
     return undefined;
@@ -44,11 +47,11 @@ export async function readLook(folder: string): Promise<RememberedLook | undefin
 }
 
 export async function writeLook(folder: string, look: RememberedLook): Promise<void> {
-  const { id, policy, root, notedAt: noted_at, missing } = look;
+  const { id, policy, root, notedAt: noted_at, missing, turn } = look;
   const folders = [...look.folders];
   await writeFileAtomic(
     join(folder, FILE),
-    JSON.stringify({ version: VERSION, id, policy, root, noted_at, missing, folders }),
+    JSON.stringify({ version: VERSION, id, policy, root, noted_at, missing, turn, folders }),
   );
 }
 

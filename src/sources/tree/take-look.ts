@@ -247,5 +247,5 @@ class Looking {
 }
 
 function isWhatItWas({ file, contentHash }: ReadFile, entry: ManifestEntry): boolean {
-  return contentHash === entry.contentHash && file.node === entry.node;
+  return contentHash === entry.contentHash && (file.node === "" || file.node === entry.node);
 }

@@ -22,12 +22,18 @@ export interface TakenLook extends Look {
   readonly before: RememberedLook | undefined;
   /** Everything is as it was remembered. */
   readonly isSame: boolean;
+  /** As RememberedLook. */
+  readonly turn: number | undefined;
 }
+
+/** Where stamps do not tell everything, a hundredth of the files is read in every run, another one each time. */
+const PARTS = 100;
 
 /** One run's looks at a tree: by what is remembered when that can be trusted, otherwise at everything. Both write the same manifest. */
 export class TreeLooks {
   readonly #tools: LookTools;
   readonly #policy: string;
+  readonly #takesTurns: boolean;
   #manifest: Promise<Manifest> | undefined;
   #taken: TakenLook | undefined;
   /** Names the look of this run, once it is concluded. */
@@ -36,6 +42,7 @@ export class TreeLooks {
 
   constructor(config: TreeSourceConfig, tools: TreeTools) {
     this.#policy = policyOf(config, tools.acceptedTypes);
+    this.#takesTurns = config.sourceType === "folder_sources" && config.ignoreInodes === true;
     this.#tools = { ...tools, kept: this.kept, manifest: () => this.manifest() };
   }
 
@@ -92,12 +99,20 @@ export class TreeLooks {
     return last !== undefined && last.id === (await this.#tools.lookId());
   }
 
+  /** Where nothing is remembered, any is as good as another. */
+  async #nextTurn(): Promise<number> {
+    const { turn = Math.floor(Math.random() * PARTS) } = (await readLook(this.#tools.folder)) ?? {};
+    return (turn + 1) % PARTS;
+  }
+
   async #look(signal: AbortSignal, before: RememberedLook | undefined): Promise<TakenLook> {
     const { tree, log, checksum, acceptedTypes, manifest, onlyFolders } = this.#tools;
     const identity = await tree.identity(signal);
     const root = identity && `${identity} ${tree.place}`;
     const known = before?.root === root ? before : undefined;
-    const tools = { tree, manifest, acceptedTypes, checksum, signal };
+    const turn = this.#takesTurns ? await this.#nextTurn() : undefined;
+    const isTurn = (path: string): boolean => partOf(path) === turn;
+    const tools = { tree, manifest, acceptedTypes, checksum, signal, ...(turn !== undefined && { isTurn }) };
     const part = known && onlyFolders && known.folders.size > 0;
     const some = part && (await compareOnly(tools, known.folders, onlyFolders));
     const comparison: Comparison =
@@ -113,9 +128,16 @@ export class TreeLooks {
     const recalled = isTrusted ? new Map<string, ManifestEntry>() : await recallEntries(comparison, this.#tools);
     const look = await takeLook(comparison, recalled, this.#tools, signal);
     const isSame = known !== undefined && look.isQuiet && isSameMap(look.folders, known.folders);
-    this.#taken = { ...look, root, isPartial: some !== undefined, before: known, isSame };
+    this.#taken = { ...look, root, isPartial: some !== undefined, before: known, isSame, turn };
     return this.#taken;
   }
+}
+
+/** The same for ever, and spread evenly enough. */
+function partOf(path: string): number {
+  let sum = 0;
+  for (let at = 0; at < path.length; at++) sum = (sum * 31 + path.charCodeAt(at)) % 65_521;
+  return sum % PARTS;
 }
 
 function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
