@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { after, before, test } from "node:test";
 import { TableClient } from "@azure/data-tables";
 import { ConflictError, RemoteError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
+import type { IngestItem } from "../../src/contracts/registry.ts";
+import { createEntityTable, type EntityTable } from "../../src/ledgers/registry/entity-table.ts";
 import { openTableRegistry } from "../../src/ledgers/registry/open-table-registry.ts";
+import { createTableRegistry, type RegistryTables } from "../../src/ledgers/registry/table-registry.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
 import { registrySuite } from "../contracts/registry-suite.ts";
-import { at, gather, member, namesOf, page, putMembers } from "./registry-fixture.ts";
+import { at, gather, itemId, member, namesOf, page, putAll, putMembers } from "./registry-fixture.ts";
 
 let azurite: Azurite;
 before(async () => {
@@ -25,13 +29,43 @@ registrySuite(
     const where = { ...newPlace(), entitiesAtOnce: 50 };
     return { registry: openTableRegistry(where), where };
   },
-  { many: 120, isOrdered: false },
+  { many: 120, isOrdered: true },
 );
 
 function clientOf({ tableName }: ReturnType<typeof newPlace>, suffix = ""): TableClient {
   return TableClient.fromConnectionString(azurite.connectionString, `${tableName}${suffix}`, {
     allowInsecureConnection: true,
   });
+}
+
+/** The tables of a registry, which count what is read of the items. */
+function openTables(where: ReturnType<typeof newPlace>, read: { items: number; pages: number }) {
+  let opened: Promise<RegistryTables> | undefined;
+  const open = async (): Promise<RegistryTables> => {
+    const [items, members, keys, waiting] = await Promise.all(
+      ["", "Members", "Keys", "Index"].map(async (suffix) => {
+        await clientOf(where, suffix).createTable();
+        return createEntityTable(clientOf(where, suffix));
+      }),
+    );
+    if (!items || !members || !keys || !waiting) throw new Error("no tables");
+    const counting: EntityTable = {
+      ...items,
+      get: (key) => {
+        read.items += 1;
+        return items.get(key);
+      },
+      pages: (filter, select) => {
+        read.pages += 1;
+        return items.pages(filter, select);
+      },
+    };
+    return { items: counting, members, keys, waiting };
+  };
+  return () => {
+    opened ??= open();
+    return opened;
+  };
 }
 
 test("entities are named and flattened as the specification has them", async () => {
@@ -106,6 +140,61 @@ test("entities are named and flattened as the specification has them", async () 
     nextCrawlAt: at(31),
     crawlIntervalSeconds: 86_400,
   });
+});
+
+test("what is due, and what has a status, is found without looking through all items", async () => {
+  const read = { items: 0, pages: 0 };
+  const open = openTables(newPlace(), read);
+  const registry = createTableRegistry(open, "host");
+  const dueOnes = [1, 2, 3].map((n) => page(`due${n}`, { scheduling: { nextCrawlAt: at(n) } }));
+  const later = Array.from({ length: 60 }, (_, n) =>
+    page(`later${n}`, { status: "Indexed", scheduling: { nextCrawlAt: at(20) } }),
+  );
+  await putAll(registry, [
+    ...later,
+    ...dueOnes,
+    page("fresh", { status: "Crawled", scheduling: { nextCrawlAt: at(20) } }),
+  ]);
+  assert.equal((await gather(registry.due(at(5)))).length, 3);
+  Object.assign(read, { items: 0, pages: 0 });
+  assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["due1", "due2", "due3"]);
+  assert.deepEqual(namesOf(await gather(registry.entries({ statuses: ["Crawled"] }))), ["fresh"]);
+  assert.deepEqual(read, { items: 4, pages: 0 }, "as many as there are, however many others");
+  // What was due is put off: its row leads nowhere, is followed once, and goes.
+  const [first] = await registry.getMany([itemId("due1")]);
+  await registry.put(
+    { ...dueOnes[0], scheduling: { ...dueOnes[0]?.scheduling, nextCrawlAt: at(20) } } as IngestItem,
+    first?.version ?? "",
+  );
+  for (const items of [3, 2]) {
+    read.items = 0;
+    assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["due2", "due3"]);
+    assert.equal(read.items, items);
+  }
+});
+
+test("items of an earlier version are in the index after the first look", async () => {
+  const where = newPlace();
+  await openTableRegistry(where).put(page("old", { status: "Crawled" }), null);
+  await clientOf(where, "Index").deleteTable();
+  const registry = openTableRegistry(where);
+  assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["old"]);
+  assert.deepEqual(namesOf(await gather(registry.entries({ statuses: ["Crawled"] }))), ["old"]);
+});
+
+test("a table is created only when it is missing", async () => {
+  const where = newPlace();
+  await openTableRegistry(where).put(page("a"), null);
+  const asked: string[] = [];
+  const watcher = (event: unknown): void =>
+    void asked.push(String((event as { request: { method: string } }).request.method));
+  subscribe("http.client.request.start", watcher);
+  try {
+    assert.ok(await openTableRegistry(where).get(page("a").id));
+  } finally {
+    unsubscribe("http.client.request.start", watcher);
+  }
+  assert.deepEqual([...new Set(asked)], ["GET"]);
 });
 
 test("what is longer than a property is shortened, the oldest first", async () => {

@@ -21,6 +21,7 @@ export function openTableRegistry(where: TablePlace): Registry {
     items: await openTable(where, ""),
     members: await openTable(where, "Members"),
     keys: await openTable(where, "Keys"),
+    waiting: await openTable(where, "Index"),
     close: async () => undefined,
   }));
   return createTableRegistry((): Promise<RegistryTables> => opened.open(), where.partitions);

@@ -4,12 +4,15 @@ import type { IngestItem, ItemVersion, RegisteredItem, Registry } from "../../co
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import type { Entity, EntityTable } from "./entity-table.ts";
 import { toEntity, toItem } from "./item-entity.ts";
-import { beginsWith, idKey, type PartitionStrategy, partitionOf, quoted, rowKeyOf } from "./table-keys.ts";
+import { isLookedAfter } from "./item-wishes.ts";
+import { beginsWith, idKey, type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
 import { filterOf, listEntities, summarizeEntities } from "./table-listing.ts";
 import { createTableMembers, type MemberTables } from "./table-members.ts";
+import { isLedTo, type Lead, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
 
 export interface RegistryTables extends MemberTables {
   readonly items: EntityTable;
+  readonly waiting: EntityTable;
 }
 
 const REQUESTS_AT_ONCE = 16;
@@ -19,6 +22,8 @@ const MAX_REMEMBERED = 20_000;
 /** Versions are ETags. The tables are opened by the first call. */
 export function createTableRegistry(open: () => Promise<RegistryTables>, strategy: PartitionStrategy): Registry {
   const places = new Places(open, strategy);
+  const waiting = new WaitingIndex(async () => (await open()).waiting);
+  const rowsThere = new RememberedRows();
   const listing = async () => {
     const { items, members } = await open();
     return { items, idsIn: (domain: DomainId) => idsIn(members, domain) };
@@ -27,8 +32,30 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
     const partitionKey = await places.find(id);
     if (partitionKey === undefined) return undefined;
     const entity = await (await open()).items.get({ partitionKey, rowKey: rowKeyOf(id) });
-    return entity && toRegistered(entity);
+    return entity && rowsThere.remember(toRegistered(entity));
   };
+  /** Those that rows lead to and that are wanted, as they are now. */
+  async function* follow(
+    leads: AsyncIterable<readonly Lead[]>,
+    isWanted: (item: IngestItem) => boolean,
+  ): AsyncGenerator<readonly RegisteredItem[], void> {
+    const { items } = await open();
+    const met = new Set<string>();
+    for await (const page of leads) {
+      const found: (RegisteredItem | undefined)[] = page.map(() => undefined);
+      const stale: Lead[] = [];
+      await forEachConcurrent(page.entries(), REQUESTS_AT_ONCE, async ([at, lead]) => {
+        const entity = await items.get({ partitionKey: lead.partition, rowKey: rowKeyOf(lead.id as ItemId) });
+        const one = entity && rowsThere.remember(toRegistered(entity));
+        if (!one || !isLedTo(one.item, lead)) stale.push(lead);
+        else if (isWanted(one.item) && !met.has(one.item.id)) found[at] = one;
+      });
+      await waiting.drop(stale);
+      const wanted = found.filter((one) => one !== undefined);
+      for (const { item } of wanted) met.add(item.id);
+      if (wanted.length > 0) yield wanted;
+    }
+  }
   return {
     get,
     async getMany(ids) {
@@ -39,12 +66,15 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
       return found;
     },
     async put(item, expected) {
-      const entity = toEntity(item, { partitionKey: await places.take(item, expected), rowKey: rowKeyOf(item.id) });
+      const partitionKey = await places.take(item, expected);
+      const entity = toEntity(item, { partitionKey, rowKey: rowKeyOf(item.id) });
       const { items } = await open();
+      await waiting.expect(item, partitionKey, rowsThere.of(item.id, expected));
       const version = await (expected === null
         ? items.insert(entity)
         : isEtag(expected) && items.replace(entity, expected));
       if (!version) throw changedMeanwhile(item.id);
+      rowsThere.remember({ item, version });
       return version;
     },
     async keysOf(item) {
@@ -57,20 +87,46 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
       const key = { partitionKey, rowKey: rowKeyOf(id) };
       const isRefused = isEtag(expected) ? (await items.delete(key, expected)) === "changed" : await items.get(key);
       if (isRefused) throw changedMeanwhile(id);
+      await waiting.forget(id);
     },
     async *due(at) {
-      const time = `nextCrawlAt gt '' and nextCrawlAt le ${quoted(at)} and lockedUntil le ${quoted(at)}`;
-      const isLookedAfter = "(watched eq true or reindexRequested eq true or reindexOwed eq true)";
-      yield* readItems((await open()).items, `${time} and ${isLookedAfter}`);
+      await waiting.ensureWhole((await open()).items);
+      yield* follow(
+        waiting.due(at),
+        (item) => item.scheduling.nextCrawlAt <= at && item.lock.lockedUntil <= at && isLookedAfter(item),
+      );
     },
-    async *entries(filter = {}) {
-      if (filter.statuses?.length !== 0) yield* readItems((await open()).items, filterOf(filter));
+    async *entries({ statuses, watched } = {}) {
+      const { items } = await open();
+      if (!statuses) return yield* readItems(items, filterOf(watched === undefined ? {} : { watched }));
+      await waiting.ensureWhole(items);
+      yield* follow(
+        waiting.withStatus(statuses),
+        (item) => statuses.includes(item.status) && (watched === undefined || item.watched === watched),
+      );
     },
     list: async (query) => listEntities(await listing(), query),
     summary: async (at, domainId) => summarizeEntities(await listing(), at, domainId),
     members: createTableMembers(open),
     close: async () => undefined,
   };
+}
+
+/** Which rows of the index an item has for certain: those of the version that was last seen here. */
+class RememberedRows {
+  readonly #known = new Map<ItemId, { readonly version: ItemVersion; readonly rows: readonly string[] }>();
+
+  remember(registered: RegisteredItem): RegisteredItem {
+    const { item, version } = registered;
+    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
+    this.#known.set(item.id, { version, rows: rowNamesOf(item) });
+    return registered;
+  }
+
+  of(id: ItemId, version: ItemVersion | null): readonly string[] {
+    const known = this.#known.get(id);
+    return known && known.version === version ? known.rows : [];
+  }
 }
 
 /**

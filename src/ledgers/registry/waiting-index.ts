@@ -1,0 +1,124 @@
+import type { ItemId } from "../../contracts/ids.ts";
+import { INGEST_STATUSES, type IngestItem, type IngestStatus } from "../../contracts/registry.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import type { Entity, EntityTable } from "./entity-table.ts";
+import { toItem } from "./item-entity.ts";
+import { isLookedAfter } from "./item-wishes.ts";
+import { encodeKey, quoted } from "./table-keys.ts";
+
+const READS_AT_ONCE = 16;
+/** One partition for each kind of question: its rows are in the order that the question asks for. */
+const DUE = "due";
+const STATUS = "status";
+
+const WHOLE = { partitionKey: "whole", rowKey: "all" };
+const DAY_MS = 86_400_000;
+const WAITING_PROPERTIES = [
+  ...["partitionKey", "rowKey", "id", "status", "nextCrawlAt"],
+  ...["watched", "reindexRequested", "reindexGeneration", "processedGeneration"],
+];
+
+/** An item that a row leads to. */
+export interface Lead {
+  readonly row: Entity;
+  readonly id: string;
+  readonly partition: string;
+}
+
+/**
+ * By when an item is due and by its status, in a table of their own, so that nobody has to look through all items for a few.
+ * A row is there before the item says what it says, and stays when the item says something else: whoever follows it looks at
+ * the item, and takes away what leads nowhere. So an interrupted write costs a row too many, never one too few.
+ */
+export class WaitingIndex {
+  readonly #open: () => Promise<EntityTable>;
+  #wholeUntilMs = 0;
+
+  constructor(open: () => Promise<EntityTable>) {
+    this.#open = open;
+  }
+
+  /** Before the item is put. `there`: the names of rows that are known to be. */
+  async expect(item: IngestItem, partition: string, there: readonly string[] = []): Promise<void> {
+    const rows = rowsOf(item, partition).filter((row) => !there.includes(nameOf(row)));
+    if (rows.length > 0) await (await this.#open()).putAll(rows);
+  }
+
+  /**
+   * Once a day somebody looks at all items: those that were put by an earlier version, or by other programs, have no rows.
+   * Until that was done for the first time, nothing can be answered.
+   */
+  async ensureWhole(items: EntityTable): Promise<void> {
+    if (performance.now() < this.#wholeUntilMs) return;
+    const table = await this.#open();
+    const ageMs = Date.now() - Date.parse(String((await table.get(WHOLE))?.["at"]));
+    if (!(ageMs >= 0 && ageMs < DAY_MS)) {
+      const at = new Date().toISOString();
+      for await (const page of items.pages("", WAITING_PROPERTIES)) {
+        await table.putAll(page.flatMap((entity) => rowsOf(toItem(entity), entity.partitionKey)));
+      }
+      await table.putAll([{ ...WHOLE, at }]);
+    }
+    this.#wholeUntilMs = performance.now() + DAY_MS;
+  }
+
+  /** Those that were due at that time, longest first. */
+  due(at: string): AsyncGenerator<readonly Lead[], void> {
+    return this.#leads(`PartitionKey eq '${DUE}' and RowKey lt ${quoted(`${encodeKey(at)}}`)}`);
+  }
+
+  async *withStatus(statuses: readonly IngestStatus[]): AsyncGenerator<readonly Lead[], void> {
+    for (const status of new Set(statuses)) {
+      yield* this.#leads(
+        `PartitionKey eq '${STATUS}' and RowKey ge ${quoted(`${status}|`)} and RowKey lt ${quoted(`${status}}`)}`,
+      );
+    }
+  }
+
+  /** Of an item that was deleted. Whoever registers it again meanwhile is looked at when it is due all the same. */
+  async forget(id: ItemId): Promise<void> {
+    const keys = INGEST_STATUSES.map((status) => ({ partitionKey: STATUS, rowKey: `${status}|${encodeKey(id)}` }));
+    await (await this.#open()).deleteAll(keys);
+  }
+
+  /** What leads nowhere goes, unless somebody has written it again meanwhile. */
+  async drop(leads: readonly Lead[]): Promise<void> {
+    const table = await this.#open();
+    await forEachConcurrent(
+      leads,
+      READS_AT_ONCE,
+      async ({ row }) => void (await table.delete(row, String(row["etag"]))),
+    );
+  }
+
+  async *#leads(filter: string): AsyncGenerator<readonly Lead[], void> {
+    for await (const page of (await this.#open()).pages(filter)) {
+      yield page.map((row) => ({ row, id: String(row["id"]), partition: String(row["partition"]) }));
+    }
+  }
+}
+
+/** Of the rows that an item has. */
+export function rowNamesOf(item: IngestItem): readonly string[] {
+  return rowsOf(item, "").map(nameOf);
+}
+
+/** Does the item say what the row says? */
+export function isLedTo(item: IngestItem, { row }: Lead): boolean {
+  return rowNamesOf(item).includes(nameOf(row));
+}
+
+function nameOf({ partitionKey, rowKey }: Entity): string {
+  return `${partitionKey}|${rowKey}`;
+}
+
+function rowsOf(item: IngestItem, partition: string): readonly Entity[] {
+  const { id, status } = item;
+  const { nextCrawlAt } = item.scheduling;
+  const tail = `|${encodeKey(id)}`;
+  const isDueOnce = isLookedAfter(item) && nextCrawlAt !== "";
+  return [
+    { partitionKey: STATUS, rowKey: `${status}${tail}`, id, partition },
+    ...(isDueOnce ? [{ partitionKey: DUE, rowKey: `${encodeKey(nextCrawlAt)}${tail}`, id, partition }] : []),
+  ];
+}
