@@ -5,6 +5,7 @@ import { generationsBench } from "./generations.ts";
 import { httpBench } from "./http.ts";
 import { noChangeBench } from "./no-change.ts";
 import { postgresBench } from "./postgres.ts";
+import { registryBench } from "./registry.ts";
 import { searchBench } from "./search.ts";
 import { webBench } from "./web.ts";
 
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   http: httpBench,
   web: webBench,
   folders: foldersBench,
+  registry: registryBench,
 };
 
 const wanted = process.argv.slice(2);

@@ -1,18 +1,26 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { BlobServiceClient } from "@azure/storage-blob";
+import forge from "node-forge";
 import { findManagedIdentity } from "../../src/lib/managed-identity.ts";
+import { startAzurite } from "../azurite.ts";
+import { IngestStage } from "../engine/ingest-stage.ts";
 
 const asked: { readonly url: string; readonly header: IncomingMessage["headers"][string] }[] = [];
 let status = 200;
+let given = "a token of this machine";
 /** As App Service and Container Apps offer it. */
 const service = createServer((request, response) => {
   asked.push({ url: request.url ?? "", header: request.headers["x-identity-header"] });
   const expires = Math.floor(Date.now() / 1000) + 3600;
   const token = {
-    access_token: "a token of this machine",
+    access_token: given,
     expires_on: String(expires),
     resource: "https://storage.azure.com",
     token_type: "Bearer",
@@ -55,3 +63,72 @@ test("an identity that gets no token is none", async () => {
   status = 400;
   assert.equal(await findManagedIdentity("99999999-2222-3333-4444-555555555555"), undefined);
 });
+
+test("registry, queue, snapshots and single blobs are opened with it, where a connection string has no key", async () => {
+  status = 200;
+  given = tokenFor("https://storage.azure.com");
+  const folder = await mkdtemp(join(tmpdir(), "lockstep-identity-"));
+  const { certificate, key } = await writeCertificate(folder);
+  const azurite = await startAzurite({ more: ["--oauth", "basic", "--cert", certificate, "--key", key] });
+  const before = process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+  process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+  const keyless = azurite.connectionString.replace(
+    /DefaultEndpointsProtocol=[^;]*;AccountName=[^;]*;AccountKey=[^;]*;/,
+    "",
+  );
+  const stage = await IngestStage.open({
+    AZURE_STORAGE_CONNECTION_STRING: keyless,
+    WEB_SNAPSHOT_KEEP_DAYS: "7",
+  });
+  try {
+    assert.doesNotMatch(keyless, /Key/);
+    stage.pages.answers.set("/otters", { text: "Otters hold hands." });
+    const id = await stage.add("/otters");
+    await stage.round();
+    assert.deepEqual([(await stage.item(id)).status, await stage.found("Otters")], ["Indexed", ["/otters"]]);
+    const service = BlobServiceClient.fromConnectionString(azurite.connectionString);
+    const snapshots = service.getContainerClient("lockstep-snapshots").listBlobsFlat();
+    for await (const { name } of snapshots) assert.match(name, new RegExp(`/${id}/`));
+    const box = service.getContainerClient("private");
+    await box.create();
+    await box.getBlockBlobClient("a//seal.md").uploadData(Buffer.from("Seals sleep in the water."));
+    const source = `${box.url}/a//seal.md`;
+    const file = (await stage.app.ingest.addFile({ source, domainId: undefined, force: false })).id;
+    await stage.round();
+    const { status: fileStatus, scheduling } = await stage.item(file);
+    assert.deepEqual([fileStatus, scheduling.errorMessage], ["Indexed", ""]);
+    assert.equal((await stage.found("Seals")).length, 1);
+  } finally {
+    await stage.close();
+    if (before === undefined) delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+    else process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = before;
+    await azurite.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+/** Enough for the emulator, which looks at what a token says and not at who signed it. */
+function tokenFor(audience: string): string {
+  const seconds = Math.floor(Date.now() / 1000);
+  const times = { iat: seconds - 60, nbf: seconds - 60, exp: seconds + 3600 };
+  const claims = { aud: audience, iss: "https://sts.windows.net/tenant/", ...times };
+  const encoded = [{ alg: "none", typ: "JWT" }, claims].map((part) =>
+    Buffer.from(JSON.stringify(part)).toString("base64url"),
+  );
+  return `${encoded.join(".")}.c2lnbmF0dXJl`;
+}
+
+async function writeCertificate(folder: string): Promise<{ readonly certificate: string; readonly key: string }> {
+  const keys = forge.pki.rsa.generateKeyPair(2048);
+  const made = forge.pki.createCertificate();
+  const names = [{ name: "commonName", value: "127.0.0.1" }];
+  made.publicKey = keys.publicKey;
+  made.validity.notAfter = new Date(Date.now() + 3_600_000);
+  made.setSubject(names);
+  made.setIssuer(names);
+  made.sign(keys.privateKey, forge.md.sha256.create());
+  const [certificate, key] = [join(folder, "certificate.pem"), join(folder, "key.pem")];
+  await writeFile(certificate, forge.pki.certificateToPem(made));
+  await writeFile(key, forge.pki.privateKeyToPem(keys.privateKey));
+  return { certificate, key };
+}

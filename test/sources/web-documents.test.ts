@@ -16,7 +16,7 @@ after(() => rmSync(root, { recursive: true }));
 
 const PAGE = `url_${"abcd".repeat(6)}e2` as ItemId;
 const OTHER = `file_${"wxyz".repeat(6)}37` as ItemId;
-const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const bytes = (text: string): Uint8Array => Buffer.from(text);
 const hash = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 let folders = 0;

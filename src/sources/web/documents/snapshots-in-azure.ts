@@ -1,4 +1,5 @@
 import type { ContainerClient } from "@azure/storage-blob";
+import { RemoteError } from "../../../contracts/errors.ts";
 import { type AzureAccount, identityFor } from "../../../lib/azure-account.ts";
 import { azureAnswer, explainAzure, withConnectionString } from "../../../lib/azure-trouble.ts";
 import { placeBelow, type SnapshotShelf } from "./snapshot-shelf.ts";
@@ -6,6 +7,7 @@ import { placeBelow, type SnapshotShelf } from "./snapshot-shelf.ts";
 /** In a container of their own, which the first of them creates. */
 export function snapshotsInAzure(account: AzureAccount, container: string): SnapshotShelf {
   let opened: Promise<ContainerClient> | undefined;
+  let isThere = false;
   /** undefined: there is no such container or blob. */
   const using = async <T>(what: string, work: (client: ContainerClient) => Promise<T>): Promise<T | undefined> => {
     opened ??= openContainer(account, container);
@@ -32,14 +34,17 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
   };
   return {
     async put(id, name, bytes, mimeType) {
-      const upload = () =>
-        using("write to", (client) => {
-          const blob = client.getBlockBlobClient(`${placeBelow(id)}/${name}`);
-          return blob.upload(bytes.slice().buffer, bytes.length, { blobHTTPHeaders: { blobContentType: mimeType } });
-        });
-      if (await upload()) return;
-      await using("create", (client) => client.createIfNotExists());
-      await upload();
+      // Asked first: to send a body to a container that is not there may cost the connection.
+      if (!isThere && !(await using("open", (client) => client.exists()))) {
+        await using("create", (client) => client.createIfNotExists());
+      }
+      isThere = true;
+      const kept = await using("write to", (client) => {
+        const blob = client.getBlockBlobClient(`${placeBelow(id)}/${name}`);
+        return blob.uploadData(Buffer.from(bytes), { blobHTTPHeaders: { blobContentType: mimeType } });
+      });
+      isThere = kept !== undefined;
+      if (!isThere) throw new RemoteError(`write to the container ${container}: it is not there any more`);
     },
     async of(id) {
       const kept = await list(`${placeBelow(id)}/`);
