@@ -18,11 +18,17 @@ export interface RegistryTables extends MemberTables {
 const REQUESTS_AT_ONCE = 16;
 /** Ids whose partition is remembered. It never changes, so the others cost a request more. */
 const MAX_REMEMBERED = 20_000;
+/** No put takes so long. */
+const GRACE_MS = 10 * 60_000;
 
 /** Versions are ETags. The tables are opened by the first call. */
-export function createTableRegistry(open: () => Promise<RegistryTables>, strategy: PartitionStrategy): Registry {
+export function createTableRegistry(
+  open: () => Promise<RegistryTables>,
+  strategy: PartitionStrategy,
+  graceMs = GRACE_MS,
+): Registry {
   const places = new Places(open, strategy);
-  const waiting = new WaitingIndex(async () => (await open()).waiting);
+  const waiting = new WaitingIndex(async () => (await open()).waiting, graceMs);
   const rowsThere = new RememberedRows();
   const listing = async () => {
     const { items, members } = await open();
@@ -34,28 +40,7 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
     const entity = await (await open()).items.get({ partitionKey, rowKey: rowKeyOf(id) });
     return entity && rowsThere.remember(toRegistered(entity));
   };
-  /** Those that rows lead to and that are wanted, as they are now. */
-  async function* follow(
-    leads: AsyncIterable<readonly Lead[]>,
-    isWanted: (item: IngestItem) => boolean,
-  ): AsyncGenerator<readonly RegisteredItem[], void> {
-    const { items } = await open();
-    const met = new Set<string>();
-    for await (const page of leads) {
-      const found: (RegisteredItem | undefined)[] = page.map(() => undefined);
-      const stale: Lead[] = [];
-      await forEachConcurrent(page.entries(), REQUESTS_AT_ONCE, async ([at, lead]) => {
-        const entity = await items.get({ partitionKey: lead.partition, rowKey: rowKeyOf(lead.id as ItemId) });
-        const one = entity && rowsThere.remember(toRegistered(entity));
-        if (!one || !isLedTo(one.item, lead)) stale.push(lead);
-        else if (isWanted(one.item) && !met.has(one.item.id)) found[at] = one;
-      });
-      await waiting.drop(stale);
-      const wanted = found.filter((one) => one !== undefined);
-      for (const { item } of wanted) met.add(item.id);
-      if (wanted.length > 0) yield wanted;
-    }
-  }
+  const tools: RegistryTools = { open, places, waiting, rowsThere };
   return {
     get,
     async getMany(ids) {
@@ -65,34 +50,16 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
       });
       return found;
     },
-    async put(item, expected) {
-      const partitionKey = await places.take(item, expected);
-      const entity = toEntity(item, { partitionKey, rowKey: rowKeyOf(item.id) });
-      const { items } = await open();
-      await waiting.expect(item, partitionKey, rowsThere.of(item.id, expected));
-      const version = await (expected === null
-        ? items.insert(entity)
-        : isEtag(expected) && items.replace(entity, expected));
-      if (!version) throw changedMeanwhile(item.id);
-      rowsThere.remember({ item, version });
-      return version;
-    },
+    put: (item, expected) => putEntity(item, expected, tools),
     async keysOf(item) {
       return { partitionKey: await places.ofItem(item), rowKey: rowKeyOf(item.id) };
     },
-    async delete(id, expected) {
-      const partitionKey = await places.find(id);
-      if (partitionKey === undefined) return;
-      const { items } = await open();
-      const key = { partitionKey, rowKey: rowKeyOf(id) };
-      const isRefused = isEtag(expected) ? (await items.delete(key, expected)) === "changed" : await items.get(key);
-      if (isRefused) throw changedMeanwhile(id);
-      await waiting.forget(id);
-    },
+    delete: (id, expected) => deleteEntity(id, expected, tools),
     async *due(at) {
       await waiting.ensureWhole((await open()).items);
       yield* follow(
         waiting.due(at),
+        tools,
         (item) => item.scheduling.nextCrawlAt <= at && item.lock.lockedUntil <= at && isLookedAfter(item),
       );
     },
@@ -102,6 +69,7 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
       await waiting.ensureWhole(items);
       yield* follow(
         waiting.withStatus(statuses),
+        tools,
         (item) => statuses.includes(item.status) && (watched === undefined || item.watched === watched),
       );
     },
@@ -110,6 +78,68 @@ export function createTableRegistry(open: () => Promise<RegistryTables>, strateg
     members: createTableMembers(open),
     close: async () => undefined,
   };
+}
+
+interface RegistryTools {
+  readonly open: () => Promise<RegistryTables>;
+  readonly places: Places;
+  readonly waiting: WaitingIndex;
+  readonly rowsThere: RememberedRows;
+}
+
+async function putEntity(
+  item: IngestItem,
+  expected: ItemVersion | null,
+  { open, places, waiting, rowsThere }: RegistryTools,
+): Promise<ItemVersion> {
+  const partitionKey = await places.take(item, expected);
+  const entity = toEntity(item, { partitionKey, rowKey: rowKeyOf(item.id) });
+  const { items } = await open();
+  await waiting.expect(item, partitionKey, rowsThere.of(item.id, expected));
+  const version = await (expected === null
+    ? items.insert(entity)
+    : isEtag(expected) && items.replace(entity, expected));
+  if (!version) throw changedMeanwhile(item.id);
+  rowsThere.remember({ item, version });
+  return version;
+}
+
+async function deleteEntity(
+  id: ItemId,
+  expected: ItemVersion,
+  { open, places, waiting }: RegistryTools,
+): Promise<void> {
+  const partitionKey = await places.find(id);
+  if (partitionKey === undefined) return;
+  const { items } = await open();
+  const key = { partitionKey, rowKey: rowKeyOf(id) };
+  const isRefused = isEtag(expected) ? (await items.delete(key, expected)) === "changed" : await items.get(key);
+  if (isRefused) throw changedMeanwhile(id);
+  await waiting.forget(id);
+}
+
+/** Those that rows lead to and that are wanted, as they are now. */
+async function* follow(
+  leads: AsyncIterable<readonly Lead[]>,
+  { open, waiting, rowsThere }: RegistryTools,
+  isWanted: (item: IngestItem) => boolean,
+): AsyncGenerator<readonly RegisteredItem[], void> {
+  const { items } = await open();
+  const met = new Set<string>();
+  for await (const page of leads) {
+    const found: (RegisteredItem | undefined)[] = page.map(() => undefined);
+    const stale: Lead[] = [];
+    await forEachConcurrent(page.entries(), REQUESTS_AT_ONCE, async ([at, lead]) => {
+      const entity = await items.get({ partitionKey: lead.partition, rowKey: rowKeyOf(lead.id as ItemId) });
+      const one = entity && rowsThere.remember(toRegistered(entity));
+      if (!one || !isLedTo(one.item, lead)) stale.push(lead);
+      else if (isWanted(one.item) && !met.has(one.item.id)) found[at] = one;
+    });
+    await waiting.drop(stale);
+    const wanted = found.filter((one) => one !== undefined);
+    for (const { item } of wanted) met.add(item.id);
+    if (wanted.length > 0) yield wanted;
+  }
 }
 
 /** Which rows of the index an item has for certain: those of the version that was last seen here. */

@@ -32,10 +32,13 @@ export interface Lead {
  */
 export class WaitingIndex {
   readonly #open: () => Promise<EntityTable>;
+  /** A row may be of an item that is just being put: so young, it stays. */
+  readonly #graceMs: number;
   #wholeUntilMs = 0;
 
-  constructor(open: () => Promise<EntityTable>) {
+  constructor(open: () => Promise<EntityTable>, graceMs: number) {
     this.#open = open;
+    this.#graceMs = graceMs;
   }
 
   /** Before the item is put. `there`: the names of rows that are known to be. */
@@ -84,11 +87,10 @@ export class WaitingIndex {
   /** What leads nowhere goes, unless somebody has written it again meanwhile. */
   async drop(leads: readonly Lead[]): Promise<void> {
     const table = await this.#open();
-    await forEachConcurrent(
-      leads,
-      READS_AT_ONCE,
-      async ({ row }) => void (await table.delete(row, String(row["etag"]))),
-    );
+    const isOld = ({ row }: Lead): boolean => Date.now() - Date.parse(String(row["timestamp"])) >= this.#graceMs;
+    await forEachConcurrent(leads.filter(isOld), READS_AT_ONCE, async ({ row }) => {
+      await table.delete(row, String(row["etag"]));
+    });
   }
 
   async *#leads(filter: string): AsyncGenerator<readonly Lead[], void> {
