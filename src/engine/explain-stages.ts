@@ -72,7 +72,11 @@ function whyNotWanted(
       `It has ${megabytes(seen.size)}, more than the ${megabytes(maxFileBytes)} that are taken in.`,
     );
   }
-  return problem("mirror", "It was not downloaded yet. Crawl the domain.");
+  const mayBeDraft = seen !== null && config.sourceType === "file_sources" && !config.drafts;
+  const draft = mayBeDraft
+    ? " If it was crawled since it is there, no version of it is published: publish it, or set 'drafts' of the source to true."
+    : "";
+  return problem("mirror", `It was not downloaded yet. Crawl the domain.${draft}`);
 }
 
 export interface InIndex {
