@@ -57,19 +57,23 @@ function endWithStarter(end) {
 }
 
 /**
- * `npm start` runs us in a shell, and a signal ends npm and that shell without reaching us: we look whether both are still there.
- * Where npm tells of another script, which may leave us behind on purpose, we do not.
+ * `npm start` and `npx` run us in a shell, and a signal ends npm and that shell without reaching us: we look whether both are still
+ * there. Where npm tells of another script, which may leave us behind on purpose, we do not.
  */
 function endWithNpm(end) {
-  const { npm_package_json: ofPackage, npm_lifecycle_script: script } = process.env;
-  if (ofPackage !== fileURLToPath(new URL("../package.json", import.meta.url))) return;
-  if (process.platform === "win32" || !script?.includes("bin/lockstep.mjs")) return;
+  const { npm_package_json: ofPackage, npm_lifecycle_event: event, npm_lifecycle_script: script = "" } = process.env;
+  const isOurScript =
+    ofPackage === fileURLToPath(new URL("../package.json", import.meta.url)) && script.includes("bin/lockstep.mjs");
+  const isStarted = isOurScript || (event === "npx" && script.includes("lockstep"));
+  if (process.platform === "win32" || !isStarted) return;
   const starter = process.ppid;
   // Some shells become what they run; then npm started us itself, and who started npm may go.
   const isShell = processOf(starter).command.includes(script);
   const starterOfShell = processOf(starter).ppid;
+  // What the system does not tell (NaN) is no change.
+  const isLeft = () => isShell && Math.abs(processOf(starter).ppid - starterOfShell) > 0;
   const timer = setInterval(() => {
-    if (process.ppid === starter && (!isShell || processOf(starter).ppid === starterOfShell)) return;
+    if (process.ppid === starter && !isLeft()) return;
     clearInterval(timer);
     end();
   }, 1000);
