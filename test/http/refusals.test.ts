@@ -169,6 +169,12 @@ const FOREIGN: readonly Attempt[] = [
     status: 403,
     says: /not known by that host name/,
   },
+  {
+    title: "a Host that is the address of no machine",
+    head: "GET /health\r\nhost: 127.999.1.1",
+    status: 400,
+    says: /Host header is not valid/,
+  },
   { title: "a Host that is none", head: "GET /health\r\nhost: a b", status: 400, says: /Host header is not valid/ },
 ];
 

@@ -31,6 +31,20 @@ for (const [name, cell] of DEFUSED) {
   });
 }
 
+const INSIDE: ReadonlyArray<readonly [string, string]> = [
+  ["Notes;=cmd|' /C calc'!A0", "Notes;'=cmd|' /C calc'!A0"],
+  ["Notes; @SUM(1)", "Notes; '@SUM(1)"],
+  ["Notes\t=1+1;-2", "Notes\t'=1+1;'-2"],
+  [";＝1+1", ";'＝1+1"],
+  ["=1;=2", "'=1;'=2"],
+];
+
+for (const [cell, shown] of INSIDE) {
+  test(`so does what a spreadsheet with other separators would take for a cell: ${JSON.stringify(cell)}`, () => {
+    assert.deepEqual(decodeCsvRow(encodeSpreadsheetRow([cell])), [shown]);
+  });
+}
+
 const UNTOUCHED = [
   "",
   "0",

@@ -12,7 +12,12 @@ export function checkHost(configured: readonly string[]): MiddlewareHandler {
   const isKnown = (name: string): boolean =>
     isLoopbackHost(name) || known.has(name) || (anyAddress && isIP(name) !== 0);
   return async (c, next) => {
-    const name = hostName(c.req.header("host") ?? new URL(c.req.url).host);
+    const host = c.req.header("host") ?? new URL(c.req.url).host;
+    // An address of no machine, such as 127.999.1.1, can be made sense of by nobody behind this.
+    if (!URL.canParse(`http://${host}/`)) {
+      return c.json({ ok: false, error: "The Host header is not valid.", data: {} }, 400);
+    }
+    const name = hostName(host);
     if (name === undefined || !isKnown(name)) {
       return c.json(
         { ok: false, error: "Request refused: this server is not known by that host name.", data: {} },

@@ -11,13 +11,18 @@ import { createCitationReader } from "./citation-reader.ts";
 export function createModelAnswerer(model: ChatModel): Answerer {
   return {
     async answer(question, signal) {
-      const body = JSON.stringify(toChatRequest(question, model));
+      const { body, shown } = toChatRequest(question, model);
       const headers = { "content-type": "application/json" };
       // Only the path is looked at.
-      const request = new Request("http://model.invalid/chat/completions", { method: "POST", headers, body, signal });
+      const request = new Request("http://model.invalid/chat/completions", {
+        method: "POST",
+        headers,
+        body: JSON.stringify(body),
+        signal,
+      });
       const response = await model.complete(request);
       if (!response.ok) throw await refusalOf(response);
-      return readAnswer(response, question.passages ?? []);
+      return readAnswer(response, shown);
     },
   };
 }
