@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import fc from "fast-check";
@@ -110,7 +111,7 @@ test("far into a sorted table one is told to filter; as it stands, a table is sh
 
 // 60 MB of rows, 40 MB of heap for everything.
 test("a table much larger than the memory it is given is sorted, filtered and paged", async () => {
-  const script = new URL("large-table.ts", import.meta.url).pathname;
+  const script = join(import.meta.dirname, "large-table.ts");
   const { stdout } = await promisify(execFile)(process.execPath, ["--max-old-space-size=40", script]);
   assert.deepEqual(JSON.parse(stdout), {
     total: 200_000,
