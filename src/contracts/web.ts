@@ -221,6 +221,8 @@ export interface Visit {
    */
   readonly links: ReadonlyMap<ItemId, readonly string[] | undefined>;
   readonly feeds: readonly string[];
+  /** Of what the page shows beside the date in its address. Without: it was not read again, or has no such address. */
+  readonly undated?: string;
   /** It failed because its host gave no answer, half of one, or "not now": asking again may help. */
   readonly isHostTrouble?: boolean;
   /** Nobody asked, because the address or its host is to be left alone for a while: nothing of it changed. */

@@ -1,5 +1,6 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { ContentState, IngestItem, Registry } from "../../../contracts/registry.ts";
+import { readDatedAddress } from "../../../detect/web/dated-address.ts";
 import { hasDocument } from "../../../detect/web/schedule-item.ts";
 import { type Identity, type IdentityRules, identifyUrl } from "../../../detect/web/web-identity.ts";
 
@@ -108,7 +109,7 @@ export class AddressVariants {
 
   #noteAlike(group: Group, url: string, other: string): void {
     const names = differenceOf(url, other);
-    if (names === "") return;
+    if (names === "" || isOtherDate(url, other)) return;
     const count = (group.alike.get(names) ?? 0) + 1;
     group.alike.set(names, count);
     this.#isUseful = true;
@@ -151,6 +152,12 @@ function differenceOf(one: string, other: string): string {
   const names = [...new Set([...a.keys(), ...b.keys()])];
   const differing = names.filter((name) => a.getAll(name).join("\n") !== b.getAll(name).join("\n"));
   return differing.map(encodeURIComponent).sort().join("&");
+}
+
+/** One month that is empty like another says nothing of the next. */
+function isOtherDate(url: string, other: string): boolean {
+  const [one, two] = [readDatedAddress(url), readDatedAddress(other)];
+  return one !== undefined && one.family === two?.family && !one.isStamp;
 }
 
 function shorterThan(url: string): string[] {

@@ -25,6 +25,8 @@ export interface CrawlLine {
   /** Within the site, whether or not they were followed. */
   readonly links: readonly string[];
   readonly feeds: readonly string[];
+  /** Of what it shows beside the date in its address, "" for none. */
+  readonly undated: string;
   /** What it links to is not known, or only a part of it. Nobody may take this line for all there is. */
   readonly isBlind: boolean;
 }
@@ -81,11 +83,12 @@ export function parseHead(text: string): CrawlHead | undefined {
 }
 
 /** The id comes first, and then whether it is blind: both are found without reading the rest. */
-export function formatLine({ id, url, depth, outcome, item, aliases, links, feeds, isBlind }: CrawlLine): string {
+export function formatLine(line: CrawlLine): string {
+  const { id, url, depth, outcome, item, aliases, links, feeds, undated, isBlind } = line;
   const origin = new URL(url).origin;
   const short = links.map((link) => (link.startsWith(`${origin}/`) ? link.slice(origin.length) : link));
   const blind = isBlind ? { blind: true } : {};
-  return `${JSON.stringify({ id, ...blind, url, depth, outcome, item, aliases, links: short, feeds })}\n`;
+  return `${JSON.stringify({ id, ...blind, url, depth, outcome, item, aliases, links: short, feeds, ...(undated && { undated }) })}\n`;
 }
 
 export function parseLine(text: string): CrawlLine | undefined {
@@ -102,6 +105,7 @@ export function parseLine(text: string): CrawlLine | undefined {
     aliases: texts(value["aliases"]) as ItemId[],
     links: texts(value["links"]).map((link) => (link.startsWith("/") ? origin + link : link)),
     feeds: texts(value["feeds"]),
+    undated: String(value["undated"] ?? ""),
     isBlind: value["blind"] === true,
   };
 }

@@ -5,6 +5,14 @@ const EVERY_MS = 3000;
 /** A site of which every page is odd needs no line for each. */
 const MAX_REMARKS = 20;
 
+/** Addresses that were not looked at, because they would have shown nothing new. */
+export interface PassedOver {
+  readonly trapped: number;
+  readonly variants: number;
+  /** In sentences. */
+  readonly calendars: readonly string[];
+}
+
 /** Tells whoever watches how far a crawl is, every few seconds. */
 export class CrawlProgress {
   readonly #log: (line: string) => void;
@@ -39,13 +47,14 @@ export class CrawlProgress {
     if (this.#remarks <= MAX_REMARKS) this.#log(`${address}: ${sentence}`);
   }
 
-  sumUp({ trapped, variants }: { readonly trapped: number; readonly variants: number }): void {
+  sumUp({ trapped, variants, calendars }: PassedOver): void {
     if (this.#remarks > MAX_REMARKS) this.#log(`The same or the like of ${this.#remarks - MAX_REMARKS} more.`);
     this.#log(`${this.#sum()}.`);
     if (variants > 0) {
       const addresses = plural(variants, "address", "addresses");
       this.#log(`Passed over ${addresses} whose parameters make no other page, as those that were looked at show.`);
     }
+    for (const sentence of calendars.slice(0, MAX_REMARKS)) this.#log(sentence);
     if (trapped > 0) {
       const addresses = plural(trapped, "address", "addresses");
       this.#log(

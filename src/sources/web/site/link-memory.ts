@@ -23,7 +23,7 @@ export class LinkMemory {
   }
 
   /** undefined: nothing is remembered of it, or not all. */
-  async recall(id: ItemId): Promise<Pick<CrawlLine, "links" | "feeds"> | undefined> {
+  async recall(id: ItemId): Promise<Pick<CrawlLine, "links" | "feeds" | "undated"> | undefined> {
     return parseLine(await this.#lineOf(id));
   }
 

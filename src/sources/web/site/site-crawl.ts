@@ -5,6 +5,7 @@ import type { Completeness, Listed, Listing } from "../../../contracts/source.ts
 import type { Visit } from "../../../contracts/web.ts";
 import { Turn } from "../../../lib/turn.ts";
 import type { Beginning } from "./begin-crawl.ts";
+import { Calendars } from "./calendars.ts";
 import { CrawlLimits } from "./crawl-limits.ts";
 import { CrawlProgress } from "./crawl-progress.ts";
 import { Frontier, type WaitingPage } from "./frontier.ts";
@@ -49,6 +50,7 @@ export class SiteCrawl {
   #isBlind: boolean;
   /** By robots.txt: then it is looked at page by page what else may not be asked for any more. */
   #isForbidden = false;
+  readonly #calendars: Calendars;
   #trapped = 0;
   #variants = 0;
 
@@ -60,6 +62,7 @@ export class SiteCrawl {
     this.#scope = new SiteScope(config);
     this.#isBlind = beginning.isBlind;
     this.#limits = new CrawlLimits(config);
+    this.#calendars = new Calendars(config);
     this.#frontier = new Frontier(tools.rules, this.#limits.room);
     this.#seeds = new SeedReader(tools, this.#scope, beginning, signal);
     const isFresh = (id: ItemId): boolean => this.#looked.has(id);
@@ -85,7 +88,7 @@ export class SiteCrawl {
       await log.finish();
       await this.#members.finish();
     }
-    this.#progress.sumUp({ trapped: this.#trapped, variants: this.#variants });
+    this.#progress.sumUp({ trapped: this.#trapped, variants: this.#variants, calendars: this.#calendars.sentences() });
     return yield* this.#conclude();
   }
 
@@ -123,8 +126,8 @@ export class SiteCrawl {
 
   /** Links of an earlier beginning come after the seeds: what is also a seed is not as deep as it looks. */
   async *#lookAtWaiting(): AsyncGenerator<readonly Listed[]> {
-    for await (const { links, depth } of this.#beginning.log.earlier()) {
-      await this.#follow(links, depth + 1);
+    for await (const line of this.#beginning.log.earlier()) {
+      await this.#follow(this.#calendars.linksOf(line), line.depth + 1);
     }
     yield* this.#lookTwice(({ isIdle }) => this.#frontier.take({ isIdle }));
   }
@@ -189,8 +192,10 @@ export class SiteCrawl {
         return { url, depth, outcome, ...whose, ...each };
       }),
     );
-    for (const { links, feeds } of read) {
-      await this.#follow(links, depth + 1);
+    const links = read.flatMap((each) => each.links);
+    const undated = read.find((each) => each.undated)?.undated ?? "";
+    await this.#follow(this.#calendars.linksOf({ url, depth, outcome, links, undated }), depth + 1);
+    for (const { feeds } of read) {
       if (depth < this.#config.maxDepth) await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
     }
     if (depth === 0) await this.#judgeStart(page, visit);

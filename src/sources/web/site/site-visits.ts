@@ -2,6 +2,7 @@ import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
+import { readDatedAddress } from "../../../detect/web/dated-address.ts";
 import { AddressVariants } from "./address-variants.ts";
 import type { CrawlLine } from "./crawl-lines.ts";
 import type { WaitingPage } from "./frontier.ts";
@@ -10,7 +11,7 @@ import { isDocument } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import type { SiteScope } from "./site-scope.ts";
 
-export type PageLinks = Pick<CrawlLine, "id" | "links" | "feeds" | "isBlind">;
+export type PageLinks = Pick<CrawlLine, "id" | "links" | "feeds" | "undated" | "isBlind">;
 
 export interface VisitedPage {
   readonly visit: Visit;
@@ -62,10 +63,12 @@ export class SiteVisits {
     const read: PageLinks[] = [];
     for (const [id, found] of links) {
       // Links of a page that was not read again are those it had.
-      const known = found ? { links: found, feeds: visit.feeds } : await this.#memory.recall(id);
+      const known = found
+        ? { links: found, feeds: visit.feeds, undated: visit.undated ?? "" }
+        : await this.#memory.recall(id);
       const isBlind = !known || known.links.length > MAX_LINKS;
-      const { links: all, feeds } = known ?? { links: [], feeds: [] };
-      read.push({ id, links: this.#scope.linksOf(all.slice(0, MAX_LINKS)), feeds, isBlind });
+      const { links: all, feeds, undated } = known ?? { links: [], feeds: [], undated: "" };
+      read.push({ id, links: this.#scope.linksOf(all.slice(0, MAX_LINKS)), feeds, undated, isBlind });
     }
     return { visit, read };
   }
@@ -77,13 +80,19 @@ export class SiteVisits {
     return await this.variants.inTurn(item.foundSource, () => this.#tools.visitor.visit(item.foundSource, options));
   }
 
+  /** "Not modified" is of no use when nobody remembers what the page links to, or shows beside its date. */
+  async #isRemembered(id: ItemId, url: string): Promise<boolean> {
+    if (!this.#memory.has(id) || !readDatedAddress(url)) return this.#memory.has(id);
+    const known = await this.#memory.recall(id);
+    return known !== undefined && (known.undated !== "" || known.links.length === 0);
+  }
+
   async #visit({ id, url, depth }: WaitingPage): Promise<Visit> {
     const { visitor, force } = this.#tools;
     // The way from a start address may lead through pages that are not wanted themselves.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
     const options = { ...this.#options, inScope, listedDate: this.#dates.get(id) };
-    // "Not modified" is of no use when nobody remembers what the page links to.
-    const visit = await visitor.visit(url, { ...options, force: force || !this.#memory.has(id) });
+    const visit = await visitor.visit(url, { ...options, force: force || !(await this.#isRemembered(id, url)) });
     const isForgotten = ([page, links]: [ItemId, readonly string[] | undefined]): boolean =>
       links === undefined && !this.#memory.has(page);
     return [...visit.links].some(isForgotten) ? await visitor.visit(url, { ...options, force: true }) : visit;

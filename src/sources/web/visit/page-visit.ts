@@ -28,6 +28,7 @@ export class PageVisit {
   readonly #walk: PageWalk;
   readonly #links = new Map<ItemId, readonly string[] | undefined>();
   #feeds: readonly string[] = [];
+  #undated = "";
 
   constructor(parts: VisitorParts, options: VisitOptions, habits: HostHabits | undefined, now: Date, url: string) {
     this.#parts = parts;
@@ -91,6 +92,7 @@ export class PageVisit {
     if (heard.kind === "read") {
       this.#links.set(stop.id, heard.links);
       this.#feeds = heard.feeds;
+      this.#undated = heard.undated;
     } else if (heard.kind === "unchanged") this.#links.set(stop.id, undefined);
   }
 
@@ -201,6 +203,7 @@ export class PageVisit {
       aliases: aliases.map(({ stop }) => stop.id),
       links: this.#links,
       feeds: this.#feeds,
+      undated: this.#undated,
       reason,
     };
   }

@@ -10,6 +10,8 @@ import {
   type WebResponse,
 } from "../../../contracts/web.ts";
 import { chooseDate, type Dated } from "../../../detect/web/choose-date.ts";
+import { readDatedAddress } from "../../../detect/web/dated-address.ts";
+import { undatedText } from "../../../detect/web/undated-text.ts";
 import { shownAddress } from "../../../detect/web/web-identity.ts";
 import { contentDigest, textDigest } from "../../../lib/content-digest.ts";
 import { httpDateToUtc } from "../../../lib/time.ts";
@@ -38,6 +40,8 @@ export interface PageReading {
   readonly canonical: string;
   readonly links: readonly string[];
   readonly feeds: readonly string[];
+  /** Of what it shows beside the date in its address, "" where that has none. */
+  readonly undated: string;
   readonly images: readonly PageImage[];
   /** What is worth knowing, "" for nothing. */
   readonly remark: string;
@@ -74,7 +78,7 @@ export async function readPage(
   if (!("done" in shown)) return shown;
   const dated = chooseDate(datesOf(shown.done.page, response, options), stop.look.at);
   const read = { mimeType: mimeType || usualType(kind), documentType: kind.documentType, bytes, dated };
-  return readingOf(read, shown.done, httpOf(response, bytes, shown.done), wishes, parts);
+  return readingOf(stop.url, read, shown.done, httpOf(response, bytes, shown.done), wishes, parts);
 }
 
 function datesOf(page: WebPage | undefined, { headers }: WebResponse, { listedDate = "" }: ReadOptions): PageDate[] {
@@ -167,6 +171,7 @@ function httpOf(response: WebResponse, bytes: Uint8Array, { isRendered }: Shown)
 }
 
 function readingOf(
+  url: string,
   read: Pick<ContentState, "mimeType" | "documentType"> & { readonly bytes: Uint8Array; readonly dated: Dated },
   { page, text, isHtml, remark }: Shown,
   http: Partial<HttpState>,
@@ -196,9 +201,17 @@ function readingOf(
     canonical,
     links: wishes.nofollow || page?.nofollow ? [] : [...(page?.links ?? []), ...wishes.alternates],
     feeds: page?.feeds ?? [],
+    undated: undatedDigest(url, text, document),
     images: page?.images ?? [],
     remark,
   };
+}
+
+/** Where nobody can read it, its bytes are what it shows. */
+function undatedDigest(url: string, text: Shown["text"], document: Uint8Array): string {
+  const dated = readDatedAddress(url);
+  if (!dated) return "";
+  return text ? textDigest(undatedText(text.markdown, text.language, dated.numbers)) : contentDigest(document);
 }
 
 /** The text, whatever its links carry along: a visitor's number in each of them makes no other page. */

@@ -1,0 +1,121 @@
+/** Lower case, by language. */
+const names = new Map<string, ReadonlySet<string>>();
+const MAX_LANGUAGES = 100;
+/** Numbers that follow each other are those of days or weeks from so many on. */
+const DAYS_IN_A_ROW = 3;
+const SHORTEST_MONTH = 28;
+const WEEK = 7;
+const MAX_DAY = 31;
+const WORDS = /[a-z]{3,}\d[a-z\d]*|[\p{L}\p{M}]+|\d+(?:[.,:/-]\d+)*|(?![\0-\x7f])\p{S}/gu;
+
+interface Word {
+  readonly text: string;
+  /** undefined: it is no whole number. */
+  readonly number: number | undefined;
+  /** One of the date's numbers or next to them, or beside a month or weekday. */
+  readonly isOfDate: boolean;
+}
+
+/**
+ * What a page says beside its date: no names of months and weekdays, none of the date's numbers and their neighbours, and no days of a
+ * month that are shown one like the other. Of two pages that differ in nothing else one says as much as the other.
+ */
+export function undatedText(markdown: string, language: string, dateNumbers: readonly number[]): string {
+  const near = new Set(dateNumbers.flatMap(neighbours));
+  const isName = (text: string): boolean => namesOf("en").has(text) || namesOf(language).has(text);
+  const shown = markdown.replaceAll(/\]\([^()\s]{0,4096}/g, "] ").toLowerCase();
+  const all = [...shown.matchAll(WORDS)].map(([text]) => text);
+  const words = all.map((text, at): Word => {
+    const number = /^\d{1,4}$/.test(text) ? Number(text) : undefined;
+    const beside = [all[at - 2], all[at - 1], all[at + 1], all[at + 2]];
+    const isDay = number !== undefined && number <= MAX_DAY && beside.some((each) => each && isName(each));
+    return { text, number, isOfDate: isDay || (number !== undefined && near.has(number)) };
+  });
+  const unnamed = words.filter(({ text }) => !isName(text) && !isDate(text, near));
+  const kept = withoutDays(unnamed).filter(({ isOfDate }) => !isOfDate);
+  return kept.map(({ text }) => text).join(" ");
+}
+
+function neighbours(number: number): readonly number[] {
+  const around = [number - 1, number, number + 1];
+  // The last and the first month, week or day are neighbours.
+  if (number === 1) return [...around, 12, 28, 29, 30, 31, 52, 53];
+  return number === 12 || (number >= SHORTEST_MONTH && number <= 53) ? [...around, 1] : around;
+}
+
+/** `17.11.2026`, or `16.11` where that is near. */
+function isDate(text: string, near: ReadonlySet<number>): boolean {
+  if (!/^(?:\d\d?|\d{4})(?:[./-](?:\d\d?|\d{4})){1,2}$/.test(text)) return false;
+  const parts = text.split(/[./-]/).map(Number);
+  const years = parts.filter((part) => part >= 1900 && part < 2200).length;
+  return (
+    parts.every((part) => near.has(part)) ||
+    (years === 1 && parts.every((part) => part >= 1 && (part <= MAX_DAY || part >= 1900)))
+  );
+}
+
+function namesOf(language: string): ReadonlySet<string> {
+  const known = names.get(language);
+  if (known) return known;
+  const found = new Set<string>();
+  if (names.size < MAX_LANGUAGES) names.set(language, found);
+  for (const style of ["long", "short"] as const) {
+    for (const options of [{ month: style }, { month: style, day: "numeric" }, { weekday: style }] as const) {
+      for (const name of inAYear(language, options))
+        for (const [word] of name.matchAll(/[\p{L}\p{M}]+/gu)) found.add(word);
+    }
+  }
+  return found;
+}
+
+function inAYear(language: string, options: Intl.DateTimeFormatOptions): string[] {
+  try {
+    const format = new Intl.DateTimeFormat(language || "en", { ...options, timeZone: "UTC", calendar: "gregory" });
+    const days = Array.from({ length: 12 }, (_, month) => new Date(Date.UTC(2026, month, month + 1)));
+    const parts = days.flatMap((day) => format.formatToParts(day));
+    return parts.filter(({ type }) => type === "month" || type === "weekday").map(({ value }) => value.toLowerCase());
+  } catch {
+    // No language.
+    return [];
+  }
+}
+
+/** Numbers that go on by one, whatever stands between: days of a month, or weeks. Their places in the text. */
+function rows(words: readonly Word[]): number[][] {
+  const open: { readonly places: number[]; last: number }[] = [];
+  for (const [at, { number }] of words.entries()) {
+    if (number === undefined || number < 1 || number > 53) continue;
+    const goesOn = open.findLast(({ last }) => number === last + 1 || (number === 1 && last >= SHORTEST_MONTH));
+    if (goesOn) {
+      goesOn.places.push(at);
+      goesOn.last = number;
+      open.push(...open.splice(open.indexOf(goesOn), 1));
+    } else {
+      open.push({ places: [at], last: number });
+      if (open.length > 60) open.shift();
+    }
+  }
+  return open.map(({ places }) => places).filter((places) => places.length >= DAYS_IN_A_ROW);
+}
+
+/** Days are left out when each week is like the one before: then they say which month it is, and nothing else. */
+function withoutDays(words: readonly Word[]): readonly Word[] {
+  const counted = rows(words);
+  if (counted.length === 0) return words;
+  const numbers = new Set(counted.flat());
+  const places = counted.reduce((longest, row) => (row.length > longest.length ? row : longest));
+  const cells = places.slice(0, -1).map((place, day) => {
+    const between = words.slice(place + 1, places[day + 1]).filter((_, i) => !numbers.has(place + 1 + i));
+    return between.map(({ text }) => text).join(" ");
+  });
+  const period = cells.length < 2 * WEEK ? 1 : WEEK;
+  if (cells.some((cell, day) => day > 0 && day + period < cells.length && cell !== cells[day + period])) return words;
+  const [first = 0, last = 0] = [places[0], places.at(-1)];
+  const outside = (at: number): boolean => (at < first || at > last) && !numbers.has(at);
+  const same = [...new Set(cells)].sort().map((text) => ({ text, number: undefined, isOfDate: false }));
+  return [
+    ...words.filter((_, at) => at < first && outside(at)),
+    ...same,
+    ...words.filter((_, at) => at > last && outside(at)),
+  ];
+}
