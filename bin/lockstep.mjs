@@ -64,7 +64,7 @@ function endWithNpm(end) {
   const { npm_package_json: ofPackage, npm_lifecycle_event: event, npm_lifecycle_script: script = "" } = process.env;
   const isOurScript =
     ofPackage === fileURLToPath(new URL("../package.json", import.meta.url)) && script.includes("bin/lockstep.mjs");
-  const isStarted = isOurScript || (event === "npx" && script.includes("lockstep"));
+  const isStarted = isOurScript || (event === "npx" && /(?:^|[\s/])lockstep(?:\s|$)/.test(script));
   if (process.platform === "win32" || !isStarted) return;
   const starter = process.ppid;
   // Some shells become what they run; then npm started us itself, and who started npm may go.

@@ -56,6 +56,8 @@ import { wasCutOff } from "./was-cut-off.ts";
 import { WATCH_ACTION } from "./watch-job.ts";
 
 export type ComposePace = Pace & {
+  /** Only looks, as the doctor does: remembers nothing of what it finds. */
+  readonly isLook?: boolean;
   readonly web?: WebPace;
   /** The clock that grace and retention of files go by. */
   readonly now?: () => Date;
@@ -83,7 +85,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const web = openWeb(config, acceptedTypes, pace.web);
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const now = pace.now ?? ((): Date => new Date());
-  const { access, roots } = await openGates(config, folder("security"), domains);
+  const { access, roots } = await openGates(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
   const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees });
   const manifests = new ManifestReader(parts);
@@ -133,9 +135,10 @@ async function openGates(
   { access: settings, trees }: Config,
   folder: string,
   domains: DomainStore,
+  { isLook = false }: ComposePace,
 ): Promise<{ readonly access: Access; readonly roots: FolderRoots }> {
   const access = openAccess({ ...settings, folder, adminKey: settings.adminKey.reveal() });
-  return { access, roots: await openFolderRoots({ folder, roots: trees.roots, domains, access }) };
+  return { access, roots: await openFolderRoots({ folder, roots: trees.roots, domains, access, isLook }) };
 }
 
 /** Opened when it is first asked for: most commands never need the registry. */

@@ -1,8 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { BadInputError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
-import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import type { Access } from "../security/access.ts";
 import { type AllowedRoots, isWithin } from "../sources/folder/folder-root.ts";
@@ -24,11 +25,14 @@ interface FolderRootsOptions {
   readonly roots: readonly string[];
   readonly domains: Pick<DomainStore, "list">;
   readonly access: Pick<Access, "hasWayIn">;
+  /** Only looks, as the doctor does: writes nothing. */
+  readonly isLook: boolean;
 }
 
 /** Opened for the first time on a storage, it writes down the folders of the sources that are there: they stay allowed. */
-export async function openFolderRoots({ folder, roots, domains, access }: FolderRootsOptions): Promise<FolderRoots> {
-  const earlier = await readEarlier(folder, () => rootsIn(domains, roots));
+export async function openFolderRoots(options: FolderRootsOptions): Promise<FolderRoots> {
+  const { roots, domains, access } = options;
+  const earlier = await readEarlier(options);
   const isOpen = async (): Promise<boolean> => roots.length === 0 && !(await access.hasWayIn());
   return {
     forChanges: async () => ((await isOpen()) ? "anywhere" : roots),
@@ -66,17 +70,21 @@ async function foldersIn(domains: Pick<DomainStore, "list">): Promise<readonly F
   );
 }
 
-/** What FOLDER_ROOTS shut out already was not read, and is not now. */
-async function rootsIn(domains: Pick<DomainStore, "list">, roots: readonly string[]): Promise<readonly string[]> {
-  return roots.length > 0 ? [] : [...new Set((await foldersIn(domains)).map(({ root }) => root))];
-}
-
-/** `security/earlier-roots.json`; see docs/formats/keys.md. Unreadable, it allows nothing. */
-async function readEarlier(folder: string, now: () => Promise<readonly string[]>): Promise<readonly string[]> {
+/**
+ * `security/earlier-roots.json`; see docs/formats/keys.md. Damaged, it allows nothing. It is written only when all domains could be read:
+ * one that is mended later had its folders before, too. What FOLDER_ROOTS shut out already was not read, and is not now.
+ */
+async function readEarlier({ folder, roots, domains, isLook }: FolderRootsOptions): Promise<readonly string[]> {
   const path = join(folder, "earlier-roots.json");
-  const bytes = await readFileIfExists(path);
+  const bytes = await readFileIfExists(path).catch((error: unknown) => {
+    if (!isErrno(error, "EACCES")) throw error;
+    throw new BadInputError(
+      `'${path}' cannot be read: it belongs to another account, probably one that ran a command on this storage. Give it to the account that runs the server (chown).`,
+    );
+  });
   if (bytes === undefined) {
-    const found = await now();
+    const found = roots.length > 0 ? [] : [...new Set((await foldersIn(domains)).map(({ root }) => root))];
+    if (isLook || (await domains.list()).broken.length > 0) return found;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFileAtomic(path, `${JSON.stringify({ version: 1, roots: found }, null, 2)}\n`, { mode: 0o600 });
     return found;

@@ -47,13 +47,19 @@ const ACTIONS: Readonly<Record<string, (app: App, name: string, call: Call) => P
     if (keys.length === 0) say(`There are no keys. ${await whatThatMeans(app)}`);
     for (const key of keys) say(describe(key));
   },
-  async add({ access, audit }, name, call) {
+  async add({ access, audit, config }, name, call) {
     const role = call.text("role");
     if (role === undefined) throw new BadInputError(`Say what the key is for: --role ${ROLES.join(" | ")}.`);
     const expiresAt = readExpiry(call.text("expires") ?? "");
+    const isFirst = !(await access.hasWayIn());
     const { key } = await audited(audit, () => access.keys.create({ name, role: role as Role, expiresAt }));
     process.stderr.write("This is the key. It is not kept and cannot be shown again.\n");
     say(key);
+    if (isFirst && config.trees.roots.length === 0) {
+      process.stderr.write(
+        "From now on folders are read only below FOLDER_ROOTS; 'lockstep doctor' names the sources that lie elsewhere.\n",
+      );
+    }
   },
   async remove(app, name) {
     const { access, audit } = app;

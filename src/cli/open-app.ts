@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import type { App } from "../app/app.ts";
 import { type Config, readConfig } from "../app/config.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
@@ -13,10 +14,23 @@ export async function openApp(
 ): Promise<App> {
   const config = readConfig({ ...loadEnvironment(process.cwd()), ...overrides });
   showWarnings(config);
-  if (purpose === "work") await closeStorage(config);
+  if (purpose === "work") {
+    await closeStorage(config);
+    await warnOfOwner(config);
+  }
   // Loaded now: whoever called wrongly, or asked for help, need not wait for it.
   const { compose } = await import("../app/compose.ts");
-  return await compose(config);
+  return await compose(config, { isLook: purpose === "look" });
+}
+
+/** What root makes in a storage of another account, a server of that account can neither read nor replace. */
+async function warnOfOwner({ storagePath }: Config): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid } = await stat(storagePath);
+  if (uid === 0) return;
+  process.stderr.write(
+    `Warning: The storage belongs to another account (uid ${uid}), and root makes files there that it may not read. If a server of that account uses it, run this as that account.\n`,
+  );
 }
 
 function showWarnings(config: Config): void {

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import type { ComposePace } from "../../src/app/compose.ts";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { ask } from "../http/ask.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -109,5 +110,34 @@ describe("folders of sources that were there before the upgrade", () => {
     assert.deepEqual([job.result?.ok, /Set FOLDER_ROOTS/.test(source.error)], [false, true], source.error);
     assert.deepEqual(await stage.found("otter"), ["otter.md"]);
     await writeFile(path, before);
+  });
+});
+
+describe("what is written down of earlier folders", () => {
+  let place: string;
+  const earlier = (): Promise<string | undefined> =>
+    readFile(join(place, "storage", "security", "earlier-roots.json"), "utf8").catch(() => undefined);
+  const open = (pace: ComposePace = {}): Promise<FolderStage> => FolderStage.open({ place, pace });
+  before(async () => {
+    place = await mkdtemp(join(tmpdir(), "lockstep-earlier-"));
+    const [first, second] = [join(place, "storage/domains/FIRST"), join(place, "storage/domains/SECOND")];
+    for (const folder of [first, second]) await mkdir(folder, { recursive: true });
+    const folder_sources = [{ source_id: DOCS, root: join(place, "second") }];
+    await writeFile(join(first, "domain.json"), "{ cut");
+    await writeFile(join(second, "domain.json"), JSON.stringify({ name: "Second", folder_sources }));
+  });
+  after(async () => await rm(place, { recursive: true, force: true }));
+
+  it("waits for a domain.json that cannot be read, and is not for whoever only looks", async () => {
+    await (await open()).close();
+    assert.equal(await earlier(), undefined);
+    const folder_sources = [{ source_id: DOCS, root: join(place, "first") }];
+    const content = JSON.stringify({ name: "First", folder_sources });
+    await writeFile(join(place, "storage/domains/FIRST/domain.json"), content);
+    await (await open({ isLook: true })).close();
+    assert.equal(await earlier(), undefined);
+    await (await open()).close();
+    const { roots } = JSON.parse((await earlier()) ?? "{}");
+    for (const name of ["first", "second"]) assert.ok(roots.includes(join(place, name)), String(roots));
   });
 });

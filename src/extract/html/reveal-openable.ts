@@ -13,7 +13,7 @@ const MAX_LINKED_SHARE = 0.6;
 
 /** By what authors call them. Names of content ("menu of the day") are not lost: only what is hidden is judged by them. */
 const NO_CONTENT =
-  /(?:^|[\s_-])(?:cookies?|consent|gdpr|ccpa|modal|dialog|popup|pop-up|popover|tooltip|lightbox|overlay|off-?canvas|drawer|dropdown|megamenu|(?:\w*-)?menu|nav(?:bar|igation)?|sidebar|toast|alert|error|success|loading|spinner|sr-only|visually-hidden|newsletter|login|signin|search)(?:$|[\s_-])/i;
+  /(?:^|[\s_-])(?:cookies?|consent|gdpr|ccpa|modal|dialog|popup|pop-up|popover|tooltip|lightbox|overlay|off-?canvas|drawer|dropdown|megamenu|(?:[a-z0-9]{1,20}-)?menu|nav(?:bar|igation)?|sidebar|toast|alert|error|success|loading|spinner|sr-only|visually-hidden|newsletter|login|signin|search)(?:$|[\s_-])/i;
 const OPENS_NO_CONTENT = /^(?:modal|dropdown|offcanvas|tooltip|popover)$/i;
 const TARGETS = [
   "aria-controls",

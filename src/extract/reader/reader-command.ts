@@ -33,10 +33,12 @@ export function readerCommand(): ReaderCommand {
   return { program: PROGRAM, execPath, execArgv, env: environment() };
 }
 
-/** Windows starts no process without it. */
+/** What a process cannot be started without: on Windows at all, elsewhere where Node is installed in an unusual way. */
+const TO_START =
+  process.platform === "win32" ? ["SystemRoot"] : ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "NODE_ICU_DATA"];
+
 function environment(): Record<string, string> {
-  const { SystemRoot } = process.env;
-  return process.platform === "win32" && SystemRoot !== undefined ? { SystemRoot } : {};
+  return Object.fromEntries(TO_START.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
 const UNSHARE = ["/usr/bin/unshare", "/bin/unshare"].find((path) => existsSync(path));
@@ -44,19 +46,23 @@ const PROBE_MS = 5000;
 let found: readonly string[] | undefined;
 
 /**
- * What a program is started through so that it has no network, and no rights over processes outside: user and network
+ * What a program is started through so that it has no network, and cannot look into processes outside: user and network
  * namespaces of its own. Nothing where the system does not allow that, as in most containers.
  */
 export function confinement(): readonly string[] {
   found ??= process.platform === "linux" && UNSHARE !== undefined ? probe([UNSHARE, "-U", "-n", "--"]) : [];
-  return found;
+  return found ?? [];
 }
 
-/** In a namespace even root reads only what its owner may, so the code has to be readable there. */
-function probe(through: readonly [string, ...string[]]): readonly string[] {
+/**
+ * In a namespace even root reads only what its owner may, so the code has to be readable there. undefined: a probe that was cut
+ * off, as on a machine that is too busy, says nothing; the next reader asks again.
+ */
+function probe(through: readonly [string, ...string[]]): readonly string[] | undefined {
   const [command, ...args] = through;
   const check = ["/bin/sh", "-c", 'test -r "$0" && test -x "$1"', PROGRAM, process.execPath];
   const { status } = spawnSync(command, [...args, ...check], { stdio: "ignore", env: {}, timeout: PROBE_MS });
+  if (status === null) return undefined;
   return status === 0 ? through : [];
 }
 
@@ -64,7 +70,9 @@ function probe(through: readonly [string, ...string[]]): readonly string[] {
 export function examineReaders(): Finding {
   const subject = "Readers of files";
   if (confinement().length > 0) {
-    return { subject, outcome: "ok", detail: "They have no network and no rights over other processes.", remedy: "" };
+    const detail =
+      "They have no network and cannot look into other processes. Signals to processes of this account, and its Unix sockets, are not taken from them.";
+    return { subject, outcome: "ok", detail, remedy: "" };
   }
   return {
     subject,
