@@ -62,11 +62,24 @@ async function checked(request: Request, by: Principal, notes: ResponseNotes): P
   if (request.body === null) return request;
   const fields = await readFields(request);
   const { previous_response_id: previous, conversation } = fields;
-  if (typeof previous === "string") await find(previous, "Previous response");
-  const conversationId: unknown = isJsonObject(conversation) ? conversation["id"] : conversation;
-  const asked = typeof conversationId === "string" ? await find(conversationId, "Conversation") : undefined;
-  checkItems([fields["input"], fields["items"]].flat(), { seesAll, owner: ownerOf(by), into: asked ?? named });
+  const previousId = idIn(previous, "previous_response_id");
+  if (previousId !== undefined) await find(previousId, "Previous response");
+  const conversationId = idIn(isJsonObject(conversation) ? conversation["id"] : conversation, "conversation");
+  const asked = conversationId === undefined ? undefined : await find(conversationId, "Conversation");
+  const items = [...itemsIn(fields["input"]), ...itemsIn(fields["items"])];
+  checkItems(items, { seesAll, owner: ownerOf(by), into: asked ?? named });
   return withBody(request, fields);
+}
+
+function idIn(value: unknown, name: string): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "string") throw new Refusal(400, `Invalid type for '${name}': an id is a string.`);
+  return value;
+}
+
+function itemsIn(value: unknown): readonly unknown[] {
+  if (value === undefined || value === null || typeof value === "string") return [];
+  return Array.isArray(value) ? value : [value];
 }
 
 interface Writer {
@@ -78,21 +91,31 @@ interface Writer {
 function checkItems(items: readonly unknown[], { seesAll, owner, into }: Writer): void {
   const isOthers = into?.owner !== undefined && into.owner !== owner;
   for (const item of items) {
-    if (!isJsonObject(item)) continue;
-    const isReference = item["type"] === "item_reference" || (item["type"] === undefined && item["role"] === undefined);
-    if (isReference && !seesAll) {
+    if (!seesAll && !isItself(item)) {
       throw new Refusal(
         400,
-        "References to earlier items are not passed on, for they may be others': send the item itself.",
+        "References to earlier items are not passed on, for they may be others': send the item itself, with its type or role and its content.",
       );
     }
-    if (isOthers && (item["role"] === "system" || item["role"] === "developer")) {
+    if (!isOthers) continue;
+    const role = isJsonObject(item) ? item["role"] : "system";
+    if (role === "system" || role === "developer") {
       throw new Refusal(
         400,
         "The conversation is somebody else's: only they write system and developer messages in it.",
       );
     }
   }
+}
+
+/** Whatever a service might take for the name of another item is none. */
+function isItself(item: unknown): boolean {
+  if (!isJsonObject(item)) return false;
+  const { type, role, content } = item;
+  if (type !== undefined && type !== null && type !== "message") {
+    return typeof type === "string" && type !== "" && type !== "item_reference";
+  }
+  return typeof role === "string" && (typeof content === "string" || Array.isArray(content));
 }
 
 /** However they are spelt: a service may decode more than once, and knows the version and the deployment by itself. */
@@ -112,6 +135,10 @@ function segmentsOf(path: string): string[] {
 }
 
 async function readFields(request: Request): Promise<JsonObject> {
+  const packed = request.headers.get("content-encoding") ?? "identity";
+  if (packed.toLowerCase() !== "identity") {
+    throw new Refusal(415, `A body with Content-Encoding '${packed}' is not looked into here: send the JSON as it is.`);
+  }
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of request.body ?? []) {

@@ -39,6 +39,29 @@ export const READABLE: readonly string[] = [
 const READABLE_PATH = new RegExp(`^(${READABLE.map((path) => path.replaceAll("*", "[^/%]+")).join("|")})$`);
 /** Answers that the service keeps of everybody, and tells nobody's apart. */
 const ALL_ANSWERS = /^\/chat\/completions(\/|$)/;
+/**
+ * What operators work with. Everything else the service has (batches, evals, containers, …) shows, or goes on from, answers of
+ * anybody, or acts for the whole account. The guide has the same list.
+ */
+export const OPERATED: readonly string[] = [
+  "models",
+  "files",
+  "uploads",
+  "vector_stores",
+  "responses",
+  "conversations",
+  "assistants",
+  "threads",
+  "chat",
+  "completions",
+  "embeddings",
+  "moderations",
+  "audio",
+  "images",
+];
+const OPERATED_PATH = new RegExp(`^/(${OPERATED.join("|")})(/|$)`);
+/** A slash, backslash, dot or percent sign that the service may decode: the path it sees is another one then. */
+const DISGUISED = /%(2f|5c|2e|25)/i;
 
 /** The file stays in the backend, and a crawl brings its own back: changing what a store holds, not deleting. */
 const DETACH = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
@@ -49,11 +72,13 @@ const DETACH = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
  */
 export function needOf(method: string, path: string): WireNeed {
   const plain = path.replace(/^\/deployments\/[^/%]+(?=\/)/, "").replace(/\/$/, "");
-  if (LOOKS.has(method)) {
-    if (READABLE_PATH.test(plain)) return { role: "read", changes: false };
-    return { role: ALL_ANSWERS.test(plain) ? "admin" : "operate", changes: false };
+  const changes = !LOOKS.has(method);
+  if (DISGUISED.test(path) || !OPERATED_PATH.test(plain)) return { role: "admin", changes };
+  if (!changes) {
+    if (READABLE_PATH.test(plain)) return { role: "read", changes };
+    return { role: ALL_ANSWERS.test(plain) ? "admin" : "operate", changes };
   }
-  if (method === "DELETE") return { role: DETACH.test(plain) ? "operate" : "admin", changes: true };
+  if (method === "DELETE") return { role: DETACH.test(plain) ? "operate" : "admin", changes };
   const asks = method === "POST" && QUESTIONS.test(plain);
-  return asks ? { role: "read", changes: false } : { role: "operate", changes: true };
+  return asks ? { role: "read", changes: false } : { role: "operate", changes };
 }

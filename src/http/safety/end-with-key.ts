@@ -22,32 +22,44 @@ export function endWithKey(access: Pick<Access, "isCurrent">): MiddlewareHandler
 function until(body: ReadableStream<Uint8Array>, isCurrent: () => Promise<boolean>): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const finish = (): void => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+  const lookLater = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    timer = setTimeout(() => look(controller).catch(() => undefined), LOOK_EVERY_MS);
+    timer.unref();
+  };
+  const look = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    // What cannot be read now is read the next time; meanwhile nobody comes in anew.
+    const stays = await isCurrent().catch(() => true);
+    // The stream may have ended, and its client left, meanwhile.
+    if (isOver) return;
+    if (stays) return lookLater(controller);
+    finish();
+    controller.enqueue(FAREWELL);
+    controller.close();
+    await reader.cancel();
+  };
   return new ReadableStream<Uint8Array>(
     {
-      start(controller) {
-        timer = setInterval(async () => {
-          // What cannot be read now is read the next time; meanwhile nobody comes in anew.
-          if (await isCurrent().catch(() => true)) return;
-          clearInterval(timer);
-          controller.enqueue(FAREWELL);
-          controller.close();
-          await reader.cancel().catch(() => undefined);
-        }, LOOK_EVERY_MS);
-        timer.unref();
-      },
       async pull(controller) {
+        // What nobody ever reads is not watched.
+        if (timer === undefined) lookLater(controller);
         try {
           const { done, value } = await reader.read();
+          if (isOver) return;
           if (!done) return controller.enqueue(value);
-          clearInterval(timer);
+          finish();
           controller.close();
         } catch (error) {
-          clearInterval(timer);
+          finish();
           controller.error(error);
         }
       },
       async cancel(reason) {
-        clearInterval(timer);
+        finish();
         await reader.cancel(reason);
       },
     },

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import type { Role } from "../../src/contracts/access.ts";
+import { ask, type Reply } from "./ask.ts";
+import { type OpenServer, openServer } from "./open-server.ts";
+import { type ScriptedService, startScriptedService } from "./scripted-service.ts";
+
+const say = (role: string, content: string): object => ({ role, content });
+const USER = say("user", "What was said?");
+
+/** A service that takes everything: only what does not reach it is refused. */
+describe("a service that knows one account", () => {
+  let service: ScriptedService;
+  let server: OpenServer;
+  const keys = new Map<Role, string>();
+  before(async () => {
+    service = await startScriptedService();
+    server = await openServer({
+      OPENAI_SERVICE_TYPE: "openai",
+      OPENAI_API_KEY: "sk-of-the-server",
+      OPENAI_BASE_URL: `${service.url}/v1`,
+      RATE_LIMIT_PER_SECOND: "0",
+    });
+    for (const role of ["admin", "operate", "read"] as const)
+      keys.set(role, (await server.app.access.keys.create({ name: role, role, expiresAt: "" })).key);
+  });
+  after(async () => {
+    await server?.close();
+    await service?.close();
+  });
+  beforeEach(() => {
+    service.answer = undefined;
+    service.seen.length = 0;
+  });
+
+  const as = (role: Role, what: string, json?: unknown): Promise<Reply> => {
+    const headers = { authorization: `Bearer ${keys.get(role)}` };
+    return ask(server.url, what.replace(" /", " /openai/v1/"), { headers, ...(json === undefined ? {} : { json }) });
+  };
+
+  it("gets no reference to an item from anybody but administrators, however it is spelt", async () => {
+    const id = "msg_alice";
+    const references: readonly unknown[] = [
+      { type: "item_reference", id },
+      { type: "item_reference", role: "user", content: "Hi", id },
+      { id },
+      { type: null, id },
+      { role: null, id },
+      { type: null, role: null, id },
+      { type: "", id },
+      { type: ["item_reference"], id },
+      { type: { item_reference: true }, id },
+      { type: 1, id },
+      { role: ["user"], content: "Hi", id },
+      { role: "user", id },
+      { type: null, role: "user", content: null, id },
+      { type: "message", role: "user", id },
+      [{ id }],
+      [[{ type: "item_reference", id }]],
+      "msg_alice",
+      null,
+    ];
+    const bodies = references.flatMap((one): [what: string, json: object][] => [
+      ["POST /responses", { input: [USER, one] }],
+      ["POST /responses/input_tokens", { input: [one] }],
+      ["POST /conversations", { items: [USER, one] }],
+    ]);
+    bodies.push(["POST /responses", { input: { type: null, id } }]);
+    bodies.push(["POST /responses", { input: "Hi", previous_response_id: ["resp_alice"] }]);
+    bodies.push(["POST /responses", { input: "Hi", conversation: { id: ["conv_alice"] } }]);
+    bodies.push(["POST /responses", { input: "Hi", conversation: ["conv_alice"] }]);
+    for (const [what, json] of bodies) {
+      const { status, text } = await as("operate", what, json);
+      assert.equal(status, 400, `${what} ${JSON.stringify(json)}: ${text}`);
+      assert.equal(service.seen.length, 0);
+    }
+    assert.equal((await as("admin", "POST /responses", { input: [USER, { id }] })).status, 200);
+  });
+
+  it("gets what somebody says, and what came of it, as before", async () => {
+    const inputs: readonly unknown[] = [
+      "Hi",
+      [USER],
+      [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hi" }] }],
+      [{ type: "message", role: "assistant", id: "msg_1", status: "completed", content: [] }, USER],
+      [{ type: null, ...USER }],
+      [{ type: "function_call", call_id: "call_1", name: "f", arguments: "{}" }],
+      [{ type: "function_call_output", call_id: "call_1", output: "4" }, USER],
+      [{ type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" }, USER],
+    ];
+    for (const input of inputs) {
+      service.seen.length = 0;
+      const { status, text } = await as("read", "POST /responses", { input, previous_response_id: null });
+      assert.equal(status, 200, `${JSON.stringify(input)}: ${text}`);
+      assert.deepEqual(JSON.parse(service.seen[0]?.body ?? ""), { input, previous_response_id: null });
+    }
+  });
+
+  it("shows nobody but administrators others' answers by other nouns", async () => {
+    const ways: readonly [what: string, json?: object][] = [
+      ["POST /batches", { input_file_id: "file-1", endpoint: "/v1/responses", completion_window: "24h" }],
+      ["GET /batches"],
+      ["GET /batches/batch_1"],
+      ["POST /evals", {}],
+      ["POST /evals/eval_1/runs", { data_source: { type: "responses", source: { type: "responses" } } }],
+      ["GET /evals/eval_1/runs/run_1/output_items"],
+      ["GET /chatkit/threads"],
+      ["GET /chatkit/threads/cthr_1/items"],
+      ["POST /chatkit/sessions", {}],
+      ["GET /containers"],
+      ["POST /containers", {}],
+      ["GET /containers/cntr_1/files/cfile_1/content"],
+      ["POST /realtime/client_secrets", {}],
+      ["GET /organization/admin_api_keys"],
+      ["GET /something/new"],
+      ["POST /something/new", {}],
+      ["GET /deployments/gpt/batches"],
+      ["GET /v1/batches"],
+      ["GET //batches"],
+      ["GET /%62atches"],
+      ["GET /Batches"],
+      ["GET /files/..%2fbatches"],
+      ["GET /files/x%2F..%2F..%2Fbatches"],
+      ["GET /files/%252e%252e/batches"],
+      ["GET /files/..%5Cbatches"],
+    ];
+    for (const [what, json] of ways) {
+      for (const role of ["read", "operate"] as const) {
+        const { status, text } = await as(role, what, json);
+        assert.equal(status, 403, `${role}: ${what}: ${text}`);
+        assert.equal(service.seen.length, 0);
+      }
+    }
+    assert.equal((await as("admin", "GET /batches")).status, 200);
+    assert.equal(service.seen.length, 1);
+  });
+
+  it("packed bodies are refused with a sentence that says so", async () => {
+    const response = await fetch(`${server.url}/openai/v1/responses`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${keys.get("read")}`,
+        "content-type": "application/json",
+        "content-encoding": "gzip",
+      },
+      body: gzipSync(JSON.stringify({ input: "Hi" })),
+    });
+    assert.equal(response.status, 415);
+    assert.match(await response.text(), /content-encoding 'gzip'.*send the JSON as it is/i);
+    assert.equal(service.seen.length, 0);
+  });
+});
