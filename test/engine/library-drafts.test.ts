@@ -191,4 +191,58 @@ describe("drafts in a library", () => {
     await assertSays("goshawk", /waits/);
     await assertSilent("kestrel");
   });
+
+  test("a draft in a library that has none by now is not served, whichever way the file is met", async () => {
+    // As long as what is published: nothing but the version tells them apart.
+    await publish("known.txt", "The kestrel is published.");
+    await publish("deleted.txt", "The merlin is published.");
+    await world.change("update", { path: "deleted.txt", text: "The osprey is unreadable" });
+    await world.change("delete", { path: "deleted.txt" });
+    await crawl();
+    await world.change("update", { path: "known.txt", text: "The goshawk is unreadable" });
+    await world.change("set-library", { path: LIBRARY, minorVersions: false });
+    await crawl();
+    const assertPublished = async (words: readonly string[]): Promise<void> => {
+      for (const word of words) await assertSays(word, new RegExp(`The ${word} is published`));
+      for (const word of ["osprey", "goshawk"]) await assertSilent(word);
+    };
+    await assertPublished(["kestrel"]);
+    // The change log shows it first.
+    await world.change("restore", { path: "deleted.txt" });
+    const { log } = await crawl();
+    assert.match(log, /by the change log/);
+    await assertPublished(["kestrel", "merlin"]);
+    // The change log has nothing to say of what is lost on disk.
+    for (const name of ["known.txt", "deleted.txt"]) await rm(world.folder(`02_embedded/${name}`));
+    assert.match((await crawl()).log, /by the change log/);
+    assert.equal(await readFile(world.folder("02_embedded/known.txt"), "utf8"), "The kestrel is published.");
+    assert.equal(await readFile(world.folder("02_embedded/deleted.txt"), "utf8"), "The merlin is published.");
+    await assertPublished(["kestrel", "merlin"]);
+  });
+
+  for (const [title, effect] of [
+    ["refuses to tell", { status: 400 }],
+    ["does not tell", { status: 200, body: '{"value":[{"VersionId":512},{"VersionId":1024}]}' }],
+  ] as const) {
+    test(`approval: where the server ${title} what was approved, what is known stays and nothing else is served`, async () => {
+      await world.change("set-library", { path: LIBRARY, minorVersions: false, moderation: true });
+      await world.change("add", { path: "a.txt", text: "The kestrel waits." });
+      await world.change("approve", { path: "a.txt" });
+      await crawl();
+      for (const bird of ["merlin", "goshawk"]) {
+        await world.change("update", { path: "a.txt", text: `The ${bird} waits.` });
+      }
+      await world.fault({ url: "ModerationStatus", times: "always" }, effect);
+      await rm(world.folder("02_embedded/a.txt"));
+      for (const _ of [1, 2]) {
+        const { log } = await world.crawl();
+        assert.match(log, /a\.txt.*which versions were approved/);
+        for (const bird of ["merlin", "goshawk"]) await assertSilent(bird);
+        await assertSays("kestrel", /waits/);
+      }
+      await world.control("DELETE", "faults");
+      await crawl();
+      await assertSays("kestrel", /waits/);
+    });
+  }
 });

@@ -21,18 +21,30 @@ export function fileUrl(site: SiteAddress, item: ItemRef): string {
   return `${site.api}web/GetFileById('${item.itemId}')`;
 }
 
-/** From any address. `etag`: only while it is still this version; "" for whatever there is. */
+export interface WantedVersion {
+  /** Only while it is still this version; "" for whatever there is. */
+  readonly etag: string;
+  /** Instead, when it is another one, or none that says which it is. Without it, another one is a failure. */
+  otherwise?(): Promise<Fetched>;
+}
+
+/** From any address. */
 export async function fetchFrom(
   url: string,
   rest: RestClient,
   item: ItemRef,
   call: CallContext,
-  etag = "",
+  { etag, otherwise }: WantedVersion = { etag: "" },
 ): Promise<Fetched> {
   try {
     const answer = await rest.open(url, call);
     refuseWebPage(answer, item);
-    refuseOtherVersion(answer, etag);
+    const [wanted, came] = [touchCount(etag), touchCount(first(answer.headers["etag"]))];
+    if (wanted !== came && wanted !== "" && (came !== "" || otherwise)) {
+      answer.body.once("error", () => undefined).destroy();
+      if (otherwise) return await otherwise();
+      throw new RemoteError("it was changed at this moment");
+    }
     const goOn = (range: Record<string, string>): Promise<OpenAnswer> => rest.open(url, call, range);
     return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal, goOn }) };
   } catch (error) {
@@ -56,15 +68,8 @@ function refuseWebPage({ body, headers }: OpenAnswer, item: ItemRef): void {
   throw new RemoteError("SharePoint answered with a web page instead of the file");
 }
 
-function refuseOtherVersion({ body, headers }: OpenAnswer, etag: string): void {
-  const [wanted, came] = [touchCount(etag), touchCount(first(headers["etag"]))];
-  if (wanted === came || wanted === "" || came === "") return;
-  body.once("error", () => undefined).destroy();
-  throw new RemoteError("it was changed at this moment");
-}
-
 /** The 3 of `"{GUID},3"`; "" for anything else. */
-function touchCount(etag: string): string {
+export function touchCount(etag: string): string {
   return /^"\{[^}]*\},(\d+)"$/.exec(etag)?.[1] ?? "";
 }
 

@@ -1,6 +1,6 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Fetched, ItemRef, Listed, Listing, Sighting } from "../../contracts/source.ts";
-import { downloadFailure, expectedOutcome, fetchFile, fetchFrom, fileUrl } from "./fetch-file.ts";
+import { downloadFailure, expectedOutcome, fetchFile, fetchFrom, fileUrl, touchCount } from "./fetch-file.ts";
 import { decodeRow, type LibraryRoot, type Place, type Row } from "./library-codec.ts";
 import { type LibraryListing, listLibrary } from "./list-library.ts";
 import {
@@ -49,11 +49,14 @@ export function readingOf(library: LibraryRoot, { rest, site, drafts: takesDraft
         : row;
     },
     settle: (found, call) => withPublished(found, drafts, { ...place, call }, asPublished),
-    // The rows decide, whatever the library says of itself; only where neither knows of drafts is a question saved.
-    fetch: (item, call) =>
-      library.mayHoldDrafts || drafts.has(item.itemId)
-        ? fetchPublished(place, item, call)
-        : fetchFile(rest, site, item, call),
+    // Of a row that was a published one, its ETag tells; only where it does is a question saved.
+    fetch(item, call) {
+      const { etag } = item.fingerprint;
+      const ask = (): Promise<Fetched> => fetchPublished(place, item, call);
+      return library.mayHoldDrafts || touchCount(etag) === ""
+        ? ask()
+        : fetchFrom(`${fileUrl(site, item)}/$value`, rest, item, call, { etag, otherwise: ask });
+    },
   };
 }
 
@@ -92,7 +95,7 @@ async function fetchPublished(place: VersionedPlace, item: ItemRef, call: CallCo
     const file = await rest.getJson(`${url}?$select=${[...VERSION_FIELDS, "ETag"].join()}`, call);
     const publication = publicationOf({ File: file });
     if (publication === "published")
-      return await fetchFrom(`${url}/$value`, rest, item, call, String(file["ETag"] ?? ""));
+      return await fetchFrom(`${url}/$value`, rest, item, call, { etag: String(file["ETag"] ?? "") });
     const published = publication === "never published" ? undefined : await readPublishedVersion(place, item, call);
     return published
       ? await fetchFrom(`${url}/versions(${published.version})/$value`, rest, item, call)

@@ -77,7 +77,7 @@ export function decodePublishedFileVersion(
 const MODERATION_STATUS = "OData__x005f_ModerationStatus";
 const APPROVED = 0;
 
-/** The versions that were approved; undefined where none has to be, or where the server does not tell. */
+/** The versions that were approved; undefined where none has to be. Throws when the server does not tell: any other may be a rejected one. */
 async function readApproved(
   { rest, site, moderatedListId }: VersionedPlace,
   listItemId: number,
@@ -85,15 +85,16 @@ async function readApproved(
 ): Promise<ReadonlySet<number> | undefined> {
   if (moderatedListId === undefined) return undefined;
   const item = `${site.api}web/lists(guid'${encodeURIComponent(moderatedListId)}')/items(${listItemId})`;
-  try {
-    const answer = await rest.getJson(`${item}/versions?$select=VersionId,${MODERATION_STATUS}`, call);
-    const rows = Array.isArray(answer["value"]) ? answer["value"].filter(isJsonObject) : [];
-    return new Set(rows.filter((row) => row[MODERATION_STATUS] === APPROVED).map((row) => Number(row["VersionId"])));
-  } catch (error) {
-    if (error instanceof SharePointError && error.status === 400) return undefined;
-    throw error;
-  }
+  const answer = await rest.getJson(`${item}/versions?$select=VersionId,${MODERATION_STATUS}`, call).catch((error) => {
+    if (!(error instanceof SharePointError) || error.status !== 400) throw error;
+    throw new RemoteError(`${UNTOLD}: ${error.message}`, { cause: error });
+  });
+  const rows = Array.isArray(answer["value"]) ? answer["value"].filter(isJsonObject) : [];
+  if (!rows.some((row) => typeof row[MODERATION_STATUS] === "number")) throw new RemoteError(UNTOLD);
+  return new Set(rows.filter((row) => row[MODERATION_STATUS] === APPROVED).map((row) => Number(row["VersionId"])));
 }
+
+const UNTOLD = "SharePoint does not tell which versions were approved";
 
 /** The current version is not among them: it was no published one, or nobody would look at the earlier ones. */
 export function newestMajor(
