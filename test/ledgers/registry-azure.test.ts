@@ -4,7 +4,6 @@ import { after, before, test } from "node:test";
 import { TableClient } from "@azure/data-tables";
 import { ConflictError, RemoteError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import type { IngestItem } from "../../src/contracts/registry.ts";
 import { createEntityTable, type EntityTable } from "../../src/ledgers/registry/entity-table.ts";
 import { openTableRegistry } from "../../src/ledgers/registry/open-table-registry.ts";
 import { createTableRegistry, type RegistryTables } from "../../src/ledgers/registry/table-registry.ts";
@@ -160,22 +159,67 @@ test("what is due, and what has a status, is found without looking through all i
   assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["due1", "due2", "due3"]);
   assert.deepEqual(namesOf(await gather(registry.entries({ statuses: ["Crawled"] }))), ["fresh"]);
   assert.deepEqual(read, { items: 4, pages: 0 }, "as many as there are, however many others");
-  // What was due is put off: its row leads nowhere, and goes when it is not young any more.
-  const [first] = await registry.getMany([itemId("due1")]);
-  await registry.put(
-    { ...dueOnes[0], scheduling: { ...dueOnes[0]?.scheduling, nextCrawlAt: at(20) } } as IngestItem,
-    first?.version ?? "",
-  );
-  const strict = createTableRegistry(open, "host", -60_000);
-  for (const [one, items] of [
-    [registry, 3],
-    [strict, 3],
-    [strict, 2],
-  ] as const) {
+  const looksOf = async (one: ReturnType<typeof createTableRegistry>): Promise<unknown> => {
     read.items = 0;
-    assert.deepEqual(namesOf(await gather(one.due(at(5)))), ["due2", "due3"]);
-    assert.equal(read.items, items);
+    return [namesOf(await gather(one.due(at(5)))), read.items];
+  };
+  // What is put off leads nowhere any more, whoever puts it off.
+  for (const [one, name, left] of [
+    [registry, "due1", ["due2", "due3"]],
+    [createTableRegistry(open, "host"), "due2", ["due3"]],
+  ] as const) {
+    const known = (await one.get(itemId(name))) ?? assert.fail(name);
+    const scheduling = { ...known.item.scheduling, nextCrawlAt: at(20) };
+    await one.put({ ...known.item, scheduling }, known.version);
+    assert.deepEqual(await looksOf(registry), [left, left.length]);
   }
+  // A row of which nobody took care goes when it is not young any more.
+  const strict = createTableRegistry(open, "host", -60_000);
+  const { items } = await open();
+  const { etag = "", ...entity } =
+    (await gather(items.pages(""))).find(({ id }) => id === itemId("due3")) ?? assert.fail();
+  await items.replace({ ...entity, nextCrawlAt: at(20) }, String(etag));
+  for (const [one, count] of [
+    [registry, 1],
+    [strict, 1],
+    [strict, 0],
+  ] as const) {
+    assert.deepEqual(await looksOf(one), [[], count]);
+  }
+});
+
+test("what other programs put is found after a day, also where the last look was another process's, or when it is put again", async (t) => {
+  const where = newPlace();
+  const first = openTableRegistry(where);
+  await putAll(first, [page("theirs"), page("put")]);
+  await gather(first.due(at(5)));
+  const index = clientOf(where, "Index");
+  const hide = async (...partitions: readonly string[]): Promise<void> => {
+    for await (const { partitionKey = "", rowKey = "" } of index.listEntities()) {
+      if (partitions.includes(partitionKey)) await index.deleteEntity(partitionKey, rowKey);
+    }
+  };
+  await hide("due", "status");
+  const hour = 3_600_000;
+  await index.upsertEntity({
+    partitionKey: "whole",
+    rowKey: "all",
+    at: new Date(Date.now() - 23 * hour).toISOString(),
+  });
+  const registry = openTableRegistry(where);
+  assert.deepEqual(namesOf(await gather(registry.due(at(5)))), []);
+  const known = (await registry.get(itemId("put"))) ?? assert.fail();
+  await registry.put({ ...known.item, title: "put again" }, known.version);
+  assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["put"]);
+  // Followed by its status alone, as when another program has put another date.
+  await hide("due");
+  const follower = openTableRegistry(where);
+  const [followed = assert.fail()] = await gather(follower.entries({ statuses: [known.item.status] }));
+  await follower.put({ ...followed.item, title: "put once more" }, followed.version);
+  assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["put"]);
+  await hide("due", "status");
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 2 * hour });
+  assert.deepEqual(namesOf(await gather(registry.due(at(5)))).sort(), ["put", "theirs"]);
 });
 
 test("items of an earlier version are in the index after the first look", async () => {

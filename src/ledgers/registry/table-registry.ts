@@ -8,7 +8,7 @@ import { isLookedAfter } from "./item-wishes.ts";
 import { beginsWith, idKey, type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
 import { filterOf, listEntities, summarizeEntities } from "./table-listing.ts";
 import { createTableMembers, type MemberTables } from "./table-members.ts";
-import { isLedTo, type Lead, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
+import { dueRowOf, isLedTo, type Lead, nameOf, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
 
 export interface RegistryTables extends MemberTables {
   readonly items: EntityTable;
@@ -29,7 +29,7 @@ export function createTableRegistry(
 ): Registry {
   const places = new Places(open, strategy);
   const waiting = new WaitingIndex(async () => (await open()).waiting, graceMs);
-  const rowsThere = new RememberedRows();
+  const rows = new RememberedRows();
   const listing = async () => {
     const { items, members } = await open();
     return { items, idsIn: (domain: DomainId) => idsIn(members, domain) };
@@ -38,9 +38,9 @@ export function createTableRegistry(
     const partitionKey = await places.find(id);
     if (partitionKey === undefined) return undefined;
     const entity = await (await open()).items.get({ partitionKey, rowKey: rowKeyOf(id) });
-    return entity && rowsThere.remember(toRegistered(entity));
+    return entity && rows.remember(toRegistered(entity), []);
   };
-  const tools: RegistryTools = { open, places, waiting, rowsThere };
+  const tools: RegistryTools = { open, places, waiting, rows };
   return {
     get,
     async getMany(ids) {
@@ -84,23 +84,29 @@ interface RegistryTools {
   readonly open: () => Promise<RegistryTables>;
   readonly places: Places;
   readonly waiting: WaitingIndex;
-  readonly rowsThere: RememberedRows;
+  readonly rows: RememberedRows;
 }
 
 async function putEntity(
   item: IngestItem,
   expected: ItemVersion | null,
-  { open, places, waiting, rowsThere }: RegistryTools,
+  { open, places, waiting, rows }: RegistryTools,
 ): Promise<ItemVersion> {
   const partitionKey = await places.take(item, expected);
   const entity = toEntity(item, { partitionKey, rowKey: rowKeyOf(item.id) });
   const { items } = await open();
-  await waiting.expect(item, partitionKey, rowsThere.of(item.id, expected));
+  const before = rows.of(item.id, expected);
+  const [putOff] = await Promise.all([
+    waiting.putOff(item, before?.due ?? ""),
+    waiting.expect(item, partitionKey, before?.there),
+  ]);
   const version = await (expected === null
     ? items.insert(entity)
     : isEtag(expected) && items.replace(entity, expected));
   if (!version) throw changedMeanwhile(item.id);
-  rowsThere.remember({ item, version });
+  rows.remember({ item, version }, rowNamesOf(item));
+  // The item is put. A row that stays goes with the first who follows it.
+  await putOff?.().catch(() => undefined);
   return version;
 }
 
@@ -121,7 +127,7 @@ async function deleteEntity(
 /** Those that rows lead to and that are wanted, as they are now. */
 async function* follow(
   leads: AsyncIterable<readonly Lead[]>,
-  { open, waiting, rowsThere }: RegistryTools,
+  { open, waiting, rows }: RegistryTools,
   isWanted: (item: IngestItem) => boolean,
 ): AsyncGenerator<readonly RegisteredItem[], void> {
   const { items } = await open();
@@ -131,8 +137,10 @@ async function* follow(
     const stale: Lead[] = [];
     await forEachConcurrent(page.entries(), REQUESTS_AT_ONCE, async ([at, lead]) => {
       const entity = await items.get({ partitionKey: lead.partition, rowKey: rowKeyOf(lead.id as ItemId) });
-      const one = entity && rowsThere.remember(toRegistered(entity));
-      if (!one || !isLedTo(one.item, lead)) stale.push(lead);
+      const one = entity && toRegistered(entity);
+      const isThere = one && isLedTo(one.item, lead);
+      if (one) rows.remember(one, isThere ? [nameOf(lead.row)] : []);
+      if (!isThere) stale.push(lead);
       else if (isWanted(one.item) && !met.has(one.item.id)) found[at] = one;
     });
     await waiting.drop(stale);
@@ -142,20 +150,29 @@ async function* follow(
   }
 }
 
-/** Which rows of the index an item has for certain: those of the version that was last seen here. */
-class RememberedRows {
-  readonly #known = new Map<ItemId, { readonly version: ItemVersion; readonly rows: readonly string[] }>();
+interface KnownRows {
+  readonly version: ItemVersion;
+  /** As dueRowOf() says. It need not be there. */
+  readonly due: string;
+  /** The names of those that are there for certain, because they were written or followed here. */
+  readonly there: readonly string[];
+}
 
-  remember(registered: RegisteredItem): RegisteredItem {
+/** What is known of the rows of an item, as long as it is the version that was last seen here. */
+class RememberedRows {
+  readonly #known = new Map<ItemId, KnownRows>();
+
+  remember(registered: RegisteredItem, there: readonly string[]): RegisteredItem {
     const { item, version } = registered;
+    const before = this.of(item.id, version)?.there ?? [];
     if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
-    this.#known.set(item.id, { version, rows: rowNamesOf(item) });
+    this.#known.set(item.id, { version, due: dueRowOf(item), there: [...new Set([...before, ...there])] });
     return registered;
   }
 
-  of(id: ItemId, version: ItemVersion | null): readonly string[] {
+  of(id: ItemId, version: ItemVersion | null): KnownRows | undefined {
     const known = this.#known.get(id);
-    return known && known.version === version ? known.rows : [];
+    return known?.version === version ? known : undefined;
   }
 }
 

@@ -34,7 +34,8 @@ export class WaitingIndex {
   readonly #open: () => Promise<EntityTable>;
   /** A row may be of an item that is just being put: so young, it stays. */
   readonly #graceMs: number;
-  #wholeUntilMs = 0;
+  /** When somebody last looked at all items, as far as we know. */
+  #wholeAtMs = Number.NaN;
 
   constructor(open: () => Promise<EntityTable>, graceMs: number) {
     this.#open = open;
@@ -52,17 +53,16 @@ export class WaitingIndex {
    * Until that was done for the first time, nothing can be answered.
    */
   async ensureWhole(items: EntityTable): Promise<void> {
-    if (performance.now() < this.#wholeUntilMs) return;
+    if (isOfToday(this.#wholeAtMs)) return;
     const table = await this.#open();
-    const ageMs = Date.now() - Date.parse(String((await table.get(WHOLE))?.["at"]));
-    if (!(ageMs >= 0 && ageMs < DAY_MS)) {
-      const at = new Date().toISOString();
-      for await (const page of items.pages("", WAITING_PROPERTIES)) {
-        await table.putAll(page.flatMap((entity) => rowsOf(toItem(entity), entity.partitionKey)));
-      }
-      await table.putAll([{ ...WHOLE, at }]);
+    this.#wholeAtMs = Date.parse(String((await table.get(WHOLE))?.["at"]));
+    if (isOfToday(this.#wholeAtMs)) return;
+    const at = new Date();
+    for await (const page of items.pages("", WAITING_PROPERTIES)) {
+      await table.putAll(page.flatMap((entity) => rowsOf(toItem(entity), entity.partitionKey)));
     }
-    this.#wholeUntilMs = performance.now() + DAY_MS;
+    await table.putAll([{ ...WHOLE, at: at.toISOString() }]);
+    this.#wholeAtMs = at.getTime();
   }
 
   /** Those that were due at that time, longest first. */
@@ -93,6 +93,17 @@ export class WaitingIndex {
     });
   }
 
+  /**
+   * To be asked before the item is put in the place of an earlier version, and done after it: takes away the row by which that
+   * was due. Somebody who makes it due at that time again writes the row again, and then it stays.
+   */
+  async putOff(item: IngestItem, dueBefore: string): Promise<(() => Promise<void>) | undefined> {
+    if (dueBefore === "" || dueBefore === dueRowOf(item)) return undefined;
+    const table = await this.#open();
+    const row = await table.get({ partitionKey: DUE, rowKey: dueBefore });
+    return row && (async () => void (await table.delete(row, String(row["etag"]))));
+  }
+
   async *#leads(filter: string): AsyncGenerator<readonly Lead[], void> {
     for await (const page of (await this.#open()).pages(filter)) {
       yield page.map((row) => ({ row, id: String(row["id"]), partition: String(row["partition"]) }));
@@ -105,12 +116,17 @@ export function rowNamesOf(item: IngestItem): readonly string[] {
   return rowsOf(item, "").map(nameOf);
 }
 
+/** The key of the row that tells when an item is due; "" when it never is. */
+export function dueRowOf(item: IngestItem): string {
+  return rowsOf(item, "").find(({ partitionKey }) => partitionKey === DUE)?.rowKey ?? "";
+}
+
 /** Does the item say what the row says? */
 export function isLedTo(item: IngestItem, { row }: Lead): boolean {
   return rowNamesOf(item).includes(nameOf(row));
 }
 
-function nameOf({ partitionKey, rowKey }: Entity): string {
+export function nameOf({ partitionKey, rowKey }: Entity): string {
   return `${partitionKey}|${rowKey}`;
 }
 
@@ -123,4 +139,9 @@ function rowsOf(item: IngestItem, partition: string): readonly Entity[] {
     { partitionKey: STATUS, rowKey: `${status}${tail}`, id, partition },
     ...(isDueOnce ? [{ partitionKey: DUE, rowKey: `${encodeKey(nextCrawlAt)}${tail}`, id, partition }] : []),
   ];
+}
+
+function isOfToday(atMs: number): boolean {
+  const ageMs = Date.now() - atMs;
+  return ageMs >= 0 && ageMs < DAY_MS;
 }
