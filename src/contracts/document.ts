@@ -38,9 +38,12 @@ export class ReaderError extends ExtractError {
  * map files and remote services hold nothing else.
  */
 export function isEmptyReason(reason: string): boolean {
-  return /^The (?:file is empty|(?:file|PDF|presentation) (?:contains|has) no text)\b|\bempty_file\b|\bfile is empty\b/i.test(
-    reason,
-  );
+  return saysNoText(reason) || /\bempty_file\b|\bfile is empty\b/i.test(reason);
+}
+
+/** Likewise, whether that is what a reader made of it: another one may find some. */
+export function saysNoText(reason: string): boolean {
+  return /^The (?:file|PDF|presentation) (?:contains|has) no text\b/.test(reason);
 }
 
 export interface Extractor {

@@ -148,7 +148,8 @@ function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Judg
 
 /**
  * What failed is left alone until it changes, or somebody asks for another try, or nothing says any more why it failed, or it
- * was sent under a name it would not be sent under now, or given up by another reader; what could not be processed has no document.
+ * was sent under a name it would not be sent under now, or another reader gave it up, or found no text in it; what could not
+ * be processed has no document.
  */
 function isToBeLeft({ mirrored, indexed }: LedgerEntry, { tools, request }: EmbedWork): boolean {
   const isOld =

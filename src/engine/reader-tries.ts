@@ -1,3 +1,4 @@
+import { saysNoText } from "../contracts/document.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 
 /** A reader that ran out of time or memory, or died, may do better on another day; not on the day after that. */
@@ -5,6 +6,9 @@ export const MAX_READER_TRIES = 3;
 
 /** Stands at the end of `embedding_error`: whose tries on which bytes are counted. */
 const TRIES = / \(try (\d+) of 3, reader (\S+), bytes ([0-9a-f]{8})\)$/;
+
+/** Likewise, after either kind of failure: who read it. */
+const READ_BY = / \((?:try \d+ of 3, )?reader ([^\s,)]+)(?:, bytes [0-9a-f]{8})?\)$/;
 
 type Tried = Pick<LedgerEntry, "mirrored" | "indexed">;
 
@@ -14,10 +18,15 @@ export function readerTries({ mirrored, indexed }: Tried, reader: string): numbe
   return by === reader && bytes === shortHash(mirrored) ? Number(tries) : 0;
 }
 
-/** Given up by a reader that is another one now. */
+/** Given up, or found without text, by a reader that is another one now. Earlier releases did not say who found no text. */
 export function isOtherReader({ indexed }: Pick<LedgerEntry, "indexed">, reader: string): boolean {
-  const by = TRIES.exec(indexed?.embeddingError ?? "")?.[2];
-  return by !== undefined && by !== reader;
+  const reason = indexed?.embeddingError ?? "";
+  const by = READ_BY.exec(reason)?.[1];
+  return by === undefined ? saysNoText(reason) : by !== reader;
+}
+
+export function withReader(reason: string, reader: string): string {
+  return saysNoText(reason) ? `${reason} (reader ${reader})` : reason;
 }
 
 export function withTries(reason: string, entry: Tried, reader: string, tries: number): string {

@@ -12,7 +12,7 @@ import type { EmbedTools } from "./embed.ts";
 import type { SourceRun } from "./engine-parts.ts";
 import { metadataEntry } from "./metadata-entry.ts";
 import type { IndexPlan } from "./plan-index.ts";
-import { readerTries, withTries } from "./reader-tries.ts";
+import { readerTries, withReader, withTries } from "./reader-tries.ts";
 
 const ROWS_PER_FLUSH = 1000;
 
@@ -136,7 +136,7 @@ async function recordFailures(
     const kept = failure.permanent ? refused : versionOf(entry.indexed);
     tools.ledger.put(itemId, {
       ...(tools.isOwn ? { mirrored } : {}),
-      indexed: { ...copiedFrom(mirrored), ...kept, embeddingError: reason },
+      indexed: { ...copiedFrom(mirrored), ...kept, embeddingError: withReader(reason, tools.reader) },
     });
   }
   if (leaving.length > 0) await tools.ledger.settle();

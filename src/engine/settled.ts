@@ -46,7 +46,7 @@ export async function rememberSettled(work: EmbedWork, holdings: string, counts:
 }
 
 /** Changes when the comparison would come to other conclusions than that of an earlier release. */
-const COMPARISON = 2;
+const COMPARISON = 3;
 
 /** "" when the ledger has changes that are in no file yet. */
 function stateOf({ tools }: EmbedWork, holdings: string): string {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { ComposePace } from "../../src/app/compose.ts";
 import { makeDocx, paragraph } from "../extract/make-docx.ts";
+import { FolderStage } from "./folder-stage.ts";
 import { World } from "./world.ts";
 
 const docx = (text: string): string =>
@@ -59,5 +61,49 @@ test("a file at which readers fail three times is left, until it, the reader or 
     assert.deepEqual(await world.found("gulls"), ["report.docx"]);
   } finally {
     await world.close();
+  }
+});
+
+const MATTER = "---\ntitle: Only front giraffefront\ndescription: It nibbles acacias\n---";
+const BLANK = " \n".repeat(30);
+
+/** What an earlier release wrote: that it found no text, not which reader it had. */
+async function asEarlier(map: string): Promise<void> {
+  const rows = await readFile(map, "utf8");
+  await writeFile(map, rows.replaceAll(/The file is too large: [^"\r\n]* MB\./g, "The file contains no text."));
+}
+
+test("what an earlier reader found no text in is read once more", async () => {
+  const pace: { -readonly [K in keyof ComposePace]: ComposePace[K] } = { extract: { maxTextBytes: 50 } };
+  const world = await World.open({ pace });
+  const stage = await FolderStage.open({ pace });
+  try {
+    for (const [name, text] of Object.entries({ "fm.md": MATTER, "blank.md": BLANK })) {
+      await world.change("add", { path: name, text });
+      await stage.write(name, text);
+    }
+    await world.crawl();
+    await stage.tryCrawl();
+    assert.equal((await stage.below("03_failed")).length, 2);
+    await asEarlier(world.folder("vectorstore_map.csv"));
+    await asEarlier(join(stage.folder, "vectorstore_map.csv"));
+    pace.extract = {};
+    await world.reopen();
+    await stage.reopen();
+    for (const [title, crawl] of [
+      ["library", () => world.crawl()],
+      ["folder", () => stage.tryCrawl()],
+    ] as const) {
+      const { embed } = (await crawl()).source;
+      assert.deepEqual([title, embed.added, embed.empty, embed.failed], [title, 1, 1, 0]);
+    }
+    assert.deepEqual(await world.found("giraffefront"), ["fm.md"]);
+    assert.deepEqual(await stage.found("acacias"), ["fm.md"]);
+    const { source, log } = await stage.tryCrawl();
+    assert.deepEqual([source.embed.added, source.embed.empty, source.embed.unchanged], [0, 1, 1]);
+    assert.doesNotMatch(log, /has nothing to index/, "by this reader it was read");
+  } finally {
+    await world.close();
+    await stage.close();
   }
 });
