@@ -3,7 +3,8 @@ import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { type Served, serveScripted } from "./scripted-app.ts";
 
-const PATIENCE = { headersMs: 20_000, bodyMs: 100, leastBytes: 1 };
+/** Long enough for the request to be answered before its patience is over, also on a busy machine. */
+const PATIENCE = { headersMs: 20_000, bodyMs: 4000, leastBytes: 1 };
 
 describe("a client that neither sends nor reads", () => {
   let served: Served;
