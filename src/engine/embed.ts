@@ -120,7 +120,10 @@ function countFailures(failed: readonly FailedRef[], plan: IndexPlan, counts: St
   for (const { itemId, reason } of failed) {
     const kind = planned.get(itemId);
     if (kind) counts[kind] -= 1;
-    counts[isEmptyReason(reason) && !doubtful.has(itemId) ? "empty" : "failed"] += 1;
+    const isEmpty = isEmptyReason(reason) && !doubtful.has(itemId);
+    counts[isEmpty ? "empty" : "failed"] += 1;
+    // It had text before, and has left the search.
+    if (isEmpty && kind === "changed") counts.removed += 1;
   }
 }
 

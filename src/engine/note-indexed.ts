@@ -1,3 +1,4 @@
+import { isEmptyReason } from "../contracts/document.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import { type Member, type Registry, TAKEN_OUT } from "../contracts/registry.ts";
@@ -100,7 +101,8 @@ async function tellItem({ member, failure }: Note, registry: Registry): Promise<
     const members = await registry.members.of(member.itemId);
     if (failure === "") return withStanding(afterIndexed(item, { docId, contentHash, generation, at }), members);
     if (item.content.contentHash !== contentHash) return item;
-    const indexError = failure.slice(0, 1024);
+    const isBlankPage = isEmptyReason(failure) && /html/.test(item.content.mimeType);
+    const indexError = isBlankPage ? "The page has no text." : failure.slice(0, 1024);
     const linkage = { ...item.linkage, indexError };
     const scheduling = { ...item.scheduling, errorMessage: indexError };
     return withEvent({ ...item, status: "Error", linkage, scheduling }, "failed", failure, at);

@@ -76,7 +76,7 @@ async function refuseMisplaced(root: string, path: string, storage: string, opti
 function sayAllowed(root: string, roots: readonly string[]): string {
   const add = `Set FOLDER_ROOTS to '${root}', or a folder above it, beside what it names already ('${delimiter}' between folders), and start lockstep again.`;
   if (roots.length === 0) return `since there are keys, FOLDER_ROOTS has to allow it, and names no folder. ${add}`;
-  return `FOLDER_ROOTS allows ${roots.map((each) => `'${each}'`).join(", ")} and what is below. ${add}`;
+  return `only ${roots.map((each) => `'${each}'`).join(", ")} and what is below may. ${add}`;
 }
 
 export function isWithin(path: string, folder: string): boolean {

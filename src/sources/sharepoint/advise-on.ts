@@ -7,7 +7,7 @@ export function adviseOn(error: RemoteError, filter: string): string {
   const reason = error.message;
   if (isThresholdError(error)) {
     return filter
-      ? `${reason}. The library is too large for the filter "${filter}": filter by an indexed column, or leave 'filter' empty.`
+      ? `${reason}. There are too many rows for the filter "${filter}": filter by an indexed column, or leave 'filter' empty.`
       : `${reason}. Ask the site's owner about the list view threshold.`;
   }
   if (!(error instanceof SharePointError)) return reason;

@@ -82,7 +82,7 @@ export async function* listItems(open: OpenList, spool: RowSpool, hidden: { rows
     const rows = await checkNothingMissing(open, seen);
     if (completeness === "complete") hidden.rows = rows;
   } catch (error) {
-    return yield* endPartial(error, "at the end");
+    return yield* endPartial(error, "although it was read to its end");
   }
   return completeness;
 }

@@ -86,7 +86,12 @@ export function createSender(options: SenderOptions): Sender {
 }
 
 function unasked({ reason, waitMs }: Closed): WebAnswer {
-  return { kind: "unavailable", reason: `${reason}, so it was not asked`, retryAfterMs: waitMs, isUnasked: true };
+  return {
+    kind: "unavailable",
+    reason: `${reason}, so it is left alone for now`,
+    retryAfterMs: waitMs,
+    isUnasked: true,
+  };
 }
 
 /** Rejects with the signal's reason when that aborts first. */
