@@ -28,7 +28,7 @@ function variantKey({ attributes, url }: QuerySource): string {
   const hash = String(attributes["content_hash"] ?? "");
   if (hash === "" || !String(attributes["item_id"] ?? "").startsWith("url_")) return "";
   try {
-    const { contentGroupId } = identifyUrl(url.replace(/\/index\.html?(?=[?#]|$)/i, "/"), USUAL_RULES);
+    const { contentGroupId } = identifyUrl(url, USUAL_RULES);
     return `${contentGroupId} ${hash}`;
   } catch (error) {
     if (error instanceof BadInputError) return "";

@@ -5,7 +5,7 @@ const FORMULA_START = /^[=+\-@＝＋－＠\t\r\n]/;
 /** Blanks, quotes and invisible characters that some spreadsheets drop before they look for a formula. */
 const IGNORED_START = /^[\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]+/;
 /** Where a spreadsheet takes semicolons or tabs for the ends of cells, what follows is the start of one. */
-const INNER_FORMULA = /((?:;|(?<=[\s\S])\t)[\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]*)(?=[=+\-@＝＋－＠])/g;
+const INNER_FORMULA = /(?=[=+\-@＝＋－＠])(?<=(?:;|[\s\S]\t)[\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]*)/g;
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
@@ -18,6 +18,6 @@ export function encodeSpreadsheetRow(cells: readonly string[]): string {
 
 function defuse(cell: string): string {
   if (NUMBER.test(cell)) return cell;
-  const inside = cell.replaceAll(INNER_FORMULA, "$1'");
+  const inside = cell.replaceAll(INNER_FORMULA, "'");
   return FORMULA_START.test(cell) || FORMULA_START.test(cell.replace(IGNORED_START, "")) ? `'${inside}` : inside;
 }

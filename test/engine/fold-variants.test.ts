@@ -21,6 +21,7 @@ test("addresses of one group with equal content are one result, under the shorte
       ["https://a.b/x", "https://a.b/y"],
     ],
     [[source("https://a.b/x/index.html", "1"), source("https://a.b/x", "1")], ["https://a.b/x"]],
+    [[source("https://a.b/x/Default.aspx?p=1", "1"), source("https://a.b/x", "1")], ["https://a.b/x"]],
     [
       [source("https://a.b/x/index.html", "1"), source("https://a.b/x", "2")],
       ["https://a.b/x/index.html", "https://a.b/x"],

@@ -8,6 +8,26 @@ const signIn = `<!doctype html><title>Sign in</title><main><h1>Sign in</h1><form
 <p><a href="/forgot">Forgot your password?</a></p></main>`;
 const odd: PageAnswer = { type: "image/png", body: "\u0089PNG" };
 
+/** Names that sign-in pages have, too. */
+const MOVED = [
+  "http://elsewhere.test/products/identity/overview",
+  "http://elsewhere.test/accounts/savings",
+  "http://docs.auth.elsewhere.test/guide/saml-in-short",
+  "http://elsewhere.test/cas-studies?from=odd0",
+  "http://elsewhere.test/view?page=odd20",
+  "http://elsewhere.test/guide/authentication",
+];
+const SIGN_INS = [
+  "https://login.elsewhere.test/common/v2.0?client_id=1",
+  "https://id.elsewhere.test/realms/zoo/protocol/openid-connect/auth?client_id=1",
+  "https://elsewhere.test/users/sign_in",
+  "https://elsewhere.test/wp-login.php?reauth=1",
+  "https://elsewhere.test/idp/profile/SAML2/Redirect/SSO?SAMLRequest=x",
+  "https://elsewhere.test/Account/Login.aspx",
+  "https://accounts.elsewhere.test/v3?flow=1",
+  "https://sts.elsewhere.test/adfs/ls/?wa=wsignin1.0",
+];
+
 /** What a known page answers all of a sudden, and what becomes of it when it goes on: "kept", "gone", or the word that is found. */
 const ANSWERS: readonly (readonly [title: string, answer: PageAnswer, end: string, reason: RegExp])[] = [
   ["a picture", odd, "gone", /image\/png/],
@@ -31,6 +51,8 @@ const ANSWERS: readonly (readonly [title: string, answer: PageAnswer, end: strin
   ["a sign-in form", { body: signIn }, "kept", /sign-in/],
   ["a redirect to a sign-in form", redirect("/login", 302), "kept", /sign-in/],
   ["a redirect for good to a sign-in form", redirect("/login", 301), "kept", /sign-in/],
+  ...MOVED.map((target) => [`a page that moved to ${target}`, redirect(target), "gone", /elsewhere\.test/] as const),
+  ...SIGN_INS.map((target) => [`a sign-in at ${target}`, redirect(target, 302), "kept", /sign in/] as const),
 ];
 
 let story: WebStory;
@@ -91,6 +113,59 @@ test("the row begins anew after an answer as it should be", async () => {
     await story.crawl();
   }
   for (const at of ANSWERS.keys()) assert.deepEqual(await story.found(wordOf(at)), [pathOf(at)]);
+});
+
+test("a page that is gone is gone whatever the other spelling of its slash does; where that leads on, it moved", async (t) => {
+  const own = await WebStory.openSpaced();
+  t.after(() => own.close());
+  const others: readonly PageAnswer[] = [
+    redirect("/gone0"),
+    redirect("/gone1", 302),
+    redirect("/hop", 302),
+    { status: 500 },
+    { status: 403 },
+    { body: signIn },
+    { body: html("Moved"), headers: { refresh: "0; url=/gone6" } },
+    redirect("https://login.elsewhere.test/"),
+    redirect("/new-place"),
+  ];
+  /** So that they are few, and may leave at once. */
+  const rest = Array.from({ length: 25 }, (_, at) => `/rest${at}`);
+  own.site.set("/", html("About gnu", linksTo(...others.map((_, at) => `/gone${at}`), ...rest)));
+  for (const path of rest) own.site.set(path, html(`About ${path.slice(1)}`));
+  for (const at of others.keys()) own.site.set(`/gone${at}`, html(`About serow${at}`));
+  await own.crawl();
+  for (const [at, answer] of others.entries()) {
+    own.site.pages.delete(`/gone${at}`);
+    own.site.set(`/gone${at}/`, { etag: null, ...answer });
+  }
+  own.site.set("/hop", redirect("/gone2"));
+  own.site.set("/new-place", html("About serow8"));
+  for (let i = 0; i < 3; i++) {
+    own.later(60);
+    await own.crawl();
+  }
+  const found = await Promise.all([...others.keys()].map((at) => own.found(`serow${at}`)));
+  assert.deepEqual(found, [[], [], [], [], [], [], [], [], ["/new-place"]]);
+});
+
+test("a sign-in form that was taken for a page leaves, and takes nothing along that leads to it now", async (t) => {
+  const own = await WebStory.openSpaced();
+  t.after(() => own.close());
+  own.site.set("/", html("About gnu", linksTo("/door", "/in301", "/in302")));
+  own.site.set("/door", { body: signIn.replace('type="password"', ""), etag: null });
+  for (const status of [301, 302]) own.site.set(`/in${status}`, html(`About takin${status}`));
+  await own.crawl();
+  assert.ok("/door" in (await own.indexed()));
+  own.site.set("/", html("About gnu", linksTo("/in301", "/in302")));
+  own.site.set("/door", { body: signIn, etag: null });
+  for (const status of [301, 302]) own.site.set(`/in${status}`, redirect("/door", status));
+  for (let i = 0; i < 4; i++) {
+    own.later(60);
+    await own.crawl();
+    assert.deepEqual([await own.found("takin301"), await own.found("takin302")], [["/in301"], ["/in302"]]);
+  }
+  assert.equal("/door" in (await own.indexed()), false);
 });
 
 test("404 three times in a minute is once", async () => {

@@ -127,6 +127,20 @@ test("a page behind a cookie is shown to whoever brings it back, and to nobody e
   assert.ok(asked(/never/).length < 12);
 });
 
+test("a redirect that brings another cookie each time has an end", async () => {
+  let shown = 0;
+  story.site.onRequest = (path) => {
+    if (path !== "/loop") return;
+    shown += 1;
+    const headers = { location: "/loop", "set-cookie": `n${shown}=1` };
+    story.site.set(path, shown > 300 ? html("About okapi") : { status: 302, headers, etag: null });
+  };
+  story.site.set("/", html("About gnu", linksTo("/loop")));
+  await story.crawl();
+  assert.deepEqual(await story.found("okapi"), []);
+  assert.ok(shown < 30, `${shown} requests`);
+});
+
 test("text sitemaps, other languages of a page, and what a download is called", async () => {
   const { origin } = story.site;
   const text = (body: string, headers: Record<string, string> = {}) => ({ type: "text/plain", body, headers });
@@ -170,12 +184,14 @@ test("a page that says that it is not there is not, on a site that answers 404 f
     "/gone": bare("Page not found | Zoo", "We could not find okapi. Go back home."),
     "/error": bare("404", "okapi"),
     "/shop/x": "",
+    "/brackets": bare("Page not found", "[".repeat(400_000)),
+    "/targets": bare("Page not found", "[](".repeat(130_000)),
     "/article": bare("How to find what is not found", `quokka ${long}`),
   };
   story.site.set("/", html("About gnu", linksTo(...Object.keys(pages))));
   for (const [path, body] of Object.entries(pages)) story.site.set(path, body);
   assert.equal((await story.crawl()).error, "");
-  assert.deepEqual(Object.keys(await story.indexed()), ["/", "/article"]);
+  assert.deepEqual(Object.keys(await story.indexed()), ["/", "/article", "/brackets", "/targets"]);
 });
 
 test("headers are asked for first only where a body would be large", async () => {

@@ -58,10 +58,11 @@ const UNTOUCHED = [
   "it's",
   "'quoted",
   " text",
+  `a${"\t".repeat(300_000)}`,
 ];
 
 for (const cell of UNTOUCHED) {
-  test(`a cell that is only text or a number stays as it is: '${cell}'`, () => {
+  test(`a cell that is only text or a number stays as it is: '${cell.slice(0, 40)}'`, () => {
     assert.deepEqual(decodeCsvRow(encodeSpreadsheetRow([cell, "x"])), [cell, "x"]);
   });
 }

@@ -176,7 +176,9 @@ test("lists that are broken, hostile or endless harm nobody", async () => {
   const bomb = gzipSync(Buffer.alloc(60 * 1024 * 1024, " "));
   site.set("/robots.txt", {
     type: "text/plain",
-    body: ["/bomb.xml.gz", "/circle.xml", "/odd.xml"].map((path) => `Sitemap: ${site.origin}${path}`).join("\n"),
+    body: ["/bomb.xml.gz", "/circle.xml", "/odd.xml", "/blanks.xml"]
+      .map((path) => `Sitemap: ${site.origin}${path}`)
+      .join("\n"),
   });
   site.set("/bomb.xml.gz", { type: "application/gzip", body: bomb });
   site.set("/circle.xml", {
@@ -187,12 +189,17 @@ test("lists that are broken, hostile or endless harm nobody", async () => {
     type: "text/xml",
     body: "<urlset><loc>http://</loc><loc>javascript:alert(1)</loc><loc>https://elsewhere.example/</loc><loc>",
   });
+  site.set("/blanks.xml", {
+    type: "text/xml",
+    body: `<urlset><url><loc>${site.origin}/b</loc><lastmod>${" ".repeat(50_000)}<x/></url></urlset>`,
+  });
+  site.set("/b", html("B", linksTo(`/${"urls".repeat(1900)}`)));
   site.set("/rss", {
     type: "text/xml",
     body: `<!DOCTYPE rss [<!ENTITY a "${"x".repeat(100)}"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><rss><channel><item><link>&b;&b;</link></item></channel></rss>`,
   });
   const { pages, completeness, listed } = await world.crawl();
-  assert.deepEqual([pages, completeness], [["/", "/a"], "partial"]);
+  assert.deepEqual([pages, completeness], [["/", "/a", "/b"], "partial"]);
   assert.match(JSON.stringify(listed.at(-1)), /bomb\.xml\.gz could not be read/);
 });
 

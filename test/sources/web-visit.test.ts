@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import sharp from "sharp";
 import type { WebClient } from "../../src/contracts/web.ts";
@@ -603,6 +604,17 @@ test("the answer is kept as it came, once for each content", async () => {
   const snapshots = await world.documents.snapshots(item.id);
   assert.equal(snapshots.length, 1);
   assert.equal(await readFile(snapshots[0]?.path ?? "", "utf8"), body);
+});
+
+test("an answer that cannot be kept as it came is a remark, and the page is a document", async () => {
+  await mkdir(join(world.folder, "documents"), { recursive: true });
+  await writeFile(join(world.folder, "documents", "snapshots"), "no folder");
+  world.site.set("/a", html("Alpha"));
+  const { outcome, reason, item } = await world.visit("/a");
+  assert.equal(outcome, "new");
+  assert.match(reason, /could not be kept as it came: ./);
+  assert.match(await world.text(item), /Alpha/);
+  assert.equal((await world.visit("/a")).outcome, "unchanged");
 });
 
 test("pictures are kept when they are wished for, also of a page that is known already", async () => {

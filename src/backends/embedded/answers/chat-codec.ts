@@ -71,7 +71,7 @@ function fitting(passages: readonly Passage[]): readonly Passage[] {
 
 const LINE_START = "(^|[\\r\\n\\v\\f\\u0085\\u2028\\u2029])";
 /** What a model could take for the begin or end of a passage, or for the head of one as people write it. */
-const FENCE_LIKE = /[<＜﹤‹«](?=[\s\u200b-\u200f\u2060\ufeff]*[/／]?[\s\u200b-\u200f\u2060\ufeff]*passage)/gi;
+const FENCE_LIKE = /[<＜﹤‹«](?=[\s\u200b-\u200f\u2060\ufeff]*(?:[/／][\s\u200b-\u200f\u2060\ufeff]*)?passage)/gi;
 const HEAD_LIKE = new RegExp(`${LINE_START}(?=[^\\p{L}\\p{N}\\r\\n]{0,20}passage\\s*\\d)`, "giu");
 
 /** A document brings no citations along, no passages, and none of the marks by which models tell who speaks. */

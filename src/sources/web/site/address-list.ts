@@ -129,7 +129,7 @@ interface Location {
  */
 function locations(text: string, prefix: string): Location[] {
   const [opening, closing] = [`<${prefix}loc>`, `</${prefix}loc>`];
-  const date = new RegExp(`<${prefix}lastmod>\\s*([^<]{1,40}?)\\s*</${prefix}lastmod>`);
+  const date = new RegExp(`<${prefix}lastmod>([^<]{1,200})</${prefix}lastmod>`);
   const found: Location[] = [];
   let before = 0;
   let at = text.indexOf(opening);
@@ -140,7 +140,7 @@ function locations(text: string, prefix: string): Location[] {
     const address = inside.startsWith("<![CDATA[") ? inside.slice(9, -3) : decodeEntities(inside);
     const next = text.indexOf(opening, end);
     const around = { ahead: text.slice(before, at), behind: text.slice(end, next < 0 ? end + MAX_ENTRY_LENGTH : next) };
-    found.push({ address, date: date.exec(entryOf(around, prefix))?.[1] ?? "" });
+    found.push({ address, date: date.exec(entryOf(around, prefix))?.[1]?.trim() ?? "" });
     before = end;
     at = next;
   }

@@ -15,7 +15,8 @@ const UNTAGGED = { etag: "", lastModified: "" };
 
 /** A name that nobody gives to a page. */
 export function isListName(url: string): boolean {
-  return /\.(xml|xml\.gz|rss|atom)$|\/[^/]*(sitemap|urls|urllist)[^/]*\.txt(\.gz)?$/i.test(new URL(url).pathname);
+  const name = new URL(url).pathname.split("/").at(-1) ?? "";
+  return /\.(xml|xml\.gz|rss|atom)$/i.test(name) || (/\.txt(\.gz)?$/i.test(name) && /sitemap|urls|urllist/i.test(name));
 }
 
 export interface Seeds {

@@ -27,7 +27,7 @@ export class CookieJar {
       if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || /[^\x21-\x7e]/.test(value)) continue;
       const domain = domainOf(url, attributes);
       const key = `${name};${domain}`;
-      if (attributes.some((each) => /^\s*max-age\s*=\s*-?0*\s*$/i.test(each))) this.#cookies.delete(key);
+      if (attributes.some((each) => /^max-age\s*=\s*(?:-\d*|0*)$/i.test(each.trim()))) this.#cookies.delete(key);
       else if (this.#cookies.size < MAX_COOKIES || this.#cookies.has(key)) {
         this.#cookies.set(key, { value, domain });
         this.#names.add(key);
@@ -45,7 +45,7 @@ export class CookieJar {
 /** The host, or what the cookie names where the host is below that. */
 function domainOf(url: URL, attributes: readonly string[]): string {
   const named = attributes
-    .map((each) => /^\s*domain\s*=\s*\.?([\w.-]+)\s*$/i.exec(each)?.[1]?.toLowerCase())
+    .map((each) => /^domain\s*=\s*\.?([\w.-]+)$/i.exec(each.trim())?.[1]?.toLowerCase())
     .find(Boolean);
   const isAbove =
     named?.includes(".") && url.hostname.endsWith(`.${named}`) && isSameSite(url.href, `https://${named}/`);

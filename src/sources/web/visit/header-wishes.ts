@@ -20,8 +20,7 @@ export function readHeaderWishes(headers: ReadonlyMap<string, string>, url: stri
   return {
     noindex: none || wishes.has("noindex"),
     nofollow: none || wishes.has("nofollow"),
-    canonical:
-      linksIn(headers.get("link") ?? "", url, /;\s*rel\s*=\s*("[^"]*\bcanonical\b[^"]*"|canonical\b)/i)[0] ?? "",
+    canonical: linksIn(headers.get("link") ?? "", url, /;\s*rel\s*=\s*(?:"[^"]*\bcanonical\b|canonical\b)/i)[0] ?? "",
     alternates: linksIn(headers.get("link") ?? "", url, /;\s*hreflang\s*=/i),
     filename: filenameIn(headers.get("content-disposition") ?? ""),
   };

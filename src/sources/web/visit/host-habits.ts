@@ -102,7 +102,7 @@ export function isNotFoundPage(page: WebPage): boolean {
   const parts = headingsOf(page).flatMap((heading) => heading.split(/\s[-|–—:·»]+\s|[|»]/));
   const isStated = parts.some((part) => part.length < 100 && isStatement(part.trim()));
   if (!isStated) return false;
-  const text = page.markdown.replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/^#.*$/gm, "");
+  const text = page.markdown.replaceAll(/!?\[([^[\]]*)\]\([^()[]*\)/g, "$1").replaceAll(/^#.*$/gm, "");
   return text.replaceAll(/\s+/g, " ").length <= MAX_NOT_FOUND_TEXT;
 }
 

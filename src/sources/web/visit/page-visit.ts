@@ -65,7 +65,7 @@ export class PageVisit {
   }
 
   async #askAgain({ trail, stop }: Walk): Promise<Visit> {
-    const heard = await this.#walk.hear(stop, { unconditional: true });
+    const heard = await this.#walk.hear(stop, { unconditional: true, trail });
     if (heard.kind === "redirect") return await this.#giveUp({ trail, stop, heard: HASTY }, HASTY);
     const walk = { trail, stop, heard };
     this.#learn(walk);
@@ -125,9 +125,9 @@ export class PageVisit {
     if (noted.item.aliasOf !== "") return await this.look(stop.url);
     await this.#noteAliases(aliases, stop);
     const outcome = outcomeOf(noted);
-    if (reading && outcome !== "unchanged") await this.#keepSnapshot(noted.item, reading);
+    const unkept = reading && outcome !== "unchanged" ? await this.#keepSnapshot(noted.item, reading) : "";
     const { item, remark } = reading ? await this.#keepImages(noted.item, stop, reading) : { ...noted, remark: "" };
-    return this.#visit(outcome, item, aliases, [reading?.remark ?? "", remark].filter(Boolean).join(" "));
+    return this.#visit(outcome, item, aliases, [reading?.remark ?? "", unkept, remark].filter(Boolean).join(" "));
   }
 
   /** Its text is the other's, so nothing is lost. It is read each time: as soon as it shows something else it is a page. */
@@ -240,10 +240,17 @@ export class PageVisit {
     await this.#parts.documents.put(stop.id, document);
   }
 
-  async #keepSnapshot({ id, scheduling }: IngestItem, { raw }: TakenDocument): Promise<void> {
-    if (this.#options.dryRun) return;
+  /** Why it could not be kept, which is no trouble of the page; "" when it was. */
+  async #keepSnapshot({ id, scheduling }: IngestItem, { raw }: TakenDocument): Promise<string> {
+    if (this.#options.dryRun) return "";
     const at = scheduling.lastChecked || toUtcMicros(new Date());
-    await this.#parts.documents.keepSnapshot(id, at, raw.bytes, raw.mimeType);
+    try {
+      await this.#parts.documents.keepSnapshot(id, at, raw.bytes, raw.mimeType);
+      return "";
+    } catch (error) {
+      throwIfStopped(this.#options.signal);
+      return `It could not be kept as it came: ${explain(error)}`;
+    }
   }
 
   /** After the record: a picture belongs to an item that is known. What goes wrong here is no trouble of the page. */

@@ -78,27 +78,30 @@ export class PageWalk {
     const asked = new Map<string, number>();
     let missing: Walk | undefined;
     let stop = from;
-    for (;;) {
+    for (let hops = 0; ; hops += 1) {
       if (trail.length > 0 && this.#isFresh(stop, trail)) {
         return { trail, stop, heard: { kind: "fresh" } };
       }
       asked.set(stop.url, this.#cookies.count);
       const isForced = trail.some((each) => each.stop.look.isForced);
-      const heard = await this.hear(stop, isForced ? { unconditional: true } : {});
+      const heard = await this.hear(stop, { trail, ...(isForced && { unconditional: true }) });
       if (heard.kind === "missing") {
-        missing ??= { trail, stop, heard };
+        missing ??= { trail: [...trail], stop, heard };
         const other = [stop.otherUrl, otherSlash(stop.url)].find((url) => url !== "" && !asked.has(url));
         if (other === undefined) return missing;
         stop = respelt(stop, other);
         continue;
       }
-      // What may not be asked for under another spelling says nothing of the one that is not there.
-      if (heard.kind === "refused" && missing) return missing;
+      // A spelling that may not be asked for, or cannot be answered, says nothing of the one that is not there.
+      const notThere = missing?.stop.id === stop.id ? missing : undefined;
+      if (missing && heard.kind === "refused") return missing;
+      if (notThere && heard.kind === "failed") return notThere;
       if (heard.kind !== "redirect") return { trail, stop, heard };
       const next = await this.#next(stop, heard);
-      if ("kind" in next) return { trail, stop, heard: next };
+      if ("kind" in next) return notThere ?? { trail, stop, heard: next };
       const isCircle = asked.get(next.url) === this.#cookies.count;
-      const problem = isCircle ? "in a circle" : asked.size > MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
+      const problem = isCircle ? "in a circle" : hops >= MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
+      if (problem && missing) return missing;
       if (problem && heard.isRefresh) return { trail, stop, heard: await this.#read(stop) };
       if (problem) {
         const reason = `It is redirected ${problem}.`;
@@ -121,7 +124,11 @@ export class PageWalk {
   /** One address. A redirect is left to `walk`. */
   async hear(
     stop: PageStop,
-    { unconditional = !this.#mayBeUnchanged(stop), staysPut = false } = {},
+    {
+      unconditional = !this.#mayBeUnchanged(stop),
+      staysPut = false,
+      trail = [],
+    }: { unconditional?: boolean; staysPut?: boolean; trail?: readonly TrailStop[] } = {},
   ): Promise<Exclude<Heard, { kind: "fresh" }> | PageRedirect> {
     const { tell, signal } = this.#options;
     const options = { ...this.#rulesFor(stop), unconditional, staysPut, cookies: this.#cookies, tell, signal };
@@ -130,7 +137,7 @@ export class PageWalk {
     const { listedDate } = this.#options;
     const reading = await readPage(answer.response, stop, this.#parts, { tell, listedDate, signal });
     if (reading.kind !== "read" || !reading.isHtml || !reading.page) return reading;
-    if (reading.page.isSignIn) return signInAt(stop, reading);
+    if (reading.page.isSignIn) return signInAt(stop, reading, trail);
     const { refresh } = reading.page;
     if (refresh !== "" && refresh !== stop.url && !staysPut) {
       return { kind: "redirect", status: answer.response.status, target: refresh, isRefresh: true };
@@ -187,24 +194,36 @@ export class PageWalk {
 }
 
 /** What took the place of a document is like 403, whatever the server calls it. A document that always was a sign-in form is none. */
-function signInAt({ item }: PageStop, { content, http }: PageReading): PageRefusal | PageFailure {
+function signInAt(
+  { item }: PageStop,
+  { content, http }: PageReading,
+  trail: readonly TrailStop[],
+): PageRefusal | PageFailure {
   const reason = "It is a sign-in form: the page is not shown to everybody.";
-  if (content.contentHash === item.content.contentHash) return { kind: "refused", why: "other", reason };
+  const isInPlace = trail.some(({ stop }) => hasDocument(stop.item));
+  if (!isInPlace && content.contentHash === item.content.contentHash) return { kind: "refused", why: "other", reason };
   return { kind: "failed", reason, statusCode: http.statusCode ?? 200, isLasting: true };
 }
 
-const SIGN_IN =
-  /(?:^|[./_-])(?:log-?[io]n|sign-?[io]n|sso|auth|oauth2?|openid|authenticate|authentication|authorize|saml2?|adfs|idp|cas|accounts?|identity)(?:[./_?=-]|$)/i;
+const SIGN_IN = /^(?:(?:wp-)?log[-_]?[io]n|sign[-_]?[io]n|sso|oauth2?|openid|authenticate|authorize|saml2?|adfs|idp)$/i;
+/** Words that pages are called by as well: only where something is handed over. */
+const MAYBE_SIGN_IN = /^(?:auth|authentication|cas|accounts?|identity)$/i;
+const HANDS_OVER = /\/(?:adfs|idp|oauth2?|openid-connect|saml2?)\//i;
 
-/** It is called so, or is told where to lead back to. */
+/** It is called so, or is told where to lead back to. A page that keeps its name has moved. */
 function leadsToSignIn(target: string, from: string): boolean {
-  const { hostname, pathname, searchParams } = new URL(target);
+  const to = new URL(target);
   const page = new URL(from);
-  const isBack = [...searchParams.values()].some((value) => {
-    const back = URL.parse(value, page.origin);
-    return value !== "" && value.length > 1 && back?.host === page.host && back.pathname === page.pathname;
+  const isCalledSo = (name: string): boolean => SIGN_IN.test(name) || (to.search !== "" && MAYBE_SIGN_IN.test(name));
+  if (isCalledSo(to.hostname.split(".")[0] ?? "")) return true;
+  const [name, known] = [to, page].map(({ pathname }) => trimEnd(pathname, "/").split("/").at(-1) ?? "");
+  if (name !== "" && name === known) return false;
+  const isBack = [...to.searchParams.values()].some((value) => {
+    const back = /^(?:\/.|https?:)/i.test(value) ? URL.parse(value, page.origin) : null;
+    return back?.host === page.host && trimEnd(back.pathname, "/") === trimEnd(page.pathname, "/");
   });
-  return isBack || SIGN_IN.test(`${hostname}${pathname}`);
+  const isHandedOver = to.search !== "" && HANDS_OVER.test(to.pathname);
+  return isBack || isHandedOver || isCalledSo((name ?? "").replace(/\.[a-z]{2,5}$/i, ""));
 }
 
 /** Both spellings are one page to us, and not to every server. "" where there is no other. */
