@@ -13,7 +13,7 @@ export interface TreeFile {
    * container of the ETag. "": nobody can tell, so the file is read.
    */
   readonly stamp: string;
-  /** What stays with a file that is renamed, as long as it lives (`device:inode`); "" where there is no such thing. */
+  /** What stays with a file that is renamed, as long as it lives (`device:inode`); `device:` where inodes tell nothing, "" where there is no such thing. */
   readonly node: string;
 }
 

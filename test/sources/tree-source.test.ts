@@ -195,6 +195,23 @@ describe("where inodes change at every mount", () => {
     assert.ok(await isFound(), "every file has its turn within a hundred runs");
     assert.ok(reads <= 3, `one after the other, not all in every run: ${reads} in ${runs}`);
   });
+
+  it("looks at some folders take no turn from the others", async () => {
+    const names = ["a", "b", "c", "d"];
+    for (const name of names) await world.write(`deep/${name}.md`, `text of ${name}`);
+    await world.write("watched/x.md", "x");
+    await world.look({ config });
+    for (const name of names) await world.write(`deep/${name}.md`, `TEXT of ${name}`);
+    for (let runs = 0; runs < 100; runs++) {
+      await world.look({ config });
+      await world.look({ config, tools: { onlyFolders: new Set(["watched"]) } });
+    }
+    const entries = (await world.entries()).filter(({ path }) => path.startsWith("deep/"));
+    assert.deepEqual(
+      entries.map(({ lineage }) => lineage.at(-1)?.event),
+      names.map(() => "edited"),
+    );
+  });
 });
 
 describe("who is who", () => {
@@ -281,6 +298,23 @@ describe("trouble", () => {
     world.locked.clear();
     assert.deepEqual(pathsOf(await world.look()), ["a.md", "renamed.md"]);
     assert.equal((await world.entryAt("renamed.md")).docId, docId);
+  });
+
+  it("with a share that is not mounted any more keeps what was on it, also where inodes tell nothing", async () => {
+    const config = { ignoreInodes: true };
+    for (const path of ["own.md", "share/a.md", "share/b.md"]) await world.write(path, path);
+    world.mounted.set("share", "77");
+    await world.look({ config });
+    await world.remove("share/b.md");
+    assert.equal((await world.look({ config })).gone.length, 1);
+    await world.move("share", "../aside");
+    await mkdir(join(world.root, "share"));
+    world.mounted.clear();
+    const heard = await world.look({ config });
+    assert.deepEqual(
+      heard.unreadable.map(({ path }) => path),
+      ["share"],
+    );
   });
 
   it("with a share that is not mounted any more: what was on it keeps its place", async () => {

@@ -2,6 +2,7 @@ import type { TreeFile } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { ManifestEntry } from "../../contracts/manifest.ts";
 import { compareText } from "../../lib/compare-text.ts";
+import { hasInode } from "../../lib/tree-path.ts";
 import { pairNearest } from "./pair-nearest.ts";
 
 /** A file whose bytes were read because its path is new or its stamp is another. */
@@ -80,7 +81,7 @@ class Trace {
    * of a file that is gone is given to another one, so it says nothing without the content.
    */
   followNodes(): void {
-    const keyOf = (node: string, hash: string): string | undefined => (node === "" ? undefined : `${node} ${hash}`);
+    const keyOf = (node: string, hash: string): string | undefined => (hasInode(node) ? `${node} ${hash}` : undefined);
     const changed = this.#seats.filter(
       ({ read, before }) => before?.node !== read.file.node || before.contentHash !== read.contentHash,
     );
@@ -108,7 +109,7 @@ class Trace {
     const isEmptied = ({ read, before }: Seat): boolean => read.file.size === 0 && before !== undefined;
     const open = this.#open().filter((seat) => !isEmptied(seat));
     const byHash = Map.groupBy(open, ({ read }) => read.contentHash);
-    const left = this.#seats.filter((seat) => this.#traced.has(seat) || seat.before?.node === "");
+    const left = this.#seats.filter((seat) => this.#traced.has(seat) || (seat.before && !hasInode(seat.before.node)));
     let loose = this.#unplaced([...this.#question.vanished, ...left.flatMap(({ before }) => before ?? [])]);
     while (loose.length > 0) {
       const hashes = new Set(loose.map(({ contentHash }) => contentHash));

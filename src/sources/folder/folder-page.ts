@@ -79,7 +79,7 @@ export class FolderPage {
       stamp: isRacy(mtimeMs, this.#seenAtMs)
         ? ""
         : stampOf({ size, mtimeMs, ino }, { ignoreInodes: this.#ignoreInodes }),
-      node: this.#ignoreInodes ? "" : `${this.#device}:${ino}`,
+      node: `${this.#device}:${this.#ignoreInodes ? "" : ino}`,
     };
   }
 

@@ -21,7 +21,7 @@ export async function concludeLook(look: TakenLook, outcome: LookOutcome, tools:
   const isFresh = ageMs >= 0 && ageMs < NOTED_FOR_MS;
   const needsManifest = !isQuiet || !isFresh || before?.missing !== 0;
   const noted = needsManifest ? await note(look, outcome, tools) : { missing: 0, notedAt: before?.notedAt ?? "" };
-  if (look.unreadable.length > 0 || (isSame && !needsManifest && look.turn === undefined)) return;
+  if (look.unreadable.length > 0 || (isSame && !needsManifest && look.turn === look.before?.turn)) return;
   // What is held may be back next time just as it was, which only a look at everything tells.
   if (look.lost.some(({ docId }) => outcome.stillHeld.has(docId))) return;
   await writeLook(tools.folder, {

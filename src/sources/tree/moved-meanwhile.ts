@@ -3,7 +3,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Unreadable } from "../../contracts/source.ts";
 import type { ReadFile } from "../../detect/lineage/trace-lineage.ts";
-import { folderOf } from "../../lib/tree-path.ts";
+import { folderOf, hasInode } from "../../lib/tree-path.ts";
 import { Hidden } from "./hidden.ts";
 
 /**
@@ -37,7 +37,7 @@ function findSuspects(
   manifest: Manifest,
 ): Map<string, ManifestEntry> {
   const suspects = new Map<string, ManifestEntry>();
-  const withNode = read.filter(({ file }) => file.node !== "");
+  const withNode = read.filter(({ file }) => hasInode(file.node));
   for (const [contentHash, files] of Map.groupBy(withNode, (one) => one.contentHash)) {
     const nodes = new Set(files.map(({ file }) => file.node));
     for (const entry of manifest.withContent(contentHash)) {

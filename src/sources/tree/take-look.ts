@@ -5,6 +5,7 @@ import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { asReadable, asSeen, asUnreadable } from "../../detect/lineage/seen-entry.ts";
 import type { ReadFile } from "../../detect/lineage/trace-lineage.ts";
 import { plural } from "../../lib/plural.ts";
+import { hasInode } from "../../lib/tree-path.ts";
 import type { Comparison } from "./compare-tree.ts";
 import { ContentElsewhere } from "./content-elsewhere.ts";
 import { Hidden } from "./hidden.ts";
@@ -227,7 +228,9 @@ class Looking {
       this.#cannotRead(file.path, reason, manifest, notes);
       if (this.#presentAt(file.path, manifest)) continue;
       const why = `it may be '${file.path}' now: ${reason}`;
-      for (const node of file.node === "" ? [...byNode.keys()] : [file.node, ""]) {
+      for (const node of hasInode(file.node)
+        ? [...byNode.keys()].filter((one) => one === file.node || !hasInode(one))
+        : [...byNode.keys()]) {
         for (const entry of byNode.get(node) ?? []) {
           held.add(entry);
           notes.put(asUnreadable(entry, why));
@@ -247,5 +250,5 @@ class Looking {
 }
 
 function isWhatItWas({ file, contentHash }: ReadFile, entry: ManifestEntry): boolean {
-  return contentHash === entry.contentHash && (file.node === "" || file.node === entry.node);
+  return contentHash === entry.contentHash && (!hasInode(file.node) || file.node === entry.node);
 }

@@ -100,9 +100,8 @@ export class TreeLooks {
   }
 
   /** Where nothing is remembered, any is as good as another. */
-  async #nextTurn(): Promise<number> {
-    const { turn = Math.floor(Math.random() * PARTS) } = (await readLook(this.#tools.folder)) ?? {};
-    return (turn + 1) % PARTS;
+  async #lastTurn(): Promise<number> {
+    return (await readLook(this.#tools.folder))?.turn ?? Math.floor(Math.random() * PARTS);
   }
 
   async #look(signal: AbortSignal, before: RememberedLook | undefined): Promise<TakenLook> {
@@ -110,11 +109,13 @@ export class TreeLooks {
     const identity = await tree.identity(signal);
     const root = identity && `${identity} ${tree.place}`;
     const known = before?.root === root ? before : undefined;
-    const turn = this.#takesTurns ? await this.#nextTurn() : undefined;
-    const isTurn = (path: string): boolean => partOf(path) === turn;
-    const tools = { tree, manifest, acceptedTypes, checksum, signal, ...(turn !== undefined && { isTurn }) };
+    const last = this.#takesTurns ? await this.#lastTurn() : undefined;
+    const next = last === undefined ? undefined : (last + 1) % PARTS;
+    const isTurn = (path: string): boolean => partOf(path) === next;
+    const asked = { tree, manifest, acceptedTypes, checksum, signal };
+    const tools = { ...asked, ...(next !== undefined && { isTurn }) };
     const part = known && onlyFolders && known.folders.size > 0;
-    const some = part && (await compareOnly(tools, known.folders, onlyFolders));
+    const some = part && (await compareOnly(asked, known.folders, onlyFolders));
     const comparison: Comparison =
       some || (known && known.folders.size > 0 ? await compareFolders(tools, known.folders) : await compareAll(tools));
     if ((await tree.identity(signal)) !== identity) {
@@ -128,7 +129,7 @@ export class TreeLooks {
     const recalled = isTrusted ? new Map<string, ManifestEntry>() : await recallEntries(comparison, this.#tools);
     const look = await takeLook(comparison, recalled, this.#tools, signal);
     const isSame = known !== undefined && look.isQuiet && isSameMap(look.folders, known.folders);
-    this.#taken = { ...look, root, isPartial: some !== undefined, before: known, isSame, turn };
+    this.#taken = { ...look, root, isPartial: some !== undefined, before: known, isSame, turn: some ? last : next };
     return this.#taken;
   }
 }
