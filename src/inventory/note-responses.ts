@@ -9,6 +9,8 @@ const PATH = /^(?:\/openai)?(?:\/v1)?(?:\/deployments\/[^/]+)?\/(responses|conve
 const CONVERSATIONS: ReadonlySet<string> = new Set(["conversation", "thread", "thread.run"]);
 /** More of an answer than this is not kept to look into; it passes all the same. */
 const MOST_KEPT = 4 * 1024 * 1024;
+/** No field that is looked into is as long. */
+const LONGEST_FIELD = 2048;
 
 /** The same wire, with a note of every response and conversation that it makes, and whose it is. */
 export function noting(wire: Wire, notes: ResponseNotes): Wire {
@@ -31,13 +33,20 @@ export function noteResponses(notes: ResponseNotes, request: Request, response: 
   const streamed = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
   const found = (noted: NotedResponse): void =>
     void notes.note({ ...noted, ...(owner !== undefined && { owner }) }).catch(() => undefined);
-  return new Response(response.body.pipeThrough(watch(streamed ? findInEvents : findInJson, found)), response);
+  return new Response(response.body.pipeThrough(watch(streamed ? inEvents : inJson(), found)), response);
 }
 
-/** `over`: nothing more comes. undefined: not known yet; null: there is nothing to note. */
-type Find = (text: string, over: boolean) => NotedResponse | null | undefined;
+interface Finding {
+  /** What of a piece is kept to look into. */
+  keep(piece: string): string;
+  /** `over`: nothing more comes. undefined: not known yet; null: there is nothing to note. */
+  find(text: string, over: boolean): NotedResponse | null | undefined;
+}
 
-function watch(find: Find, found: (noted: NotedResponse) => void): TransformStream<Uint8Array, Uint8Array> {
+function watch(
+  { keep, find }: Finding,
+  found: (noted: NotedResponse) => void,
+): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   let text = "";
   let looking = true;
@@ -52,13 +61,55 @@ function watch(find: Find, found: (noted: NotedResponse) => void): TransformStre
     transform(chunk, controller) {
       controller.enqueue(chunk);
       if (!looking) return;
-      text += decoder.decode(chunk, { stream: true });
+      text += keep(decoder.decode(chunk, { stream: true }));
       look(false);
     },
     flush() {
       if (looking) look(true);
     },
   });
+}
+
+const inEvents: Finding = { keep: (piece) => piece, find: findInEvents };
+const inJson = (): Finding => ({ keep: outermost(), find: findInJson });
+
+/** Of a JSON text that comes in pieces: the short fields of the outermost object, however much lies between them. */
+function outermost(): (piece: string) => string {
+  let depth = 0;
+  let stringLength = -1;
+  let isEscaped = false;
+  let field = "";
+  const inString = (sign: string): string => {
+    stringLength += 1;
+    if (depth === 1 && stringLength <= LONGEST_FIELD) field += sign;
+    const ends = sign === '"' && !isEscaped;
+    isEscaped = sign === "\\" && !isEscaped;
+    if (!ends) return "";
+    const whole = stringLength <= LONGEST_FIELD ? `"${field}` : '""';
+    stringLength = -1;
+    return depth === 1 ? whole : "";
+  };
+  const outside = (sign: string): string => {
+    if (sign === '"') {
+      stringLength = 0;
+      field = "";
+      return "";
+    }
+    if (sign === "{" || sign === "[") {
+      depth += 1;
+      return depth === 1 ? sign : depth === 2 ? "null" : "";
+    }
+    if (sign === "}" || sign === "]") {
+      depth -= 1;
+      return depth === 0 ? sign : "";
+    }
+    return depth <= 1 ? sign : "";
+  };
+  return (piece) => {
+    let kept = "";
+    for (const sign of piece) kept += stringLength >= 0 ? inString(sign) : outside(sign);
+    return kept;
+  };
 }
 
 /** The first event carries the response, with all that is needed of it. */

@@ -47,6 +47,14 @@ export function quotaSuite(name: string, openHouse: OpenHouse): void {
       return there;
     };
 
+    test("an answer that is larger than all of it is kept until the next one", async () => {
+      const lea = person("lea");
+      const large = await ask(lea, "long ".repeat(8000));
+      assert.deepEqual(await kept(lea, [large]), [true]);
+      const next = await ask(lea);
+      assert.deepEqual(await kept(lea, [large, next]), [false, true]);
+    });
+
     test("of more answers than that, its oldest are forgotten", async () => {
       const [ann, bob] = [person("ann"), person("bob")];
       const his = await ask(bob);

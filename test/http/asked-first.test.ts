@@ -7,6 +7,12 @@ import { type Served, serveScripted } from "./scripted-app.ts";
 type Headers = Record<string, string>;
 
 const TYPED: Headers = { "sec-fetch-site": "none", "sec-fetch-mode": "navigate" };
+/** What a browser sends to a server on another machine without https: nothing of where it comes from. */
+const PLAIN: readonly Headers[] = [
+  { "upgrade-insecure-requests": "1", accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" },
+  { "upgrade-insecure-requests": "1" },
+  { accept: "application/xhtml+xml, Text/HTML;q=0.9" },
+];
 const OWN: Headers = { "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate" };
 
 /** The address that the button of the page leads to. */
@@ -114,6 +120,16 @@ describe("an address that was typed, or opened from a mail", () => {
       assert.notEqual(reply.status, 403, path);
     });
   }
+
+  it("is asked about first also where a browser says nothing of where it comes from", async () => {
+    for (const headers of PLAIN) {
+      const reply = await ask(served.url, "GET /v2/domains/delete?domain_id=DEMO", { headers });
+      assert.ok(isAsked(reply), `${JSON.stringify(headers)}: ${reply.status} ${reply.text.slice(0, 200)}`);
+      assert.ok((await names()).includes("DEMO"));
+      const crawl = await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=incremental", { headers });
+      assert.ok(!isAsked(crawl) && crawl.status === 200, crawl.text);
+    }
+  });
 
   it("programs, and our own pages, are not asked", async () => {
     for (const headers of [{}, OWN, { origin: served.url }] as Headers[]) {

@@ -38,6 +38,12 @@ describe("a service that knows one account", () => {
     const headers = { authorization: `Bearer ${keys.get(role)}` };
     return ask(server.url, what.replace(" /", " /openai/v1/"), { headers, ...(json === undefined ? {} : { json }) });
   };
+  const answerWith = (json: object): void => {
+    service.answer = (incoming, outgoing) => {
+      incoming.resume();
+      outgoing.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(json));
+    };
+  };
 
   it("gets no reference to an item from anybody but administrators, however it is spelt", async () => {
     const id = "msg_alice";
@@ -134,6 +140,34 @@ describe("a service that knows one account", () => {
     }
     assert.equal((await as("admin", "GET /batches")).status, 200);
     assert.equal(service.seen.length, 1);
+  });
+
+  it("and an answer of many megabytes is still its asker's", async () => {
+    const long = "x".repeat(6 * 1024 * 1024);
+    const output = [{ type: "message", id: "msg_1", content: [{ type: "output_text", text: long }] }];
+    const fields = { created_at: 5, model: "gpt", store: true };
+    const answers: readonly Record<string, unknown>[] = [
+      { id: "resp_first", object: "response", ...fields, output },
+      { output, object: "response", ...fields, id: "resp_last" },
+      {
+        instructions: `"id":"resp_no", "object":"response" ${long}`,
+        output,
+        ...fields,
+        object: "response",
+        id: "resp_quoted",
+      },
+    ];
+    for (const answer of answers) {
+      answerWith(answer);
+      assert.deepEqual((await as("operate", "POST /responses", { input: "Much?" })).json, answer);
+      assert.equal((await as("operate", `GET /responses/${answer["id"]}`)).status, 200, String(answer["id"]));
+      assert.equal((await as("read", `GET /responses/${answer["id"]}`)).status, 404, String(answer["id"]));
+    }
+    assert.equal((await as("operate", "GET /responses/resp_no")).status, 404);
+    assert.equal((await as("operate", "GET /responses/msg_1")).status, 404);
+    answerWith({ id: "resp_unkept", object: "response", output, created_at: 5, store: false });
+    await as("operate", "POST /responses", { input: "Much?" });
+    assert.equal((await as("operate", "GET /responses/resp_unkept")).status, 404);
   });
 
   it("packed bodies are refused with a sentence that says so", async () => {

@@ -35,7 +35,9 @@ export async function askFirst(
   { args, frame, confirmation, confirmations }: Asking,
 ): Promise<Response | undefined> {
   const { url, principal } = frame;
-  const what = `${principal?.kind}:${principal?.id} ${url.pathname}?${url.searchParams}`;
+  // A form sends every line end as CR LF.
+  const asked = `${url.searchParams}`.replace(/%0D%0A|%0D/g, "%0A");
+  const what = `${principal?.kind}:${principal?.id} ${url.pathname}?${asked}`;
   if (confirmation !== undefined && confirmations.redeem(confirmation, what)) return undefined;
   const from = provenanceOf(c.req.raw);
   const isUnsure = from === "typed" || from === "silent" || (from === "own" && confirmation !== undefined);

@@ -36,7 +36,13 @@ export function provenanceOf(request: Request): Provenance {
   // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
   const from = request.headers.get("origin") ?? request.headers.get("referer");
   if (from !== null) return isOwn(from, request) ? "own" : "foreign";
-  return carriesSession(request) ? "silent" : "program";
+  if (carriesSession(request)) return "silent";
+  return !carriesKey(request) && opensPages(request) ? "typed" : "program";
+}
+
+/** What browsers send when they open an address, and nobody else by default. */
+function opensPages({ headers }: Request): boolean {
+  return headers.get("upgrade-insecure-requests") === "1" || /\btext\/html\b/i.test(headers.get("accept") ?? "");
 }
 
 /** A cookie goes along whoever caused the request, and so does a password for the proxy in front; a key is only sent by who knows it. */

@@ -40,7 +40,7 @@ export async function insertResponse(sql: Sql, stored: StoredResponse, quota: Qu
   if (owner !== null) await forgetBeyond(sql, owner, quota);
 }
 
-/** Whoever asks most forgets first: the oldest of an owner leave when there are too many, and the others' stay. */
+/** Whoever asks most forgets first: the oldest of an owner leave when there are too many, and the others' stay. The newest stays, however large. */
 async function forgetBeyond(sql: Sql, owner: string, { answers, bytes }: Quota): Promise<void> {
   const kept = await sql.get<{ readonly count: number; readonly bytes: number }>(
     "SELECT count(*) AS count, coalesce(sum(bytes), 0) AS bytes FROM responses WHERE owner = $1",
@@ -52,7 +52,7 @@ async function forgetBeyond(sql: Sql, owner: string, { answers, bytes }: Quota):
        SELECT max(seq) FROM (
          SELECT seq, row_number() OVER (ORDER BY seq DESC) AS place, sum(bytes) OVER (ORDER BY seq DESC) AS total
          FROM responses WHERE owner = $1
-       ) AS mine WHERE place > $2 OR total > $3)`,
+       ) AS mine WHERE place > 1 AND (place > $2 OR total > $3))`,
     [owner, answers, bytes],
   );
 }
