@@ -131,6 +131,16 @@ describe("an address that was typed, or opened from a mail", () => {
     }
   });
 
+  it("a yes counts also for values of several lines, which a form sends with CR LF", async () => {
+    for (const lineEnd of ["%0A", "%0D", "%0D%0A"]) {
+      const path = `/v2/inventory/vector_stores/replicate?source_vector_store_ids=vs_1,${lineEnd}vs_2&target_vector_store_ids=vs_3&remove_target_files_not_in_sources=true&format=json`;
+      const asked = await ask(served.url, `GET ${path}`, { headers: TYPED });
+      assert.ok(isAsked(asked), asked.text.slice(0, 200));
+      const address = confirmed(asked).replace(/%0D%0A|%0D|%0A/g, "%0D%0A");
+      assert.ok(!isAsked(await ask(served.url, `GET ${address}`, { headers: OWN })), lineEnd);
+    }
+  });
+
   it("programs, and our own pages, are not asked", async () => {
     for (const headers of [{}, OWN, { origin: served.url }] as Headers[]) {
       const reply = await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=full&format=json", { headers });
