@@ -20,7 +20,6 @@ describe("a tenant with a budget", () => {
     const report = throttle.report();
     assert.equal(report.duringPause, 0);
     assert.ok(report.refused <= 1, `refused ${report.refused} times: slowing down in time is the point`);
-    assert.ok(connection.waited().ms > 0);
   });
 
   it("hears who is asking", async () => {
