@@ -1,33 +1,49 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { ContentState, IngestItem, Registry } from "../../../contracts/registry.ts";
+import type { VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../detect/web/dated-address.ts";
 import { hasDocument } from "../../../detect/web/schedule-item.ts";
 import { type Identity, type IdentityRules, identifyUrl } from "../../../detect/web/web-identity.ts";
 
-/** So often the same was read behind other values before a parameter counts as one that makes no other page. */
+/** So often the same was read behind other values before a parameter is taken for one that makes no other page. */
 const ENOUGH = 3;
 /** Paths at which that was so, after which once is enough at the next one. */
 const PATHS_ALIKE = 3;
 const MAX_GROUPS = 50_000;
-const MAX_VARIANTS = 16;
+const MAX_VARIANTS = 10_000;
+/** With so many of its path an address is compared that shows something else. */
+const COMPARED = 16;
 const MAX_PARAMETERS = 8;
+/** Addresses that differ in the same parameters, on one page: a list of pages, not one page by many names. */
+const LISTED = 3;
+
+export type TwinOf = NonNullable<VisitOptions["twinOf"]>;
 
 interface Variant {
-  readonly id: ItemId;
+  id: ItemId;
   readonly url: string;
-  /** Of its text. */
-  readonly likeness: string;
+  /** The registry has what was found there. */
+  readonly isNoted: Promise<void>;
+}
+
+/** An address without parameters that seem to make no other page. */
+export interface Reduced {
+  readonly url: string;
+  /** The parameters, and the path at which they are that. */
+  readonly names: string;
+  readonly group: string;
 }
 
 /** What is known of the addresses of one path. */
 interface Group {
-  readonly variants: Variant[];
+  /** By their text. */
+  readonly variants: Map<string, Variant>;
+  /** Addresses of the first of them. */
+  readonly compared: string[];
   /** Parameters that were other ones while the text was the same, and how often. */
   readonly alike: Map<string, number>;
   /** Those with which the text was another one, all else being equal. */
   readonly telling: Set<string>;
-  /** Whoever is looking at one of them. */
-  turn: Promise<unknown>;
 }
 
 /**
@@ -40,6 +56,7 @@ export class AddressVariants {
   readonly #groups = new Map<string, Group>();
   /** `host parameters`: paths at which they make no other page. */
   readonly #paths = new Map<string, number>();
+  readonly #twins = new Set<ItemId>();
   #isUseful = false;
 
   constructor(registry: Registry, rules: IdentityRules) {
@@ -47,57 +64,89 @@ export class AddressVariants {
     this.#rules = rules;
   }
 
-  /** Those of one path one after the other: the first one that shows a text is the page. */
-  async inTurn<T>(url: string, work: () => Promise<T>): Promise<T> {
-    const group = this.#groupOf(this.#identify(url));
-    if (!group) return await work();
-    const before = group.turn;
-    const mine = before.then(work, work);
-    group.turn = mine.catch(() => undefined);
-    return await mine;
+  /**
+   * A look during which `twinOf` may be asked: the first one that shows a text is the page, and whoever finds the same waits
+   * until the registry knows it.
+   */
+  async during<T>(look: (twinOf: TwinOf) => Promise<T>): Promise<T> {
+    let noted = (): void => undefined;
+    try {
+      return await look((found, url, content) => {
+        noted();
+        const { promise: isNoted, resolve } = Promise.withResolvers<void>();
+        noted = resolve;
+        return this.#twinOf(found, likenessOf(content), { id: found.id, url, isNoted });
+      });
+    } finally {
+      noted();
+    }
   }
 
   /** The item that shows the same under another address of the path; undefined: it is the first. */
-  async twinOf(found: Identity, url: string, content: ContentState): Promise<IngestItem | undefined> {
+  async #twinOf(found: IngestItem, likeness: string, variant: Variant): Promise<IngestItem | undefined> {
+    const { url } = variant;
     const group = this.#groupOf(found);
-    if (!group) return undefined;
-    const likeness = likenessOf(content);
-    const earlier = group.variants.find((each) => each.id !== found.id && each.likeness === likeness);
+    const earlier = group.variants.get(likeness);
+    if (earlier?.id === found.id) return undefined;
     if (earlier) {
-      this.#noteAlike(group, url, earlier.url);
-      return await this.#documentOf(earlier.id, likeness);
+      await earlier.isNoted;
+      const twin = await this.#documentOf(earlier.id, likeness);
+      return twin && this.#noteTwin(group, found, { url, other: earlier.url, twin });
     }
-    for (const each of group.variants) if (each.likeness !== likeness) group.telling.add(differenceOf(url, each.url));
-    const twin = await this.#knownTwin(group, found, url, likeness);
-    if (group.variants.length < MAX_VARIANTS) group.variants.push({ id: twin?.id ?? found.id, url, likeness });
-    return twin;
+    for (const other of group.compared) group.telling.add(differenceOf(url, other));
+    if (group.compared.length < COMPARED) group.compared.push(url);
+    if (group.variants.size < MAX_VARIANTS) group.variants.set(likeness, variant);
+    const known = await this.#knownTwin(found, url, likeness);
+    if (!known) return undefined;
+    variant.id = known.twin.id;
+    return this.#noteTwin(group, found, { url, ...known });
   }
 
-  /** The address without what makes no other page there. The same when nothing is known. */
-  reduce(url: string): string {
-    if (!this.#isUseful || !url.includes("?")) return url;
+  /** Does this address show what another one shows? */
+  isTwin(id: ItemId): boolean {
+    return this.#twins.has(id);
+  }
+
+  /** The address without what seems to make no other page there; undefined when nothing does. `listed`: what tells it from others in a list. */
+  reduce(url: string, listed = ""): Reduced | undefined {
+    if (!this.#isUseful || !url.includes("?")) return undefined;
     const identity = this.#identify(url);
     const group = identity && this.#groups.get(identity.contentGroupId);
-    if (!group) return url;
+    if (!group) return undefined;
     const reduced = new URL(url);
+    const dropped: string[] = [];
     for (const [names, count] of group.alike) {
-      if (group.telling.has(names) || count < this.#needed(url, names)) continue;
-      for (const name of names.split("&")) reduced.searchParams.delete(decodeURIComponent(name));
+      if (names === listed || group.telling.has(names) || count < this.#needed(url, names)) continue;
+      const present = names
+        .split("&")
+        .map(decodeURIComponent)
+        .filter((name) => reduced.searchParams.has(name));
+      for (const name of present) reduced.searchParams.delete(name);
+      if (present.length > 0) dropped.push(names);
     }
-    return reduced.href;
+    if (dropped.length === 0) return undefined;
+    return { url: reduced.href, names: dropped.join(" "), group: identity.contentGroupId };
+  }
+
+  /** One of them was another page after all. */
+  cancel({ group: id, names }: Pick<Reduced, "group" | "names">): void {
+    const group = this.#groups.get(id);
+    for (const each of names.split(" ")) group?.telling.add(each);
   }
 
   /** Its address without one of its parameters, or without all of them, may have been the page before this crawl. */
-  async #knownTwin(group: Group, found: Identity, url: string, likeness: string): Promise<IngestItem | undefined> {
+  async #knownTwin(
+    found: Identity,
+    url: string,
+    likeness: string,
+  ): Promise<{ readonly twin: IngestItem; readonly other: string } | undefined> {
     const shorter = shorterThan(url);
     const ids = shorter.flatMap((each) => this.#identify(each)?.id ?? []);
     const records = ids.length === 0 ? [] : await this.#registry.getMany(ids);
     for (const [at, record] of records.entries()) {
       const id = record?.item.aliasOf || record?.item.id;
       const twin = id && id !== found.id ? await this.#documentOf(id, likeness) : undefined;
-      if (!twin) continue;
-      this.#noteAlike(group, url, shorter[at] ?? url);
-      return twin;
+      if (twin) return { twin, other: shorter[at] ?? url };
     }
     return undefined;
   }
@@ -107,14 +156,22 @@ export class AddressVariants {
     return item && hasDocument(item) && likenessOf(item.content) === likeness ? item : undefined;
   }
 
-  #noteAlike(group: Group, url: string, other: string): void {
+  /** A document that is like another one all of a sudden says nothing of parameters. */
+  #noteTwin(
+    group: Group,
+    found: IngestItem,
+    { url, other, twin }: { readonly url: string; readonly other: string; readonly twin: IngestItem },
+  ): IngestItem {
+    if (hasDocument(found)) return twin;
+    this.#twins.add(found.id);
     const names = differenceOf(url, other);
-    if (names === "" || isOtherDate(url, other)) return;
+    if (names === "" || isOtherDate(url, other)) return twin;
     const count = (group.alike.get(names) ?? 0) + 1;
     group.alike.set(names, count);
     this.#isUseful = true;
     const place = `${new URL(url).host} ${names}`;
     if (count === ENOUGH && !group.telling.has(names)) this.#paths.set(place, (this.#paths.get(place) ?? 0) + 1);
+    return twin;
   }
 
   #needed(url: string, names: string): number {
@@ -129,16 +186,37 @@ export class AddressVariants {
     }
   }
 
-  #groupOf(identity: Identity | undefined): Group | undefined {
-    if (!identity) return undefined;
+  #groupOf(identity: Identity): Group {
     const known = this.#groups.get(identity.contentGroupId);
     if (known) return known;
     const [oldest] = this.#groups.keys();
     if (this.#groups.size >= MAX_GROUPS && oldest !== undefined) this.#groups.delete(oldest);
-    const group = { variants: [], alike: new Map(), telling: new Set<string>(), turn: Promise.resolve() };
+    const group = { variants: new Map(), compared: [], alike: new Map(), telling: new Set<string>() };
     this.#groups.set(identity.contentGroupId, group);
     return group;
   }
+}
+
+/** Which addresses of one page are a list: those, and the parameters in which they differ. */
+export function listedIn(links: readonly string[]): ReadonlyMap<string, string> {
+  const listed = new Map<string, string>();
+  const withQuery = links.filter((link) => link.includes("?"));
+  for (const urls of Map.groupBy(withQuery, (url) => url.slice(0, url.indexOf("?"))).values()) {
+    if (urls.length < LISTED) continue;
+    const [first = ""] = urls;
+    const alike = new Map<string, Set<string>>();
+    for (const [at, url] of urls.entries()) {
+      for (const other of [first, urls[at - 1] ?? first]) {
+        const names = differenceOf(url, other);
+        if (names !== "") alike.set(names, (alike.get(names) ?? new Set()).add(url).add(other));
+      }
+    }
+    const lists = [...alike].filter(([, members]) => members.size >= LISTED);
+    // What differs in least is told apart by that.
+    lists.sort(([one], [other]) => other.length - one.length);
+    for (const [names, members] of lists) for (const url of members) listed.set(url, names);
+  }
+  return listed;
 }
 
 /** Of a page its text; of a file all of it, because what can be read of it need not be all. */

@@ -7,7 +7,14 @@ export interface WaitingPage {
   readonly url: string;
   /** Links from a start address. */
   readonly depth: number;
+  /** Parameters by which a list tells it from others. */
+  readonly listed?: string;
+  /** Looked at although it seems to be another address of a page that is known. */
+  readonly isCertain?: boolean;
 }
+
+/** The next one; `isIdle`: nothing is being looked at. */
+export type Take = (options: { readonly isIdle: boolean }) => WaitingPage | undefined;
 
 interface Level {
   readonly pages: WaitingPage[];

@@ -4,16 +4,18 @@ import type { ItemId } from "../../../contracts/ids.ts";
 import type { Completeness, Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { Turn } from "../../../lib/turn.ts";
+import { listedIn } from "./address-variants.ts";
 import type { Beginning } from "./begin-crawl.ts";
 import { Calendars } from "./calendars.ts";
 import { CrawlLimits } from "./crawl-limits.ts";
 import { CrawlProgress } from "./crawl-progress.ts";
-import { Frontier, type WaitingPage } from "./frontier.ts";
+import { Frontier, type Take, type WaitingPage } from "./frontier.ts";
 import { HostPatience } from "./host-patience.ts";
 import { asPart, isThere, type LookedAt, listVisit, wasLeftAlone } from "./list-visit.ts";
 import { lookAhead } from "./look-ahead.ts";
 import { lookAtUnlinked, type NextLook } from "./look-at-unlinked.ts";
 import type { WebTools } from "./open-web-site.ts";
+import { PassedOver } from "./passed-over.ts";
 import type { SiteMembers } from "./site-members.ts";
 import { SiteScope, withoutTraps } from "./site-scope.ts";
 import { isListName, SeedReader, type Seeds } from "./site-seeds.ts";
@@ -22,8 +24,6 @@ import { SiteVisits } from "./site-visits.ts";
 /** Handed over together: a page of the listing. */
 const PAGE_OF_LISTING = 32;
 const RECORDS_AT_ONCE = 200;
-
-type Take = (options: { readonly isIdle: boolean }) => WaitingPage | undefined;
 
 /** One crawl of a web site: every page that can be reached from the start addresses, each looked at once. */
 export class SiteCrawl {
@@ -52,7 +52,7 @@ export class SiteCrawl {
   #isForbidden = false;
   readonly #calendars: Calendars;
   #trapped = 0;
-  #variants = 0;
+  readonly #passed: PassedOver;
 
   constructor(config: WebSourceConfig, tools: WebTools, beginning: Beginning, signal: AbortSignal) {
     this.#config = config;
@@ -67,6 +67,7 @@ export class SiteCrawl {
     this.#seeds = new SeedReader(tools, this.#scope, beginning, signal);
     const isFresh = (id: ItemId): boolean => this.#looked.has(id);
     this.#visits = new SiteVisits(config, tools, this.#scope, beginning.memory, { isFresh, signal });
+    this.#passed = new PassedOver(this.#limits.room, this.#visits.variants, this.#frontier);
     this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
   }
 
@@ -88,7 +89,8 @@ export class SiteCrawl {
       await log.finish();
       await this.#members.finish();
     }
-    this.#progress.sumUp({ trapped: this.#trapped, variants: this.#variants, calendars: this.#calendars.sentences() });
+    const [variants, calendars] = [this.#passed.count, this.#calendars.sentences()];
+    this.#progress.sumUp({ trapped: this.#trapped, variants, calendars });
     return yield* this.#conclude();
   }
 
@@ -129,7 +131,13 @@ export class SiteCrawl {
     for await (const line of this.#beginning.log.earlier()) {
       await this.#follow(this.#calendars.linksOf(line), line.depth + 1);
     }
-    yield* this.#lookTwice(({ isIdle }) => this.#frontier.take({ isIdle }));
+    const take: Take = ({ isIdle }) => this.#frontier.take({ isIdle });
+    yield* this.#lookTwice(take);
+    for (let pages = this.#passed.next(); pages.length > 0; pages = this.#passed.next()) {
+      yield* this.#look(() => pages.shift());
+      this.#frontier.drop(pages.length);
+      yield* this.#lookTwice(take);
+    }
   }
 
   /** What failed is tried once more when the rest was looked at; what it links to then may be new. */
@@ -144,7 +152,7 @@ export class SiteCrawl {
   }
 
   async *#look(take: Take): AsyncGenerator<readonly Listed[]> {
-    const next: NextLook = (running) => {
+    yield* this.#handOver((running) => {
       while (this.#limits.allowOneMore(running)) {
         const page = take({ isIdle: running === 0 });
         if (!page) return undefined;
@@ -153,22 +161,18 @@ export class SiteCrawl {
         this.#patience.passOver(page.url);
       }
       return undefined;
-    };
-    yield* this.#handOver(next);
+    });
   }
 
-  /** What makes no other page was found out since it was met: the page without it is looked at instead, if it was not. */
-  #isVariant({ url, depth }: WaitingPage): boolean {
-    const reduced = this.#visits.variants.reduce(url);
-    if (reduced === url) return false;
-    this.#variants += 1;
-    if (this.#scope.has(reduced)) this.#add(reduced, depth);
-    return true;
+  /** What seems to make no other page: the page without it is looked at first. What is known is always looked at. */
+  #isVariant(page: WaitingPage): boolean {
+    const instead = this.#members.has(page.id) ? undefined : this.#passed.pass(page);
+    if (instead !== undefined && this.#scope.has(instead)) this.#add(instead, page.depth);
+    return instead !== undefined;
   }
 
   async *#handOver(next: NextLook): AsyncGenerator<readonly Listed[]> {
-    const { pagesAtOnce: atOnce } = this.#tools;
-    for await (const pages of lookAhead(next, { atOnce, together: PAGE_OF_LISTING })) {
+    for await (const pages of lookAhead(next, { atOnce: this.#tools.pagesAtOnce, together: PAGE_OF_LISTING })) {
       await this.#members.flush();
       yield pages.flat();
     }
@@ -185,6 +189,7 @@ export class SiteCrawl {
     }
     const { outcome, item, aliases } = visit;
     this.#noteLook([page.id, item.id, ...aliases]);
+    this.#passed.note(page, visit);
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
     await this.#beginning.log.write(
       read.map((each) => {
@@ -194,7 +199,8 @@ export class SiteCrawl {
     );
     const links = read.flatMap((each) => each.links);
     const undated = read.find((each) => each.undated)?.undated ?? "";
-    await this.#follow(this.#calendars.linksOf({ url, depth, outcome, links, undated }), depth + 1);
+    const worth = this.#calendars.linksOf({ url, depth, outcome, links, undated });
+    await this.#follow(worth, depth + 1, this.#visits.variants.isTwin(page.id) ? new Map() : undefined);
     for (const { feeds } of read) {
       if (depth < this.#config.maxDepth) await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
     }
@@ -244,21 +250,21 @@ export class SiteCrawl {
     };
   }
 
-  async #follow(links: readonly string[], depth: number): Promise<void> {
+  async #follow(links: readonly string[], depth: number, listed = listedIn(links)): Promise<void> {
     const turn = new Turn();
     for (const link of links) {
       if (turn.isOver()) await turn.next();
       if (this.#frontier.isFamiliar(link)) continue;
       const address = withoutTraps(link);
       if (address === undefined) this.#trapped += 1;
-      else if (this.#scope.has(address)) this.#add(address, depth);
+      else if (this.#scope.has(address)) this.#add(address, depth, listed.get(link));
     }
   }
 
-  #add(url: string, depth: number): void {
+  #add(url: string, depth: number, listed = ""): void {
     const id = this.#frontier.identify(url);
     if (!id || this.#frontier.hasMet(id)) return;
-    if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth });
+    if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed });
     else {
       this.#frontier.meet(id);
       if (!this.#looked.has(id)) this.#limits.noteTooDeep();

@@ -3,7 +3,7 @@ import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../detect/web/dated-address.ts";
-import { AddressVariants } from "./address-variants.ts";
+import { AddressVariants, type TwinOf } from "./address-variants.ts";
 import type { CrawlLine } from "./crawl-lines.ts";
 import type { WaitingPage } from "./frontier.ts";
 import type { LinkMemory } from "./link-memory.ts";
@@ -44,9 +44,8 @@ export class SiteVisits {
     this.#scope = scope;
     this.#memory = memory;
     this.variants = new AddressVariants(tools.registry, tools.rules);
-    const twinOf: VisitOptions["twinOf"] = (...found) => this.variants.twinOf(...found);
     const { dryRun, log: tell } = tools;
-    this.#options = { includeImages: images, crawl: this, isFresh, twinOf, dryRun, tell, signal };
+    this.#options = { includeImages: images, crawl: this, isFresh, dryRun, tell, signal };
   }
 
   /** When a list says that a page was changed. */
@@ -55,7 +54,7 @@ export class SiteVisits {
   }
 
   async visitPage(page: WaitingPage): Promise<VisitedPage> {
-    const visit = await this.variants.inTurn(page.url, () => this.#visit(page));
+    const visit = await this.variants.during((twinOf) => this.#visit(page, twinOf));
     const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
     const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];
     // Its own line comes last: only when all are written is the page done with.
@@ -77,7 +76,7 @@ export class SiteVisits {
   async visitMember(item: IngestItem): Promise<Visit> {
     const inScope = (target: string): boolean => this.#scope.has(target);
     const options = { ...this.#options, inScope, force: this.#tools.force };
-    return await this.variants.inTurn(item.foundSource, () => this.#tools.visitor.visit(item.foundSource, options));
+    return await this.variants.during((twinOf) => this.#tools.visitor.visit(item.foundSource, { ...options, twinOf }));
   }
 
   /** "Not modified" is of no use when nobody remembers what the page links to, or shows beside its date. */
@@ -87,11 +86,11 @@ export class SiteVisits {
     return known !== undefined && (known.undated !== "" || known.links.length === 0);
   }
 
-  async #visit({ id, url, depth }: WaitingPage): Promise<Visit> {
+  async #visit({ id, url, depth }: WaitingPage, twinOf: TwinOf): Promise<Visit> {
     const { visitor, force } = this.#tools;
     // The way from a start address may lead through pages that are not wanted themselves.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
-    const options = { ...this.#options, inScope, listedDate: this.#dates.get(id) };
+    const options = { ...this.#options, inScope, twinOf, listedDate: this.#dates.get(id) };
     const visit = await visitor.visit(url, { ...options, force: force || !(await this.#isRemembered(id, url)) });
     const isForgotten = ([page, links]: [ItemId, readonly string[] | undefined]): boolean =>
       links === undefined && !this.#memory.has(page);

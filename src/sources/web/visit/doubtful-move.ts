@@ -57,6 +57,17 @@ export function findDoubtfulReading(walk: Walk, policy: CheckPolicy): DoubtfulMo
   return other && doubt(trail, subject, { ...other, statusCode: heard.http.statusCode }, policy);
 }
 
+/** A document that shows what another address of its path shows. undefined: nothing is in doubt. */
+export function findDoubtfulTwin(
+  { trail, stop, heard }: Walk,
+  { displaySource }: IngestItem,
+  policy: CheckPolicy,
+): DoubtfulMove | undefined {
+  if (!hasDocument(stop.item)) return undefined;
+  const statusCode = "http" in heard ? heard.http?.statusCode : undefined;
+  return doubt(trail, stop, { to: "twin", reason: `It shows the same as ${displaySource} now.`, statusCode }, policy);
+}
+
 function otherThan(
   { content: known }: IngestItem,
   { content, document, page }: PageReading,

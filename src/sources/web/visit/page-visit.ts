@@ -9,7 +9,13 @@ import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { PageFailure, PageRefusal } from "./ask-page.ts";
 import { findCanonical } from "./canonical-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
-import { type DoubtfulMove, findDoubtfulMove, findDoubtfulReading, findDoubtfulRefusal } from "./doubtful-move.ts";
+import {
+  type DoubtfulMove,
+  findDoubtfulMove,
+  findDoubtfulReading,
+  findDoubtfulRefusal,
+  findDoubtfulTwin,
+} from "./doubtful-move.ts";
 import type { HostHabits } from "./host-habits.ts";
 import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
 import { type NotedItem, noteItem } from "./note-item.ts";
@@ -110,6 +116,8 @@ export class PageVisit {
     const twin = variant
       ? undefined
       : await this.#options.twinOf?.({ ...stop.item, ...stop.identity }, stop.url, content);
+    const unlike = twin && findDoubtfulTwin(walk, twin, policy);
+    if (unlike) return await this.#doubt(unlike);
     if (twin) return await this.#foldInto(twin, walk, { http: heard.http, content });
     if (reading) await this.#keepDocument(stop, reading);
     const variantUrl = variant?.stop.url ?? "";

@@ -187,7 +187,7 @@ function readingOf(
     http: { ...http, canonicalUrl: canonical },
     content: {
       contentHash: contentDigest(document),
-      textHash: text ? textDigest(withoutQueries(text.markdown)) : "",
+      textHash: text ? textDigest(withoutCarried(text.markdown, url)) : "",
       language: text?.language ?? "",
       mimeType: read.mimeType,
       documentType: read.documentType,
@@ -214,8 +214,33 @@ function undatedDigest(url: string, text: Shown["text"], document: Uint8Array): 
   return text ? textDigest(undatedText(text.markdown, text.language, dated.numbers)) : contentDigest(document);
 }
 
-/** The text, whatever its links carry along: a visitor's number in each of them makes no other page. */
-function withoutQueries(markdown: string): string {
-  const bare = markdown.replaceAll(/(\]\([^()\s?#]{0,2048})[?#][^()\s]{0,4096}/g, "$1");
-  return bare.replaceAll(/[?&][\w.%-]{1,100}=[^\s()<>"'[\]]{0,2048}/g, "");
+const LINK_QUERY = /\]\(([^()\s?#]{0,2048})\?([^()\s#]{1,4096})/g;
+const PARAMETER = /([?&])([^\s()<>"'[\]?&=#]{1,100})=[^\s()<>"'[\]?&#]{0,2048}/g;
+
+/** The text without what its links carry along: a visitor's number in each of them makes no other page, that of an article does. */
+function withoutCarried(markdown: string, url: string): string {
+  const carried = carriedBy(markdown, url);
+  if (carried.size === 0) return markdown;
+  return markdown.replaceAll(PARAMETER, (whole, sign: string, name: string) =>
+    carried.has(name.replaceAll("\\", "")) ? sign : whole,
+  );
+}
+
+/** Parameters of its own address, and those that several links have and no two links to one path differ in. */
+function carriedBy(markdown: string, url: string): Set<string> {
+  const carried = new Set(new URL(url).searchParams.keys());
+  const values = new Map<string, Map<string, string>>();
+  const links = new Map<string, Set<string>>();
+  const telling = new Set<string>();
+  for (const [link, path = "", query = ""] of markdown.matchAll(LINK_QUERY)) {
+    for (const parameter of query.replaceAll("\\", "").split("&")) {
+      const [name = "", value = ""] = parameter.split("=", 2);
+      const paths = values.get(name) ?? new Map<string, string>();
+      if ((paths.get(path) ?? value) !== value) telling.add(name);
+      values.set(name, paths.set(path, value));
+      links.set(name, (links.get(name) ?? new Set()).add(link));
+    }
+  }
+  for (const [name, { size }] of links) if (size > 1 && !telling.has(name)) carried.add(name);
+  return carried;
 }
