@@ -120,10 +120,17 @@ function fold(text: string): string {
   return text.toLowerCase();
 }
 
-/** An address as it is copied from a browser may be encoded, and have a mark at its end. */
+/** An address as it is copied from a browser may be encoded, and have a mark or a slash at its end. */
 function plainAddress(url: string): string {
   try {
-    return fold(decodeURI(url.replace(/#.*$/, "").replace(/[?&]web=1$/, "")));
+    return fold(
+      decodeURI(
+        url
+          .replace(/#.*$/, "")
+          .replace(/[?&]web=1$/, "")
+          .replace(/\/$/, ""),
+      ),
+    );
   } catch {
     return fold(url);
   }

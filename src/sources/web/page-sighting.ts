@@ -17,8 +17,8 @@ export function sightingOf(item: IngestItem): Sighting {
     name: path.slice(path.lastIndexOf("/") + 1),
     path,
     serverPath: `/${path}`,
-    url: item.normalizedSource,
-    rawUrl: item.displaySource,
+    url: asAnswered(item.normalizedSource, item),
+    rawUrl: asAnswered(item.displaySource, item),
     documentType,
     form: "document",
     fingerprint: {
@@ -29,6 +29,12 @@ export function sightingOf(item: IngestItem): Sighting {
     },
     dateIsLabel: true,
   };
+}
+
+/** Both spellings of a slash at the end are one item, and not to every server: a link has the one that answered. */
+function asAnswered(address: string, { type, foundSource }: IngestItem): string {
+  if (type !== "url" || !URL.parse(foundSource)?.pathname.endsWith("/")) return address;
+  return address.replace(/^[^?]*[^/?](?=\?|$)/, "$&/");
 }
 
 /** When nobody says, or says a time that was still to come: when we saw it change. */
