@@ -56,7 +56,7 @@ export const addCommand: Command = {
         } catch (error) {
           if (!(error instanceof BadInputError)) throw error;
           failed += 1;
-          process.stderr.write(`lockstep: '${plainText(url)}': ${explain(error)}\n`);
+          process.stderr.write(`lockstep: '${plainText(shown(url))}': ${explain(error)}\n`);
         }
       }
       return failed;
@@ -69,3 +69,9 @@ export const addCommand: Command = {
     }
   },
 };
+
+/** What was refused may be so because of a secret behind the path. */
+function shown(text: string): string {
+  const url = isAddress(text) ? URL.parse(text) : null;
+  return url ? `${url.protocol}//${url.host}${url.pathname.replace(/;.*/s, "")}` : text;
+}

@@ -1,9 +1,11 @@
-import { type Domain, SOURCE_TYPES, type SourceConfig } from "../contracts/domain.ts";
+import { isDeepStrictEqual } from "node:util";
+import { type Domain, SOURCE_TYPES, type SourceConfig, type WebSourceConfig } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { checkTogether, parseSources, readSchedule } from "./domain-codec.ts";
 import { sourceFields } from "./source-codec.ts";
+import { refuseStartSecrets } from "./web-source-codec.ts";
 
 const DOMAIN_FIELDS: readonly string[] = [
   "domain_id",
@@ -36,7 +38,7 @@ export function parseDomainInput(body: unknown, existing?: Domain): Domain {
     vectorStoreId: (text("vector_store_id")?.trim() ?? existing?.vectorStoreId ?? "") as VectorStoreId | "",
     schedule: readSchedule(schedule ?? existing?.schedule ?? "", problems),
     ...(existing?.scheduleProblem && { scheduleProblem: schedule === undefined ? existing.scheduleProblem : "" }),
-    sources: readSources(body, existing?.sources ?? [], problems),
+    sources: readNewSources(body, existing?.sources ?? [], problems),
   };
   refuseUnknown(body, DOMAIN_FIELDS, "", problems);
   checkTogether(domain.sources, problems);
@@ -58,6 +60,15 @@ function readDomainId(body: JsonObject, existing: Domain | undefined, problems: 
     problems.push(explain(error));
     return "" as DomainId;
   }
+}
+
+function readNewSources(body: JsonObject, existing: readonly SourceConfig[], problems: string[]): SourceConfig[] {
+  const sources = readSources(body, existing, problems);
+  const sites = sources.filter((source) => source.sourceType === "web_sources");
+  for (const [index, site] of sites.entries()) {
+    if (!hasStarts(existing, site)) refuseStartSecrets(site, `web_sources[${index}]`, problems);
+  }
+  return sources;
 }
 
 /** An array replaces the sources of its kind; `sources_json` replaces all. An empty one is an unfilled form field and says nothing. */
@@ -85,6 +96,13 @@ function readSourceArrays(json: JsonObject, existing: readonly SourceConfig[], p
     }
     return parseSources(type, value, problems);
   });
+}
+
+function hasStarts(existing: readonly SourceConfig[], { sourceId, startUrls }: WebSourceConfig): boolean {
+  return existing.some(
+    (one) =>
+      one.sourceType === "web_sources" && one.sourceId === sourceId && isDeepStrictEqual(one.startUrls, startUrls),
+  );
 }
 
 function refuseUnknown(json: JsonObject, accepted: readonly string[], where: string, problems: string[]): void {

@@ -1,6 +1,6 @@
 import { REGISTERED_SOURCE, type WebSourceConfig } from "../contracts/domain.ts";
 import type { JsonObject } from "../lib/json-object.ts";
-import { withoutSecrets } from "../lib/secret-parameters.ts";
+import { findAddressSecret } from "../lib/secret-parameters.ts";
 import { readCount, readFlag, readTexts } from "./read-fields.ts";
 
 export const WEB_FIELDS: readonly string[] = [
@@ -61,20 +61,24 @@ function readStartUrls(value: JsonObject, where: string, problems: string[]): re
   for (const [at, url] of urls.entries()) {
     // The sentences never repeat the address: it may hold a password.
     const parsed = URL.parse(url);
-    const query = parsed?.search.slice(1) ?? "";
     if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.hostname === "") {
       problems.push(
         `${where}.start_urls must be addresses like "https://docs.example.com/"; number ${at + 1} is none.`,
       );
-    } else if (parsed.username || parsed.password) {
-      problems.push(`${where}.start_urls must not contain a user name or password; number ${at + 1} does.`);
-    } else if (withoutSecrets(query) !== query) {
-      problems.push(
-        `${where}.start_urls must not contain keys, tokens or signatures; number ${at + 1} does. Give it without them: they are not kept, and pages behind them cannot be crawled.`,
-      );
     }
   }
   return urls;
+}
+
+/** What nobody may write into a source. A source that has it already stays open, and says so when it is crawled. */
+export function refuseStartSecrets({ startUrls }: WebSourceConfig, where: string, problems: string[]): void {
+  for (const [at, url] of startUrls.entries()) {
+    const secret = findAddressSecret(new URL(url));
+    if (!secret) continue;
+    problems.push(
+      `${where}.start_urls must not contain secrets; number ${at + 1} does. It holds ${secret}: give it without. Secrets are not kept, and pages behind them cannot be crawled.`,
+    );
+  }
 }
 
 /** What a path, or a whole address, can begin with. */

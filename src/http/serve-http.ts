@@ -4,11 +4,14 @@ import { getRequestListener } from "@hono/node-server";
 import type { App } from "../app/app.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { countRepeats } from "../lib/count-repeats.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 import { createHttpApp, type HttpOptions } from "./http-app.ts";
 import { answerUnreadable, endSlowBodies, PATIENCE, type Patience } from "./safety/slow-clients.ts";
 
 const CLOSE_GRACE_MS = 1000;
+/** What goes wrong at every request is told so often. */
+const SAY_AGAIN_MS = 60_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const IN_USE = "it is in use by another process. Choose another PORT, or 0 for any free one, or end that process.";
 
@@ -30,12 +33,14 @@ export async function serveHttp(app: App, options: ServeOptions): Promise<Runnin
   const { host, port } = options;
   await refuseOpenDoor(app, host);
   const hosts = [host, ...app.config.access.allowedHosts, ...(options.hosts ?? [])];
-  const http = createHttpApp(app, { ...options, hosts });
+  const write = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  const log = countRepeats(write, { everyMs: SAY_AGAIN_MS });
+  const http = createHttpApp(app, { ...options, hosts, log: log.say });
   const server = createHttpServer(http.fetch, options.patience ?? PATIENCE);
   await listen(server, host, port);
   const address = server.address() as AddressInfo;
   const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
-  return { url: `http://${name}:${address.port}`, close: () => close(server) };
+  return { url: `http://${name}:${address.port}`, close: () => close(server).finally(log.end) };
 }
 
 async function refuseOpenDoor({ access, config }: App, host: string): Promise<void> {

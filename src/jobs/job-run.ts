@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobContext, JobState, Result } from "../contracts/job.ts";
+import { countRepeats } from "../lib/count-repeats.ts";
 import { encodeLog } from "./job-events.ts";
 import type { JobFile } from "./job-file.ts";
 
@@ -31,6 +32,7 @@ export interface JobRun {
 
 /** Holding the processor for longer than this between two checkpoints would leave requests unread. */
 const BREATHE_EVERY_MS = 50;
+const SAY_AGAIN_MS = 60_000;
 
 export function runJob(
   { paused = false, ...identity }: { readonly jobId: JobId; readonly dryRun: boolean; readonly paused?: boolean },
@@ -44,8 +46,15 @@ export function runJob(
   let stopped = false;
   let breathedAt = performance.now();
 
-  function log(line: string): void {
+  const warnings = countRepeats(write, { everyMs: SAY_AGAIN_MS });
+
+  function write(line: string): void {
     if (!over) file.append(encodeLog(file.nextEventId(), line));
+  }
+  /** Sources say the same when they are in step; only what is wrong is not said twice. */
+  function log(line: string): void {
+    if (/^(?:WARNING|ERROR): /.test(line)) warnings.say(line);
+    else write(line);
   }
   async function checkpoint(): Promise<void> {
     if (performance.now() - breathedAt > BREATHE_EVERY_MS) {
@@ -64,6 +73,7 @@ export function runJob(
   });
   const context: JobContext = { ...identity, signal: abort.signal, log, checkpoint };
   const outcome = Promise.race([settle(work, context), hung]).then((ended) => {
+    warnings.end();
     over = true;
     return ended;
   });

@@ -1,11 +1,30 @@
-/** Keys, passwords and signatures by the names they usually have. Too few names are better than one that means a page somewhere. */
-const SECRETS: ReadonlySet<string> = new Set([
-  ...["access_token", "auth_token", "authtoken", "id_token", "jwt", "oauth_token", "refresh_token", "token"],
-  ...["api-key", "api_key", "apikey", "subscription-key", "x-api-key", "client_secret", "secret"],
-  ...["passwd", "password", "pwd", "sig", "signature"],
-]);
+import { looksLikeSecret } from "./looks-like-secret.ts";
+
+/** Names are compared in small letters, without what joins their words: `privateToken`, `private_token`, `feed[private-token]`. */
+const SECRET_NAME = new RegExp(
+  [
+    "token|jwt|bearer|password|passwd|passphrase|passcode|pwd",
+    "^secret|(?:access|api|app|auth|bot|client|consumer|oauth|shared|signing|user|webhook)secret",
+    "(?:access|account|admin|api|app|auth|client|consumer|deploy|encryption|feed|functions?|host|master)key(?:id)?",
+    "(?:private|rss|secret|security|service|session|shared|signing|storage|subscription)key(?:id)?",
+    "^sig|^signature|^sharedaccesssignature",
+  ]
+    .map((names) => `(?:${names})$`)
+    .join("|"),
+);
 /** What signed addresses of Amazon and Google consist of. */
 const SIGNED_PREFIXES = ["x-amz-", "x-goog-"];
+/** They lead to the next page, or are words of a language. */
+const HARMLESS_NAME =
+  /(?:pag(?:e|ing|ination)|next|prev(?:ious)?|cont(?:inue|inuation)?|resum(?:e|ption)|sync|skip|cursor|scroll|start|delta|list|offset|position|design|syntax|lexer)token$/;
+/** Of a visitor, or of a conference, where it is a small number. */
+const SESSION_NAME = /(?:^|php|asp|net|user|^j)sess(?:ion)?id|^cfid$|^cftoken$/;
+const MAYBE_SESSION_NAME = /^(?:sid|sess|session)$/;
+/** A key or a colour, a code of a sign-in or of a country: the value tells. */
+const AMBIGUOUS_NAME =
+  /(?:key|code|secret|signature|credentials?)$|^(?:o?auth|authorization|authentication|assertion|cookie|hmac|otp|pass|pin|pw|sas|ticket|tkn|tok)$/;
+/** `?forgot_password=1` */
+const FLAG = /^(?:[01]|true|false|yes|no|on|off)$/i;
 /** What comes with a signature and changes with it; without one these are names like any other. */
 const BESIDE_SIGNATURE: ReadonlySet<string> = new Set([
   ...["sv", "ss", "srt", "sp", "st", "se", "spr", "sip", "sr", "si", "sdd", "ses", "scid", "saoid", "suoid"],
@@ -13,19 +32,39 @@ const BESIDE_SIGNATURE: ReadonlySet<string> = new Set([
   ...["awsaccesskeyid", "googleaccessid", "key-pair-id", "policy", "expires"],
 ]);
 
-/** Is what a parameter of this name holds a secret wherever it stands? The name may be written with escapes. */
-export function isSecretParameter(name: string): boolean {
-  return isSecret(plainName(name));
+/** What a parameter holds, both as they may be written in an address: a secret, a visitor's number, or (undefined) what tells pages apart. */
+export function secretIn(name: string, value: string): "secret" | "session" | undefined {
+  const plain = plainName(name);
+  const letters = plain.replaceAll(/[^a-z0-9]/g, "");
+  if (value === "" || HARMLESS_NAME.test(letters)) return undefined;
+  if (SIGNED_PREFIXES.some((prefix) => plain.startsWith(prefix))) return "secret";
+  if (SESSION_NAME.test(letters)) return /^\d{1,6}$/.test(value) ? undefined : "session";
+  if (SECRET_NAME.test(letters)) return FLAG.test(value) && /[_-]/.test(plain) ? undefined : "secret";
+  if (MAYBE_SESSION_NAME.test(letters)) return looksLikeSecret(unescaped(value)) ? "session" : undefined;
+  return AMBIGUOUS_NAME.test(letters) && looksLikeSecret(unescaped(value)) ? "secret" : undefined;
 }
 
-/** A query (without `?`) as it was written, apart from what nobody should write down. */
+/** Why nobody should write an address down, as the end of a sentence that begins with what it is; undefined: nothing is wrong with it. It never repeats what is secret. */
+export function findAddressSecret(url: URL): string | undefined {
+  if (url.username !== "" || url.password !== "") return "a user name or password";
+  const fragment = url.hash.includes("=") ? pairs(url.hash.slice(1)) : [];
+  const found = [...pairs(url.search.slice(1)), ...fragment, ...pathPairs(url.pathname)].find(
+    ({ name, value }) => secretIn(name, value) !== undefined,
+  );
+  if (!found) return undefined;
+  const what =
+    secretIn(found.name, found.value) === "session" ? "the number of a session" : "a key, token or signature";
+  return /^[\w.[\]-]{1,40}$/.test(found.name) ? `${what} ('${found.name}')` : what;
+}
+
+/** A query (without `?`) as it was written, apart from what nobody should write down. Sessions are left to whoever sees whether they matter. */
 export function withoutSecrets(query: string): string {
-  const pieces = query.split("&").filter((piece) => piece !== "");
-  const names = pieces.map((piece) => plainName(piece.split("=", 1)[0] ?? ""));
-  const isSigned = names.includes("sig") || names.includes("signature");
-  const isKept = (name: string): boolean => !isSecret(name) && !(isSigned && BESIDE_SIGNATURE.has(name));
-  const kept = pieces.filter((_, i) => isKept(names[i] ?? ""));
-  return kept.length === pieces.length ? query : kept.join("&");
+  const pieces = pairs(query);
+  const isSigned = pieces.some(({ name, value }) => value !== "" && /^sig(?:nature)?$/.test(plainName(name)));
+  const isKept = ({ name, value }: Pair): boolean =>
+    secretIn(name, value) !== "secret" && !(isSigned && BESIDE_SIGNATURE.has(plainName(name)));
+  const kept = pieces.filter(isKept);
+  return kept.length === pieces.length ? query : kept.map(({ written }) => written).join("&");
 }
 
 /** Takes user name, password and secrets out of an address, in its fragment, too, where that is written like a query. */
@@ -49,14 +88,31 @@ export function withoutAddressSecrets(address: string): string {
   return url.href === before ? address : url.href;
 }
 
-function isSecret(name: string): boolean {
-  return SECRETS.has(name) || SIGNED_PREFIXES.some((prefix) => name.startsWith(prefix));
+interface Pair {
+  readonly written: string;
+  readonly name: string;
+  readonly value: string;
 }
 
-/** All names above are ASCII, so that bytes are characters. */
+function pairs(query: string): readonly Pair[] {
+  return query.split("&").flatMap((written) => (written === "" ? [] : [pair(written)]));
+}
+
+/** `/page;jsessionid=…` */
+function pathPairs(pathname: string): readonly Pair[] {
+  return [...pathname.matchAll(/;([^/;]+)/g)].map(([, written = ""]) => pair(written));
+}
+
+function pair(written: string): Pair {
+  const [name = ""] = written.split("=", 1);
+  return { written, name, value: written.slice(name.length + 1) };
+}
+
 function plainName(written: string): string {
-  const decoded = written.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
-  );
-  return decoded.toLowerCase();
+  return unescaped(written).toLowerCase();
+}
+
+/** All that is looked for is ASCII, so that bytes are characters. */
+function unescaped(written: string): string {
+  return written.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

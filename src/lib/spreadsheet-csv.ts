@@ -4,8 +4,8 @@ import { encodeCsvRow } from "./csv.ts";
 const FORMULA_START = /^[=+\-@＝＋－＠\t\r\n]/;
 /** Blanks, quotes and invisible characters that some spreadsheets drop before they look for a formula. */
 const IGNORED_START = /^[\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]+/;
-/** Where a spreadsheet takes semicolons or tabs for the ends of cells, what follows is the start of one. */
-const INNER_FORMULA = /(?=[=+\-@＝＋－＠])(?<=(?:;|[\s\S]\t)[\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]*)/g;
+/** Where a spreadsheet takes semicolons or tabs for the ends of cells, what follows is the start of one; so is a line, as quotes do not count then. */
+const INNER_FORMULA = /(?=[=+\-@＝＋－＠])(?<=[;\t\r\n][\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]*)/g;
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**

@@ -1,7 +1,7 @@
 import { ROLES } from "../contracts/access.ts";
 import type { AuditEntry, AuditRow } from "../contracts/audit.ts";
 import { isJsonObject } from "../lib/json-object.ts";
-import { isSecretParameter } from "../lib/secret-parameters.ts";
+import { secretIn } from "../lib/secret-parameters.ts";
 
 const PHASES = ["asked", "done", "once"] as const;
 const MAX_TEXT = 500;
@@ -14,7 +14,7 @@ const SECRET_NAME =
 const VARIABLE_NAME = /^([A-Z_][A-Z0-9_]{0,63})?$/;
 /** Names that may mean something else in an address, where nothing is lost by leaving the value out here. */
 const DOUBTFUL_NAME = /^code$|(?:^|[_-])(?:key|token|secret|password|signature)$/i;
-const PARAMETER = /([?&])([^\s"'?&=#]{1,100})=(?!\(left out\))[^\s"'&#]+/g;
+const PARAMETER = /([?&])([^\s"'?&=#]{1,100})=(?!\(left out\))([^\s"'&#]+)/g;
 /** A field of JSON that came as text, whole or cut off. */
 const FIELD = /("((?:[^"\\]|\\.){1,100})"\s*:[\s[]*)"((?:[^"\\]|\\.)*)/g;
 /** User names and passwords in addresses; keys of ours, keys of storage accounts and signatures wherever somebody pasted them. */
@@ -92,7 +92,7 @@ function tame(value: unknown, depth: number): unknown {
 
 function isSecretField(name: string, value: unknown): boolean {
   if (/^credential$/i.test(name)) return typeof value !== "string" || !VARIABLE_NAME.test(value);
-  return SECRET_NAME.test(name) || isSecretParameter(name);
+  return SECRET_NAME.test(name) || secretIn(name, typeof value === "string" ? value : "…") !== undefined;
 }
 
 function cut(text: string): string {
@@ -102,8 +102,8 @@ function cut(text: string): string {
       isSecretField(name, value) ? `${head}"(left out)` : found,
     )
     .replaceAll(SECRET_TEXT, (_, scheme = "", key = "", sig = "") => `${scheme}${key}${sig}(left out)`)
-    .replaceAll(PARAMETER, (found, mark: string, name: string) =>
-      isSecretParameter(name) || DOUBTFUL_NAME.test(name) ? `${mark}${name}=(left out)` : found,
+    .replaceAll(PARAMETER, (found, mark: string, name: string, value: string) =>
+      secretIn(name, value) || DOUBTFUL_NAME.test(name) ? `${mark}${name}=(left out)` : found,
     );
   return clean.length > MAX_TEXT ? `${clean.slice(0, MAX_TEXT)}…` : clean;
 }

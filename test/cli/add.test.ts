@@ -52,6 +52,15 @@ describe("lockstep add and items", () => {
     );
     for (const { out, err } of told) assert.match(out, /^Address +\/.*\/plan\.md$/m, err);
     assert.equal((await run("remove", "plan.md")).code, 0);
+    const secret = await run("add", "https://example.com/feed;sid=1?feed_token=hunter2");
+    assert.deepEqual([secret.code, secret.out], [2, ""]);
+    assert.match(secret.err, /^lockstep: 'https:\/\/example\.com\/feed': The address holds .*'feed_token'/);
+    const blob = await run("add", "--blobs", "https://a.blob.core.windows.net/abc/plan.pdf?sv=1&sp=r&sig=hunter2");
+    assert.match(
+      blob.out,
+      /^Registered https:\/\/a\.blob\.core\.windows\.net\/abc\/plan\.pdf .*\nWhat follows the question mark .* was dropped/,
+    );
+    assert.doesNotMatch(secret.err + blob.out + blob.err, /hunter2/);
     server.kill("SIGTERM");
     assert.deepEqual(await once(server, "exit"), [0, null]);
   });

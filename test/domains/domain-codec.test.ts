@@ -479,3 +479,38 @@ test("a schedule that is none takes nothing else away, says why, and stays as it
   }
   assert.equal("scheduleProblem" in parseDomain({ name: "Demo", schedule: "0 2 * * *" }, DEMO), false);
 });
+
+test("secrets cannot be written into start addresses; a domain that has some opens, and can be changed in other ways", () => {
+  const site = (start: string, source_id = "site") => ({ source_id, start_urls: [start] });
+  const input = (...web_sources: object[]) => ({ domain_id: "DEMO", name: "Demo", web_sources });
+  const secrets = [
+    ...[
+      "https://a.example/?private_token=hunter2",
+      "https://a.example/?x=1&sessionid=hunter2",
+      "https://bob:hunter2@a.example/",
+    ],
+    ...[
+      "https://a.example/;jsessionid=hunter2",
+      "https://a.example/?key=9f86d081884c7d659a2feaa0c55ad015hunter2x1y2z3",
+    ],
+  ];
+  for (const start of secrets) {
+    const sentence = /^(?!.*hunter2).*web_sources\[1\]\.start_urls must not contain secrets; number 1 does\./;
+    assert.throws(
+      () => parseDomainInput(input(site("https://b.example/", "b"), site(start))),
+      { message: sentence },
+      start,
+    );
+    const known = parseDomain({ name: "Demo", web_sources: [site(start)] }, DEMO);
+    assert.throws(() =>
+      parseDomainInput(input(site("https://b.example/", "b"), site(start)), { ...known, sources: [] }),
+    );
+    const renamed = parseDomainInput({ name: "Other", web_sources: [{ ...site(start), max_depth: 2 }] }, known);
+    assert.deepEqual([renamed.name, renamed.sources.length], ["Other", 1]);
+    const packed = parseDomainInput({ sources_json: JSON.stringify({ web_sources: [site(start)] }) }, known);
+    assert.deepEqual(packed.sources, known.sources);
+  }
+  for (const start of ["https://a.example/?key=red", "https://a.example/?code=404&auth=none"]) {
+    assert.equal(parseDomainInput(input(site(start))).sources.length, 1);
+  }
+});

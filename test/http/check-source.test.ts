@@ -63,6 +63,9 @@ describe("/v2/domains/check_source of a web site", () => {
       "https://user:hunter2@x/",
       "https://x/?a=1&sig=hunter2",
       "https://x/?%74oken=hunter2",
+      "https://x/?feedToken=hunter2",
+      "https://x/?sessionid=hunter2",
+      "https://x/?key=ghp_hunter2hunter2",
     ];
     for (const address of withSecrets) {
       await refused({ start_urls: address }, /^(?!.*hunter2).*'start_urls' must .*number 1 (?:is none|does)\./);

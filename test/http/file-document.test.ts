@@ -75,6 +75,17 @@ describe("files that are registered one by one", () => {
     assert.deepEqual([page.status, page.text.includes("plan.md")], [200, true]);
   });
 
+  it("drops the signature of a blob, and says so in every answer", async () => {
+    const source = "https://a.blob.core.windows.net/abc/plan.pdf?sv=1&sp=r&sig=hunter2";
+    const replies = [
+      await post("/api/AddFileDocument", { source }),
+      await post("/v2/ingest/items/create", { file: source }),
+      await post("/v2/ingest/items/create?format=html", { file: source }),
+    ];
+    for (const { text } of replies)
+      assert.match(text, /^(?!.*hunter2).*was dropped: a signature is neither kept nor used/s);
+  });
+
   it("refuses what must not be read and what it does not understand", async () => {
     const wrong: readonly [string, unknown, RegExp][] = [
       ["/api/AddFileDocument", {}, /^Missing 'source'\.$/],

@@ -27,6 +27,17 @@ describe("what went wrong", () => {
     assert.deepEqual(served.logged, ["GET /query2: The backend cannot be reached: connect ECONNREFUSED"]);
   });
 
+  it("with the same words again and again is one line, and the number of times", async () => {
+    const own = await serveScripted();
+    own.script.query = async () => {
+      throw new RemoteError("The backend sleeps");
+    };
+    for (let i = 0; i < 5; i++) assert.equal((await ask(own.url, QUERY)).status, 502);
+    assert.deepEqual(own.logged, ["GET /query2: The backend sleeps"]);
+    await own.close();
+    assert.deepEqual(own.logged, ["GET /query2: The backend sleeps", "GET /query2: The backend sleeps (4 more times)"]);
+  });
+
   it("unexpectedly is in the log with its stack", async () => {
     served.script.query = async () => {
       throw new TypeError("x is not a function");

@@ -130,6 +130,33 @@ describe("registered addresses, from the first request to the search", () => {
     assert.equal((await ask(server.url, "GET /api/SearchStatus?domain_id=NOBODYS")).status, 404);
   });
 
+  it("refuses an address with a secret in a sentence that does not repeat it, and takes one that only looks like it", async () => {
+    const before = (await rows("")).length;
+    const at = "https://docs.example.com/wiki";
+    const secrets = [
+      ...[
+        "private_token=hunter2",
+        "a=1&feed_token=hunter2",
+        "access_key=hunter2",
+        "sessionid=hunter2",
+        "rssToken=hunter2",
+      ],
+      ...["code=hunter2e9f86d081884c7d659a2f&x=1", "key=sk-hunter2abcdefgh1234", "auth=Bearer%20hunter2hunter2"],
+    ].map((query) => `${at}?${query}`);
+    for (const url of [...secrets, "https://bob:hunter2@docs.example.com/", `${at}#id_token=hunter2`]) {
+      for (const path of ["/api/AddUrlDocument", "/v2/ingest/items/create", "/v2/ingest/items/create?format=html"]) {
+        const reply = await post(path, { url });
+        assert.equal(reply.status, 400, url);
+        assert.match(reply.text, /^(?!.*hunter2).*The address holds .*neither kept nor used/s);
+      }
+    }
+    assert.equal((await rows("")).length, before);
+    for (const query of ["key=red", "code=DE", "auth=basic", "sessionid=42", "page_token=CAUQAA"]) {
+      const reply = await post("/v2/ingest/items/create?dry_run=true", { url: `${at}?${query}` });
+      assert.deepEqual([reply.status, reply.json["data"]?.["normalizedSource"]], [200, `${at}?${query}`], reply.text);
+    }
+  });
+
   it("counts every request to index it again, by id and by address", async () => {
     const byId = await post("/api/ReindexItem", { id, force: true });
     assert.deepEqual([byId.status, byId.json["reindexGeneration"]], [202, 1], byId.text);

@@ -79,6 +79,24 @@ test("after an event there come exactly the events after it", async (t) => {
   }
 });
 
+test("the same warning is in the log once, and how often it came again; progress and all else as it comes", async (t) => {
+  const jobs = await openJobs(t);
+  const { jobId, done } = await jobs.runner.start(CRAWL, async (job) => {
+    for (let i = 1; i <= 3; i++) {
+      job.log("WARNING: the disk is slow");
+      job.log(`[ ${i} / 3 ] a.txt...`);
+      job.log("In step.");
+    }
+    job.log("ERROR: once");
+    return FINE;
+  });
+  await done;
+  const said = eventsOf((await jobs.file(jobId)).bytes).flatMap(({ event, data }) => (event === "log" ? [data] : []));
+  const rounds = [1, 2, 3].flatMap((i) => [`[ ${i} / 3 ] a.txt...`, "In step."]);
+  const slow = "WARNING: the disk is slow";
+  assert.deepEqual(said, [slow, ...rounds, "ERROR: once", `${slow} (2 more times)`]);
+});
+
 test("a follower leaves with its signal and does not disturb the others", async (t) => {
   const jobs = await openJobs(t);
   const held = heldWork();

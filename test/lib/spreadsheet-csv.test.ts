@@ -9,9 +9,6 @@ const DEFUSED: ReadonlyArray<readonly [string, string]> = [
   ["plus", "+1+cmd|' /C calc'!A0"],
   ["minus", "-2+3+cmd|' /C calc'!A0"],
   ["at", "@SUM(1+9)*cmd|' /C calc'!A0"],
-  ["tab in front", "\t=1+1"],
-  ["carriage return in front", "\r=1+1"],
-  ["line feed in front", "\n=1+1"],
   ["blank in front", "  =1+1"],
   ["quote in front", '"=1+1'],
   ["byte order mark in front", "\ufeff=1+1"],
@@ -37,6 +34,11 @@ const INSIDE: ReadonlyArray<readonly [string, string]> = [
   ["Notes\t=1+1;-2", "Notes\t'=1+1;'-2"],
   [";＝1+1", ";'＝1+1"],
   ["=1;=2", "'=1;'=2"],
+  ["\t=1+1", "'\t'=1+1"],
+  ["\t\t -2+3", "'\t\t '-2+3"],
+  ["\r=1+1", "'\r'=1+1"],
+  ["\n=1+1", "'\n'=1+1"],
+  ["a\n@SUM(1)\tb", "a\n'@SUM(1)\tb"],
 ];
 
 for (const [cell, shown] of INSIDE) {
@@ -68,5 +70,17 @@ for (const cell of UNTOUCHED) {
 }
 
 test("a cell cannot break out of its record", () => {
-  assert.equal(encodeSpreadsheetRow(['a"\r\n=1+1', "b,=2"]), '"a""\r\n=1+1","b,=2"');
+  assert.equal(encodeSpreadsheetRow(['a"\r\n=1+1', "b,=2"]), `"a""\r\n'=1+1","b,=2"`);
+});
+
+test("no cell of the record is computed, whatever a spreadsheet takes for the end of a cell", () => {
+  const ends = ["", "\t", ";", "\n", "\r\n", "\t\t", " \t", "x\t", "x;\t", '"\t', "x\n"];
+  for (const end of ends) {
+    for (const formula of ["=1+1", "+1+1", "-1+1", "@SUM(1)", "＝1+1"]) {
+      const row = encodeSpreadsheetRow(["before", `${end}${formula}${end}${formula}`, "after"]);
+      for (const separator of [/[\t\r\n]/, /[;\r\n]/, /[\t;\r\n]/]) {
+        for (const cell of row.split(separator)) assert.doesNotMatch(cell.replace(/^[\s"]+/, ""), /^[=+\-@＝]/, row);
+      }
+    }
+  }
 });

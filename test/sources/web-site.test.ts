@@ -79,6 +79,24 @@ test("what links hold that nobody should write down is not written down", async 
   assert.doesNotMatch(await readFile(join(world.folder, "pages.jsonl"), "utf8"), /hunter2/);
 });
 
+test("links are followed without their secrets, and as they are where a name only looks like one", async () => {
+  const links = ["/a?private_token=hunter2&x=1", "/b?key=red", "/c?code=404", "/d?key=ghp_hunter2hunter2"];
+  world.site.set("/", html("Home", linksTo(...links)));
+  for (const path of ["/a?x=1", "/b?key=red", "/c?code=404", "/d"]) world.site.set(path, html(path));
+  assert.deepEqual((await world.crawl()).pages, ["/", "/a?x=1", "/b?key=red", "/c?code=404", "/d"]);
+  assert.doesNotMatch(world.site.asked.join(), /hunter2/);
+});
+
+test("a start address that holds a secret from earlier is crawled without it, and the log says so", async () => {
+  plainSite();
+  const { pages, log } = await world.crawl({ startUrls: [`${world.site.origin}/?feed_token=hunter2`] });
+  assert.ok(pages.includes("/"));
+  assert.match(
+    log.join(),
+    /^(?!.*hunter2).*WARNING: start address 1 holds a key, token or signature \('feed_token'\)/s,
+  );
+});
+
 test("include and exclude choose by path or by whole address; the way may lead through what is not wanted", async () => {
   world.site.set("/", html("Home", linksTo("/docs", "/blog", "/docs/a", "/docs/secret/b")));
   for (const path of ["/docs", "/blog", "/docs/a", "/docs/secret/b"]) world.site.set(path, html(path));

@@ -4,7 +4,7 @@ import type { OpenIngestParts } from "./create-ingest.ts";
 import type { AddFileRequest, Registered } from "./ingest.ts";
 
 const SIGNATURE_DROPPED =
-  "What follows the question mark in its address was dropped: a signature is neither kept nor used. The blob is read with INGEST_BLOB_CREDENTIAL, or as anybody reads it.";
+  "What follows the question mark in its address was dropped: a signature is neither kept nor used. The blob is read with INGEST_BLOB_CREDENTIAL, with the managed identity of the machine, or as anybody reads it.";
 
 /** As an address is registered; the file is not looked at, but must lie where files may be read. */
 export async function addFile(

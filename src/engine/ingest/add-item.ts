@@ -1,9 +1,10 @@
-import { ConflictError } from "../../contracts/errors.ts";
+import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import { newMember, withStanding } from "../../detect/web/member-standing.ts";
 import { afterRegistration, newItem } from "../../detect/web/schedule-item.ts";
 import { type Identity, identifyUrl } from "../../detect/web/web-identity.ts";
+import { findAddressSecret } from "../../lib/secret-parameters.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { ensureSource } from "./ensure-source.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered } from "./ingest.ts";
@@ -20,7 +21,19 @@ export async function addUrl(
   parts: AddParts & Pick<OpenIngestParts, "rules">,
   options: { readonly dryRun: boolean },
 ): Promise<Registered> {
-  return await addItem(identifyUrl(request.url, parts.rules), request, parts, options);
+  const identity = identifyUrl(request.url, parts.rules);
+  refuseSecrets(request.url);
+  return await addItem(identity, request, parts, options);
+}
+
+/** What links hold is dropped; whoever writes an address down learns that it would not be the one that is asked. */
+function refuseSecrets(address: string): void {
+  const url = URL.parse(address);
+  const secret = url && findAddressSecret(url);
+  if (!secret) return;
+  throw new BadInputError(
+    `The address holds ${secret}, which is neither kept nor used. Give it without, if it can be read so. A blob of Azure Storage is registered as a file.`,
+  );
 }
 
 /** The same address twice is one record and one member, however it was written, and one message while nobody has begun with it. */

@@ -10,6 +10,7 @@ import {
 import { BadInputError } from "../../contracts/errors.ts";
 import type { Alternatives } from "../../contracts/finding.ts";
 import { parseSource } from "../../domains/source-codec.ts";
+import { refuseStartSecrets } from "../../domains/web-source-codec.ts";
 import type { PlacedFinding } from "../../engine/doctor.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import { type Answer, type Endpoint, endpoint } from "../grammar/endpoint.ts";
@@ -151,7 +152,8 @@ function readSharePointSource(type: SourceType, given: Readonly<Record<string, u
 function parse(type: SourceType, fields: Readonly<Record<string, unknown>>): SourceConfig {
   const problems: string[] = [];
   const source = parseSource(type, withoutAbsent(fields), "", problems);
-  if (source) return source;
+  if (source?.sourceType === "web_sources") refuseStartSecrets(source, "", problems);
+  if (source && problems.length === 0) return source;
   throw new BadInputError(problems.map(inQuotes).join(" "));
 }
 

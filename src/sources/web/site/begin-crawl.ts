@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { plural } from "../../../lib/plural.ts";
+import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import type { CrawlLine } from "./crawl-lines.ts";
 import { CrawlLog } from "./crawl-log.ts";
@@ -25,6 +26,7 @@ export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Prom
   const { folder, dryRun, force } = tools;
   const members = new SiteMembers(tools.registry, tools.domainId, sourceId, tools);
   await members.load();
+  tellSecrets(config, tools.log);
   const site = digest(config.startUrls);
   const memory = await LinkMemory.open(folder, site);
   if (dryRun) return { members, memory, log: CrawlLog.dry(folder), recalled: [], isBlind: false };
@@ -41,6 +43,14 @@ export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Prom
     tools.log(`Going on with the crawl of ${resumes}: ${plural(recalled.length, "page")} looked at already.`);
   }
   return { members, memory, log, recalled, isBlind };
+}
+
+/** Nobody may write them into a source any more; whoever has some learns why pages behind them are not there. */
+function tellSecrets({ startUrls }: WebSourceConfig, log: WebTools["log"]): void {
+  for (const [at, url] of startUrls.entries()) {
+    const secret = findAddressSecret(new URL(url));
+    if (secret) log(`WARNING: start address ${at + 1} holds ${secret}: pages are asked for without. Take it out.`);
+  }
 }
 
 function digest(value: unknown): string {
