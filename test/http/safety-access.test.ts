@@ -8,7 +8,7 @@ import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import { ask, type Reply } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 
-const ADMIN_KEY = "k3y-That-nobody-Guesses-at-all";
+const ADMIN_KEY = "5d0f3a9c1be84772a6f1c0d98e3b7a42";
 
 describe("who may come in", () => {
   let served: Served;

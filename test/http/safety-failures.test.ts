@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { ask, type Reply } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 
-const KEY = "k3y-That-nobody-Guesses-at-all";
+const KEY = "5d0f3a9c1be84772a6f1c0d98e3b7a42";
 const LIST = "GET /v2/domains?format=json";
 
 describe("how often an address may be wrong", () => {

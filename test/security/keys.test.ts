@@ -9,7 +9,7 @@ import type { Access, Identity } from "../../src/security/access.ts";
 import { createKeyStore } from "../../src/security/key-store.ts";
 import { type AccessOptions, openAccess } from "../../src/security/open-access.ts";
 
-const ADMIN_KEY = "k3y-That-nobody-Guesses-at-all";
+const ADMIN_KEY = "5d0f3a9c1be84772a6f1c0d98e3b7a42";
 const NOTHING = { authorization: undefined, apiKey: undefined, session: undefined };
 
 describe("API keys", () => {
