@@ -4,8 +4,6 @@ import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const MAX_FILE_LINES = 300;
-const MAX_FUNCTION_LINES = 60;
 
 /** What may import what, by folder below src/. Nothing here may point upwards. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -48,11 +46,6 @@ const COMPOSE: readonly string[] = [
 const SOURCE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = { files: ["folder", "blob", "web"] };
 const CONCRETE_PARTS = ["sources", "ledgers", "extract", "index", "backends", "queue"];
 
-/** Files that are long for a reason. */
-const LONG_FILES: Readonly<Record<string, string>> = {};
-/** Functions that are long for a reason, as `file:name`. */
-const LONG_FUNCTIONS: Readonly<Record<string, string>> = {};
-
 const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
 const tests = ["test", "bench", "soak", "eval"].flatMap(filesBelow).filter((file) => file.endsWith(".ts"));
 
@@ -81,33 +74,6 @@ test("a kind of source leaves the others alone", () => {
     }
   }
   assert.deepEqual(wrong, []);
-});
-
-test("files are short", () => {
-  const long = sources.filter((file) => !file.includes("/seed/") && linesOf(file).length > MAX_FILE_LINES);
-  assert.deepEqual(
-    long.filter((file) => !LONG_FILES[file]).map((file) => `${file}: ${linesOf(file).length}`),
-    [],
-  );
-  assert.deepEqual(
-    Object.keys(LONG_FILES).filter((file) => !long.includes(file)),
-    [],
-    "exceptions nobody needs",
-  );
-});
-
-test("functions are short", () => {
-  const long = sources.filter((file) => !file.includes("/seed/")).flatMap(longFunctions);
-  assert.deepEqual(
-    long.filter(({ where }) => !LONG_FUNCTIONS[where]),
-    [],
-  );
-  const needed = long.map(({ where }) => where);
-  assert.deepEqual(
-    Object.keys(LONG_FUNCTIONS).filter((where) => !needed.includes(where)),
-    [],
-    "exceptions nobody needs",
-  );
 });
 
 test("no any, no suppressed type error, no test left out without a reason", () => {
@@ -165,25 +131,6 @@ test("every page about a format is listed", () => {
 test("the lockfile names no download host", () => {
   assert.ok(!readFileSync(join(ROOT, "package-lock.json"), "utf8").includes('"resolved"'));
 });
-
-function longFunctions(file: string): { where: string; lines: number }[] {
-  const lines = linesOf(file);
-  const found: { where: string; lines: number }[] = [];
-  for (const [start, line] of lines.entries()) {
-    const indent = /^\s*/.exec(line)?.[0] ?? "";
-    const head = /^\s*(export |async |static |private |get |set )*(function\*? ?[\w#]*|\*?[#\w]+)\s*[(<]/.exec(line);
-    if (!head || /^\s*(if|for|while|switch|catch|return|await|describe|test|it|super)\b/.test(line)) continue;
-    const opened = lines.findIndex(
-      (text, i) => i >= start && text.startsWith(indent) && text.endsWith("{") && /\)/.test(text),
-    );
-    if (opened < 0 || opened - start > 12 || (opened > start && !lines[opened]?.startsWith(`${indent})`))) continue;
-    const end = lines.findIndex((text, i) => i > opened && (text === `${indent}}` || text === `${indent}},`));
-    const length = end - start + 1;
-    if (end > 0 && length > MAX_FUNCTION_LINES)
-      found.push({ where: `${file}:${head[0].trim().slice(0, -1)}`, lines: length });
-  }
-  return found;
-}
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(ROOT, file), "utf8");
