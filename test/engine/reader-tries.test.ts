@@ -13,20 +13,20 @@ const docx = (text: string): string =>
 test("a file at which readers fail three times is left, until it, the reader or somebody says otherwise", async () => {
   const pace: { -readonly [K in keyof ComposePace]: ComposePace[K] } = {};
   const world = await World.open({ pace });
-  const limit = async (maxMemoryBytes?: number): Promise<void> => {
-    pace.extract = maxMemoryBytes === undefined ? {} : { maxMemoryBytes };
+  const limit = async (timeoutMs?: number): Promise<void> => {
+    pace.extract = timeoutMs === undefined ? {} : { timeoutMs };
     await world.reopen();
   };
   const reasonOf = async (): Promise<string> => (await world.map("vectorstore_map"))[0]?.["embedding_error"] ?? "";
   try {
     await world.change("add", { path: "report.docx", base64: docx("Herons nest in trees.") });
     await world.crawl();
-    await limit(1);
+    await limit(0);
     await world.change("update", { path: "report.docx", base64: docx("Storks nest on roofs.") });
     for (const tries of [1, 2]) {
       const { source } = await world.crawl();
       assert.deepEqual([source.embed.failed, source.embed.changed], [1, 0]);
-      assert.match(await reasonOf(), new RegExp(`needs too much memory.* \\(try ${tries} of 3, reader `));
+      assert.match(await reasonOf(), new RegExp(`takes too long to read.* \\(try ${tries} of 3, reader `));
       assert.deepEqual(await world.found("herons"), ["report.docx"], "the old version is better than none");
     }
     assert.equal((await world.crawl()).source.embed.failed, 1);
@@ -44,7 +44,7 @@ test("a file at which readers fail three times is left, until it, the reader or 
     assert.deepEqual(await world.found("storks"), ["report.docx"]);
 
     // Other bytes are judged anew.
-    await limit(1);
+    await limit(0);
     await world.change("update", { path: "report.docx", base64: docx("Cranes dance.") });
     for (let i = 0; i < 3; i++) await world.crawl();
     await limit();
@@ -53,7 +53,7 @@ test("a file at which readers fail three times is left, until it, the reader or 
     assert.deepEqual(await world.found("dawn"), ["report.docx"]);
 
     // Or somebody asks.
-    await limit(1);
+    await limit(0);
     await world.change("update", { path: "report.docx", base64: docx("Gulls scream.") });
     for (let i = 0; i < 3; i++) await world.crawl();
     await limit();

@@ -39,6 +39,14 @@ test("a file that takes too much memory is ended and blamed, and the next one is
   assert.match((await createExtractor().extract(path("small"), "pdf", signal)).markdown, /Small/);
 });
 
+test("a file over its limit is blamed however soon it was read", async (t) => {
+  const path = await writeFiles(t, { text: "word ".repeat(100_000) });
+  await createExtractor().extract(path("text"), "txt", signal);
+  await assert.rejects(createExtractor({ timeoutMs: 0 }).extract(path("text"), "txt", signal), {
+    message: /takes too long to read/,
+  });
+});
+
 test("memory of earlier files is not held against the next", async (t) => {
   const path = await writeFiles(t, { small });
   const extractor = createExtractor({ maxMemoryBytes: 150 * MEGABYTE });

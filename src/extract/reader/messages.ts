@@ -73,6 +73,14 @@ export const ALLOWED_CPU_MS = 1;
 export const NEVER_WOKEN = 2;
 export const SHARED_BYTES = 12;
 
+/** Ends the reader that is over what it may have. */
+export function endWhenOver(allowed: Int32Array<SharedArrayBuffer>): void {
+  const kilobytes = Atomics.load(allowed, ALLOWED_KILOBYTES);
+  if (kilobytes === 0) return;
+  if (process.memoryUsage.rss() > kilobytes * 1024) process.kill(process.pid, TOO_MUCH_MEMORY);
+  if (cpuMs() > Atomics.load(allowed, ALLOWED_CPU_MS)) process.kill(process.pid, TOO_MUCH_TIME);
+}
+
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -1,5 +1,5 @@
 import { workerData } from "node:worker_threads";
-import { ALLOWED_CPU_MS, ALLOWED_KILOBYTES, cpuMs, NEVER_WOKEN, TOO_MUCH_MEMORY, TOO_MUCH_TIME } from "./messages.ts";
+import { ALLOWED_KILOBYTES, endWhenOver, NEVER_WOKEN } from "./messages.ts";
 
 const LOOK_EVERY_MS = 20;
 
@@ -11,10 +11,7 @@ function watch(shared: Int32Array<SharedArrayBuffer>, parent: number): void {
   for (;;) {
     Atomics.wait(shared, ALLOWED_KILOBYTES, 0);
     Atomics.wait(shared, NEVER_WOKEN, 0, LOOK_EVERY_MS);
-    const allowed = Atomics.load(shared, ALLOWED_KILOBYTES);
-    if (allowed === 0) continue;
-    if (process.memoryUsage.rss() > allowed * 1024) process.kill(process.pid, TOO_MUCH_MEMORY);
-    if (cpuMs() > Atomics.load(shared, ALLOWED_CPU_MS)) process.kill(process.pid, TOO_MUCH_TIME);
+    endWhenOver(shared);
     if (process.ppid !== parent) process.kill(process.pid, "SIGKILL");
   }
 }
