@@ -5,12 +5,9 @@ import { SiteWorld } from "./site-world.ts";
 
 /** A sample of what `npm run soak -- web` does with 10,000 pages. */
 const PAGES = 300;
-/**
- * Lists of addresses, which are read each time, and what is answered for pages that are not there. And the chapters that there are
- * twice: a Markdown that comes up before its page does for the first time is read by itself, and which comes first is chance.
- */
+/** Lists of addresses, which are read each time, and what is answered for pages that are not there. */
 const NO_PAGES =
-  /^\/(robots|llms)\.txt$|^\/sitemap(\.xml|s\/.*)$|^\/news\/(feed|atom)\.xml$|^\/(lockstep|no-such-page)-\w+$|^\/manual\/chapter-\d(\.md)?$/;
+  /^\/(robots|llms)\.txt$|^\/sitemap(\.xml|s\/.*)$|^\/news\/(feed|atom)\.xml$|^\/(lockstep|no-such-page)-\w+$/;
 
 let world: SiteWorld;
 before(async () => {

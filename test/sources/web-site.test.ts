@@ -52,6 +52,33 @@ test("every page that can be reached is listed once, and a second crawl download
   );
 });
 
+test("a page and its Markdown are downloaded once, whichever comes first in a crawl, and the links of both are followed", async () => {
+  const { site } = world;
+  const twice = (name: string, ...links: string[]): void => {
+    const head = `<link rel="alternate" type="text/markdown" href="/${name}.md">`;
+    site.set(`/${name}`, html(name, linksTo(...links), head));
+    site.set(`/${name}.md`, { type: "text/markdown", body: `# ${name}\n\nSee [more](/below-${name}).\n` });
+    site.set(`/below-${name}`, html(`Below ${name}`));
+  };
+  site.set("/", html("Home", linksTo("/one")));
+  twice("one", "/two");
+  twice("two");
+  const orders = ["", "# Site\n\n- [Two](/two.md)\n", "", "# Site\n\n- [Two](/two.md)\n"];
+  for (const [at, list] of orders.entries()) {
+    if (list === "") site.pages.delete("/llms.txt");
+    else site.set("/llms.txt", { type: "text/plain", body: list });
+    site.forgetRequests();
+    const { pages } = await world.crawl({}, { pagesAtOnce: 1 });
+    assert.deepEqual(pages, ["/", "/below-one", "/below-two", "/one", "/two"]);
+    if (at > 0)
+      assert.deepEqual(
+        site.bodies.filter((path) => path !== "/llms.txt"),
+        [],
+        `crawl ${at + 1}`,
+      );
+  }
+});
+
 test("a sighting is named after its address", async () => {
   world.site.set("/", html("Home", linksTo("/docs/install", "/Gr%C3%BC%C3%9Fe/%2Fx.html?q=1%2F2", "/paper.pdf")));
   world.site.set("/docs/install", html("Install"));

@@ -57,8 +57,11 @@ export class SiteVisits {
     const visit = await this.variants.during((twinOf) => this.#visit(page, twinOf));
     const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
     const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];
+    // What is as it was, like the Markdown of a page, is remembered for the next crawl, too.
+    const unread = visit.aliases.filter((id) => !visit.links.has(id) && this.#memory.has(id));
+    const others = [...visit.links, ...unread.map((id) => [id, undefined] as const)].filter(([id]) => id !== page.id);
     // Its own line comes last: only when all are written is the page done with.
-    const links = [...visit.links].filter(([id]) => id !== page.id).concat([[page.id, own]]);
+    const links = [...others, [page.id, own] as const];
     const read: PageLinks[] = [];
     for (const [id, found] of links) {
       // Links of a page that was not read again are those it had.

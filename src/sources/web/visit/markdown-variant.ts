@@ -26,6 +26,8 @@ export type Preferred =
       readonly reading: TakenDocument | undefined;
       /** The address of the Markdown, which is the page's from now on. */
       readonly variant: TrailStop | undefined;
+      /** What the Markdown links to; undefined: it was not read. */
+      readonly links?: readonly string[];
     }
   /** The Markdown that was the document of a page that is as it was has left. */
   | { readonly kind: "to be read" }
@@ -72,6 +74,7 @@ export async function preferMarkdown(
     kind: "taken",
     reading: { document, raw, content, http, images, remark },
     variant: { stop: variant, http: { ...read.http, canonicalUrl: stop.url }, content: read.content },
+    links: read.links,
   };
 }
 

@@ -111,7 +111,8 @@ export class PageVisit {
     const preferred = await preferMarkdown(stop, heard, this.#habits, this.#parts, this.#options);
     if (preferred.kind === "failed") return await this.#giveUp(walk, preferred);
     if (preferred.kind === "to be read") return await this.#askAgain(walk);
-    const { reading, variant } = preferred;
+    const { reading, variant, links } = preferred;
+    if (variant && links) this.#links.set(variant.stop.id, links);
     const content = { ...stop.item.content, ...reading?.content };
     const twin = variant
       ? undefined
