@@ -1,6 +1,7 @@
 import type { AuditLog } from "../contracts/audit.ts";
 import type { Asking, Wire } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import type { Finding } from "../contracts/finding.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { GenerationChange } from "../contracts/search-index.ts";
@@ -83,6 +84,8 @@ export interface App {
   examine(domainId: DomainId | undefined, signal: AbortSignal): AsyncIterable<PlacedFinding>;
   /** The same of a source that is in no domain yet. */
   examineSource(source: SourceConfig, signal: AbortSignal): AsyncIterable<PlacedFinding>;
+  /** What the readers that this process starts are kept from. */
+  examineReaders(): Finding;
   /** Runs crawls that servers left to workers, until the signal; then stop the runner, and this resolves. */
   work(options: WorkerOptions, signal: AbortSignal): Promise<void>;
   /** Ends the jobs that no process will ever end. `log` is told what could not be looked at. */

@@ -180,10 +180,13 @@ function searchVerbs(
   };
 }
 
-function doctorVerbs(examined: Parameters<typeof examineWith>[0]): Pick<App, "examine" | "examineSource"> {
+type DoctorVerb = "examine" | "examineSource" | "examineReaders";
+
+function doctorVerbs(examined: Parameters<typeof examineWith>[0]): Pick<App, DoctorVerb> {
   return {
     examine: (domainId, signal) => examineWith(examined, domainId, signal),
     examineSource: (source, signal) => examineWith(examined, source, signal),
+    examineReaders: examined.readers,
   };
 }
 

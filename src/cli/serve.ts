@@ -34,6 +34,8 @@ export const serveCommand: Command = {
     const removal = await removeOldDaily(app, { onError, log: say });
     const server = await serveHttp(app, { host: app.config.host, port: app.config.port });
     say(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})`);
+    const readers = app.examineReaders();
+    say(`${readers.subject}: ${readers.detail}`);
     const schedule = app.schedule.start(say);
     const ending = new AbortController();
     const ingest = { name: `${hostname()}:${process.pid}`, log: say };

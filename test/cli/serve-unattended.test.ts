@@ -37,6 +37,7 @@ test("a server that starts completes what was interrupted, and makes up for a cr
     assert.equal(server.exitCode, null, output);
     await once(server.stdout, "data");
   }
+  assert.match(output, /Readers of files: They /);
   const url = /listens on (\S+)/.exec(output)?.[1] ?? assert.fail(output);
   const jobId = /as job '(jb_\d+)'/.exec(output)?.[1];
   const job = await (await fetch(`${url}/v2/jobs/monitor?job_id=${jobId}&format=stream`)).text();

@@ -4,12 +4,17 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { confinement, readerCommand } from "../../src/extract/reader/reader-command.ts";
+import { makePdf } from "./make-pdf.ts";
 import { writeFiles } from "./write-files.ts";
 
-const CANNOT = confinement().length === 0 && "this system gives a process no namespaces of its own";
+const { through } = confinement();
+const CANNOT = through.length === 0 && "this system gives a process no namespaces of its own";
+const SEES_OTHERS = !through.includes("-p") && "this system gives a process no pid namespace of its own";
+const HOLD_READER = join(import.meta.dirname, "hold-reader.ts");
 
 /** What a document that took a reader over could run. */
 async function runAsReader(script: string): Promise<Record<string, string>> {
@@ -78,13 +83,39 @@ describe("a reader that was taken over", () => {
   });
 
   it("has no rights over its parent, not even beneath what Node forbids", { skip: CANNOT }, async () => {
-    const [command = "", ...args] = confinement();
+    const [command = "", ...args] = through;
     assert.ok((await readFile(`/proc/${process.pid}/environ`)).length > 0);
     const child = spawn(command, [...args, "/bin/cat", `/proc/${process.pid}/environ`], {
       env: {},
       stdio: ["ignore", "pipe", "pipe"],
     });
     const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    assert.deepEqual([out, /ermission denied/.test(err)], ["", true], err);
+    assert.deepEqual([out, /ermission denied|No such file/.test(err)], ["", true], err);
   });
+
+  it("neither sees nor signals another process of the account", { skip: SEES_OTHERS }, async (t) => {
+    const sibling = spawn("/bin/cat", { stdio: ["pipe", "ignore", "ignore"] });
+    t.after(() => sibling.kill("SIGKILL"));
+    await once(sibling, "spawn");
+    const signal = (pid: number): string => `process.kill(${pid}, "SIGTERM")`;
+    const outcomes = await runAsReader(tried({ sibling: signal(sibling.pid ?? 0), server: signal(process.pid) }));
+    assert.deepEqual(outcomes, { sibling: "ESRCH", server: "ESRCH" });
+    sibling.stdin.end();
+    assert.deepEqual(await once(sibling, "exit"), [0, null]);
+    const [command = "", ...args] = through;
+    const list = spawn(command, [...args, "/bin/ls", "/proc"], { env: {}, stdio: ["ignore", "pipe", "inherit"] });
+    assert.deepEqual((await text(list.stdout)).match(/^\d+$/gm), ["1", "2"]);
+  });
+});
+
+describe("where the system gives fewer namespaces, files are read all the same", () => {
+  for (const kind of ["user", "pid"]) {
+    it(`no ${kind} namespaces`, { skip: CANNOT }, async (t) => {
+      const path = await writeFiles(t, { "a.pdf": makePdf({ pages: [[{ text: "Opening hours", y: 700 }]] }) });
+      const limit = `echo 0 > /proc/sys/user/max_${kind}_namespaces && exec "$@"`;
+      const args = ["-U", "-r", "--", "/bin/sh", "-c", limit, "sh", process.execPath, HOLD_READER, path("a.pdf")];
+      const child = spawn("unshare", args, { stdio: ["ignore", "pipe", "inherit"] });
+      assert.equal(await text(child.stdout), "30\n");
+    });
+  }
 });

@@ -29,7 +29,7 @@ export interface ReaderCommand {
 }
 
 export function readerCommand(): ReaderCommand {
-  const [execPath, ...execArgv] = [...confinement(), process.execPath, ...FLAGS] as [string, ...string[]];
+  const [execPath, ...execArgv] = [...confinement().through, process.execPath, ...FLAGS] as [string, ...string[]];
   return { program: PROGRAM, execPath, execArgv, env: environment() };
 }
 
@@ -41,43 +41,75 @@ function environment(): Record<string, string> {
   return Object.fromEntries(TO_START.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
-const UNSHARE = ["/usr/bin/unshare", "/bin/unshare"].find((path) => existsSync(path));
 const PROBE_MS = 5000;
-let found: readonly string[] | undefined;
+/** By their full names: the environment of a reader has no PATH. */
+const [SETPRIV, UNSHARE] = ["setpriv", "unshare"].map(
+  (name) => [`/usr/bin/${name}`, `/bin/${name}`].find((path) => existsSync(path)) ?? name,
+) as [string, string];
 
-/**
- * What a program is started through so that it has no network, and cannot look into processes outside: user and network
- * namespaces of its own. Nothing where the system does not allow that, as in most containers.
- */
-export function confinement(): readonly string[] {
-  found ??= process.platform === "linux" && UNSHARE !== undefined ? probe([UNSHARE, "-U", "-n", "--"]) : [];
-  return found ?? [];
+/** What a reader is started through, and what that keeps from it. */
+interface Confinement {
+  readonly through: readonly string[];
+  readonly keeps: string;
 }
 
 /**
- * In a namespace even root reads only what its owner may, so the code has to be readable there. undefined: a probe that was cut
- * off, as on a machine that is too busy, says nothing; the next reader asks again.
+ * The best first. The first process of a pid namespace cannot be ended by signals from inside, and the watchdog ends a reader by one:
+ * so a shell comes first, and tells of the signal by its exit code (128 and its number). Killing setpriv, or its parent, kills all.
  */
-function probe(through: readonly [string, ...string[]]): readonly string[] | undefined {
-  const [command, ...args] = through;
-  const check = ["/bin/sh", "-c", 'test -r "$0" && test -x "$1"', PROGRAM, process.execPath];
-  const { status } = spawnSync(command, [...args, ...check], { stdio: "ignore", env: {}, timeout: PROBE_MS });
-  if (status === null) return undefined;
-  return status === 0 ? through : [];
-}
+const CONFINEMENTS: readonly Confinement[] = [
+  {
+    through: [
+      ...[SETPRIV, "--pdeathsig", "KILL"],
+      ...[UNSHARE, "-U", "-n", "-p", "-f", "--kill-child", "--mount-proc", "--"],
+      ...["/bin/sh", "-c", 'unset PWD OLDPWD SHLVL; "$@"; exit $?', "reader"],
+    ],
+    keeps: "They have no network, and neither see nor signal other processes.",
+  },
+  {
+    through: [UNSHARE, "-U", "-n", "--"],
+    keeps:
+      "They have no network and cannot look into other processes; signals to processes of this account are not taken from them (setpriv, unshare -p --mount-proc).",
+  },
+];
+const UNCONFINED: Confinement = { through: [], keeps: "" };
+let found: Confinement | undefined;
 
-/** What `lockstep doctor` says of it. */
-export function examineReaders(): Finding {
-  const subject = "Readers of files";
-  if (confinement().length > 0) {
-    const detail =
-      "They have no network and cannot look into other processes. Signals to processes of this account, and its Unix sockets, are not taken from them.";
-    return { subject, outcome: "ok", detail, remedy: "" };
+/**
+ * Namespaces of its own for a reader, as far as the system allows them; in most containers it does not. A probe that was cut off, as on a
+ * machine that is too busy, says nothing; the next reader asks again.
+ */
+export function confinement(): Confinement {
+  if (found) return found;
+  if (process.platform !== "linux") return UNCONFINED;
+  for (const one of CONFINEMENTS) {
+    const outcome = probe(one.through);
+    if (outcome === "cut off") return UNCONFINED;
+    if (outcome === "works") {
+      found = one;
+      return one;
+    }
   }
-  return {
-    subject,
-    outcome: "ok",
-    detail: "They can reach the network: this system gives them no namespaces of their own (unshare -U -n).",
-    remedy: "Allow user namespaces where files come from strangers, or run lockstep where it may reach little.",
-  };
+  found = UNCONFINED;
+  return UNCONFINED;
+}
+
+/** In a namespace even root reads only what its owner may, so the code has to be readable there. */
+function probe([command = "", ...args]: readonly string[]): "works" | "refused" | "cut off" {
+  const check = ["/bin/sh", "-c", 'test -r "$0" && test -x "$1"', PROGRAM, process.execPath];
+  const options = { stdio: "ignore", env: {}, timeout: PROBE_MS, killSignal: "SIGKILL" } as const;
+  const { status, signal } = spawnSync(command, [...args, ...check], options);
+  if (signal !== null) return "cut off";
+  return status === 0 ? "works" : "refused";
+}
+
+/** What `lockstep doctor` says of it, and the server when it starts. */
+export function examineReaders(): Finding {
+  const { through, keeps } = confinement();
+  const lacks =
+    "They can reach the network and signal processes of this account: this system gives them no namespaces of their own (unshare -U -n).";
+  const remedy = "Allow user namespaces where files come from strangers, or run lockstep where it may reach little.";
+  const subject = "Readers of files";
+  if (through.length === 0) return { subject, outcome: "ok", detail: lacks, remedy };
+  return { subject, outcome: "ok", detail: `${keeps} Unix sockets in folders are not taken from them.`, remedy: "" };
 }

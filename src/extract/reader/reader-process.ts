@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
+import { constants } from "node:os";
 import { ReaderError } from "../../contracts/document.ts";
 import { inMegabytes } from "../limits.ts";
 import {
@@ -139,7 +140,8 @@ function noAnswer({ kind, limits }: ReadRequest): Error {
   return new ReaderError(`read ${kind}: no answer within ${inSeconds(limits.timeoutMs + PATIENCE_MS)} s`);
 }
 
-function explainEnd(code: number | null, by: string | null, { kind, limits }: ReadRequest): Error {
+function explainEnd(code: number | null, signal: string | null, { kind, limits }: ReadRequest): Error {
+  const by = signal ?? signalIn(code);
   if (by === TOO_MUCH_TIME) {
     return new ReaderError(`The ${kind} takes too long to read: the limit is ${inSeconds(limits.timeoutMs)} s.`);
   }
@@ -150,10 +152,16 @@ function explainEnd(code: number | null, by: string | null, { kind, limits }: Re
     );
   }
   // Where there are no signals, an end says no more than this.
-  if (code !== null || by === "SIGSEGV" || by === "SIGBUS" || by === "SIGILL" || by === "SIGTRAP") {
+  if (by === undefined || by === "SIGSEGV" || by === "SIGBUS" || by === "SIGILL" || by === "SIGTRAP") {
     return new ReaderError(`The ${kind} is damaged or made to hurt: reading it took too much or ended in a crash.`);
   }
   return new ReaderError(`read ${kind}: the reader was ended from outside (${by})`);
+}
+
+/** A shell that started the reader tells of its signal by a number. */
+function signalIn(code: number | null): string | undefined {
+  const signals = process.platform === "linux" ? Object.entries(constants.signals) : [];
+  return signals.find(([, number]) => number + 128 === code)?.[0];
 }
 
 function inSeconds(ms: number): number {
