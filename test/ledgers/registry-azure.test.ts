@@ -4,12 +4,12 @@ import { after, before, test } from "node:test";
 import { TableClient } from "@azure/data-tables";
 import { ConflictError, RemoteError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { createEntityTable, type EntityTable } from "../../src/ledgers/registry/entity-table.ts";
+import { createEntityTable, type EntityTable, readMany } from "../../src/ledgers/registry/entity-table.ts";
 import { openTableRegistry } from "../../src/ledgers/registry/open-table-registry.ts";
 import { createTableRegistry, type RegistryTables } from "../../src/ledgers/registry/table-registry.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
 import { registrySuite } from "../contracts/registry-suite.ts";
-import { at, gather, itemId, member, namesOf, page, putAll, putMembers } from "./registry-fixture.ts";
+import { at, DEMO, gather, itemId, member, namesOf, page, plant, putAll, putMembers } from "./registry-fixture.ts";
 
 let azurite: Azurite;
 before(async () => {
@@ -188,6 +188,77 @@ test("what is due, and what has a status, is found without looking through all i
   }
 });
 
+test("a list of a domain, a host or a state, and what is counted of a domain, cost what these have, not what the registry has", async () => {
+  const asked = async (others: number): Promise<readonly number[]> => {
+    const where = { ...newPlace(), entitiesAtOnce: 50 };
+    const first = openTableRegistry(where);
+    await putAll(first, [page("a", { status: "Error" }), page("b"), page("c", { sourceHost: "few.example" })]);
+    await putMembers(first, [member("a"), member("b")]);
+    const more = Array.from({ length: others }, (_, n) => page(`more${n}`, { status: "Indexed" }));
+    await plant(azurite.connectionString, where.tableName, more);
+    await gather(first.due(at(5)));
+    const registry = openTableRegistry(where);
+    await gather(registry.entries({ statuses: ["Crawled"] }));
+    const counts: number[] = [];
+    const listed = async (query: object): Promise<string> => {
+      const { items, total } = await registry.list({ offset: 0, limit: 10, ...query });
+      return `${namesOf(items).join("")} of ${total}`;
+    };
+    const counted = async <T>(ask: () => Promise<T>): Promise<T> => {
+      let count = 0;
+      const watcher = (): void => {
+        count += 1;
+      };
+      subscribe("http.client.request.start", watcher);
+      try {
+        return await ask();
+      } finally {
+        unsubscribe("http.client.request.start", watcher);
+        counts.push(count);
+      }
+    };
+    assert.equal(await counted(() => listed({ domainId: DEMO })), "ab of 2");
+    assert.equal(await counted(() => listed({ domainId: DEMO, statuses: ["Error"], text: "EXAMPLE" })), "a of 1");
+    assert.equal(await counted(() => listed({ host: "few.example" })), "c of 1");
+    assert.equal(await counted(() => listed({ statuses: ["Error", "Pending"], sort: "status" })), "abc of 3");
+    const summary = await counted(() => registry.summary(at(5), DEMO));
+    assert.deepEqual([summary.total, summary.byStatus.Error, summary.due], [2, 1, 2]);
+    assert.equal((await registry.summary(at(5))).total, others + 3);
+    return counts;
+  };
+  assert.deepEqual(await asked(500), await asked(0));
+});
+
+test("many of a large partition are read in pages, few of it one by one, and none is left out", async () => {
+  const where = newPlace();
+  const table = createEntityTable(clientOf(where), 50);
+  await clientOf(where).createTable();
+  const keys = Array.from({ length: 300 }, (_, n) => ({ partitionKey: `p${n % 2}`, rowKey: `${1000 + n}` }));
+  await table.putAll(keys);
+  const nowhere = { partitionKey: "p0", rowKey: "nowhere" };
+  for (const wanted of [0, 1, 20, 36, 40, 100, 300].map((count) => [...keys.slice(-count || keys.length), nowhere])) {
+    const met: string[] = [];
+    await readMany(table, wanted, [], ({ rowKey }) => void met.push(rowKey));
+    assert.deepEqual(
+      met.sort(),
+      wanted.slice(0, -1).map(({ rowKey }) => rowKey),
+    );
+  }
+});
+
+test("a list of a domain shows an item of which nobody knows any more where it is", async () => {
+  const where = newPlace();
+  const first = openTableRegistry(where);
+  await first.put(page("a"), null);
+  await putMembers(first, [member("a")]);
+  const keys = clientOf(where, "Keys");
+  for await (const { partitionKey = "", rowKey = "" } of keys.listEntities())
+    await keys.deleteEntity(partitionKey, rowKey);
+  const registry = openTableRegistry(where);
+  assert.deepEqual(namesOf((await registry.list({ domainId: DEMO, offset: 0, limit: 5 })).items), ["a"]);
+  assert.equal((await registry.summary(at(5), DEMO)).total, 1);
+});
+
 test("what other programs put is found after a day, also where the last look was another process's, or when it is put again", async (t) => {
   const where = newPlace();
   const first = openTableRegistry(where);
@@ -203,7 +274,7 @@ test("what other programs put is found after a day, also where the last look was
   const hour = 3_600_000;
   await index.upsertEntity({
     partitionKey: "whole",
-    rowKey: "all",
+    rowKey: "hosts",
     at: new Date(Date.now() - 23 * hour).toISOString(),
   });
   const registry = openTableRegistry(where);
@@ -229,6 +300,23 @@ test("items of an earlier version are in the index after the first look", async 
   const registry = openTableRegistry(where);
   assert.deepEqual(namesOf(await gather(registry.due(at(5)))), ["old"]);
   assert.deepEqual(namesOf(await gather(registry.entries({ statuses: ["Crawled"] }))), ["old"]);
+  // As the version before the rows by host left it.
+  const index = clientOf(where, "Index");
+  for await (const { partitionKey = "", rowKey = "" } of index.listEntities()) {
+    if (rowKey.startsWith("@") || partitionKey === "whole") await index.deleteEntity(partitionKey, rowKey);
+  }
+  await index.upsertEntity({ partitionKey: "whole", rowKey: "all", at: new Date().toISOString() });
+  const upgraded = openTableRegistry(where);
+  const ofHost = async () => namesOf((await upgraded.list({ host: "example.com", offset: 0, limit: 5 })).items);
+  assert.deepEqual(await ofHost(), ["old"]);
+  const known = (await upgraded.get(itemId("old"))) ?? assert.fail();
+  await upgraded.delete(known.item.id, known.version);
+  assert.deepEqual(await ofHost(), []);
+  assert.deepEqual((await gather(index.listEntities().byPage())).map(({ partitionKey }) => partitionKey).sort(), [
+    "due",
+    "whole",
+    "whole",
+  ]);
 });
 
 test("a table is created only when it is missing", async () => {

@@ -13,7 +13,7 @@ import { BestOf } from "../../lib/best-of.ts";
 import { compareText } from "../../lib/compare-text.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { storableText } from "../../lib/sql/storable-text.ts";
-import type { Entity, EntityKey, EntityTable } from "./entity-table.ts";
+import { type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
 import { toItem } from "./item-entity.ts";
 import { dayBefore, isLookedAfter, searchTextOf } from "./item-wishes.ts";
 import { quoted } from "./table-keys.ts";
@@ -25,9 +25,13 @@ const USUAL_SORT: ItemSort = "displaySource";
 
 export interface ListingParts {
   readonly items: EntityTable;
+  /** Where all items are that may fit, and perhaps others; undefined: too many to remember, or anywhere. */
+  among(query: Narrowing): Promise<readonly EntityKey[] | undefined>;
   /** All items of the domain. */
   idsIn(domain: DomainId): Promise<ReadonlySet<string>>;
 }
+
+export type Narrowing = Pick<ItemQuery, "domainId" | "host" | "statuses">;
 
 /** The service cannot sort, so whatever matches is read, and put in order here. */
 export async function listEntities(parts: ListingParts, query: ItemQuery): Promise<ItemPage> {
@@ -44,7 +48,9 @@ export async function listEntities(parts: ListingParts, query: ItemQuery): Promi
 
 async function listAll(parts: ListingParts, query: ItemQuery): Promise<ItemPage> {
   const ranked: (Ranked & { readonly item: IngestItem })[] = [];
-  for await (const entity of matching(parts, query)) ranked.push({ ...rankOf(entity, query), item: toItem(entity) });
+  await eachMatching(parts, query, undefined, (entity) => {
+    ranked.push({ ...rankOf(entity, query), item: toItem(entity) });
+  });
   const items = ranked.sort(inOrderOf(query)).map(({ item }) => item);
   return { items: items.slice(query.offset), total: items.length };
 }
@@ -54,13 +60,13 @@ async function listPart(parts: ListingParts, query: ItemQuery, end: number): Pro
   const { sort = USUAL_SORT, text, offset } = query;
   const best = new BestOf<Ranked & EntityKey>(end, inOrderOf(query));
   const texts = text ? ["displaySource", "normalizedSource", "title", "foundTitle"] : [];
-  const select = [...new Set(["partitionKey", "rowKey", "id", sort, ...texts])];
+  const select = [...new Set(["partitionKey", "rowKey", "id", "status", "sourceHost", sort, ...texts])];
   let total = 0;
-  for await (const entity of matching(parts, query, select)) {
+  await eachMatching(parts, query, select, (entity) => {
     total += 1;
     const { partitionKey, rowKey } = entity;
     best.offer({ partitionKey, rowKey, ...rankOf(entity, query) });
-  }
+  });
   const shown = best.take().slice(offset);
   const items: (IngestItem | undefined)[] = shown.map(() => undefined);
   await forEachConcurrent(shown.entries(), REQUESTS_AT_ONCE, async ([at, key]) => {
@@ -70,18 +76,25 @@ async function listPart(parts: ListingParts, query: ItemQuery, end: number): Pro
   return { items: items.filter((item) => item !== undefined), total };
 }
 
-async function* matching(
-  { items, idsIn }: ListingParts,
-  query: ItemQuery,
-  select?: readonly string[],
-): AsyncGenerator<Entity, void> {
-  const inDomain = query.domainId === undefined ? undefined : await idsIn(query.domainId);
+async function eachMatching(
+  parts: ListingParts,
+  query: Omit<ItemQuery, "offset">,
+  select: readonly string[] | undefined,
+  take: (entity: Entity) => void,
+): Promise<void> {
+  const { host, domainId, statuses } = query;
   const text = storableText(query.text?.toLowerCase() ?? "");
-  for await (const page of items.pages(filterOf(query), select)) {
-    for (const entity of page) {
-      if (inDomain && !inDomain.has(String(entity["id"]))) continue;
-      if (text === "" || searchTextOf(toItem(entity)).includes(text)) yield entity;
-    }
+  const takeFitting = (entity: Entity): void => {
+    const item = toItem(entity);
+    if (statuses && !statuses.includes(item.status)) return;
+    if (host !== undefined && item.sourceHost !== storableText(host)) return;
+    if (text === "" || searchTextOf(item).includes(text)) take(entity);
+  };
+  const keys = await parts.among(query);
+  if (keys) return await readMany(parts.items, keys, select, takeFitting);
+  const inDomain = domainId === undefined ? undefined : await parts.idsIn(domainId);
+  for await (const page of parts.items.pages(filterOf(query), select)) {
+    for (const entity of page) if (!inDomain || inDomain.has(String(entity["id"]))) takeFitting(entity);
   }
 }
 
@@ -128,17 +141,16 @@ const SUMMARY_PROPERTIES = [
   "lastChanged",
 ];
 
-/** Reads a few properties of every item. */
+/** Reads a few properties of every item, or of those of the domain. */
 export async function summarizeEntities(
-  { items, idsIn }: ListingParts,
+  parts: ListingParts,
   at: string,
   domainId: DomainId | undefined,
 ): Promise<RegistrySummary> {
-  const inDomain = domainId === undefined ? undefined : await idsIn(domainId);
   const tally = new Tally(at);
-  for await (const page of items.pages("", SUMMARY_PROPERTIES)) {
-    for (const entity of page) if (!inDomain || inDomain.has(String(entity["id"]))) tally.count(toItem(entity));
-  }
+  await eachMatching(parts, domainId === undefined ? {} : { domainId }, SUMMARY_PROPERTIES, (entity) => {
+    tally.count(toItem(entity));
+  });
   return tally.summary();
 }
 

@@ -2,11 +2,11 @@ import { ConflictError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, ItemVersion, RegisteredItem, Registry } from "../../contracts/registry.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import type { Entity, EntityTable } from "./entity-table.ts";
+import { type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
 import { toEntity, toItem } from "./item-entity.ts";
 import { isLookedAfter } from "./item-wishes.ts";
-import { beginsWith, idKey, type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
-import { filterOf, listEntities, summarizeEntities } from "./table-listing.ts";
+import { beginsWith, encodeKey, idKey, type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
+import { filterOf, type ListingParts, listEntities, type Narrowing, summarizeEntities } from "./table-listing.ts";
 import { createTableMembers, type MemberTables } from "./table-members.ts";
 import { dueRowOf, isLedTo, type Lead, nameOf, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
 
@@ -30,9 +30,9 @@ export function createTableRegistry(
   const places = new Places(open, strategy);
   const waiting = new WaitingIndex(async () => (await open()).waiting, graceMs);
   const rows = new RememberedRows();
-  const listing = async () => {
+  const listing = async (): Promise<ListingParts> => {
     const { items, members } = await open();
-    return { items, idsIn: (domain: DomainId) => idsIn(members, domain) };
+    return { items, among: (query) => among(query, tools), idsIn: (domain) => idsIn(members, domain) };
   };
   const get = async (id: ItemId): Promise<RegisteredItem | undefined> => {
     const partitionKey = await places.find(id);
@@ -119,9 +119,30 @@ async function deleteEntity(
   if (partitionKey === undefined) return;
   const { items } = await open();
   const key = { partitionKey, rowKey: rowKeyOf(id) };
-  const isRefused = isEtag(expected) ? (await items.delete(key, expected)) === "changed" : await items.get(key);
+  const entity = await items.get(key);
+  const isRefused = isEtag(expected) ? (await items.delete(key, expected)) === "changed" : entity;
   if (isRefused) throw changedMeanwhile(id);
-  await waiting.forget(id);
+  await waiting.forget(id, String(entity?.["sourceHost"] ?? ""));
+}
+
+/** Members, or rows of the index: there may be more than there are items that fit, never fewer. */
+async function among(
+  { domainId, host, statuses }: Narrowing,
+  { open, places, waiting }: RegistryTools,
+): Promise<readonly EntityKey[] | undefined> {
+  const { items, members } = await open();
+  if (domainId !== undefined) {
+    const ids = await idsIn(members, domainId);
+    return ids.size > MAX_REMEMBERED ? undefined : await places.keysOf(ids);
+  }
+  if (host === undefined && !statuses) return undefined;
+  await waiting.ensureWhole(items);
+  const keys = new Map<string, EntityKey>();
+  for await (const page of host === undefined ? waiting.withStatus(statuses ?? []) : waiting.ofHost(host)) {
+    for (const { id, partition } of page) keys.set(id, { partitionKey: partition, rowKey: rowKeyOf(id as ItemId) });
+    if (keys.size > MAX_REMEMBERED) return undefined;
+  }
+  return [...keys.values()];
 }
 
 /** Those that rows lead to and that are wanted, as they are now. */
@@ -197,6 +218,20 @@ class Places {
     return typeof place === "string" ? this.#remember(id, place) : undefined;
   }
 
+  /** undefined: of some of them nobody wrote down where they are. */
+  async keysOf(ids: ReadonlySet<ItemId>): Promise<readonly EntityKey[] | undefined> {
+    const places = new Map([...ids].map((id) => [encodeKey(id), { id, partition: this.#known.get(id) }]));
+    const unknown = [...places.values()].filter(({ partition }) => partition === undefined).map(({ id }) => idKey(id));
+    await readMany((await this.#open()).keys, unknown, ["partition"], ({ rowKey, partition }) => {
+      const place = places.get(rowKey);
+      if (place && typeof partition === "string") place.partition = this.#remember(place.id, partition);
+    });
+    const keys = [...places.values()].flatMap(({ id, partition }) =>
+      partition === undefined ? [] : [{ partitionKey: partition, rowKey: rowKeyOf(id) }],
+    );
+    return keys.length === ids.size ? keys : undefined;
+  }
+
   async ofItem(item: IngestItem): Promise<string> {
     return (await this.find(item.id)) ?? partitionOf(item, this.#strategy);
   }
@@ -234,10 +269,10 @@ async function* readItems(items: EntityTable, filter: string): AsyncGenerator<re
   for await (const page of items.pages(filter)) yield page.map(toRegistered);
 }
 
-async function idsIn(members: EntityTable, domain: DomainId): Promise<ReadonlySet<string>> {
-  const ids = new Set<string>();
+async function idsIn(members: EntityTable, domain: DomainId): Promise<ReadonlySet<ItemId>> {
+  const ids = new Set<ItemId>();
   for await (const page of members.pages(beginsWith("PartitionKey", `${domain}|`), ["itemId"])) {
-    for (const { itemId } of page) ids.add(String(itemId));
+    for (const { itemId } of page) ids.add(String(itemId) as ItemId);
   }
   return ids;
 }

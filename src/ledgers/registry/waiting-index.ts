@@ -1,20 +1,24 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import { INGEST_STATUSES, type IngestItem, type IngestStatus } from "../../contracts/registry.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { storableText } from "../../lib/sql/storable-text.ts";
 import type { Entity, EntityTable } from "./entity-table.ts";
 import { toItem } from "./item-entity.ts";
 import { isLookedAfter } from "./item-wishes.ts";
-import { encodeKey, quoted } from "./table-keys.ts";
+import { beginsWith, encodeKey, quoted } from "./table-keys.ts";
 
 const READS_AT_ONCE = 16;
 /** One partition for each kind of question: its rows are in the order that the question asks for. */
 const DUE = "due";
 const STATUS = "status";
+/** What begins the rows by host, which are in the partition of the statuses: one transaction writes both. */
+const AT_HOST = "@";
 
-const WHOLE = { partitionKey: "whole", rowKey: "all" };
+/** Earlier versions wrote "all", and had no rows by host. */
+const WHOLE = { partitionKey: "whole", rowKey: "hosts" };
 const DAY_MS = 86_400_000;
 const WAITING_PROPERTIES = [
-  ...["partitionKey", "rowKey", "id", "status", "nextCrawlAt"],
+  ...["partitionKey", "rowKey", "id", "status", "sourceHost", "nextCrawlAt"],
   ...["watched", "reindexRequested", "reindexGeneration", "processedGeneration"],
 ];
 
@@ -26,7 +30,7 @@ export interface Lead {
 }
 
 /**
- * By when an item is due and by its status, in a table of their own, so that nobody has to look through all items for a few.
+ * By when an item is due, by its status and by its host, in a table of their own, so that nobody has to look through all items for a few.
  * A row is there before the item says what it says, and stays when the item says something else: whoever follows it looks at
  * the item, and takes away what leads nowhere. So an interrupted write costs a row too many, never one too few.
  */
@@ -72,15 +76,18 @@ export class WaitingIndex {
 
   async *withStatus(statuses: readonly IngestStatus[]): AsyncGenerator<readonly Lead[], void> {
     for (const status of new Set(statuses)) {
-      yield* this.#leads(
-        `PartitionKey eq '${STATUS}' and RowKey ge ${quoted(`${status}|`)} and RowKey lt ${quoted(`${status}}`)}`,
-      );
+      yield* this.#leads(`PartitionKey eq '${STATUS}' and ${beginsWith("RowKey", `${status}|`)}`);
     }
   }
 
+  ofHost(host: string): AsyncGenerator<readonly Lead[], void> {
+    return this.#leads(`PartitionKey eq '${STATUS}' and ${beginsWith("RowKey", `${hostRow(host)}|`)}`);
+  }
+
   /** Of an item that was deleted. Whoever registers it again meanwhile is looked at when it is due all the same. */
-  async forget(id: ItemId): Promise<void> {
-    const keys = INGEST_STATUSES.map((status) => ({ partitionKey: STATUS, rowKey: `${status}|${encodeKey(id)}` }));
+  async forget(id: ItemId, host: string): Promise<void> {
+    const names = [...INGEST_STATUSES, hostRow(host)];
+    const keys = names.map((name) => ({ partitionKey: STATUS, rowKey: `${name}|${encodeKey(id)}` }));
     await (await this.#open()).deleteAll(keys);
   }
 
@@ -131,14 +138,18 @@ export function nameOf({ partitionKey, rowKey }: Entity): string {
 }
 
 function rowsOf(item: IngestItem, partition: string): readonly Entity[] {
-  const { id, status } = item;
+  const { id, status, sourceHost } = item;
   const { nextCrawlAt } = item.scheduling;
   const tail = `|${encodeKey(id)}`;
   const isDueOnce = isLookedAfter(item) && nextCrawlAt !== "";
   return [
-    { partitionKey: STATUS, rowKey: `${status}${tail}`, id, partition },
+    ...[status, hostRow(sourceHost)].map((name) => ({ partitionKey: STATUS, rowKey: `${name}${tail}`, id, partition })),
     ...(isDueOnce ? [{ partitionKey: DUE, rowKey: `${encodeKey(nextCrawlAt)}${tail}`, id, partition }] : []),
   ];
+}
+
+function hostRow(host: string): string {
+  return `${AT_HOST}${encodeKey(storableText(host))}`;
 }
 
 function isOfToday(atMs: number): boolean {
