@@ -14,7 +14,7 @@ const LONG = ["test/stories", "test/browser", "test/engine", "test/postgres", "t
 // More than two cores need: tests wait a good deal, for pages and other processes.
 const FILES_AT_ONCE = 3;
 const NOBODY = 65534;
-// These come first because they take long, and those of a line share a process. Those of the last three lines change or
+// These come first because they take long, and those of a line share a process. Those of the last four lines change or
 // measure what all in a process share.
 const FIRST = [
   ["cli/cli"],
@@ -32,6 +32,7 @@ const FIRST = [
   ["postgres/three-processes"],
   ["postgres/pgvector", "postgres/pgvector-contract"],
   ["queue/worker"],
+  ["recorded/recorded"],
   ...[["backends/embedded-restart"], ["backends/openai-kill"], ["index/parallel-processes"], ["index/large-bodies"]],
   ...[["http/load"], ["http/watchers"], ["http/slow-readers"], ["index/long-documents"], ["index/search-thread"]],
   ...[["engine/disk-full"], ["index/embed-proxy"], ["sources/web-render"], ["sources/blob-identity"]],

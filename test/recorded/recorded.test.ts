@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { HISTORIES } from "./all-histories.ts";
+import { differences } from "./differences.ts";
+import { play, RECORDINGS } from "./play.ts";
+
+test("every recording has its history", async () => {
+  assert.deepEqual((await readdir(RECORDINGS)).sort(), HISTORIES.map(({ name }) => name).sort());
+});
+
+for (const history of HISTORIES) {
+  test(`${history.name}: users see what was recorded`, async () => {
+    const seen = await play(history);
+    const recorded = new Map<string, string>();
+    for (const file of await readdir(join(RECORDINGS, history.name))) {
+      recorded.set(file, await readFile(join(RECORDINGS, history.name, file), "utf8"));
+    }
+    const found = differences(recorded, seen);
+    const advice = `A defect, or a line in CHANGELOG.md: then npm run record -- ${history.name} "what users see now, and why"`;
+    assert.ok(found.length === 0, `test/recorded/recordings/${history.name}:\n${found.join("\n")}\n\n${advice}`);
+  });
+}
