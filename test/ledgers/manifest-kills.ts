@@ -5,16 +5,27 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
-import { LARGE_FROM } from "./manifest-child.ts";
+import type { ManifestEntry } from "../../src/contracts/manifest.ts";
+import type { ManifestTask } from "./manifest-child.ts";
 import { entryOf } from "./manifest-fixture.ts";
+import { type ManifestPlace, openManifestAt } from "./manifest-place.ts";
 
-/** Kills a writer after each of these many flushes, again and again on the same manifest; what it said was flushed must be there. */
-export async function killManifestWriters(folder: string, flushes: readonly number[]): Promise<void> {
+/** From here on the manifests that are killed count as large. */
+export const LARGE_FROM = 128 * 1024;
+
+/**
+ * Kills a writer after each of these many flushes, again and again on the same manifest; what it said was flushed must be there.
+ * `check` gets what is read then.
+ */
+export async function killManifestWriters(
+  place: ManifestPlace,
+  flushes: readonly number[],
+  check: (entries: readonly ManifestEntry[]) => Promise<void> = async () => undefined,
+): Promise<void> {
   let first = 0;
   for (const count of flushes) {
-    const last = await killAfter(folder, first, count);
-    const manifest = await openManifest(folder, { readOnly: true, largeFrom: LARGE_FROM });
+    const last = await killAfter(place, first, count);
+    const manifest = await openManifestAt(place, { readOnly: true });
     for (let i = 0; i <= last; i++) {
       const dropped = i % 5 === 2 && i + 2 <= last;
       const entry = manifest.find(`doc_${i}` as ItemId);
@@ -27,24 +38,30 @@ export async function killManifestWriters(folder: string, flushes: readonly numb
     const entries = [...manifest.entries()].flat();
     assert.equal(entries.length, active);
     await manifest.close();
-    await rm(join(folder, ".lockstep", "manifest.index"), { force: true });
-    const scanned = await openManifest(folder, { readOnly: true, largeFrom: LARGE_FROM });
-    assert.deepEqual([...scanned.entries()].flat(), entries, "the same without its index");
-    await scanned.close();
+    await check(entries);
     first = last + 1;
   }
 }
 
+/** The same is read when there is no index. */
+export async function sameWithoutIndex(place: ManifestPlace, entries: readonly ManifestEntry[]): Promise<void> {
+  await rm(join(place.folder, ".lockstep", "manifest.index"), { force: true });
+  const scanned = await openManifestAt(place, { readOnly: true });
+  assert.deepEqual([...scanned.entries()].flat(), entries, "the same without its index");
+  await scanned.close();
+}
+
 /** So many files that the manifest counts as large. */
-export async function fillManifest(folder: string): Promise<void> {
-  const manifest = await openManifest(folder, { readOnly: false, largeFrom: LARGE_FROM });
+export async function fillManifest(place: ManifestPlace): Promise<void> {
+  const manifest = await openManifestAt(place);
   for (let i = 0; i < 1000; i++) manifest.put(entryOf(`doc_before_${i}`, `before/${i}`));
   await manifest.close();
 }
 
 /** The number of the last flush that was heard of. */
-async function killAfter(folder: string, first: number, count: number): Promise<number> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "manifest-child.ts"), folder, String(first)], {
+async function killAfter(place: ManifestPlace, first: number, count: number): Promise<number> {
+  const task: ManifestTask = { verb: "writeWithoutEnd", place, n: first };
+  const child = spawn(process.execPath, [join(import.meta.dirname, "manifest-child.ts"), JSON.stringify(task)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "close");

@@ -1,43 +1,26 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readFileSync, truncateSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, test } from "node:test";
 import fc from "fast-check";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { FileStatus, Manifest, ManifestEntry } from "../../src/contracts/manifest.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { AT, entryOf } from "./manifest-fixture.ts";
 
-const folders: string[] = [];
-after(async () => {
-  for (const folder of folders) await rm(folder, { recursive: true, force: true });
-});
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "lockstep-manifest-"));
-  folders.push(folder);
-  return folder;
-}
-
-const DOCS = ["doc_a", "doc_b", "doc_c", "doc_d"];
+export const DOCS = ["doc_a", "doc_b", "doc_c", "doc_d"];
 const CONTENTS = ["ab", "cd"].map((digits) => digits.repeat(32));
 const PATHS = ["a", "b", "x/a", 'x/"b"', "x/y/a"];
 
 /** What a manifest holds, as simply as it can be said: entries in the order they were put, and the last look. */
-interface Model {
+export interface Model {
   readonly entries: readonly ManifestEntry[];
   readonly lookedAt: string;
 }
 
-type Operation =
+export type Operation =
   | { readonly do: "put"; readonly entry: ManifestEntry }
   | { readonly do: "drop"; readonly doc: string }
   | { readonly do: "look" }
   | { readonly do: "flush" | "snapshot" | "close" | "kill" };
 
-const operation: fc.Arbitrary<Operation> = fc.oneof(
+export const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc
@@ -63,9 +46,9 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
 );
 
-const lookAfter = (before: string): string => String(Number(before || 2026) + 1);
+export const lookAfter = (before: string): string => String(Number(before || 2026) + 1);
 
-function followedBy(model: Model, op: Operation): Model {
+export function followedBy(model: Model, op: Operation): Model {
   if (op.do === "look") return { ...model, lookedAt: lookAfter(model.lookedAt) };
   const doc = op.do === "put" ? op.entry.docId : op.do === "drop" ? op.doc : "";
   const others = model.entries.filter(({ docId }) => docId !== doc);
@@ -76,7 +59,7 @@ const isPresent = ({ status }: ManifestEntry): boolean => status === "active" ||
 const byDoc = (entries: Iterable<ManifestEntry>): ManifestEntry[] =>
   [...entries].sort((a, b) => (a.docId < b.docId ? -1 : 1));
 
-function assertSame(manifest: Manifest, model: Model): void {
+export function assertSame(manifest: Manifest, model: Model): void {
   const told = model.entries.map((entry) => {
     const seenLater = entry.status === "active" && model.lookedAt > entry.lastSeenAt;
     return seenLater ? { ...entry, lastSeenAt: model.lookedAt } : entry;
@@ -132,79 +115,4 @@ function meetAll(manifest: Manifest, folder: string, inside: readonly ManifestEn
     assert.equal(known.met, owners.size);
     assert.deepEqual(byDoc(known.unmet()), byDoc(inside.filter((entry) => isPresent(entry) && !owners.has(entry))));
   }
-}
-
-test("whatever happens to a manifest, it is what was put, and after a kill what was flushed", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 40, size: "max" }), async (operations) => {
-      const folder = await newFolder();
-      let manifest = await openManifest(folder, { readOnly: false });
-      let model: Model = { entries: [], lookedAt: "" };
-      let flushed = model;
-      for (const op of operations) {
-        model = followedBy(model, op);
-        if (op.do === "put") manifest.put(op.entry);
-        else if (op.do === "drop") manifest.drop(op.doc as ItemId);
-        else if (op.do === "look") manifest.noteLook({ root: "1:1", at: model.lookedAt, id: "look" });
-        else if (op.do === "kill") model = flushed;
-        else {
-          await manifest[op.do]();
-          flushed = model;
-        }
-        if (op.do === "close" || op.do === "kill") manifest = await openManifest(folder, { readOnly: false });
-        assertSame(manifest, model);
-      }
-      await manifest.close();
-    }),
-    { numRuns: 60 },
-  );
-});
-
-test("a journal that is cut anywhere gives the lines that are whole, and goes on from there", async () => {
-  const folder = await newFolder();
-  const manifest = await openManifest(folder, { readOnly: false });
-  for (const doc of DOCS) manifest.put(entryOf(doc, `x/${doc}`));
-  await manifest.snapshot();
-  const operations: readonly Operation[] = [
-    { do: "put", entry: entryOf("doc_a", "moved", { versions: [] }) },
-    { do: "drop", doc: "doc_b" },
-    { do: "look" },
-    { do: "put", entry: entryOf("doc_e", 'n"\n€w', { versions: [], lineage: [] }) },
-  ];
-  let model: Model = { entries: DOCS.map((doc) => entryOf(doc, `x/${doc}`)), lookedAt: "" };
-  const states = [model];
-  for (const op of operations) {
-    if (op.do === "put") manifest.put(op.entry);
-    if (op.do === "drop") manifest.drop(op.doc as ItemId);
-    if (op.do === "look") manifest.noteLook({ root: "1:1", at: lookAfter(""), id: "look" });
-    model = followedBy(model, op);
-    states.push(model);
-  }
-  await manifest.flush();
-  const journal = join(folder, ".lockstep", "manifest.journal");
-  const bytes = readFileSync(journal);
-  const cut = await newFolder();
-  mkdirSync(join(cut, ".lockstep"));
-  const lastTwo = bytes.lastIndexOf("\n", bytes.lastIndexOf("\n", -2) - 1);
-  for (let length = lastTwo; length <= bytes.length; length++) {
-    copyFileSync(join(folder, "manifest.json"), join(cut, "manifest.json"));
-    copyFileSync(journal, join(cut, ".lockstep", "manifest.journal"));
-    truncateSync(join(cut, ".lockstep", "manifest.journal"), length);
-    const lines = bytes.subarray(0, length).toString("latin1").split("\n").length - 1;
-    const state = states[lines - 1] ?? assert.fail();
-    await read(cut, (manifest) => assertSame(manifest, state));
-    if (length % 16 !== 0) continue;
-    const next = await openManifest(cut, { readOnly: false });
-    const more: Operation = { do: "put", entry: entryOf("doc_d", "x/later") };
-    next.put(more.entry);
-    await next.flush();
-    await read(cut, (manifest) => assertSame(manifest, followedBy(state, more)));
-    await next.close();
-  }
-});
-
-async function read(folder: string, look: (manifest: Manifest) => void): Promise<void> {
-  const manifest = await openManifest(folder, { readOnly: true });
-  look(manifest);
-  await manifest.close();
 }

@@ -1,0 +1,780 @@
+import assert from "node:assert/strict";
+import { fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, type TestContext, test } from "node:test";
+import fc from "fast-check";
+import type { FileId, VectorStoreId } from "../../src/contracts/ids.ts";
+import type { Ledger, LedgerEntry } from "../../src/contracts/ledger.ts";
+import { changesOf, type LedgerTask, SETTLES_EVERY } from "../ledgers/ledger-child.ts";
+import {
+  AT,
+  entriesOf,
+  type Facets,
+  facetsOf,
+  id,
+  indexed,
+  mirrored,
+  plain,
+  seen,
+  sorted,
+} from "../ledgers/ledger-fixture.ts";
+import {
+  exportMaps,
+  type LedgerPlace,
+  leaseStep,
+  loseMemory,
+  openForDryRun,
+  openLedger,
+} from "../ledgers/ledger-place.ts";
+
+const CHILD = join(import.meta.dirname, "../ledgers/ledger-child.ts");
+const MAPS = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"] as const;
+type MapName = (typeof MAPS)[number];
+const FACETS = { "sharepoint_map.csv": "seen", "files_map.csv": "mirrored", "vectorstore_map.csv": "indexed" } as const;
+
+/** As objects, 50,000 entries take some 200 MB. */
+const HEAP_MB = 64;
+
+/** Exactly the columns of the specification. */
+const HEADERS: Readonly<Record<MapName, string>> = {
+  "sharepoint_map.csv":
+    "sharepoint_listitem_id,sharepoint_unique_file_id,filename,file_type,file_size,url,raw_url,server_relative_url,last_modified_utc,last_modified_timestamp",
+  "files_map.csv":
+    "sharepoint_listitem_id,sharepoint_unique_file_id,filename,file_type,server_relative_url,file_relative_path,file_size,last_modified_utc,last_modified_timestamp,downloaded_utc,downloaded_timestamp,sharepoint_error,processing_error",
+  "vectorstore_map.csv":
+    "openai_file_id,vector_store_id,file_relative_path,sharepoint_listitem_id,sharepoint_unique_file_id,filename,file_type,file_size,last_modified_utc,last_modified_timestamp,downloaded_utc,downloaded_timestamp,uploaded_utc,uploaded_timestamp,embedded_utc,embedded_timestamp,sharepoint_error,processing_error,embedding_error",
+};
+
+const NAMES: readonly string[] = [
+  "Übersicht.txt".normalize("NFC"),
+  "Übersicht.txt".normalize("NFD"),
+  "readme.txt",
+  "README.TXT",
+  'say "hello", twice.txt',
+  '"',
+  "line\nfeed.txt",
+  "carriage\rreturn.txt",
+  "line\r\nend.txt",
+  "=1+1.txt",
+  "@SUM(A1).txt",
+  "tab\t.txt",
+  " spaces around ",
+  "\uFEFFbom.txt",
+  "日本語.txt",
+  "\u{1f600}\u{20bb7}.txt",
+  "\u2028\u2029.txt",
+  "__proto__",
+  "constructor",
+  "100%_'; DROP TABLE item; --",
+  "no extension",
+  `${"x".repeat(30_000)}.txt`,
+];
+
+type NewPlace = (t: TestContext) => Promise<LedgerPlace>;
+
+/** What every ledger promises; `newPlace` gives one with nothing in it, and `many` entries are more than the heap may hold. */
+export function ledgerSuite(name: string, newPlace: NewPlace, { many = 5000 }: { readonly many?: number } = {}): void {
+  describe(`the ledger in ${name}`, () => {
+    describe("entries", () => entriesCases(newPlace));
+    describe("map files", () => mapCases(newPlace));
+    describe("foreign edits of map files", () => foreignCases(newPlace));
+    describe("runs that are killed, and runs side by side", () => processCases(newPlace, many));
+  });
+}
+
+function entriesCases(newPlace: NewPlace): void {
+  test("what was put is read again, by item, in the order asked for, and in pages", async (t) => {
+    const place = await newPlace(t);
+    const ledger = await filled(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: facetsOf(3) });
+    const { ledger: again } = await openLedger(place, { step: "embed" });
+    for (const open of [ledger, again]) {
+      assert.deepEqual(await factsOf(open, "a"), facetsOf(1));
+      assert.deepEqual(await factsOf(open, "b"), { seen: facetsOf(2).seen, mirrored: null, indexed: null });
+      assert.equal(await open.get(id("nobody")), undefined);
+      const many = await open.getMany(["c", "nobody", "a", "c"].map(id));
+      assert.deepEqual(
+        many.map((entry) => entry && [entry.itemId, plain(entry)]),
+        [["c", facetsOf(3)], undefined, ["a", facetsOf(1)], ["c", facetsOf(3)]],
+      );
+      assert.deepEqual(await open.getMany([]), []);
+      assert.deepEqual(Object.keys(await entriesOf(open)), ["a", "b", "c"]);
+      assert.deepEqual((await gather(open.items())).sort(), ["a", "b", "c"]);
+      assert.deepEqual(await filesOf(open), { a: fileOf(1), c: fileOf(3) });
+    }
+  });
+
+  test("an empty ledger has nothing, and nothing of it is an error", async (t) => {
+    const { ledger } = await openLedger(await newPlace(t));
+    assert.deepEqual([await ledger.get(id("a")), await entriesOf(ledger), await filesOf(ledger)], [undefined, {}, {}]);
+    ledger.put(id("a"), { seen: null, mirrored: null, indexed: null });
+    ledger.put(id("b"), {});
+    assert.deepEqual([await ledger.get(id("a")), await ledger.get(id("b"))], [undefined, undefined]);
+    await ledger.close();
+  });
+
+  test("facets are kept apart: those given are set, null clears one, and without any the entry is gone", async (t) => {
+    const place = await newPlace(t);
+    const { ledger } = await openLedger(place);
+    const told: Facets[] = [];
+    const put = async (facets: Partial<Facets>): Promise<void> => {
+      ledger.put(id("a"), facets);
+      told.push((await factsOf(ledger, "a")) ?? assert.fail("it is gone"));
+    };
+    await put({ seen });
+    await put({ indexed });
+    await put({ mirrored: { ...mirrored, observed: null } });
+    await put({ seen: { ...seen, name: "other.docx" } });
+    await put({ mirrored: null });
+    await put({ seen: null });
+    assert.deepEqual(told, [
+      { seen, mirrored: null, indexed: null },
+      { seen, mirrored: null, indexed },
+      { seen, mirrored: { ...mirrored, observed: null }, indexed },
+      { seen: { ...seen, name: "other.docx" }, mirrored: { ...mirrored, observed: null }, indexed },
+      { seen: { ...seen, name: "other.docx" }, mirrored: null, indexed },
+      { seen: null, mirrored: null, indexed },
+    ]);
+    await ledger.settle();
+    assert.deepEqual(await factsOf(ledger, "a"), told.at(-1));
+    ledger.put(id("a"), { indexed: null });
+    assert.equal(await ledger.get(id("a")), undefined);
+    await ledger.close();
+    assert.deepEqual(await entriesIn(place), {});
+  });
+
+  test("each field alone makes a difference", async (t) => {
+    const place = await newPlace(t);
+    const base: Facets = { seen, mirrored, indexed };
+    await filled(place, { a: base });
+    const other = (value: unknown): unknown => {
+      if (typeof value === "number") return value + 1;
+      if (typeof value === "string") return /^\d{4}-/.test(value) ? AT.replace("15T", "16T") : `${value}x`;
+      return Object.fromEntries(Object.entries(value as object).map(([name, inner]) => [name, other(inner)]));
+    };
+    for (const [facet, fields] of Object.entries(base)) {
+      for (const [field, value] of Object.entries(fields ?? {})) {
+        // It is made from the raw one.
+        if (field === "url") continue;
+        const changed = { ...base, [facet]: { ...fields, [field]: other(value) } };
+        await filled(place, { a: changed });
+        assert.deepEqual(await entriesIn(place), { a: changed }, `${facet}.${field}`);
+      }
+    }
+  });
+
+  test("errors and absent facts come back as they were put", async (t) => {
+    const place = await newPlace(t);
+    const error = 'EACCES: "permission", denied\r\n  at open\n\tüß \u{1f600} =1+1';
+    const failed: Facets = {
+      seen: { ...seen, size: 0, listItemId: -1, url: "", rawUrl: "" },
+      mirrored: {
+        ...{ ...mirrored, file: "", downloadedAt: "", sourceError: error, processingError: `${error} again` },
+        ...{ fingerprint: { ...mirrored.fingerprint, etag: 'W/"x;y,z"', contentVersion: "" }, observed: null },
+      },
+      indexed: {
+        ...{ ...indexed, fileId: "", vectorStoreId: "", uploadedAt: "", embeddedAt: "", sha256: "" },
+        ...{ sourceError: error, processingError: `${error} again`, embeddingError: `${error} and again` },
+      },
+    };
+    await filled(place, { a: failed, b: facetsOf(5_000_000_000) });
+    assert.deepEqual(await entriesIn(place), { a: failed, b: facetsOf(5_000_000_000) });
+    assert.deepEqual(Object.keys(await filesOf((await openLedger(place)).ledger)), ["b"], "a has no file");
+  });
+
+  test("odd names are names like others, as ids, paths and titles, also where they differ in case or form only", async (t) => {
+    const place = await newPlace(t);
+    const all = Object.fromEntries(NAMES.map((odd, n) => [odd, facetsOf(n, odd)]));
+    const ledger = await filled(place, all);
+    assert.deepEqual(await entriesOf(ledger), sorted(Object.entries(all)));
+    const reopened = (await openLedger(place)).ledger;
+    assert.deepEqual(await entriesOf(reopened), sorted(Object.entries(all)));
+    for (const [n, odd] of NAMES.entries()) assert.deepEqual(await factsOf(reopened, odd), facetsOf(n, odd));
+    assert.deepEqual(await filesOf(reopened), sorted(NAMES.map((odd, n) => [odd, fileOf(n, odd)])));
+    for (const odd of NAMES) reopened.put(id(odd), { seen: null, mirrored: null, indexed: null });
+    await reopened.close();
+    assert.deepEqual(await entriesIn(place), {});
+  });
+
+  test("items move, swap their paths, leave and come back, many at once", async (t) => {
+    const place = await newPlace(t);
+    const count = 3000;
+    const all = new Map(Array.from({ length: count }, (_, n) => [`i${n}`, facetsOf(n)]));
+    await filled(place, Object.fromEntries(all));
+    const { ledger } = await openLedger(place);
+    const move = (n: number, file: string): void => {
+      const facets = { ...facetsOf(n), mirrored: { ...(facetsOf(n).mirrored ?? mirrored), file } };
+      ledger.put(id(`i${n}`), { mirrored: facets.mirrored });
+      all.set(`i${n}`, facets);
+    };
+    for (let n = 0; n < count; n += 2) {
+      if (n % 3 === 0) {
+        ledger.put(id(`i${n}`), { seen: null, mirrored: null, indexed: null });
+        all.delete(`i${n}`);
+      } else {
+        move(n, fileOf(n + 1));
+        move(n + 1, fileOf(n));
+      }
+    }
+    for (let n = 0; n < 60; n += 6) {
+      ledger.put(id(`i${n}`), facetsOf(n));
+      all.set(`i${n}`, facetsOf(n));
+    }
+    ledger.put(id("new"), facetsOf(9999));
+    all.set("new", facetsOf(9999));
+    assert.deepEqual(await entriesOf(ledger), sorted(all), "before they are written");
+    await ledger.close();
+    assert.deepEqual(await entriesIn(place), sorted(all), "and afterwards");
+    const files = await filesOf((await openLedger(place)).ledger);
+    assert.deepEqual([files["i2"], files["i3"], files["i1"]], [fileOf(3), fileOf(2), fileOf(1)]);
+  });
+
+  test("an entry is what it was when it was asked for, whatever is put later", async (t) => {
+    const place = await newPlace(t);
+    for (const ledger of [(await openLedger(place)).ledger, await filled(place, { a: { seen, mirrored } })]) {
+      ledger.put(id("a"), { seen, mirrored });
+      const before = await ledger.get(id("a"));
+      ledger.put(id("a"), { seen: null, mirrored: { ...mirrored, file: "" } });
+      await ledger.settle();
+      assert.deepEqual(before && plain(before), { seen, mirrored, indexed: null });
+      await ledger.close();
+    }
+  });
+
+  test("pages go on while entries are put and settled: each that stays comes once, whatever it is by then", async (t) => {
+    const place = await newPlace(t);
+    const count = 5000;
+    await filled(place, Object.fromEntries(Array.from({ length: count }, (_, n) => [`i${n}`, facetsOf(n)])));
+    for (const pagesOf of [
+      (open: Ledger) => open.entries(),
+      (open: Ledger) => open.items(),
+      (open: Ledger) => open.files(),
+    ]) {
+      const { ledger } = await openLedger(place);
+      const met: string[] = [];
+      let pages = 0;
+      for await (const page of pagesOf(ledger)) {
+        pages += 1;
+        for (const one of page as readonly (string | LedgerEntry)[])
+          met.push(typeof one === "string" ? one : one.itemId);
+        for (let n = 0; n < count; n += 50)
+          ledger.put(id(`i${n}`), { mirrored: { ...mirrored, file: `page ${pages}` } });
+        // Items of every page leave, and others come.
+        ledger.put(id(`i${pages}`), { seen: null, mirrored: null, indexed: null });
+        ledger.put(id(`new ${pages}`), facetsOf(pages));
+        await (pages % 2 ? ledger.settle() : ledger.flush());
+      }
+      assert.ok(pages > 1, "more than one page");
+      assert.equal(new Set(met).size, met.length, "none comes twice");
+      const [stayed, found] = [Array.from({ length: count / 2 }, (_, n) => `i${n + count / 2}`), new Set(met)];
+      assert.deepEqual(
+        stayed.filter((item) => !found.has(item)),
+        [],
+        "and none is left out",
+      );
+      await ledger.close();
+    }
+  });
+
+  test("rows put while the ledger settles are not lost", async (t) => {
+    const place = await newPlace(t);
+    const { ledger } = await openLedger(place);
+    ledger.put(id("a"), facetsOf(1));
+    const settling = ledger.settle();
+    ledger.put(id("b"), facetsOf(2));
+    await settling;
+    ledger.put(id("a"), { indexed: null });
+    assert.deepEqual(await entriesOf(ledger), { a: { ...facetsOf(1), indexed: null }, b: facetsOf(2) });
+    await ledger.close();
+    assert.deepEqual(await entriesIn(place), { a: { ...facetsOf(1), indexed: null }, b: facetsOf(2) });
+  });
+
+  test("the version says whether anything is different, and in which facet", async (t) => {
+    const place = await newPlace(t);
+    const ledger = await filled(place, { a: facetsOf(1) });
+    const first = ledger.version();
+    assert.ok(first.split(" ").length >= 3, first);
+    ledger.put(id("a"), facetsOf(1));
+    assert.equal(ledger.version(), first);
+    ledger.put(id("a"), { seen: facetsOf(2).seen });
+    assert.equal(ledger.version(), "", "not settled yet");
+    await ledger.settle();
+    const second = ledger.version().split(" ");
+    const isSame = first.split(" ").map((word, at) => word === second[at]);
+    assert.deepEqual(isSame.slice(0, 3), [false, true, true]);
+    await ledger.close();
+    for (const readOnly of [true, false]) {
+      const { ledger: again } = await openLedger(place, { readOnly });
+      assert.equal(again.version(), second.join(" "));
+      await again.close();
+    }
+  });
+
+  test("a store that is not the domain's own is remembered apart", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, { a: facetsOf(1) });
+    const vectorStoreId = "vs_2" as VectorStoreId;
+    const other = (await openLedger(place, { step: "embed", vectorStoreId })).ledger;
+    assert.deepEqual(await factsOf(other, "a"), { ...facetsOf(1), indexed: null });
+    other.put(id("a"), { indexed: { ...indexed, fileId: "file-other" as FileId, vectorStoreId } });
+    await other.close();
+    const own = (await openLedger(place)).ledger;
+    assert.deepEqual(await factsOf(own, "a"), facetsOf(1));
+    const again = (await openLedger(place, { step: "embed", vectorStoreId })).ledger;
+    assert.equal((await again.get(id("a")))?.indexed?.fileId, "file-other");
+    assert.match(await readFile(join(place.folder, "vectorstore_map_vs_2.csv"), "utf8"), /\r\nfile-other,vs_2,/);
+  });
+
+  test("whatever is put, killed and opened again, what was flushed last is there", async (t) => {
+    const key = fc.constantFrom("k1", "k2", "K2", 'k"3,\n');
+    const facets = fc.record(
+      {
+        seen: fc.constantFrom(null, seen, facetsOf(1).seen),
+        mirrored: fc.constantFrom(null, mirrored, facetsOf(1).mirrored, { ...mirrored, observed: null }),
+        indexed: fc.constantFrom(null, indexed, facetsOf(1).indexed),
+      },
+      { requiredKeys: [] },
+    );
+    const change = fc.record({ do: fc.constant("put" as const), key, facets });
+    const end = fc.record({ do: fc.constantFrom("kill" as const, "settle" as const, "close" as const) });
+    const history = fc.array(fc.oneof({ weight: 3, arbitrary: change }, { weight: 1, arbitrary: end }), {
+      maxLength: 16,
+    });
+    await fc.assert(
+      fc.asyncProperty(history, async (events) => {
+        const place = await newPlace(t);
+        const expected = new Map<string, Facets>();
+        let ledger = (await openLedger(place)).ledger;
+        for (const event of events) {
+          if (event.do === "put") {
+            ledger.put(id(event.key), event.facets as Partial<Facets>);
+            const next = { seen: null, mirrored: null, indexed: null, ...expected.get(event.key), ...event.facets };
+            expected.set(event.key, next);
+            if (!next.seen && !next.mirrored && !next.indexed) expected.delete(event.key);
+          } else if (event.do === "settle") {
+            await ledger.settle();
+          } else {
+            await (event.do === "kill" ? ledger.flush() : ledger.close());
+            ledger = (await openLedger(place)).ledger;
+          }
+          assert.deepEqual(await entriesOf(ledger), sorted(expected));
+        }
+        await ledger.close();
+        assert.deepEqual(await entriesIn(place), sorted(expected));
+      }),
+      { numRuns: 40 },
+    );
+  });
+}
+
+function mapCases(newPlace: NewPlace): void {
+  test("they have exactly the specified columns, 10, 13 and 19, and backslashes in paths", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, { a: { seen, mirrored, indexed } });
+    await exportMaps(place);
+    const quoted = '"Q1, final.docx",docx';
+    const file = '"DEMO\\01_files\\docs\\02_embedded\\Reports\\Q1, final.docx"';
+    const at = `${AT},1705314600`;
+    const rows: Readonly<Record<MapName, string>> = {
+      "sharepoint_map.csv": `7,a,${quoted},864368,"${seen.url}","${seen.rawUrl}","${seen.serverPath}",${at}`,
+      "files_map.csv": `7,a,${quoted},"${seen.serverPath}",${file},864368,${at},${at},,`,
+      "vectorstore_map.csv": `file-1,vs_1,${file},7,a,${quoted},864368,${at},${at},${at},${at},,,`,
+    };
+    for (const map of MAPS) assert.equal(await readMap(place, map), `${HEADERS[map]}\r\n${rows[map]}\r\n`);
+    assert.deepEqual(
+      MAPS.map((map) => HEADERS[map].split(",").length),
+      [10, 13, 19],
+    );
+  });
+
+  test("each has a row for every item with its facet, and no other", async (t) => {
+    const place = await newPlace(t);
+    const { seen: _, ...rest } = facetsOf(3);
+    await filled(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: { ...rest, seen: null } });
+    const { ledger } = await openLedger(place);
+    ledger.put(id("gone"), facetsOf(4));
+    await ledger.settle();
+    ledger.put(id("gone"), { seen: null, mirrored: null, indexed: null });
+    await ledger.close();
+    await exportMaps(place);
+    const keys = await Promise.all(
+      MAPS.map(async (map) => {
+        const column = HEADERS[map].split(",").indexOf("sharepoint_unique_file_id");
+        return (await rowsOf(place, map)).map((row) => row.split(",")[column]).sort();
+      }),
+    );
+    assert.deepEqual(keys, [
+      ["a", "b"],
+      ["a", "c"],
+      ["a", "c"],
+    ]);
+  });
+
+  test("an unchanged ledger writes none of them", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, { a: facetsOf(1), b: facetsOf(2) });
+    await exportMaps(place);
+    const before = await stampsOf(place);
+    for (const step of ["download", "embed"] as const) {
+      const { ledger } = await openLedger(place, { step });
+      for (const [item, n] of Object.entries({ a: 1, b: 2 })) ledger.put(id(item), facetsOf(n));
+      await ledger.settle();
+      await ledger.close();
+      await exportMaps(place);
+    }
+    assert.deepEqual(await stampsOf(place), before);
+  });
+
+  test("a dry run reads what was there when it began, changes nothing and leaves nothing", async (t) => {
+    const place = await newPlace(t);
+    const absent = { ...place, folder: join(place.folder, "not", "there") };
+    const { ledger: nothing, end: endNothing } = await openForDryRun(absent);
+    assert.deepEqual(await entriesOf(nothing), {});
+    assert.throws(() => nothing.put(id("a"), { seen }), /put a: .*reading only/);
+    await endNothing();
+    assert.ok(!existsSync(absent.folder));
+
+    const all = Object.fromEntries(Array.from({ length: 2500 }, (_, n) => [`i${n}`, facetsOf(n)]));
+    await filled(place, all);
+    const before = await readFolder(place);
+    const { ledger, end } = await openForDryRun(place);
+    assert.throws(() => ledger.put(id("i0"), { seen: null }), /put i0: .*reading only/);
+    await ledger.flush();
+    await ledger.settle();
+    await end();
+    assert.deepEqual(await readFolder(place), before);
+
+    const beside = await openForDryRun(place);
+    const writer = (await openLedger(place)).ledger;
+    for (let n = 0; n < 2500; n += 2) writer.put(id(`i${n}`), { seen: null, mirrored: null, indexed: null });
+    writer.put(id("new"), facetsOf(1));
+    await writer.close();
+    const after = await readFolder(place);
+    assert.deepEqual(await entriesOf(beside.ledger), sorted(Object.entries(all)));
+    await beside.end();
+    assert.deepEqual(
+      Object.keys(await readFolder(place)).sort(),
+      Object.keys(after)
+        .filter((file) => !/_map_jb_1\.csv$/.test(file))
+        .sort(),
+    );
+  });
+}
+
+function foreignCases(newPlace: NewPlace): void {
+  const three = { a: facetsOf(1), b: facetsOf(2), c: facetsOf(3) };
+
+  /** Edits the rows of a map between two runs, and returns what the next run sees; then once more after it wrote something. */
+  async function edited(t: TestContext, map: MapName, edit: (rows: string[]) => string[]) {
+    const place = await newPlace(t);
+    await filled(place, three);
+    await exportMaps(place);
+    await writeFile(join(place.folder, map), `${[HEADERS[map], ...edit(await rowsOf(place, map))].join("\r\n")}\r\n`);
+    const { ledger, problems } = await openLedger(place);
+    assert.deepEqual(problems, []);
+    const found = await entriesOf(ledger);
+    ledger.put(id("late"), facetsOf(9));
+    await ledger.close();
+    const { late, ...rest } = await entriesIn(place);
+    assert.deepEqual([rest, late], [found, facetsOf(9)], "it stays so when the run writes");
+    return found;
+  }
+
+  for (const map of MAPS) {
+    const facet = FACETS[map];
+    test(`${map}: a row that was edited counts, and nothing else is different`, async (t) => {
+      const found = await edited(t, map, (rows) => rows.map((row) => row.replace(",2.txt,", ",theirs.txt,")));
+      assert.equal(found["b"]?.[facet]?.name, "theirs.txt");
+      assert.deepEqual(
+        { ...found, b: { ...found["b"], [facet]: three.b[facet] } },
+        { ...three, b: { ...three.b, [facet]: three.b[facet] } },
+      );
+    });
+
+    test(`${map}: a row that was removed takes its facet away`, async (t) => {
+      const found = await edited(t, map, (rows) => rows.filter((row) => !row.includes(",2.txt,")));
+      assert.deepEqual(found, { ...three, b: { ...three.b, [facet]: null } });
+    });
+
+    test(`${map}: a row that was added brings its facet; of two with one id the last one counts`, async (t) => {
+      const found = await edited(t, map, ([a = "", ...rows]) => [
+        ...[a, ...rows, a.replace(",a,", ",d,").replace(",1.txt,", ",added.txt,")],
+        a.replace(",1.txt,", ",last.txt,"),
+      ]);
+      assert.deepEqual(Object.keys(found), ["a", "b", "c", "d"]);
+      assert.deepEqual([found["a"]?.[facet]?.name, found["d"]?.[facet]?.name], ["last.txt", "added.txt"]);
+      const others = (["seen", "mirrored", "indexed"] as const).filter((one) => one !== facet);
+      for (const one of others) assert.deepEqual([found["a"]?.[one], found["d"]?.[one]], [three.a[one], null]);
+    });
+
+    test(`${map}: restored from a backup, it says what it said then`, async (t) => {
+      const place = await newPlace(t);
+      await filled(place, three);
+      await exportMaps(place);
+      const backup = await readMap(place, map);
+      await filled(place, { a: facetsOf(11), b: { seen: null, mirrored: null, indexed: null }, d: facetsOf(4) });
+      await exportMaps(place);
+      await writeFile(join(place.folder, map), backup);
+      const found = await entriesIn(place);
+      const names = ["a", "b", "c", "d"].map((item) => found[item]?.[facet]?.name);
+      assert.deepEqual(names, ["1.txt", "2.txt", "3.txt", undefined]);
+      const [other] = MAPS.filter((one) => one !== map).map((one) => FACETS[one]);
+      const untouched = ["a", "b", "c", "d"].map((item) => found[item]?.[other ?? "seen"]?.name);
+      assert.deepEqual(untouched, ["11.txt", undefined, "3.txt", "4.txt"]);
+    });
+
+    test(`B6 ${map} is missing: its facet is unknown of every item, and the others are what they were`, async (t) => {
+      const place = await newPlace(t);
+      await filled(place, three);
+      await exportMaps(place);
+      await rm(join(place.folder, map));
+      const found = await entriesIn(place);
+      const expected = Object.entries(three).map(([item, facets]) => [item, { ...facets, [facet]: null }] as const);
+      assert.deepEqual(found, Object.fromEntries(expected));
+      await filled(place, { a: facetsOf(1) });
+      await exportMaps(place);
+      assert.equal((await rowsOf(place, map)).length, 1, "it is written again");
+    });
+
+    for (const [title, spoil] of Object.entries<(good: string) => string>({
+      "another header": () => "corrupted,data\r\n1,2\r\n",
+      "a row with too few fields": (good) => `${good}1,2,3\r\n`,
+      "a row cut in the middle": (good) => good.slice(0, -30),
+    })) {
+      test(`B7 ${map} is corrupt (${title}): it is set aside with a warning, never read as blank rows`, async (t) => {
+        const place = await newPlace(t);
+        await filled(place, three);
+        await exportMaps(place);
+        const corrupt = spoil(await readMap(place, map));
+        await writeFile(join(place.folder, map), corrupt);
+        const reader = await openLedger(place, { readOnly: true });
+        assert.match(reader.problems.join(), new RegExp(`^${map.replace(".", "\\.")} cannot be used \\(.+\\)`));
+        assert.equal(await readMap(place, map), corrupt, "a reader leaves it alone");
+        const { ledger, problems } = await openLedger(place);
+        assert.match(problems.join(), new RegExp(`^${map.replace(".", "\\.")} cannot be used \\(.+\\).*set aside as`));
+        const expected = Object.entries(three).map(([item, facets]) => [item, { ...facets, [facet]: null }] as const);
+        assert.deepEqual(await entriesOf(ledger), Object.fromEntries(expected));
+        await ledger.close();
+        const aside = (await readdir(place.folder)).filter((file) => file.startsWith(`${map}.corrupt-`));
+        assert.equal(aside.length, 1);
+        assert.equal(await readFile(join(place.folder, aside[0] ?? ""), "utf8"), corrupt);
+        assert.deepEqual((await openLedger(place)).problems, [], "and said once");
+      });
+    }
+  }
+
+  test("a BOM, other line ends and quotes where none are needed are read", async (t) => {
+    const place = await newPlace(t);
+    const odd = 'odd "id", really';
+    await filled(place, { [odd]: facetsOf(1), b: facetsOf(2) });
+    await exportMaps(place);
+    for (const map of MAPS) {
+      const text = (await readMap(place, map)).replaceAll("\r\n", "\n").replace(",b,", ',"b",');
+      await writeFile(join(place.folder, map), `\uFEFF${text}`);
+    }
+    assert.deepEqual(await entriesIn(place), { b: facetsOf(2), [odd]: facetsOf(1) });
+  });
+
+  test("a row that was edited while a run was open counts, unless the run wrote that item", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, three);
+    await exportMaps(place);
+    const { ledger } = await openLedger(place);
+    ledger.put(id("a"), { mirrored: facetsOf(11).mirrored });
+    for (const map of MAPS) {
+      const text = await readMap(place, map);
+      await writeFile(join(place.folder, map), text.replace(",2.txt,", ",theirs.txt,").replace(/.*,3\.txt,.*\r\n/, ""));
+    }
+    await ledger.close();
+    assert.equal(ledger.version(), "", "it cannot vouch for what others wrote");
+    const found = await entriesIn(place);
+    assert.deepEqual(Object.keys(found), ["a", "b"]);
+    assert.deepEqual(found["a"], { ...three.a, mirrored: facetsOf(11).mirrored });
+    assert.equal(found["b"]?.mirrored?.name, "theirs.txt");
+  });
+
+  test("whatever is remembered beside the maps can be lost: only what they have no columns for is unknown", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, three);
+    await exportMaps(place);
+    loseMemory(place);
+    const unknown = ({ seen, mirrored, indexed }: Facets): Facets => ({
+      seen,
+      mirrored: mirrored && {
+        ...mirrored,
+        fingerprint: { ...mirrored.fingerprint, etag: "", contentVersion: "" },
+        observed: null,
+      },
+      indexed: indexed && { ...indexed, sha256: "" },
+    });
+    const expected = Object.entries(three).map(([item, facets]) => [item, unknown(facets)] as const);
+    assert.deepEqual(await entriesIn(place), Object.fromEntries(expected));
+  });
+}
+
+function processCases(newPlace: NewPlace, many: number): void {
+  test("killed at any write, whatever was flushed is there, and every item in one piece", async (t) => {
+    const place = await newPlace(t);
+    let first = 0;
+    for (const { after, in: where } of [
+      { after: 0, in: "flush" },
+      { after: 3, in: "settle" },
+      { after: 5, in: "flush" },
+      { after: 1, in: "settle" },
+      { after: 33, in: "settle" },
+      { after: 11, in: "flush" },
+    ] as const) {
+      const last = await killAfter(place, first, first + after, where);
+      const lease = await leaseStep(place, "download", "the next run");
+      const { ledger, problems } = await openLedger(place);
+      assert.deepEqual(problems, []);
+      const found = await entriesOf(ledger);
+      // The next one may have been written without the word of it having come through.
+      const [heard, next] = [stateAfter(last), stateAfter(last + 1)];
+      for (const item of new Set([...Object.keys(found), ...Object.keys(heard), ...Object.keys(next)])) {
+        const isNext = JSON.stringify(found[item]) === JSON.stringify(next[item]);
+        if (!isNext) assert.deepEqual(found[item], heard[item], `${item} after ${last}`);
+      }
+      // What was not heard of is done again, so that the next child goes on from a known state.
+      for (const [item, facets] of changesOf(last + 1)) {
+        ledger.put(id(item), facets ?? { seen: null, mirrored: null, indexed: null });
+      }
+      await ledger.close();
+      await exportMaps(place);
+      assert.deepEqual(await entriesIn(place), next);
+      assert.equal((await rowsOf(place, "files_map.csv")).length, Object.keys(next).length);
+      await lease.release();
+      first = last + 2;
+    }
+  });
+
+  test("two steps at once: each keeps what the other wrote, also of the same item", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, { a: { seen, mirrored }, b: { seen, mirrored } });
+    const download = (await openLedger(place, { step: "download" })).ledger;
+    const embed = (await openLedger(place, { step: "embed" })).ledger;
+    embed.put(id("a"), { indexed, mirrored: { ...mirrored, file: "moved by embed" } });
+    embed.put(id("b"), { indexed });
+    await embed.close();
+    download.put(id("a"), { mirrored: { ...mirrored, sourceError: "from download" } });
+    download.put(id("c"), { seen });
+    await download.close();
+    assert.deepEqual(await entriesIn(place), {
+      a: { seen, mirrored: { ...mirrored, file: "moved by embed", sourceError: "from download" }, indexed },
+      b: { seen, mirrored, indexed },
+      c: { seen, mirrored: null, indexed: null },
+    });
+  });
+
+  test("three processes at once, each step under its lease: nothing is lost", async (t) => {
+    const place = await newPlace(t);
+    const times = 6;
+    const children = [1, 2, 3].map(() => fork(CHILD, [taskOf({ verb: "count", place, n: times })]));
+    t.after(() => children.forEach((one) => void one.kill("SIGKILL")));
+    const exits = await Promise.all(children.map((one) => once(one, "exit")));
+    assert.deepEqual(
+      exits.map(([code]) => code),
+      [0, 0, 0],
+    );
+    const { counted, ...others } = await entriesIn(place);
+    assert.deepEqual(counted, facetsOf(3 * times));
+    const expected = children.flatMap(({ pid }) =>
+      Array.from({ length: times }, (_, i) => [`${pid} ${i}`, facetsOf(i)] as const),
+    );
+    assert.deepEqual(others, sorted(expected));
+  });
+
+  test(`${many} entries are written and read in a heap of ${HEAP_MB} MB`, async (t) => {
+    const place = await newPlace(t);
+    for (const verb of ["fill", "readAll"] as const) {
+      const child = fork(CHILD, [taskOf({ verb, place, n: many })], { execArgv: [`--max-old-space-size=${HEAP_MB}`] });
+      t.after(() => void child.kill("SIGKILL"));
+      assert.deepEqual(await once(child, "exit"), [0, null], verb);
+    }
+  });
+}
+
+const taskOf = (task: LedgerTask): string => JSON.stringify(task);
+const fileOf = (n: number, name?: string): string => facetsOf(n, name).mirrored?.file ?? "";
+
+/** Puts what it is given, closes the ledger, and opens it again. */
+async function filled(place: LedgerPlace, entries: Readonly<Record<string, Partial<Facets>>>): Promise<Ledger> {
+  const { ledger } = await openLedger(place);
+  for (const [item, facets] of Object.entries(entries)) ledger.put(id(item), facets);
+  await ledger.close();
+  return (await openLedger(place)).ledger;
+}
+
+async function entriesIn(place: LedgerPlace): Promise<Record<string, Facets>> {
+  const { ledger } = await openLedger(place, { readOnly: true });
+  const found = await entriesOf(ledger);
+  await ledger.close();
+  return found;
+}
+
+async function factsOf(ledger: Ledger, item: string): Promise<Facets | undefined> {
+  const entry = await ledger.get(id(item));
+  return entry && plain(entry);
+}
+
+async function filesOf(ledger: Ledger): Promise<Record<string, string>> {
+  return sorted((await gather(ledger.files())).map(({ itemId, file }) => [itemId, file] as const));
+}
+
+async function gather<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of pages) all.push(...page);
+  return all;
+}
+
+function readMap({ folder }: LedgerPlace, map: MapName): Promise<string> {
+  return readFile(join(folder, map), "utf8");
+}
+
+/** Of a map in which no field holds a line end. */
+async function rowsOf(place: LedgerPlace, map: MapName): Promise<string[]> {
+  return (await readMap(place, map)).split("\r\n").slice(1, -1);
+}
+
+async function stampsOf({ folder }: LedgerPlace): Promise<readonly unknown[]> {
+  const stats = await Promise.all(MAPS.map((map) => stat(join(folder, map))));
+  return stats.map(({ ino, mtimeMs, size }) => ({ ino, mtimeMs, size }));
+}
+
+/** Every file of the source's folder, with its content. */
+async function readFolder({ folder }: LedgerPlace): Promise<Record<string, string>> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const read = await Promise.all(files.map(async (file) => [file, await readFile(file, "latin1")] as const));
+  return Object.fromEntries(read);
+}
+
+function stateAfter(last: number): Record<string, Facets> {
+  const state = new Map<string, Facets>();
+  for (let i = 0; i <= last; i++) {
+    for (const [item, facets] of changesOf(i)) {
+      if (facets) state.set(item, facets);
+      else state.delete(item);
+    }
+  }
+  return sorted(state);
+}
+
+/** The number of the last flush that was heard of, by a child killed after this many, there or in the settle that follows. */
+async function killAfter(place: LedgerPlace, first: number, after: number, where: "flush" | "settle"): Promise<number> {
+  const child = spawn(process.execPath, [CHILD, taskOf({ verb: "writeWithoutEnd", place, n: first })], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  let last = first - 1;
+  for await (const line of createInterface({ input: child.stdout })) {
+    last = Number(line);
+    const settles = last % SETTLES_EVERY === SETTLES_EVERY - 1;
+    if (last >= after && (where === "flush" || settles)) child.kill("SIGKILL");
+  }
+  await ended;
+  return last;
+}
