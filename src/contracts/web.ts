@@ -182,6 +182,13 @@ export interface WebImages {
   delete(page: ItemId): Promise<void>;
 }
 
+/** What a page shows now, and what it showed before, as digests without what changes with every answer. */
+export interface Likeness {
+  readonly now: string;
+  /** "" when nothing is known of it. */
+  readonly before: string;
+}
+
 export interface VisitOptions {
   /** Asks regardless of what is known. */
   readonly force: boolean;
@@ -196,6 +203,10 @@ export interface VisitOptions {
   readonly listedDate?: string | undefined;
   /** Which item shows the same under another address of the same path? Then this address is one of its names, for as long as it does. */
   readonly twinOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
+  /** How many pages that used to differ show the same now, 0 for few; undefined: that is not known yet. */
+  readonly sharedBy?: (id: ItemId, likenesses: readonly Likeness[]) => number | undefined;
+  /** Somebody wants this very page: what it shows for good is the page, also when all others show the same. */
+  readonly isWanted?: boolean;
   /** Looks, and remembers nothing. */
   readonly dryRun?: boolean;
   /** Hears, once for each reason, why it takes long. The same for all visits of a crawl. */
@@ -229,6 +240,8 @@ export interface Visit {
   readonly isUnasked?: boolean;
   /** For people: why it failed or was refused, or what is worth knowing (a page that needs scripts). */
   readonly reason: string;
+  /** Nothing is settled or written down yet: what it shows is to be compared with what others show. To be called when those were looked at. */
+  readonly settle?: (options: Pick<VisitOptions, "twinOf">) => Promise<Visit>;
 }
 
 /** Looks at one address: asks, follows, reads, and writes down in the registry what was learnt. */

@@ -6,6 +6,7 @@ const DAYS_IN_A_ROW = 3;
 const SHORTEST_MONTH = 28;
 const WEEK = 7;
 const MAX_DAY = 31;
+export const LINK_TARGETS = /\]\([^()\s]{0,4096}/g;
 const WORDS = /[a-z]{3,}\d[a-z\d]*|[\p{L}\p{M}]+|\d+(?:[.,:/-]\d+)*|(?![\0-\x7f])\p{S}/gu;
 
 interface Word {
@@ -23,7 +24,7 @@ interface Word {
 export function undatedText(markdown: string, language: string, dateNumbers: readonly number[]): string {
   const near = new Set(dateNumbers.flatMap(neighbours));
   const isName = (text: string): boolean => namesOf("en").has(text) || namesOf(language).has(text);
-  const shown = markdown.replaceAll(/\]\([^()\s]{0,4096}/g, "] ").toLowerCase();
+  const shown = markdown.replaceAll(LINK_TARGETS, "] ").toLowerCase();
   const all = [...shown.matchAll(WORDS)].map(([text]) => text);
   const words = all.map((text, at): Word => {
     const number = /^\d{1,4}$/.test(text) ? Number(text) : undefined;

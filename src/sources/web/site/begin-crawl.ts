@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
+import type { ItemId } from "../../../contracts/ids.ts";
+import type { Registry } from "../../../contracts/registry.ts";
 import { plural } from "../../../lib/plural.ts";
 import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import type { CrawlLine } from "./crawl-lines.ts";
 import { CrawlLog } from "./crawl-log.ts";
 import { LinkMemory } from "./link-memory.ts";
+import type { LookedAt } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import { SiteMembers } from "./site-members.ts";
 
@@ -43,6 +46,23 @@ export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Prom
     tools.log(`Going on with the crawl of ${resumes}: ${plural(recalled.length, "page")} looked at already.`);
   }
   return { members, memory, log, recalled, isBlind };
+}
+
+const RECORDS_AT_ONCE = 200;
+
+/** Pages of the crawl that was cut off, as the registry knows them. What an older registry knows nothing of is looked at again. */
+export async function* recallPages(
+  { recalled }: Beginning,
+  registry: Registry,
+): AsyncGenerator<readonly (LookedAt & Pick<CrawlLine, "id">)[]> {
+  for (let at = 0; at < recalled.length; at += RECORDS_AT_ONCE) {
+    const lines = recalled.slice(at, at + RECORDS_AT_ONCE);
+    const records = await registry.getMany(lines.map(({ item }) => item as ItemId));
+    yield lines.flatMap(({ id, outcome, aliases }, i) => {
+      const item = records[i]?.item;
+      return item ? [{ id, outcome, aliases, item, reason: item.scheduling.errorMessage }] : [];
+    });
+  }
 }
 
 /** Nobody may write them into a source any more; whoever has some learns why pages behind them are not there. */

@@ -1,4 +1,5 @@
 import type { ItemId } from "../../../contracts/ids.ts";
+import type { Visit } from "../../../contracts/web.ts";
 import { type IdentityRules, identifyUrl } from "../../../detect/web/web-identity.ts";
 
 /** An address that waits to be looked at. */
@@ -9,6 +10,8 @@ export interface WaitingPage {
   readonly depth: number;
   /** Parameters by which a list tells it from others. */
   readonly listed?: string;
+  /** It was looked at, and is settled when the others were. */
+  readonly settle?: Visit["settle"];
   /** Looked at although it seems to be another address of a page that is known. */
   readonly isCertain?: boolean;
 }

@@ -23,7 +23,7 @@ export type NextLook = (running: number) => (() => Promise<readonly Listed[]>) |
 
 const UNLINKED = `no page has linked to it in ${UNLINKED_LIMIT} complete crawls`;
 
-/** Items of the source that no page links to: are they still there, and for how much longer do they stay? Failures are tried twice. */
+/** Items of the source that no page links to: are they still there, and for how much longer do they stay? What fails, or is not settled, is looked at twice. */
 export async function* lookAtUnlinked(
   ids: ItemId[],
   handOver: (next: NextLook) => AsyncGenerator<readonly Listed[]>,
@@ -48,9 +48,9 @@ async function lookAt(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Promi
     patience.passOver(known.foundSource);
     return [];
   }
-  const visit = await tools.visits.visitMember(known);
+  const visit = await tools.visits.visitMember(known, { isLast: !again });
   patience.note(known.foundSource, visit);
-  if (visit.isHostTrouble && again) {
+  if ((visit.isHostTrouble || visit.settle) && again) {
     again.push(id);
     return [];
   }

@@ -1,11 +1,11 @@
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
-import type { Completeness, Listed, Listing } from "../../../contracts/source.ts";
+import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { Turn } from "../../../lib/turn.ts";
 import { listedIn } from "./address-variants.ts";
-import type { Beginning } from "./begin-crawl.ts";
+import { type Beginning, recallPages } from "./begin-crawl.ts";
 import { Calendars } from "./calendars.ts";
 import { CrawlLimits } from "./crawl-limits.ts";
 import { CrawlProgress } from "./crawl-progress.ts";
@@ -19,11 +19,10 @@ import { PassedOver } from "./passed-over.ts";
 import type { SiteMembers } from "./site-members.ts";
 import { SiteScope, withoutTraps } from "./site-scope.ts";
 import { isListName, SeedReader, type Seeds } from "./site-seeds.ts";
-import { SiteVisits } from "./site-visits.ts";
+import { linesOf, SiteVisits } from "./site-visits.ts";
 
 /** Handed over together: a page of the listing. */
 const PAGE_OF_LISTING = 32;
-const RECORDS_AT_ONCE = 200;
 
 /** One crawl of a web site: every page that can be reached from the start addresses, each looked at once. */
 export class SiteCrawl {
@@ -43,6 +42,8 @@ export class SiteCrawl {
   readonly #sighted = new Set<ItemId>();
   /** Pages that failed, and are tried once more; undefined: what fails now has failed. */
   #again: WaitingPage[] | undefined;
+  /** Pages that show something else than before, which is settled when it is known what others show. */
+  readonly #unsettled: WaitingPage[] = [];
   /** Why something may be missing from the listing. */
   readonly #problems: string[] = [];
   readonly #startProblems: string[] = [];
@@ -66,7 +67,7 @@ export class SiteCrawl {
     this.#frontier = new Frontier(tools.rules, this.#limits.room);
     this.#seeds = new SeedReader(tools, this.#scope, beginning, signal);
     const isFresh = (id: ItemId): boolean => this.#looked.has(id);
-    this.#visits = new SiteVisits(config, tools, this.#scope, beginning.memory, { isFresh, signal });
+    this.#visits = new SiteVisits(config, tools, this.#scope, beginning, { isFresh, signal });
     this.#passed = new PassedOver(this.#limits.room, this.#visits.variants, this.#frontier);
     this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
   }
@@ -78,8 +79,8 @@ export class SiteCrawl {
       yield* this.#lookAtStarts();
       if (this.#config.maxDepth > 0) await this.#seeds.discover(this.#config.startUrls, this.#seedsAt(1));
       yield* this.#lookAtWaiting();
-      this.#problems.push(...this.#limits.problems(this.#frontier));
       if (!this.#patience.isOver) yield* this.#lookAtUnlinked();
+      if (!this.#patience.isOver) yield* this.#settle();
       await this.#members.flush();
     } finally {
       await memory.close();
@@ -87,30 +88,27 @@ export class SiteCrawl {
     }
     if (!this.#patience.isOver) {
       await log.finish();
-      await this.#members.finish();
+      await this.#members.finish({ isComplete: this.#isComplete() });
     }
     const [variants, calendars] = [this.#passed.count, this.#calendars.sentences()];
     this.#progress.sumUp({ trapped: this.#trapped, variants, calendars });
-    return yield* this.#conclude();
+    const problems = this.#allProblems();
+    if (problems.length === 0) return "complete";
+    yield [{ kind: "unreadable", path: "", reason: problems.join("; ") }];
+    return "partial";
   }
 
   /** Pages of the crawl that was cut off, as the registry knows them. */
   async *#recallPages(): AsyncGenerator<readonly Listed[]> {
-    const { recalled } = this.#beginning;
-    for (let at = 0; at < recalled.length; at += RECORDS_AT_ONCE) {
-      const lines = recalled.slice(at, at + RECORDS_AT_ONCE);
-      const records = await this.#tools.registry.getMany(lines.map(({ item }) => item as ItemId));
-      const listed = lines.flatMap(({ id, outcome, aliases }, i) => {
-        const item = records[i]?.item;
-        // What an older registry knows nothing of is looked at again.
-        if (!item) return [];
-        this.#noteLook([id, ...aliases, item.id]);
-        return this.#listed({ outcome, aliases, item, reason: item.scheduling.errorMessage });
-      });
+    for await (const pages of recallPages(this.#beginning, this.#tools.registry)) {
+      for (const { id, aliases, item } of pages) this.#noteLook([id, ...aliases, item.id]);
+      const listed = pages.flatMap((page) => this.#listed(page));
       await this.#members.flush();
       yield listed;
     }
   }
+
+  readonly #take: Take = ({ isIdle }) => this.#frontier.take({ isIdle });
 
   async *#lookAtStarts(): AsyncGenerator<readonly Listed[]> {
     const { startUrls } = this.#config;
@@ -123,7 +121,6 @@ export class SiteCrawl {
     if (hasNone && !this.#isForbidden) {
       throw new RemoteError(`no start address could be looked at: ${this.#startProblems.join("; ")}`);
     }
-    this.#problems.push(...this.#startProblems);
   }
 
   /** Links of an earlier beginning come after the seeds: what is also a seed is not as deep as it looks. */
@@ -131,13 +128,21 @@ export class SiteCrawl {
     for await (const line of this.#beginning.log.earlier()) {
       await this.#follow(this.#calendars.linksOf(line), line.depth + 1);
     }
-    const take: Take = ({ isIdle }) => this.#frontier.take({ isIdle });
-    yield* this.#lookTwice(take);
+    yield* this.#lookTwice(this.#take);
     for (let pages = this.#passed.next(); pages.length > 0; pages = this.#passed.next()) {
       yield* this.#look(() => pages.shift());
       this.#frontier.drop(pages.length);
-      yield* this.#lookTwice(take);
+      yield* this.#lookTwice(this.#take);
     }
+  }
+
+  /** What they link to is known by now, unless they are as they were. */
+  async *#settle(): AsyncGenerator<readonly Listed[]> {
+    yield* this.#handOver(() => {
+      const page = this.#unsettled.shift();
+      return page && (() => this.#lookAt(page));
+    });
+    yield* this.#lookTwice(this.#take);
   }
 
   /** What failed is tried once more when the rest was looked at; what it links to then may be new. */
@@ -182,28 +187,22 @@ export class SiteCrawl {
     const { visit, read } = await this.#visits.visitPage(page);
     const { url, depth } = page;
     this.#patience.note(url, visit);
-    if (visit.isHostTrouble && this.#again) {
-      this.#again.push(page);
+    const waiting = visit.settle ? this.#unsettled : visit.isHostTrouble ? this.#again : undefined;
+    if (waiting) {
+      waiting.push({ ...page, settle: visit.settle });
       for (const { links } of read) await this.#follow(links, depth + 1);
       return [];
     }
-    const { outcome, item, aliases } = visit;
-    this.#noteLook([page.id, item.id, ...aliases]);
+    this.#noteLook([page.id, visit.item.id, ...visit.aliases]);
     this.#passed.note(page, visit);
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
-    await this.#beginning.log.write(
-      read.map((each) => {
-        const whose = each.id === page.id ? { item: item.id, aliases } : { item: "" as const, aliases: [] };
-        return { url, depth, outcome, ...whose, ...each };
-      }),
-    );
+    await this.#beginning.log.write(linesOf(page, { visit, read }));
     const links = read.flatMap((each) => each.links);
     const undated = read.find((each) => each.undated)?.undated ?? "";
-    const worth = this.#calendars.linksOf({ url, depth, outcome, links, undated });
+    const worth = this.#calendars.linksOf({ ...page, outcome: visit.outcome, links, undated });
     await this.#follow(worth, depth + 1, this.#visits.variants.isTwin(page.id) ? new Map() : undefined);
-    for (const { feeds } of read) {
-      if (depth < this.#config.maxDepth) await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
-    }
+    const feeds = depth < this.#config.maxDepth ? read.flatMap((each) => each.feeds) : [];
+    await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
     if (depth === 0) await this.#judgeStart(page, visit);
     if (!wasLeftAlone(visit)) return this.#listed(visit);
     this.#patience.passOver(url, asPart(visit.reason));
@@ -263,7 +262,9 @@ export class SiteCrawl {
 
   #add(url: string, depth: number, listed = ""): void {
     const id = this.#frontier.identify(url);
-    if (!id || this.#frontier.hasMet(id)) return;
+    if (!id) return;
+    this.#members.noteLinked(id);
+    if (this.#frontier.hasMet(id)) return;
     if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed });
     else {
       this.#frontier.meet(id);
@@ -273,27 +274,26 @@ export class SiteCrawl {
 
   /** What was there before and nobody links to any more: is it still there, and for how much longer does it stay? */
   async *#lookAtUnlinked(): AsyncGenerator<readonly Listed[]> {
-    const left = [...this.#members.ids()].filter((id) => !this.#looked.has(id));
+    const unsettled = new Set(this.#unsettled.map(({ id }) => id));
+    const left = [...this.#members.ids()].filter((id) => !this.#looked.has(id) && !unsettled.has(id));
     yield* lookAtUnlinked(left, (next) => this.#handOver(next), {
       members: this.#members,
       registry: this.#tools.registry,
       scope: this.#scope,
       visits: this.#visits,
       patience: this.#patience,
-      isComplete: !this.#isBlind && this.#allProblems().length === 0,
+      isComplete: this.#isComplete(),
       list: (looked) => this.#listed(looked),
     });
   }
 
   /** Why something may be missing, as far as that is known by now. */
   #allProblems(): readonly string[] {
-    return [...this.#problems, ...this.#patience.problems];
+    const limits = this.#limits.problems(this.#frontier);
+    return [...this.#startProblems, ...this.#problems, ...limits, ...this.#patience.problems];
   }
 
-  async *#conclude(): AsyncGenerator<readonly Listed[], Completeness> {
-    const problems = this.#allProblems();
-    if (problems.length === 0) return "complete";
-    yield [{ kind: "unreadable", path: "", reason: problems.join("; ") }];
-    return "partial";
+  #isComplete(): boolean {
+    return !this.#isBlind && this.#allProblems().length === 0;
   }
 }

@@ -36,6 +36,10 @@ export class SiteMembers {
     return this.#counts.has(id);
   }
 
+  get size(): number {
+    return this.#counts.size;
+  }
+
   ids(): Iterable<ItemId> {
     return this.#counts.keys();
   }
@@ -56,6 +60,11 @@ export class SiteMembers {
     this.#unlinked.set(id, this.unlinkedCount(id) + 1);
   }
 
+  /** Somebody does, as it turned out. */
+  noteLinked(id: ItemId): void {
+    this.#unlinked.delete(id);
+  }
+
   /** It leaves. What the index has of it is the engine's to take away, which may be held back: until then it is a member. */
   leave(id: ItemId): void {
     if (this.#counts.delete(id)) this.#changed.set(id, "leaving");
@@ -66,8 +75,8 @@ export class SiteMembers {
   }
 
   /** The crawl came to its end, and is not gone on with: no crawl counts twice. */
-  async finish(): Promise<void> {
-    for (const [id, unlinked] of this.#unlinked) this.keep(id, { unlinked });
+  async finish({ isComplete }: { readonly isComplete: boolean }): Promise<void> {
+    if (isComplete) for (const [id, unlinked] of this.#unlinked) this.keep(id, { unlinked });
     await this.flush();
   }
 

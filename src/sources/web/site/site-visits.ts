@@ -4,11 +4,13 @@ import type { IngestItem } from "../../../contracts/registry.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../detect/web/dated-address.ts";
 import { AddressVariants, type TwinOf } from "./address-variants.ts";
+import type { Beginning } from "./begin-crawl.ts";
 import type { CrawlLine } from "./crawl-lines.ts";
 import type { WaitingPage } from "./frontier.ts";
 import type { LinkMemory } from "./link-memory.ts";
 import { isDocument } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
+import { SharedTexts } from "./shared-texts.ts";
 import type { SiteScope } from "./site-scope.ts";
 
 export type PageLinks = Pick<CrawlLine, "id" | "links" | "feeds" | "undated" | "isBlind">;
@@ -34,10 +36,10 @@ export class SiteVisits {
   readonly variants: AddressVariants;
 
   constructor(
-    { images }: WebSourceConfig,
+    { images, limits }: WebSourceConfig,
     tools: WebTools,
     scope: SiteScope,
-    memory: LinkMemory,
+    { memory, members }: Pick<Beginning, "memory" | "members">,
     { isFresh, signal }: Required<Pick<VisitOptions, "isFresh" | "signal">>,
   ) {
     this.#tools = tools;
@@ -45,7 +47,9 @@ export class SiteVisits {
     this.#memory = memory;
     this.variants = new AddressVariants(tools.registry, tools.rules);
     const { dryRun, log: tell } = tools;
-    this.#options = { includeImages: images, crawl: this, isFresh, dryRun, tell, signal };
+    const shared = new SharedTexts(members.size, limits);
+    const sharedBy: VisitOptions["sharedBy"] = (id, likenesses) => shared.count(id, likenesses);
+    this.#options = { includeImages: images, crawl: this, isFresh, sharedBy, dryRun, tell, signal };
   }
 
   /** When a list says that a page was changed. */
@@ -54,7 +58,8 @@ export class SiteVisits {
   }
 
   async visitPage(page: WaitingPage): Promise<VisitedPage> {
-    const visit = await this.variants.during((twinOf) => this.#visit(page, twinOf));
+    const { settle } = page;
+    const visit = await this.variants.during((twinOf) => (settle ? settle({ twinOf }) : this.#visit(page, twinOf)));
     const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
     const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];
     // What is as it was, like the Markdown of a page, is remembered for the next crawl, too.
@@ -75,11 +80,14 @@ export class SiteVisits {
     return { visit, read };
   }
 
-  /** An item that nobody links to any more. What it links to itself is no matter. */
-  async visitMember(item: IngestItem): Promise<Visit> {
+  /** An item that nobody links to any more. What it links to itself is no matter. `isLast`: whatever there is to compare it with was looked at. */
+  async visitMember(item: IngestItem, { isLast }: { readonly isLast: boolean }): Promise<Visit> {
     const inScope = (target: string): boolean => this.#scope.has(target);
     const options = { ...this.#options, inScope, force: this.#tools.force };
-    return await this.variants.during((twinOf) => this.#tools.visitor.visit(item.foundSource, { ...options, twinOf }));
+    return await this.variants.during(async (twinOf) => {
+      const visit = await this.#tools.visitor.visit(item.foundSource, { ...options, twinOf });
+      return (isLast && (await visit.settle?.({ twinOf }))) || visit;
+    });
   }
 
   /** "Not modified" is of no use when nobody remembers what the page links to, or shows beside its date. */
@@ -93,10 +101,19 @@ export class SiteVisits {
     const { visitor, force } = this.#tools;
     // The way from a start address may lead through pages that are not wanted themselves.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
-    const options = { ...this.#options, inScope, twinOf, listedDate: this.#dates.get(id) };
+    const more = { inScope, twinOf, isWanted: depth === 0, listedDate: this.#dates.get(id) };
+    const options = { ...this.#options, ...more };
     const visit = await visitor.visit(url, { ...options, force: force || !(await this.#isRemembered(id, url)) });
     const isForgotten = ([page, links]: [ItemId, readonly string[] | undefined]): boolean =>
       links === undefined && !this.#memory.has(page);
     return [...visit.links].some(isForgotten) ? await visitor.visit(url, { ...options, force: true }) : visit;
   }
+}
+
+/** What is written down of it. Only the line of its own address says what it is. */
+export function linesOf({ id, url, depth }: WaitingPage, { visit, read }: VisitedPage): CrawlLine[] {
+  const { outcome, item, aliases } = visit;
+  const own = { item: item.id, aliases };
+  const none = { item: "" as const, aliases: [] };
+  return read.map((each) => ({ url, depth, outcome, ...(each.id === id ? own : none), ...each }));
 }

@@ -68,6 +68,19 @@ export function findDoubtfulTwin(
   return doubt(trail, stop, { to: "twin", reason: `It shows the same as ${displaySource} now.`, statusCode }, policy);
 }
 
+/** A document that shows what many others show all of a sudden. undefined: nothing is in doubt. */
+export function findDoubtfulShare(
+  { trail, stop }: Walk,
+  from: PageStop,
+  reason: string,
+  policy: CheckPolicy,
+): DoubtfulMove | undefined {
+  const isKnown = hasDocument(from.item) || from.item.aliasOf !== "";
+  return isKnown
+    ? doubt(trail, from, { to: from === stop ? "shared" : stop.id, reason, statusCode: 200 }, policy)
+    : undefined;
+}
+
 function otherThan(
   { content: known }: IngestItem,
   { content, document, page }: PageReading,

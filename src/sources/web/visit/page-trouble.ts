@@ -4,6 +4,7 @@ import type { PageFailure, PageRefusal } from "./ask-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import type { PageStop } from "./page-stop.ts";
 import type { Heard } from "./page-walk.ts";
+import { readingRevision } from "./reading-revision.ts";
 
 /** Why there is no document to take. */
 export type Trouble = Extract<Heard, { kind: "missing" }> | PageRefusal | PageFailure;
@@ -18,6 +19,19 @@ export function asTroubleOf({ content, aliasOf }: IngestItem, trouble: Trouble):
   const { reason, statusCode } = trouble;
   const http = statusCode === undefined ? {} : { http: { etag: "", lastModified: "", statusCode } };
   return { kind: "refused", why: "other", reason, ...http };
+}
+
+export function findNoindex(heard: Heard, parts: VisitorParts): PageRefusal | undefined {
+  if ((heard.kind !== "read" && heard.kind !== "unchanged") || !heard.noindex) return undefined;
+  const { http, noindex } = heard;
+  return {
+    kind: "refused",
+    why: "other",
+    reason: "The page asks not to be indexed (noindex).",
+    http,
+    ...(heard.kind === "read" && { mimeType: heard.content.mimeType }),
+    ...(noindex !== "page" && { revision: readingRevision(parts, "headers") }),
+  };
 }
 
 /** What was written down a moment ago. */

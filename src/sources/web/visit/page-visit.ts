@@ -6,7 +6,7 @@ import { afterAlias, afterFound, afterMove, afterTroubleBehind } from "../../../
 import { watchedLike } from "../../../detect/web/schedule-item.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
-import type { PageFailure, PageRefusal } from "./ask-page.ts";
+import type { PageFailure } from "./ask-page.ts";
 import { findCanonical } from "./canonical-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import {
@@ -17,12 +17,12 @@ import {
   findDoubtfulTwin,
 } from "./doubtful-move.ts";
 import type { HostHabits } from "./host-habits.ts";
+import { judgeShared } from "./judge-shared.ts";
 import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
 import { type NotedItem, noteItem } from "./note-item.ts";
 import type { PageStop } from "./page-stop.ts";
-import { afterTrouble, asTroubleOf, freshTrouble, isTrouble, type Trouble } from "./page-trouble.ts";
+import { afterTrouble, asTroubleOf, findNoindex, freshTrouble, isTrouble, type Trouble } from "./page-trouble.ts";
 import { type Heard, PageWalk, type TrailStop, type Walk } from "./page-walk.ts";
-import { readingRevision } from "./reading-revision.ts";
 
 type Success = Exclude<Heard, Trouble>;
 
@@ -33,6 +33,8 @@ export class PageVisit {
   readonly #habits: HostHabits | undefined;
   readonly #walk: PageWalk;
   readonly #links = new Map<ItemId, readonly string[] | undefined>();
+  #twinOf: VisitOptions["twinOf"];
+  #isSettling = false;
   #feeds: readonly string[] = [];
   #undated = "";
 
@@ -40,6 +42,7 @@ export class PageVisit {
     this.#parts = parts;
     this.#options = options;
     this.#habits = habits;
+    this.#twinOf = options.twinOf;
     this.#walk = new PageWalk(parts, options, habits, now, url);
   }
 
@@ -50,7 +53,7 @@ export class PageVisit {
   async #settle(walk: Walk): Promise<Visit> {
     const { stop, heard } = walk;
     this.#learn(walk);
-    const noindexed = this.#noindexed(heard);
+    const noindexed = findNoindex(heard, this.#parts);
     if (noindexed) return await this.#giveUp(walk, noindexed);
     if (heard.kind === "unchanged" && stop.item.status === "OutOfScope" && stop.item.aliasOf === "") {
       const { errorMessage: reason } = stop.item.scheduling;
@@ -76,22 +79,9 @@ export class PageVisit {
     const walk = { trail, stop, heard };
     this.#learn(walk);
     if (isTrouble(heard)) return await this.#giveUp(walk, heard);
-    const noindexed = this.#noindexed(heard);
+    const noindexed = findNoindex(heard, this.#parts);
     if (noindexed) return await this.#giveUp(walk, noindexed);
     return await this.#succeed(walk, heard);
-  }
-
-  #noindexed(heard: Heard): PageRefusal | undefined {
-    if ((heard.kind !== "read" && heard.kind !== "unchanged") || !heard.noindex) return undefined;
-    const { http, noindex } = heard;
-    return {
-      kind: "refused",
-      why: "other",
-      reason: "The page asks not to be indexed (noindex).",
-      http,
-      ...(heard.kind === "read" && { mimeType: heard.content.mimeType }),
-      ...(noindex !== "page" && { revision: readingRevision(this.#parts, "headers") }),
-    };
   }
 
   #learn({ stop, heard }: Walk): void {
@@ -107,6 +97,8 @@ export class PageVisit {
     const { policy } = this.#parts;
     const doubtful = findDoubtfulMove(walk, policy) ?? findDoubtfulReading(walk, policy);
     if (doubtful) return await this.#doubt(doubtful);
+    const shared = await this.#judgeShared(walk, heard);
+    if (shared) return shared;
     const { stop, trail } = walk;
     const preferred = await preferMarkdown(stop, heard, this.#habits, this.#parts, this.#options);
     if (preferred.kind === "failed") return await this.#giveUp(walk, preferred);
@@ -114,9 +106,7 @@ export class PageVisit {
     const { reading, variant, links } = preferred;
     if (variant && links) this.#links.set(variant.stop.id, links);
     const content = { ...stop.item.content, ...reading?.content };
-    const twin = variant
-      ? undefined
-      : await this.#options.twinOf?.({ ...stop.item, ...stop.identity }, stop.url, content);
+    const twin = variant ? undefined : await this.#twinOf?.({ ...stop.item, ...stop.identity }, stop.url, content);
     const unlike = twin && findDoubtfulTwin(walk, twin, policy);
     if (unlike) return await this.#doubt(unlike);
     if (twin) return await this.#foldInto(twin, walk, { http: heard.http, content });
@@ -139,6 +129,19 @@ export class PageVisit {
     return this.#visit(outcome, item, aliases, [reading?.remark ?? "", unkept, remark].filter(Boolean).join(" "));
   }
 
+  /** undefined: it is not what many others show. */
+  async #judgeShared(walk: Walk, heard: Success): Promise<Visit | undefined> {
+    const shared = await judgeShared(walk, heard, this.#parts, this.#options);
+    if (shared === undefined || (shared === "unsettled" && this.#isSettling)) return undefined;
+    if (shared !== "unsettled") return "kind" in shared ? await this.#giveUp(walk, shared) : await this.#doubt(shared);
+    const settle: Visit["settle"] = async ({ twinOf }) => {
+      this.#twinOf = twinOf;
+      this.#isSettling = true;
+      return await this.#succeed(walk, heard);
+    };
+    return { ...this.#visit("failed", walk.stop.item, [], ""), settle };
+  }
+
   /** Its text is the other's, so nothing is lost. It is read each time: as soon as it shows something else it is a page. */
   async #foldInto(twin: IngestItem, { trail, stop }: Walk, { http, content }: Omit<TrailStop, "stop">): Promise<Visit> {
     const page = await this.#walk.stopAt(twin.foundSource);
@@ -155,6 +158,8 @@ export class PageVisit {
     if (!trouble) {
       const doubtful = findDoubtfulMove(walk, this.#parts.policy);
       if (doubtful) return await this.#doubt(doubtful);
+      const shared = await this.#judgeShared(walk, { kind: "fresh" });
+      if (shared) return shared;
       await this.#noteAliases(trail, stop);
       return this.#visit("unchanged", stop.item, trail, "");
     }

@@ -1,0 +1,44 @@
+import type { Likeness } from "../../contracts/web.ts";
+import { textDigest } from "../../lib/content-digest.ts";
+import { similarityOf, sketchText } from "../lineage/text-similarity.ts";
+import { LINK_TARGETS, undatedText } from "./undated-text.ts";
+
+export interface ShownText {
+  readonly markdown: string;
+  readonly language: string;
+  readonly url: string;
+}
+
+/** Texts of which less than this is the same are two texts. */
+const SAME_TEXT = 0.5;
+const REQUEST_ID = /(?=[\w-]{0,64}\d)[\w-]{8,}/g;
+const CLOCK = /\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?/g;
+
+/**
+ * By what a page can be recognised as one of many that show the same notice. The same is left out of both texts: pages that were told
+ * apart by nothing else before are told apart by nothing else now. [] when the page says much of what it said. `before`: a digest will do.
+ */
+export function findLikenesses(shown: ShownText, before: ShownText | string, at: Date): Likeness[] {
+  if (typeof before === "string") return [{ now: comparable(shown, at), before }];
+  if (similarityOf(sketchText(shown.markdown), sketchText(before.markdown)) >= SAME_TEXT) return [];
+  const likenesses = [comparable, comparableBody].map((of) => ({ now: of(shown, at), before: of(before, at) }));
+  return likenesses.filter((each) => each.now !== "" && each.now !== each.before);
+}
+
+/** Without times, ids and its own address. */
+function comparable({ markdown, language, url }: ShownText, at: Date): string {
+  const { pathname } = new URL(url);
+  const shown = markdown.replaceAll(LINK_TARGETS, "] ");
+  const text = shown.replaceAll(url, " ").replaceAll(pathname === "/" ? url : pathname, " ");
+  return digest(text.replaceAll(CLOCK, " ").replaceAll(REQUEST_ID, " "), language, at);
+}
+
+/** Without its title and any numbers, too. */
+function comparableBody({ markdown, language }: ShownText, at: Date): string {
+  return digest(markdown.replace(/^# .*/, "").replaceAll(/\S{0,200}\d\S{0,200}/g, " "), language, at);
+}
+
+function digest(text: string, language: string, at: Date): string {
+  const words = undatedText(text, language, [at.getUTCFullYear(), at.getUTCMonth() + 1, at.getUTCDate()]);
+  return words === "" ? "" : textDigest(words);
+}
