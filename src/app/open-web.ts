@@ -2,15 +2,16 @@ import { join } from "node:path";
 import type { Finding } from "../contracts/finding.ts";
 import type { TaskQueue } from "../contracts/queue.ts";
 import type { Registry } from "../contracts/registry.ts";
-import type {
-  FileVisitor,
-  ItemLooker,
-  ItemVisitor,
-  PageRenderer,
-  PageVisitor,
-  WebClient,
-  WebDocuments,
-  WebImages,
+import {
+  CRAWLER_AGENT,
+  type FileVisitor,
+  type ItemLooker,
+  type ItemVisitor,
+  type PageRenderer,
+  type PageVisitor,
+  type WebClient,
+  type WebDocuments,
+  type WebImages,
 } from "../contracts/web.ts";
 import type { CheckPolicy } from "../detect/web/schedule-item.ts";
 import type { IdentityRules } from "../detect/web/web-identity.ts";
@@ -169,7 +170,7 @@ function once<T>(make: () => T): () => T {
 function clientOptions({ web }: Config): Parameters<typeof createWebClient>[0] {
   const contact = web.contactUrl ? ` (+${web.contactUrl})` : "";
   return {
-    userAgent: `lockstep/${releaseNumber()}${contact}`,
+    userAgent: `${CRAWLER_AGENT}${releaseNumber()}${contact}`,
     allowPrivateNetworks: web.allowPrivateNetworks,
     requestsPerHost: web.requestsPerHost,
     hostDelayMs: web.hostDelayMs,

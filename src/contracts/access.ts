@@ -21,3 +21,28 @@ export function mayAct({ role }: Principal, needed: Role): boolean {
 export function ownerOf({ kind, id }: Principal): string {
   return `${kind}:${id}`;
 }
+
+/** Whose answers and conversations are there for somebody: one's own, and for administrators all. */
+export interface Asker {
+  /** What they leave belongs to this; null: to nobody, so to the administrators. */
+  readonly owner: string | null;
+  readonly seesAll: boolean;
+}
+
+/** undefined: the product itself. */
+export function askerOf(by: Principal | undefined): Asker {
+  return by ? { owner: ownerOf(by), seesAll: mayAct(by, "admin") } : { owner: null, seesAll: true };
+}
+
+/** null and undefined: nobody knows whose it is. */
+export function maySee({ owner, seesAll }: Asker, whose: string | null | undefined): boolean {
+  return seesAll || (owner !== null && whose === owner);
+}
+
+/** A model takes system and developer messages for orders: nobody, administrators included, writes them into somebody else's conversation. */
+export function mayWrite({ owner }: Asker, whose: string | null | undefined, role: unknown): boolean {
+  return (role !== "system" && role !== "developer") || (whose ?? owner) === owner;
+}
+
+export const NOT_YOURS_TO_ORDER =
+  "The conversation is somebody else's: only they write system and developer messages in it.";

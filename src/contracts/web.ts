@@ -2,6 +2,9 @@ import { RemoteError } from "./errors.ts";
 import type { ItemId } from "./ids.ts";
 import type { ContentState, DateOrigin, IngestItem } from "./registry.ts";
 
+/** What the User-Agent of every request to the web begins with. */
+export const CRAWLER_AGENT = "lockstep/";
+
 /** One request, one answer: redirects are answers like any other. */
 export interface WebRequest {
   readonly url: string;

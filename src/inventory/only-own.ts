@@ -1,4 +1,4 @@
-import { mayAct, ownerOf, type Principal } from "../contracts/access.ts";
+import { type Asker, askerOf, maySee, mayWrite, NOT_YOURS_TO_ORDER } from "../contracts/access.ts";
 import type { Wire } from "../contracts/backend.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import type { NotedResponse, ResponseNotes } from "./response-notes.ts";
@@ -29,7 +29,7 @@ export function onlyOwn(wire: Wire, notes: ResponseNotes): Wire {
   return async (request, call = {}) => {
     if (call.by === undefined) return wire(request, call);
     try {
-      return await wire(await checked(request, call.by, notes), call);
+      return await wire(await checked(request, askerOf(call.by), notes), call);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       await request.body?.cancel().catch(() => undefined);
@@ -40,9 +40,9 @@ export function onlyOwn(wire: Wire, notes: ResponseNotes): Wire {
   };
 }
 
-async function checked(request: Request, by: Principal, notes: ResponseNotes): Promise<Request> {
+async function checked(request: Request, asker: Asker, notes: ResponseNotes): Promise<Request> {
   const [collection = "", id, ...below] = segmentsOf(new URL(request.url).pathname);
-  const seesAll = mayAct(by, "admin");
+  const { seesAll } = asker;
   if (collection.toLowerCase() === "chat" && !seesAll && (below.length > 0 || request.method !== "POST")) {
     throw new Refusal(404, "Completions that the service keeps are shown to administrators only.");
   }
@@ -50,10 +50,10 @@ async function checked(request: Request, by: Principal, notes: ResponseNotes): P
   if (noun === undefined) return request;
   const find = async (one: string, called: string): Promise<NotedResponse | undefined> => {
     const found = await notes.find(one);
-    if (!seesAll && found?.owner !== ownerOf(by)) throw new Refusal(404, `${called} with id '${one}' not found.`);
+    if (!maySee(asker, found?.owner)) throw new Refusal(404, `${called} with id '${one}' not found.`);
     return found;
   };
-  const isId = id !== undefined && !VERBS.has(id);
+  const isId = id !== undefined && !(VERBS.has(id) && below.length === 0);
   const named = isId ? await find(id, noun) : undefined;
   if (request.method !== "POST") {
     if (id === undefined && !seesAll) throw new Refusal(404, "The service has no list of these.");
@@ -67,7 +67,13 @@ async function checked(request: Request, by: Principal, notes: ResponseNotes): P
   const conversationId = idIn(isJsonObject(conversation) ? conversation["id"] : conversation, "conversation");
   const asked = conversationId === undefined ? undefined : await find(conversationId, "Conversation");
   const items = [...itemsIn(fields["input"]), ...itemsIn(fields["items"])];
-  checkItems(items, { seesAll, owner: ownerOf(by), into: asked ?? named });
+  for (const item of items) checkItem(item, asker, (asked ?? named)?.owner);
+  if (!seesAll && itemsIn(fields["tools"]).some(namesContainer)) {
+    throw new Refusal(
+      400,
+      "Containers are not named, for they may be others': let the service choose one ('container': {'type': 'auto'}).",
+    );
+  }
   return withBody(request, fields);
 }
 
@@ -82,30 +88,30 @@ function itemsIn(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-interface Writer {
-  readonly seesAll: boolean;
-  readonly owner: string;
-  readonly into: NotedResponse | undefined;
+function checkItem(item: unknown, asker: Asker, whose: string | undefined): void {
+  if (!asker.seesAll && !isItself(item)) {
+    throw new Refusal(
+      400,
+      "References to earlier items are not passed on, for they may be others': send the item itself, with its type or role and its content (of reasoning, 'encrypted_content'), or 'previous_response_id'.",
+    );
+  }
+  const role = isJsonObject(item) ? item["role"] : "system";
+  if (!mayWrite(asker, whose, role)) throw new Refusal(400, NOT_YOURS_TO_ORDER);
 }
 
-function checkItems(items: readonly unknown[], { seesAll, owner, into }: Writer): void {
-  const isOthers = into?.owner !== undefined && into.owner !== owner;
-  for (const item of items) {
-    if (!seesAll && !isItself(item)) {
-      throw new Refusal(
-        400,
-        "References to earlier items are not passed on, for they may be others': send the item itself, with its type or role and its content.",
-      );
-    }
-    if (!isOthers) continue;
-    const role = isJsonObject(item) ? item["role"] : "system";
-    if (role === "system" || role === "developer") {
-      throw new Refusal(
-        400,
-        "The conversation is somebody else's: only they write system and developer messages in it.",
-      );
-    }
-  }
+/** Kept by the service, which finds it by its id unless it is all there. */
+const CARRIERS: Readonly<Record<string, string>> = {
+  reasoning: "encrypted_content",
+  compaction: "encrypted_content",
+  image_generation_call: "result",
+};
+const NAMES = /^(type|status|object|(.*_)?id)$/;
+
+/** A machine of the service, with the files of whoever it was made for. */
+function namesContainer(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { container, container_id: id, environment } = value;
+  return typeof container === "string" || (id !== undefined && id !== null) || namesContainer(environment);
 }
 
 /** Whatever a service might take for the name of another item is none. */
@@ -113,7 +119,10 @@ function isItself(item: unknown): boolean {
   if (!isJsonObject(item)) return false;
   const { type, role, content } = item;
   if (type !== undefined && type !== null && type !== "message") {
-    return typeof type === "string" && type !== "" && type !== "item_reference";
+    if (typeof type !== "string" || type === "" || type === "item_reference" || namesContainer(item)) return false;
+    const carrier = CARRIERS[type];
+    if (carrier !== undefined) return typeof item[carrier] === "string" && item[carrier] !== "";
+    return Object.keys(item).some((key) => !NAMES.test(key));
   }
   return typeof role === "string" && (typeof content === "string" || Array.isArray(content));
 }

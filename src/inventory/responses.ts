@@ -1,5 +1,5 @@
 import type OpenAI from "openai";
-import { mayAct, ownerOf, type Principal } from "../contracts/access.ts";
+import { askerOf, maySee, type Principal } from "../contracts/access.ts";
 import { type Asking, askBackend, isMissing, unlessMissing } from "./ask-backend.ts";
 import type { ModelResponse, Responses } from "./inventory.ts";
 import type { ResponseNotes } from "./response-notes.ts";
@@ -11,8 +11,7 @@ export function createResponses(clientFor: (by: Principal) => OpenAI, notes: Res
   });
   return {
     async list(by) {
-      const all = await notes.list();
-      const own = mayAct(by, "admin") ? all : all.filter(({ owner }) => owner === ownerOf(by));
+      const own = (await notes.list()).filter(({ owner }) => maySee(askerOf(by), owner));
       return own.map(({ id, created_at, model }) => ({ id, created_at, model }));
     },
     async get(id, by) {
@@ -21,7 +20,7 @@ export function createResponses(clientFor: (by: Principal) => OpenAI, notes: Res
       } catch (error) {
         // Responses expire: one that the backend has forgotten does not stay in the list.
         const noted = isMissing(error) ? await notes.find(id) : undefined;
-        if (noted && (mayAct(by, "admin") || noted.owner === ownerOf(by))) await notes.forget(id);
+        if (noted && maySee(askerOf(by), noted.owner)) await notes.forget(id);
         throw error;
       }
     },

@@ -12,6 +12,10 @@ const PLAIN: readonly Headers[] = [
   { "upgrade-insecure-requests": "1", accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" },
   { "upgrade-insecure-requests": "1" },
   { accept: "application/xhtml+xml, Text/HTML;q=0.9" },
+  {
+    accept: "image/avif,image/webp,*/*;q=0.8",
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101",
+  },
 ];
 const OWN: Headers = { "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate" };
 

@@ -62,6 +62,17 @@ describe("a service that knows one account", () => {
       { role: "user", id },
       { type: null, role: "user", content: null, id },
       { type: "message", role: "user", id },
+      { type: "reasoning", id },
+      { type: "reasoning", id, summary: [] },
+      { type: "reasoning", id, summary: [{ type: "summary_text", text: "Hi" }], encrypted_content: null },
+      { type: "reasoning", id, encrypted_content: "" },
+      { type: "compaction", id },
+      { type: "image_generation_call", id },
+      { type: "image_generation_call", id, status: "completed", result: null },
+      { type: "code_interpreter_call", id, container_id: "cntr_alice", code: "1", outputs: null },
+      { type: "shell_call", id, environment: { type: "container_reference", container_id: "cntr_alice" } },
+      { type: "something_new", id, status: "completed" },
+      { type: "something_new", item_id: id },
       [{ id }],
       [[{ type: "item_reference", id }]],
       "msg_alice",
@@ -76,6 +87,9 @@ describe("a service that knows one account", () => {
     bodies.push(["POST /responses", { input: "Hi", previous_response_id: ["resp_alice"] }]);
     bodies.push(["POST /responses", { input: "Hi", conversation: { id: ["conv_alice"] } }]);
     bodies.push(["POST /responses", { input: "Hi", conversation: ["conv_alice"] }]);
+    bodies.push(["POST /responses", { input: "Hi", tools: [{ type: "code_interpreter", container: "cntr_alice" }] }]);
+    const environment = { type: "container_reference", container_id: "cntr_alice" };
+    bodies.push(["POST /responses", { input: "Hi", tools: [{ type: "shell", environment }] }]);
     for (const [what, json] of bodies) {
       const { status, text } = await as("operate", what, json);
       assert.equal(status, 400, `${what} ${JSON.stringify(json)}: ${text}`);
@@ -94,6 +108,9 @@ describe("a service that knows one account", () => {
       [{ type: "function_call", call_id: "call_1", name: "f", arguments: "{}" }],
       [{ type: "function_call_output", call_id: "call_1", output: "4" }, USER],
       [{ type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" }, USER],
+      [{ type: "image_generation_call", id: "ig_1", status: "completed", result: "iVBORw0KGgo=" }, USER],
+      [{ type: "file_search_call", id: "fs_1", status: "completed", queries: ["hours"], results: null }, USER],
+      [{ type: "mcp_approval_response", approval_request_id: "mcpr_1", approve: true }, USER],
     ];
     for (const input of inputs) {
       service.seen.length = 0;

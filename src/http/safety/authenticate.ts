@@ -4,7 +4,7 @@ import type { Identity } from "../../security/access.ts";
 import { toFailure } from "../grammar/failure.ts";
 import type { HttpEnv } from "../http-env.ts";
 import { type Buckets, createBuckets } from "./buckets.ts";
-import { type Asker, type Doorkeeper, OTHER_ACCOUNT } from "./doorkeeper.ts";
+import type { Asker, Doorkeeper } from "./doorkeeper.ts";
 import { refuse, refuseForNow } from "./refusal.ts";
 import { signInAddress, wantsPage } from "./sign-in-address.ts";
 
@@ -29,7 +29,7 @@ export function admitKnown({ doorkeeper, requestsPerSecond, logError }: Admissio
       return refuse(c, status, message);
     }
     if (asker.status === "slowed") return refuseSlowed(c, asker.waitMs);
-    if (asker.status === "other account") return refuse(c, 403, OTHER_ACCOUNT);
+    if (asker.status === "not let in") return refuse(c, 403, asker.reason);
     if (asker.status !== "known") return turnAway(c, asker);
     const waitMs = takeTurn(rate, asker.principal);
     if (waitMs > 0) return refuseForNow(c, waitMs, `More than ${requestsPerSecond} requests a second.`);

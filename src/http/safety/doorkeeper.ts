@@ -1,6 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
+import { CRAWLER_AGENT } from "../../contracts/web.ts";
 import { createOneAtATime } from "../../lib/one-at-a-time.ts";
 import type { Access, Credentials, Identity } from "../../security/access.ts";
 import type { WithoutKeys } from "../../security/open-access.ts";
@@ -14,15 +15,18 @@ export const SESSION_COOKIE = "lockstep_session";
 /** How often one network may bring something that proves nothing. */
 const FAILURES = { perSecond: 1 / 3, burst: 20 };
 
-/** Who asks; or that too much came from there that proved nothing, of which this is more; or that it is not the account that may. */
+/** Who asks; or that too much came from there that proved nothing, of which this is more; or why not even a server without keys lets them in. */
 export type Asker =
   | Identity
   | { readonly status: "slowed"; readonly waitMs: number }
-  | { readonly status: "other account" };
+  | { readonly status: "not let in"; readonly reason: string };
 
-export const OTHER_ACCOUNT =
+const OTHER_ACCOUNT =
   "This server has no keys, so it answers only to the account that runs it and to root; this connection belongs to another account, or nobody can tell whose it is. " +
   "Make a key with 'lockstep keys add NAME --role admin' and send it along, or set ALLOW_UNAUTHENTICATED_NETWORK_ACCESS=true to let everybody in who reaches the server.";
+
+/** A link in a crawled page may lead here, by whichever name or proxy, and the account is our own. */
+const CRAWL = "A crawl of lockstep came here by a link or a redirect; this server answers to no crawl.";
 
 export interface Doorkeeper {
   /** Everybody who tells right secrets from wrong ones asks here, so that all attempts are counted. Rejects as `Access.authenticate` does. */
@@ -38,11 +42,12 @@ export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Door
   const oneAtATime = createOneAtATime();
   const isOwnAccount = createOwnAccountCheck();
   /** Elsewhere than on Linux nobody tells whose a connection is; without one, a test asks the app itself. */
-  const isLetIn = async (c: Context, identity: Identity): Promise<boolean> => {
-    if (identity.status !== "known" || identity.principal.kind !== "local") return true;
-    if (withoutKeys !== "own account" || process.platform !== "linux") return true;
+  const whyNot = async (c: Context, identity: Identity): Promise<string | undefined> => {
+    if (identity.status !== "known" || identity.principal.kind !== "local") return undefined;
+    if (c.req.header("user-agent")?.startsWith(CRAWLER_AGENT)) return CRAWL;
+    if (withoutKeys !== "own account" || process.platform !== "linux") return undefined;
     const socket = (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket;
-    return socket === undefined || (await isOwnAccount(socket));
+    return socket === undefined || (await isOwnAccount(socket)) ? undefined : OTHER_ACCOUNT;
   };
   const identify: Doorkeeper["identify"] = async (c) => {
     const credentials = credentialsOf(c);
@@ -67,8 +72,9 @@ export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Door
   return {
     async identify(c) {
       const asker = await identify(c);
-      if (asker.status === "slowed" || asker.status === "other account" || (await isLetIn(c, asker))) return asker;
-      return { status: "other account" };
+      if (asker.status === "slowed" || asker.status === "not let in") return asker;
+      const reason = await whyNot(c, asker);
+      return reason === undefined ? asker : { status: "not let in", reason };
     },
   };
 }

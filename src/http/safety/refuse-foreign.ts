@@ -37,12 +37,15 @@ export function provenanceOf(request: Request): Provenance {
   const from = request.headers.get("origin") ?? request.headers.get("referer");
   if (from !== null) return isOwn(from, request) ? "own" : "foreign";
   if (carriesSession(request)) return "silent";
-  return !carriesKey(request) && opensPages(request) ? "typed" : "program";
+  return !carriesKey(request) && isBrowser(request) ? "typed" : "program";
 }
 
-/** What browsers send when they open an address, and nobody else by default. */
-function opensPages({ headers }: Request): boolean {
-  return headers.get("upgrade-insecure-requests") === "1" || /\btext\/html\b/i.test(headers.get("accept") ?? "");
+/** What browsers send, for an address that was opened or for an image of somebody's page, and nobody else by default. */
+function isBrowser({ headers }: Request): boolean {
+  if (headers.get("upgrade-insecure-requests") === "1" || /\btext\/html\b/i.test(headers.get("accept") ?? ""))
+    return true;
+  const agent = headers.get("user-agent") ?? "";
+  return agent.startsWith("Mozilla/") && !agent.includes("PowerShell");
 }
 
 /** A cookie goes along whoever caused the request, and so does a password for the proxy in front; a key is only sent by who knows it. */

@@ -12,7 +12,7 @@ import { type SignInModel, signInPage } from "../pages/sign-in-page.ts";
 import type { ProductFacts } from "../product.ts";
 import { addressOf, networkOf } from "./address-of.ts";
 import { type Buckets, createBuckets } from "./buckets.ts";
-import { type Doorkeeper, OTHER_ACCOUNT, SESSION_COOKIE } from "./doorkeeper.ts";
+import { type Doorkeeper, SESSION_COOKIE } from "./doorkeeper.ts";
 import { refuse } from "./refusal.ts";
 import { requireOwn } from "./refuse-foreign.ts";
 import { SIGN_IN_PATH, safeNext } from "./sign-in-address.ts";
@@ -38,7 +38,7 @@ export function mountSignIn(http: Hono<HttpEnv>, options: SignInOptions): void {
     const next = safeNext(c.req.query("next") ?? "", readingPaths);
     const asker = await doorkeeper.identify(c);
     if (asker.status === "slowed") return showSlowed(c, options, next, asker.waitMs);
-    if (asker.status === "other account") return show(c, options, { next, problem: OTHER_ACCOUNT }, 403);
+    if (asker.status === "not let in") return show(c, options, { next, problem: asker.reason }, 403);
     return asker.status === "known" ? c.redirect(next, 303) : show(c, options, { next, problem: "" });
   });
   http.post(SIGN_IN_PATH, (c) => guarded(c, () => signIn(c, options, attempts)));

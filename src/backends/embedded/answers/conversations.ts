@@ -1,8 +1,8 @@
+import { type Asker, maySee, mayWrite, NOT_YOURS_TO_ORDER } from "../../../contracts/access.ts";
 import type { Sql, SqlDatabase } from "../../../lib/sql/sql.ts";
 import { type ListKey, type Page, type PageRequest, readPage } from "../catalog/read-page.ts";
 import { WireError } from "../wire/wire-error.ts";
 import type { Quota } from "./answer-parts.ts";
-import { type Asker, maySee } from "./asker.ts";
 import type { Item } from "./items.ts";
 
 export interface Conversation {
@@ -112,9 +112,6 @@ export async function checkRoom(sql: Sql, owner: string | null, { conversations,
   );
 }
 
-/** What a model takes for an order from above. WireError when somebody writes that into a conversation of another. */
-export function checkItems(items: readonly Item[], conversation: Conversation, asker: Asker): void {
-  if (conversation.owner === null || conversation.owner === asker.owner) return;
-  if (!items.some(({ role }) => role === "system" || role === "developer")) return;
-  throw new WireError(400, "The conversation is somebody else's: only they write system and developer messages in it.");
+export function checkItems(items: readonly Item[], { owner }: Conversation, asker: Asker): void {
+  if (!items.every(({ role }) => mayWrite(asker, owner, role))) throw new WireError(400, NOT_YOURS_TO_ORDER);
 }

@@ -1,4 +1,4 @@
-import type { Principal } from "../../../contracts/access.ts";
+import { type Asker, askerOf, type Principal } from "../../../contracts/access.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
 import { randomId } from "../../../index/storage/random-id.ts";
@@ -6,7 +6,6 @@ import { nowSeconds } from "../../../lib/time.ts";
 import { badRequest, notFound } from "../wire/wire-error.ts";
 import type { AnswerParts } from "./answer-parts.ts";
 import type { Answer, Passage } from "./answerer.ts";
-import { type Asker, askerOf } from "./asker.ts";
 import { appendItems, checkItems, checkRoom, findConversation, itemsOf } from "./conversations.ts";
 import { type Item, lastQuestion, showItem, textOfItem } from "./items.ts";
 import type { ResponseRequest } from "./read-response-request.ts";

@@ -1,8 +1,8 @@
 import { type Context, Hono } from "hono";
+import { askerOf } from "../../../contracts/access.ts";
 import { randomId } from "../../../index/storage/random-id.ts";
 import { nowSeconds } from "../../../lib/time.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
-import { askerOf } from "../answers/asker.ts";
 import {
   appendItems,
   type Conversation,

@@ -1,8 +1,8 @@
 import { type Context, Hono } from "hono";
+import { type Asker, askerOf } from "../../../contracts/access.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { encodeSseEvent } from "../../../lib/sse.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
-import { type Asker, askerOf } from "../answers/asker.ts";
 import { beginResponse, countInput, historyOf } from "../answers/make-response.ts";
 import { pageOfItems } from "../answers/page-of-items.ts";
 import { type ResponseRequest, readInclude, readResponseRequest } from "../answers/read-response-request.ts";
