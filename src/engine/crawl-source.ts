@@ -226,7 +226,8 @@ async function takeEmbed(
       );
     }
     if (unregistered) {
-      await noteIndexed(run, { ledger: await setting.ledger(), mirror, shelf: parts.shelf(), unregistered });
+      const warn = (sentence: string): void => job.log(`WARNING: ${sentence}`);
+      await noteIndexed(run, { ledger: await setting.ledger(), mirror, shelf: parts.shelf(), warn, unregistered });
     }
     return embedded;
   });

@@ -171,7 +171,9 @@ async function retireSource(
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   if (!isGone || job.dryRun) return result;
   if (run.config.sourceType === "web_sources") {
-    await forgetMembers(run.domainId, [run.config.sourceId], parts.shelf());
+    await forgetMembers(run.domainId, [run.config.sourceId], parts.shelf(), (sentence) => {
+      job.log(`WARNING: ${sentence}`);
+    });
   }
   if (isTree(run.config)) await letGoOfRetired(run, target.index, parts);
   await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();

@@ -6,7 +6,7 @@ import type { DomainId, JobId, SourceId, VectorStoreId } from "../contracts/ids.
 import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { forgetTrees } from "./forget-source.ts";
-import { forgetMembers } from "./ingest/drop-items.ts";
+import { forgetMembers, type Warn } from "./ingest/drop-items.ts";
 import { leaseSources } from "./lease-sources.ts";
 import { foldersIn } from "./retired-sources.ts";
 
@@ -57,7 +57,7 @@ export async function planDeletion(
         // Deleting a store takes long enough for a crawl to begin.
         return await parts.domains.remove(domainId, async () => {
           await refuseNow();
-          await forgetAddresses(domain, parts);
+          await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
           await forgetTrees(domain, parts);
         });
       } finally {
@@ -68,11 +68,11 @@ export async function planDeletion(
 }
 
 /** In the last moment before the domain goes: interrupted afterwards, it is a domain to be deleted once more. */
-async function forgetAddresses({ domainId, sources }: Domain, parts: DeletionParts): Promise<void> {
+async function forgetAddresses({ domainId, sources }: Domain, parts: DeletionParts, warn: Warn): Promise<void> {
   const retired = await foldersIn(join(parts.crawlerFolder, domainId, SOURCE_KINDS.web_sources.folder));
   const named = sources.filter(({ sourceType }) => sourceType === "web_sources").map(({ sourceId }) => sourceId);
   const all = new Set([...named, ...retired.map((name) => name as SourceId)]);
-  if (all.size > 0) await forgetMembers(domainId, all, parts.shelf());
+  if (all.size > 0) await forgetMembers(domainId, all, parts.shelf(), warn);
 }
 
 /** The domain's own, its predecessors, and one that is being built; but none that another domain names as its own. */

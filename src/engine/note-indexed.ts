@@ -9,7 +9,7 @@ import { forEachConcurrent } from "../lib/concurrency.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { SourceRun } from "./engine-parts.ts";
 import { changeItem } from "./ingest/change-item.ts";
-import { dropItems, type ItemShelf } from "./ingest/drop-items.ts";
+import { dropItems, type ItemShelf, type Warn } from "./ingest/drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
 
 const WRITES_AT_ONCE = 8;
@@ -18,6 +18,7 @@ interface NoteTools {
   readonly ledger: Pick<Ledger, "entries">;
   readonly mirror: Pick<Mirror, "isFailed">;
   readonly shelf: ItemShelf;
+  readonly warn: Warn;
   /** What the registry had lost before this run indexed anything: nobody has taken it out. */
   readonly unregistered: ReadonlyMap<ItemId, unknown>;
 }
@@ -47,7 +48,7 @@ export async function noteIndexed(
     await writeDown(notes, registry);
     await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, registry));
   }
-  await noteLeft([...before.values()].filter(hasLeft), tools.shelf);
+  await noteLeft([...before.values()].filter(hasLeft), tools);
 }
 
 interface Note {
@@ -115,7 +116,7 @@ function hasLeft({ sourceId, lastIndexedDocId, unlinkedCount }: Member): boolean
 }
 
 /** Registered addresses stay members for as long as somebody wants them, whatever the index has. */
-async function noteLeft(left: readonly Member[], shelf: ItemShelf): Promise<void> {
+async function noteLeft(left: readonly Member[], { shelf, warn }: NoteTools): Promise<void> {
   const { registry } = shelf;
   const dropped = new Set<ItemId>();
   const takenOut = new Set<ItemId>();
@@ -127,8 +128,8 @@ async function noteLeft(left: readonly Member[], shelf: ItemShelf): Promise<void
     return undefined;
   });
   for (const { itemId } of left) await tellLeft(itemId, registry);
-  await dropItems(dropped, shelf, { keepLeft: true });
-  await dropItems(takenOut, shelf, { keepLeft: false });
+  await dropItems(dropped, shelf, { keepLeft: true, warn });
+  await dropItems(takenOut, shelf, { keepLeft: false, warn });
 }
 
 async function tellLeft(id: ItemId, registry: Registry): Promise<void> {

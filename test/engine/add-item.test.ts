@@ -38,7 +38,11 @@ async function add(path: string, seen: Registry = registry): Promise<ItemId> {
 
 async function drop(id: ItemId, seen: Registry = registry): Promise<void> {
   const nothing = { delete: async () => undefined };
-  await dropItems([id], { registry: seen, documents: nothing, images: nothing }, { keepLeft: false });
+  await dropItems(
+    [id],
+    { registry: seen, documents: nothing, images: nothing },
+    { keepLeft: false, warn: assert.fail },
+  );
 }
 
 /** The same members, with something that happens once before or after one of them is called. */

@@ -43,6 +43,7 @@ async function note(registry: Registry, has: readonly string[], meanwhile: () =>
       },
       mirror: { isFailed: () => false },
       unregistered: new Map(),
+      warn: assert.fail,
       shelf: {
         registry: { ...registry, members },
         documents: { delete: async () => undefined },

@@ -1,4 +1,4 @@
-import { NotFoundError } from "../../contracts/errors.ts";
+import { explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { TaskQueue } from "../../contracts/queue.ts";
 import type { Registry } from "../../contracts/registry.ts";
@@ -69,11 +69,16 @@ export function createIngest(given: IngestParts): Ingest {
     summary: (domainId) => registry.summary(toUtcMicros(now()), domainId),
     async sweep(signal) {
       const queued = await sweepItems(parts, signal);
-      if (isTimeFor.goneOnes(now())) await purgeGone(parts, signal);
+      const troubles: string[] = [];
+      const warn = (sentence: string): void => void troubles.push(sentence);
+      if (isTimeFor.goneOnes(now())) await purgeGone(parts, signal, warn);
       if (isTimeFor.strayOnes(now())) {
-        await purgeStray(parts, signal);
-        await parts.documents.removeOld(now());
+        await purgeStray(parts, signal, warn);
+        await parts.documents.removeOld(now()).catch((error: unknown) => {
+          warn(`Old documents and snapshots could not all be deleted: ${explain(error)}`);
+        });
       }
+      if (troubles.length > 0) throw new RemoteError(troubles.join(" "));
       return queued;
     },
     workOne: (worker, signal) => workOne(worker, { ...parts, seats }, signal),

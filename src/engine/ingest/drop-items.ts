@@ -1,4 +1,4 @@
-import { ConflictError } from "../../contracts/errors.ts";
+import { ConflictError, explain } from "../../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { Member, Registry } from "../../contracts/registry.ts";
 import type { WebDocuments, WebImages } from "../../contracts/web.ts";
@@ -19,7 +19,7 @@ export interface ItemShelf {
 export async function dropItems(
   ids: Iterable<ItemId>,
   shelf: ItemShelf,
-  { keepLeft }: { readonly keepLeft: boolean },
+  { keepLeft, warn }: { readonly keepLeft: boolean; readonly warn: Warn },
 ): Promise<void> {
   const { registry } = shelf;
   for (const id of ids) {
@@ -30,15 +30,19 @@ export async function dropItems(
       return item.watched && !isRegistered ? { ...item, watched: false } : item;
     });
     const hasLeft = found?.item.status === "Gone" || found?.item.status === "OutOfScope";
-    if (found && members.length === 0 && !(keepLeft && hasLeft)) await deleteItem(id, found.version, shelf);
+    if (found && members.length === 0 && !(keepLeft && hasLeft)) await deleteItem(id, found.version, shelf, warn);
   }
 }
 
-/** The record first: one that somebody changed meanwhile stays, with all it has. */
+/** Told what could not be deleted of an item that was. */
+export type Warn = (sentence: string) => void;
+
+/** The record first: one that somebody changed meanwhile stays, with all it has. false: it stays. */
 export async function deleteItem(
   id: ItemId,
   version: string,
   { registry, documents, images }: ItemShelf,
+  warn: Warn,
 ): Promise<boolean> {
   try {
     await registry.delete(id, version);
@@ -46,18 +50,26 @@ export async function deleteItem(
     if (error instanceof ConflictError) return false;
     throw error;
   }
-  await documents.delete(id);
-  await images.delete(id);
+  for (const [name, shelf] of Object.entries({ documents, images })) {
+    await shelf.delete(id).catch((error: unknown) => {
+      warn(`Address '${id}' was removed, but some of its ${name} could not be deleted: ${explain(error)}`);
+    });
+  }
   return true;
 }
 
 /** Of all web sources of a domain, or of one. */
-export async function forgetMembers(domainId: DomainId, sources: Iterable<SourceId>, shelf: ItemShelf): Promise<void> {
+export async function forgetMembers(
+  domainId: DomainId,
+  sources: Iterable<SourceId>,
+  shelf: ItemShelf,
+  warn: Warn,
+): Promise<void> {
   const ids = new Set<ItemId>();
   for (const source of sources) {
     for await (const page of shelf.registry.members.in(domainId, source))
       for (const { itemId } of page) ids.add(itemId);
     await shelf.registry.members.forget(domainId, source);
   }
-  await dropItems(ids, shelf, { keepLeft: false });
+  await dropItems(ids, shelf, { keepLeft: false, warn });
 }

@@ -87,7 +87,7 @@ export interface Ingest {
   item(id: ItemId): Promise<ItemView>;
   images: Pick<WebImages, "of" | "read">;
   summary(domainId?: DomainId): Promise<RegistrySummary>;
-  /** The timer's work: queues what is due, purges what is gone long enough. Returns how many were queued. */
+  /** The timer's work: queues what is due, purges what is gone long enough. Returns how many were queued; RemoteError, when all is done, for what could not be deleted. */
   sweep(signal: AbortSignal): Promise<number>;
   /** Takes one queued item and looks at it. false: there was none, or none whose host has room. Throws what is not the item's fault. Never two at once at the same item, whoever asks. */
   workOne(worker: string, signal: AbortSignal): Promise<boolean>;

@@ -1,12 +1,12 @@
 import type { RegisteredItem } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
-import { deleteItem, dropItems } from "./drop-items.ts";
+import { deleteItem, dropItems, type Warn } from "./drop-items.ts";
 
 const DAY_MS = 24 * 3600_000;
 
 /** Forgets what has been gone for long enough, wherever it was registered. Not while an index still has it: there somebody has to confirm that it goes. */
-export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal): Promise<number> {
+export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
   const { registry } = parts;
   let purged = 0;
   for await (const page of registry.entries({ statuses: ["Gone"] })) {
@@ -17,7 +17,7 @@ export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal): Pr
       const members = await registry.members.of(id);
       if (members.some(({ lastIndexedDocId }) => lastIndexedDocId !== "")) continue;
       await registry.members.change(members, () => undefined);
-      if (await deleteItem(id, found.version, parts)) purged += 1;
+      if (await deleteItem(id, found.version, parts, warn)) purged += 1;
       // Somebody asked for it meanwhile.
       else await registry.members.change(members, (known, member) => known ?? member);
     }
@@ -29,15 +29,15 @@ export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal): Pr
  * Forgets what no domain has and nobody has looked at for as long: pages that were once followed and led nowhere. What is
  * looked after although nobody has it registered, as a kill may leave it, is not looked after any more.
  */
-export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal): Promise<number> {
+export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
   let purged = 0;
   for await (const page of parts.registry.entries()) {
     for (const found of page) {
       if (signal.aborted) return purged;
       const { id, watched } = found.item;
-      if (watched) await dropItems([id], parts, { keepLeft: true });
+      if (watched) await dropItems([id], parts, { keepLeft: true, warn });
       else if (isStale(found, parts) && (await parts.registry.members.of(id)).length === 0) {
-        if (await deleteItem(id, found.version, parts)) purged += 1;
+        if (await deleteItem(id, found.version, parts, warn)) purged += 1;
       }
     }
   }

@@ -1,4 +1,4 @@
-import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import { type Member, type MemberKey, TAKEN_OUT } from "../../contracts/registry.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
@@ -28,7 +28,9 @@ export async function removeItem(
   if (dryRun) return;
   const leaving = await allOf(id, domainId, parts);
   for (const itemId of leaving) await leave({ domainId, sourceId: REGISTERED_SOURCE, itemId }, parts);
-  await dropItems(leaving, parts, { keepLeft: false });
+  const troubles: string[] = [];
+  await dropItems(leaving, parts, { keepLeft: false, warn: (sentence) => troubles.push(sentence) });
+  if (troubles.length > 0) throw new RemoteError(troubles.join(" "));
 }
 
 function registeredFirst(a: Member, b: Member): number {

@@ -8,10 +8,13 @@ import { placeBelow, type SnapshotShelf } from "./snapshot-shelf.ts";
 export function snapshotsInAzure(account: AzureAccount, container: string): SnapshotShelf {
   let opened: Promise<ContainerClient> | undefined;
   let isThere = false;
+  const open = (): Promise<ContainerClient> => {
+    opened ??= openContainer(account, container);
+    return opened;
+  };
   /** undefined: there is no such container or blob. */
   const using = async <T>(what: string, work: (client: ContainerClient) => Promise<T>): Promise<T | undefined> => {
-    opened ??= openContainer(account, container);
-    const client = await opened;
+    const client = await open();
     try {
       return await work(client);
     } catch (error) {
@@ -19,18 +22,36 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
       throw explainAzure(error, `${what} the container ${container}`);
     }
   };
-  const list = async (prefix: string): Promise<readonly Kept[]> =>
-    (await using("list", async (client) => {
-      const found: Kept[] = [];
-      for await (const { name, properties } of client.listBlobsFlat(prefix === "" ? {} : { prefix })) {
-        const { contentLength = 0, lastModified } = properties;
-        found.push({ key: name, bytes: contentLength, path: `${client.url}/${name}`, lastModified });
+  const pagesOf = async function* (prefix: string): AsyncGenerator<readonly Kept[], void> {
+    const client = await open();
+    const pages = client.listBlobsFlat({ prefix }).byPage();
+    for (;;) {
+      const page = await using("list", () => pages.next());
+      if (!page || page.done) return;
+      yield page.value.segment.blobItems.map(({ name, properties: { contentLength = 0, lastModified } }) => ({
+        key: name,
+        bytes: contentLength,
+        path: `${client.url}/${name}`,
+        lastModified,
+      }));
+    }
+  };
+  /** One that cannot be deleted does not keep the others: the first trouble is thrown at the end. */
+  const remove = async (prefix: string, isWanted: (one: Kept) => boolean): Promise<number> => {
+    let removed = 0;
+    let trouble: unknown;
+    for await (const page of pagesOf(prefix)) {
+      for (const { key } of page.filter(isWanted)) {
+        try {
+          await using("delete from", (client) => client.deleteBlob(key));
+          removed += 1;
+        } catch (error) {
+          trouble ??= error;
+        }
       }
-      return found;
-    })) ?? [];
-  const remove = async (kept: readonly Kept[]): Promise<number> => {
-    for (const { key } of kept) await using("delete from", (client) => client.deleteBlob(key));
-    return kept.length;
+    }
+    if (trouble) throw trouble;
+    return removed;
   };
   return {
     async put(id, name, bytes, mimeType) {
@@ -47,11 +68,12 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
       if (!isThere) throw new RemoteError(`write to the container ${container}: it is not there any more`);
     },
     async of(id) {
-      const kept = await list(`${placeBelow(id)}/`);
+      const kept: Kept[] = [];
+      for await (const page of pagesOf(`${placeBelow(id)}/`)) kept.push(...page);
       return kept.map(({ key, bytes, path }) => ({ name: key.slice(key.lastIndexOf("/") + 1), bytes, path }));
     },
-    delete: async (id) => void (await remove(await list(`${placeBelow(id)}/`))),
-    removeOld: async (before) => remove((await list("")).filter(({ lastModified }) => lastModified < before)),
+    delete: async (id) => void (await remove(`${placeBelow(id)}/`, () => true)),
+    removeOld: (before) => remove("", ({ lastModified }) => lastModified < before),
   };
 }
 
