@@ -61,9 +61,10 @@ export class PageSite {
     server.on("request", (request, response) => void this.#answer(request, response));
   }
 
-  static async start(): Promise<PageSite> {
+  /** On a port that the system chooses, unless one is wished for. */
+  static async start(port = 0): Promise<PageSite> {
     const server = createServer();
-    server.listen(0, "127.0.0.1");
+    server.listen(port, "127.0.0.1");
     await once(server, "listening");
     return new PageSite(server);
   }
