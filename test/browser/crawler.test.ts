@@ -92,7 +92,7 @@ describe("the crawler page in a browser", () => {
   });
 
   it("follows a crawl live: pause, reload, resume, cancel", async () => {
-    await world.fault({ url: "\\$value", times: "always" }, { delayMs: 500 });
+    await world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
     const visited = await visit(browser, server.url, "/v2/crawler?format=ui&domain_id=STORY&mode=full");
     const { page } = visited;
     await page.getByRole("button", { name: "Start" }).click();

@@ -18,6 +18,7 @@ export async function visit(
   options: BrowserContextOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  if (options.javaScriptEnabled !== false) await context.addInitScript(hideControlsUntilLoaded);
   const page = await context.newPage();
   const troubles: string[] = [];
   page.on("console", (message) => {
@@ -29,6 +30,14 @@ export async function visit(
   });
   await page.goto(origin + path);
   return { page, troubles };
+}
+
+/** What is typed or pressed before the scripts of a page are there is lost on them: a click that opens a page does not wait for them. */
+function hideControlsUntilLoaded(): void {
+  const hidden = new CSSStyleSheet();
+  hidden.replaceSync("button, input, select, textarea { visibility: hidden !important }");
+  document.adoptedStyleSheets.push(hidden);
+  addEventListener("load", () => document.adoptedStyleSheets.splice(document.adoptedStyleSheets.indexOf(hidden), 1));
 }
 
 export async function leave({ page, troubles }: Visit): Promise<void> {
