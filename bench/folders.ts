@@ -1,12 +1,13 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import assert from "node:assert/strict";
+import { mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { forEachConcurrent } from "../src/lib/concurrency.ts";
+import { join } from "node:path";
+import { bulkText, textPath, writeBelow, writeBulkFolder } from "./bulk-folder.ts";
+import { SOURCE_FOLDER } from "./folder-app.ts";
 import { type Measured, median, runChild, show } from "./measure.ts";
 import { runTool, versionOf } from "./run-tool.ts";
 
 const FILES = Number(process.env["BENCH_FILES"] ?? 200_000);
-const FILES_A_FOLDER = 100;
 const CHANGES = Number(process.env["BENCH_CHANGES"] ?? Math.min(1_000, FILES / 10));
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 3);
 /** The whole crawl embeds every file once before it can be measured, which takes a quarter of an hour. */
@@ -21,13 +22,14 @@ export async function foldersBench(): Promise<void> {
   const place = await mkdtemp(join(tmpdir(), "lockstep-bench-"));
   const root = join(place, "root");
   try {
-    process.stdout.write(`${FILES} files in ${Math.ceil(FILES / FILES_A_FOLDER)} folders …\n`);
-    await forEachConcurrent([...Array(FILES).keys()], 64, (i) => write(root, pathOf(i), textOf(i, "first")));
+    await writeBulkFolder(root, FILES);
     const contestants = contestantsFor(place, root);
     for (const [title, run] of contestants) show(`first: ${title}`, await run());
     // What was written a moment ago is read again by the next look, in case it was written in the same tick of the clock.
     for (const [, run] of contestants) await run();
     await measure(root, contestants);
+    for (const storage of WHOLE ? ["download", "whole"] : ["download"])
+      await measureHealing(place, storage, contestants);
   } finally {
     await rm(place, { recursive: true, force: true });
   }
@@ -87,6 +89,28 @@ async function measure(root: string, contestants: Contestants): Promise<void> {
   }
 }
 
+/** What lets a look leave out what it knows. It can be had again, and a release that has none of it has nothing to lose here. */
+const MEMOS = ["last-look.json", "settled.json", "tree/look.json"].map((name) => join(".lockstep", name));
+
+async function measureHealing(place: string, storage: string, contestants: Contestants): Promise<void> {
+  const title = storage === "whole" ? "whole crawl" : "download";
+  const run = contestants.get(title) ?? assert.fail(`nobody is called ${title}`);
+  const without = async (what: string, files: readonly string[]): Promise<void> => {
+    for (const file of files) await rm(join(place, storage, SOURCE_FOLDER, file), { force: true });
+    const measured = await run();
+    show(`${what}: ${title}`, measured);
+    runs.push(measured);
+  };
+  const runs: Measured[] = [];
+  for (let round = 0; round < ROUNDS; round++) await without("all compared", MEMOS);
+  const seconds = median(runs.map(({ ms }) => ms)) / 1000;
+  const peakMb = Math.max(...runs.map((run) => run.peakMb));
+  process.stdout.write(
+    `everything compared in ${FILES} files, ${title}: ${seconds.toFixed(2)} s; peak memory ${peakMb.toFixed(0)} MB\n`,
+  );
+  await without("files_map.csv lost", ["files_map.csv"]);
+}
+
 function compare(runs: Readonly<Record<string, Measured[]>>, what: string, ours: string, all: readonly string[]): void {
   const mine = runs[`${what}: ${ours}`];
   if (!mine) return;
@@ -107,28 +131,11 @@ async function change(root: string, round: number): Promise<void> {
   const spread = Math.floor(FILES / CHANGES);
   for (let i = 0; i < CHANGES; i++) {
     const at = (i * spread + round) % FILES;
-    const path = pathOf(at);
+    const path = textPath(at);
     const kind = i % 6;
-    if (kind < 3) await write(root, path, textOf(at, `round${round}`));
+    if (kind < 3) await writeBelow(root, path, bulkText(at, `round${round}`));
     if (kind === 3) await rename(join(root, path), join(root, `${path}.renamed${round}.txt`));
     if (kind === 4) await rm(join(root, path));
-    if (kind === 5) await write(root, `new${round}/${i}.txt`, textOf(FILES * (round + 1) + i, "new"));
+    if (kind === 5) await writeBelow(root, `new${round}/${i}.txt`, bulkText(FILES * (round + 1) + i, "new"));
   }
-}
-
-function pathOf(i: number): string {
-  const folder = Math.floor(i / FILES_A_FOLDER);
-  return `area${folder % 20}/folder${folder}/file${i}.txt`;
-}
-
-function textOf(i: number, word: string): string {
-  return `Report ${i} of ${word}.\n\nIt tells what number ${i} did in section ${i % 977}, and why ${word} mattered to ${i * 7}.\n`;
-}
-
-async function write(root: string, path: string, text: string): Promise<void> {
-  const file = join(root, path);
-  await writeFile(file, text).catch(async () => {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text);
-  });
 }

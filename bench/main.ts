@@ -1,12 +1,15 @@
 import { extractBench } from "./extract.ts";
 import { firstCrawlBench } from "./first-crawl.ts";
+import { firstFolderBench } from "./first-folder.ts";
 import { foldersBench } from "./folders.ts";
 import { generationsBench } from "./generations.ts";
+import { healingBench } from "./healing.ts";
 import { httpBench } from "./http.ts";
 import { noChangeBench } from "./no-change.ts";
 import { postgresBench } from "./postgres.ts";
 import { registryBench } from "./registry.ts";
 import { searchBench } from "./search.ts";
+import { watchBench } from "./watch.ts";
 import { webBench } from "./web.ts";
 
 /** Every figure is a ratio measured side by side in this very run: absolute times say little on a shared machine. */
@@ -20,6 +23,9 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   http: httpBench,
   web: webBench,
   folders: foldersBench,
+  "first-folder": firstFolderBench,
+  healing: healingBench,
+  watch: watchBench,
   registry: registryBench,
 };
 

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 export interface Measured {
@@ -6,12 +7,16 @@ export interface Measured {
   /** What the process took to start and to end. */
   readonly startMs?: number;
   readonly peakMb: number;
+  /** With the processes it started; where the system tells. What they share is counted in each. */
+  readonly familyMb?: number;
   /** What the child counted, to show that both did the same work. */
   readonly counted: Readonly<Record<string, number>>;
 }
 
 /** As `bin/lockstep.mjs` and `npm start` run the product. */
 const FLAGS = ["--max-semi-space-size=16"];
+
+const LOOK_EVERY_MS = 200;
 
 /** Runs a script of this folder in a process of its own; it reports its time, without start-up, and its peak memory. */
 export function runChild(script: string, settings: Readonly<Record<string, string>>): Promise<Measured> {
@@ -21,18 +26,33 @@ export function runChild(script: string, settings: Readonly<Record<string, strin
     env: { ...process.env, ...settings },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let output = "";
+  let [output, familyMb] = ["", 0];
+  const look = setInterval(() => {
+    familyMb = Math.max(familyMb, familyOf(child.pid ?? 0));
+  }, LOOK_EVERY_MS);
   child.stdout.on("data", (bytes: Buffer) => {
     output += bytes.toString();
   });
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", (code) => {
+      clearInterval(look);
       const line = output.trim().split("\n").at(-1) ?? "";
-      if (code === 0) resolve(withStart(JSON.parse(line) as Measured, performance.now() - startedAt));
+      if (code === 0) resolve({ ...withStart(JSON.parse(line) as Measured, performance.now() - startedAt), familyMb });
       else reject(new Error(`${script} ended with ${code}: ${output}`));
     });
   });
+}
+
+/** What a process and those below it take now, in MB. */
+function familyOf(pid: number): number {
+  try {
+    const kilobytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
+    return kilobytes / 1024 + children.reduce((sum, child) => sum + familyOf(Number(child)), 0);
+  } catch {
+    return 0;
+  }
 }
 
 function withStart(measured: Measured, wholeMs: number): Measured {

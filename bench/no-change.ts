@@ -5,6 +5,7 @@ import { type Measured, median, runChild, show } from "./measure.ts";
 import { type RunningTenant, startTenant } from "./tenant.ts";
 
 const FILES = Number(process.env["BENCH_FILES"] ?? 100_000);
+const SOURCE_FOLDER = "crawler/BENCH/01_files/bulk";
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
 
 /**
@@ -48,6 +49,10 @@ async function measure(tenant: RunningTenant, storage: string, settings: Record<
   }
   await rm(lastLookPath(storage));
   await run("everything compared", "./crawl-once.ts");
+  for (const map of ["files_map.csv", "vectorstore_map.csv", "sharepoint_map.csv"]) {
+    await rm(join(storage, SOURCE_FOLDER, map));
+    await run(`${map} lost`, "./crawl-once.ts");
+  }
   compare(runs, "full enumeration", "floor: list and stat", "at most 1.5, under 400 MB");
   compare(runs, "change token", "floor: stat", "at most 1.5, under 20 requests");
 }
@@ -64,7 +69,7 @@ function compare(runs: Readonly<Record<string, Measured[]>>, ours: string, floor
 }
 
 function lastLookPath(storage: string): string {
-  return join(storage, "crawler/BENCH/01_files/bulk/.lockstep/last-look.json");
+  return join(storage, SOURCE_FOLDER, ".lockstep/last-look.json");
 }
 
 /** Forgets the change token, so that the next crawl lists; and keeps the run that hashes a tenth of the files for later. */
