@@ -162,8 +162,8 @@ function entriesCases(newPlace: NewPlace): void {
           // It is made from the raw one.
           if (field === "url") continue;
           const changed = { ...base, [facet]: { ...fields, [field]: other(value) } };
-          await filled(place, { a: base });
-          await filled(place, { a: changed });
+          await fill(place, { a: base });
+          await fill(place, { a: changed });
           assert.deepEqual(await entriesIn(place), { a: changed }, `${facet}.${field}`);
         }
       }
@@ -184,7 +184,7 @@ function entriesCases(newPlace: NewPlace): void {
         ...{ sourceError: error, processingError: `${error} again`, embeddingError: `${error} and again` },
       },
     };
-    await filled(place, { a: failed, b: facetsOf(5_000_000_000) });
+    await fill(place, { a: failed, b: facetsOf(5_000_000_000) });
     assert.deepEqual(await entriesIn(place), { a: failed, b: facetsOf(5_000_000_000) });
     assert.deepEqual(Object.keys(await filesOf((await openLedger(place)).ledger)), ["b"], "a has no file");
   });
@@ -207,7 +207,7 @@ function entriesCases(newPlace: NewPlace): void {
     const place = await newPlace(t);
     const count = 3000;
     const all = new Map(Array.from({ length: count }, (_, n) => [`i${n}`, facetsOf(n)]));
-    await filled(place, Object.fromEntries(all));
+    await fill(place, Object.fromEntries(all));
     const { ledger } = await openLedger(place);
     const move = (n: number, file: string): void => {
       const facets = { ...facetsOf(n), mirrored: { ...(facetsOf(n).mirrored ?? mirrored), file } };
@@ -251,7 +251,7 @@ function entriesCases(newPlace: NewPlace): void {
   test("pages go on while entries are put and settled: each that stays comes once, whatever it is by then", async (t) => {
     const place = await newPlace(t);
     const count = 5000;
-    await filled(place, Object.fromEntries(Array.from({ length: count }, (_, n) => [`i${n}`, facetsOf(n)])));
+    await fill(place, Object.fromEntries(Array.from({ length: count }, (_, n) => [`i${n}`, facetsOf(n)])));
     for (const pagesOf of [
       (open: Ledger) => open.entries(),
       (open: Ledger) => open.items(),
@@ -319,7 +319,7 @@ function entriesCases(newPlace: NewPlace): void {
 
   test("a store that is not the domain's own is remembered apart", async (t) => {
     const place = await newPlace(t);
-    await filled(place, { a: facetsOf(1) });
+    await fill(place, { a: facetsOf(1) });
     const vectorStoreId = "vs_2" as VectorStoreId;
     const other = (await openLedger(place, { step: "embed", vectorStoreId })).ledger;
     assert.deepEqual(await factsOf(other, "a"), { ...facetsOf(1), indexed: null });
@@ -377,7 +377,7 @@ function entriesCases(newPlace: NewPlace): void {
 function mapCases(newPlace: NewPlace): void {
   test("they have exactly the specified columns, 10, 13 and 19, and backslashes in paths", async (t) => {
     const place = await newPlace(t);
-    await filled(place, { a: { seen, mirrored, indexed } });
+    await fill(place, { a: { seen, mirrored, indexed } });
     await exportMaps(place);
     const quoted = '"Q1, final.docx",docx';
     const file = '"DEMO\\01_files\\docs\\02_embedded\\Reports\\Q1, final.docx"';
@@ -397,7 +397,7 @@ function mapCases(newPlace: NewPlace): void {
   test("each has a row for every item with its facet, and no other", async (t) => {
     const place = await newPlace(t);
     const { seen: _, ...rest } = facetsOf(3);
-    await filled(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: { ...rest, seen: null } });
+    await fill(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: { ...rest, seen: null } });
     const { ledger } = await openLedger(place);
     ledger.put(id("gone"), facetsOf(4));
     await ledger.settle();
@@ -419,7 +419,7 @@ function mapCases(newPlace: NewPlace): void {
 
   test("an unchanged ledger writes none of them", async (t) => {
     const place = await newPlace(t);
-    await filled(place, { a: facetsOf(1), b: facetsOf(2) });
+    await fill(place, { a: facetsOf(1), b: facetsOf(2) });
     await exportMaps(place);
     const before = await stampsOf(place);
     for (const step of ["download", "embed"] as const) {
@@ -442,7 +442,7 @@ function mapCases(newPlace: NewPlace): void {
     assert.ok(!existsSync(absent.folder));
 
     const all = Object.fromEntries(Array.from({ length: 2500 }, (_, n) => [`i${n}`, facetsOf(n)]));
-    await filled(place, all);
+    await fill(place, all);
     const before = await readFolder(place);
     const { ledger, end } = await openForDryRun(place);
     assert.throws(() => ledger.put(id("i0"), { seen: null }), /put i0: .*reading only/);
@@ -474,7 +474,7 @@ function foreignCases(newPlace: NewPlace): void {
   /** Edits the rows of a map between two runs, and returns what the next run sees; then once more after it wrote something. */
   async function edited(t: TestContext, map: MapName, edit: (rows: string[]) => string[]) {
     const place = await newPlace(t);
-    await filled(place, three);
+    await fill(place, three);
     await exportMaps(place);
     await writeFile(join(place.folder, map), `${[HEADERS[map], ...edit(await rowsOf(place, map))].join("\r\n")}\r\n`);
     const { ledger, problems } = await openLedger(place);
@@ -516,10 +516,10 @@ function foreignCases(newPlace: NewPlace): void {
 
     test(`${map}: restored from a backup, it says what it said then`, async (t) => {
       const place = await newPlace(t);
-      await filled(place, three);
+      await fill(place, three);
       await exportMaps(place);
       const backup = await readMap(place, map);
-      await filled(place, { a: facetsOf(11), b: { seen: null, mirrored: null, indexed: null }, d: facetsOf(4) });
+      await fill(place, { a: facetsOf(11), b: { seen: null, mirrored: null, indexed: null }, d: facetsOf(4) });
       await exportMaps(place);
       await writeFile(join(place.folder, map), backup);
       const found = await entriesIn(place);
@@ -532,13 +532,13 @@ function foreignCases(newPlace: NewPlace): void {
 
     test(`B6 ${map} is missing: its facet is unknown of every item, and the others are what they were`, async (t) => {
       const place = await newPlace(t);
-      await filled(place, three);
+      await fill(place, three);
       await exportMaps(place);
       await rm(join(place.folder, map));
       const found = await entriesIn(place);
       const expected = Object.entries(three).map(([item, facets]) => [item, { ...facets, [facet]: null }] as const);
       assert.deepEqual(found, Object.fromEntries(expected));
-      await filled(place, { a: facetsOf(1) });
+      await fill(place, { a: facetsOf(1) });
       await exportMaps(place);
       assert.equal((await rowsOf(place, map)).length, 1, "it is written again");
     });
@@ -550,7 +550,7 @@ function foreignCases(newPlace: NewPlace): void {
     })) {
       test(`B7 ${map} is corrupt (${title}): it is set aside with a warning, never read as blank rows`, async (t) => {
         const place = await newPlace(t);
-        await filled(place, three);
+        await fill(place, three);
         await exportMaps(place);
         const corrupt = spoil(await readMap(place, map));
         await writeFile(join(place.folder, map), corrupt);
@@ -573,7 +573,7 @@ function foreignCases(newPlace: NewPlace): void {
   test("a BOM, other line ends and quotes where none are needed are read", async (t) => {
     const place = await newPlace(t);
     const odd = 'odd "id", really';
-    await filled(place, { [odd]: facetsOf(1), b: facetsOf(2) });
+    await fill(place, { [odd]: facetsOf(1), b: facetsOf(2) });
     await exportMaps(place);
     for (const map of MAPS) {
       const text = (await readMap(place, map)).replaceAll("\r\n", "\n").replace(",b,", ',"b",');
@@ -584,7 +584,7 @@ function foreignCases(newPlace: NewPlace): void {
 
   test("a row that was edited while a run was open counts, unless the run wrote that item", async (t) => {
     const place = await newPlace(t);
-    await filled(place, three);
+    await fill(place, three);
     await exportMaps(place);
     const { ledger } = await openLedger(place);
     ledger.put(id("a"), { mirrored: facetsOf(11).mirrored });
@@ -602,7 +602,7 @@ function foreignCases(newPlace: NewPlace): void {
 
   test("whatever is remembered beside the maps can be lost: only what they have no columns for is unknown", async (t) => {
     const place = await newPlace(t);
-    await filled(place, three);
+    await fill(place, three);
     await exportMaps(place);
     loseMemory(place);
     const unknown = ({ seen, mirrored, indexed }: Facets): Facets => ({
@@ -657,7 +657,7 @@ function processCases(newPlace: NewPlace, many: number): void {
 
   test("two steps at once: each keeps what the other wrote, also of the same item", async (t) => {
     const place = await newPlace(t);
-    await filled(place, { a: { seen, mirrored }, b: { seen, mirrored } });
+    await fill(place, { a: { seen, mirrored }, b: { seen, mirrored } });
     const download = (await openLedger(place, { step: "download" })).ledger;
     const embed = (await openLedger(place, { step: "embed" })).ledger;
     embed.put(id("a"), { indexed, mirrored: { ...mirrored, file: "moved by embed" } });
@@ -704,11 +704,15 @@ function processCases(newPlace: NewPlace, many: number): void {
 const taskOf = (task: LedgerTask): string => JSON.stringify(task);
 const fileOf = (n: number, name?: string): string => facetsOf(n, name).mirrored?.file ?? "";
 
-/** Puts what it is given, closes the ledger, and opens it again. */
-async function filled(place: LedgerPlace, entries: Readonly<Record<string, Partial<Facets>>>): Promise<Ledger> {
+/** Puts what it is given and closes the ledger. */
+async function fill(place: LedgerPlace, entries: Readonly<Record<string, Partial<Facets>>>): Promise<void> {
   const { ledger } = await openLedger(place);
   for (const [item, facets] of Object.entries(entries)) ledger.put(id(item), facets);
   await ledger.close();
+}
+
+async function filled(place: LedgerPlace, entries: Readonly<Record<string, Partial<Facets>>>): Promise<Ledger> {
+  await fill(place, entries);
   return (await openLedger(place)).ledger;
 }
 
