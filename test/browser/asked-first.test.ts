@@ -44,9 +44,25 @@ describe("a link in a mail, in a browser", () => {
     await leave(visited);
   });
 
+  it("asks also where it is the address of a document, on a page of ours", async () => {
+    await world.app.domains.create(parseDomainInput({ domain_id: "OLD", name: "Old handbook" }));
+    const made = await fetch(`${server.url}/api/AddUrlDocument`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ url: server.url + LINK, domain_id: "OLD" }),
+    });
+    const { id } = (await made.json()) as { id: string };
+    assert.equal(made.status, 202);
+    const visited = await visit(browser, server.url, `/v2/ingest/items/get?item_id=${id}&format=html`);
+    const opened = visited.page.waitForEvent("popup");
+    await visited.page.getByRole("link", { name: "Open the page" }).click();
+    await (await opened).getByRole("heading", { name: "Is this meant?" }).waitFor();
+    assert.deepEqual(await names(), ["OLD", "STORY"]);
+    await leave(visited);
+  });
+
   it("of who is signed in, too; and an incremental crawl is one call", async () => {
     const { key } = await world.app.access.keys.create({ name: "ada", role: "admin", expiresAt: "" });
-    await world.app.domains.create(parseDomainInput({ domain_id: "OLD", name: "Old handbook" }));
     const visited = await visit(browser, server.url, "/sign-in");
     const { page } = visited;
     await page.getByLabel("API key").fill(key);

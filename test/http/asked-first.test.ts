@@ -6,7 +6,7 @@ import { type Served, serveScripted } from "./scripted-app.ts";
 
 type Headers = Record<string, string>;
 
-const TYPED: Headers = { "sec-fetch-site": "none", "sec-fetch-mode": "navigate" };
+const TYPED: Headers = { "sec-fetch-site": "none", "sec-fetch-dest": "document" };
 /** What a browser sends to a server on another machine without https: nothing of where it comes from. */
 const PLAIN: readonly Headers[] = [
   { "upgrade-insecure-requests": "1", accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" },
@@ -17,7 +17,7 @@ const PLAIN: readonly Headers[] = [
     "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101",
   },
 ];
-const OWN: Headers = { "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate" };
+const OWN: Headers = { "sec-fetch-site": "same-origin", "sec-fetch-dest": "document" };
 
 /** The address that the button of the page leads to. */
 function confirmed({ text }: Reply): string {
@@ -146,7 +146,9 @@ describe("an address that was typed, or opened from a mail", () => {
   });
 
   it("programs, and our own pages, are not asked", async () => {
-    for (const headers of [{}, OWN, { origin: served.url }] as Headers[]) {
+    const own = { ...OWN, referer: `${served.url}/v2/crawler?format=ui` };
+    const fetched = { "sec-fetch-site": "same-origin", "sec-fetch-dest": "empty" };
+    for (const headers of [{}, own, fetched, { origin: served.url }] as Headers[]) {
       const reply = await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=full&format=json", { headers });
       assert.equal(reply.json["ok"], true, JSON.stringify(headers));
     }
@@ -183,6 +185,11 @@ describe("the same with keys", () => {
       assert.ok(isAsked(reply), JSON.stringify(headers));
     }
     assert.equal((await ask(served.url, DELETE, { headers: { cookie, referer: "http://evil.example/" } })).status, 403);
+    assert.equal((await served.app.domains.list()).domains.length, 1);
+  });
+
+  it("is asked about first where a document's own address, shown as a link on our page, leads there", async () => {
+    assert.ok(isAsked(await ask(served.url, DELETE, { headers: { ...OWN, cookie } })));
     assert.equal((await served.app.domains.list()).domains.length, 1);
   });
 

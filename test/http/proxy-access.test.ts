@@ -116,7 +116,13 @@ describe("who may do what over the wire protocol", () => {
     const refused = await ask(at.url, "POST /openai/v1/files", { headers });
     assert.equal(refused.status, 403);
     assert.equal(refused.json["error"]?.["type"], "invalid_request_error");
-    for (const type of ["text/html; charset=utf-8", "image/svg+xml", "application/xml", "application/json"]) {
+    for (const type of [
+      "text/html; charset=utf-8",
+      "image/svg+xml",
+      "application/xml",
+      "application/rss+xml",
+      "application/json",
+    ]) {
       at.script.wire = async () => new Response("<script>", { headers: { "content-type": type } });
       const content = await ask(at.url, "GET /openai/v1/files/file-1/content", {
         headers: { authorization: headers.authorization },

@@ -12,7 +12,7 @@ import { needOf, type WireNeed } from "./wire-access.ts";
 type Parts = Pick<App, "wire" | "audit">;
 
 /** Types that a browser would show as a page of this server, with scripts of this server. */
-const ACTIVE = /^\s*(text\/html|application\/xhtml\+xml|image\/svg\+xml|(text|application)\/xml)/i;
+const ACTIVE = /^\s*(text\/html|text\/xsl|[\w.-]+\/([\w.-]+\+)?xml)/i;
 
 /** The OpenAI wire protocol below `/openai` and `/openai/v1`. Bodies pass through as streams, whatever their size. */
 export function mountWire(

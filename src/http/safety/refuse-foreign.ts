@@ -25,19 +25,25 @@ export function requireOwn(request: Request): void {
 
 /**
  * `own`: from a page of ours. `foreign`: from somebody else's. `typed`: a person opened the address: typed it, or followed a link
- * in a mail. `silent`: a browser that is signed in and does not say. `program`: none of them.
+ * in a mail or of a document. `silent`: a browser that is signed in and does not say. `program`: none of them.
  */
 export type Provenance = "own" | "foreign" | "typed" | "silent" | "program";
 
 export function provenanceOf(request: Request): Provenance {
   const site = request.headers.get("sec-fetch-site");
   if (site === "none") return carriesKey(request) ? "program" : "typed";
-  if (site !== null) return site === "same-origin" ? "own" : "foreign";
-  // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
   const from = request.headers.get("origin") ?? request.headers.get("referer");
+  if (site === "same-origin") return from === null && opensAddress(request) ? "typed" : "own";
+  if (site !== null) return "foreign";
+  // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
   if (from !== null) return isOwn(from, request) ? "own" : "foreign";
   if (carriesSession(request)) return "silent";
   return !carriesKey(request) && isBrowser(request) ? "typed" : "program";
+}
+
+/** Addresses that documents brought stand on our pages as links that do not tell where they were followed (`noreferrer`); ours do. */
+function opensAddress({ headers }: Request): boolean {
+  return headers.get("sec-fetch-dest") === "document";
 }
 
 /** What browsers send, for an address that was opened or for an image of somebody's page, and nobody else by default. */
