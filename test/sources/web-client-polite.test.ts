@@ -211,7 +211,7 @@ describe("a host that is not well", () => {
     assert.deepEqual(await client.ask(get(`${site.origin}/tired`)), {
       kind: "unavailable",
       status: 503,
-      reason: `${new URL(site.origin).host} answered 503 and asks to wait`,
+      reason: `${new URL(site.origin).host}/tired answered 503 and asks to wait`,
       retryAfterMs: 3_600_000,
     });
     assert.deepEqual([await ask("/other"), await ask("/tired")], ["response", "not asked for 60 minutes"]);

@@ -47,14 +47,16 @@ export function judgeSilence(error: unknown, { url: { host }, gate, place, restM
 function notNow({ status, headers }: WebResponse, { url, waits, gate, place, restMs }: Sent): WebAnswer {
   const wishMs = readRetryAfterMs(headers.get("retry-after"), new Date());
   const askedMs = wishMs === undefined ? undefined : Math.min(wishMs, MAX_WAIT_MS);
-  const reason = `${url.host} answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
+  const said = `answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
+  const reason = `${url.host} ${said}`;
+  const own = askedMs === undefined ? reason : `${url.host}${url.pathname}${url.search} ${said}`;
   const failures = place ? gate.wentWrong(place) : 0;
   if (status === 429) gate.ease();
-  if (askedMs !== undefined && waits.note(url, askedMs, reason)) gate.rest(askedMs, reason);
+  if (askedMs !== undefined && waits.note(url, askedMs, own)) gate.rest(askedMs, reason);
   else if (failures > 0 && TOO_MUCH.has(status) && (askedMs === undefined || status === 429)) {
     gate.rest(Math.min(backoffMs(restMs, failures - 1), askedMs ?? MAX_REST_MS), reason);
   } else restAfterMany(failures, reason, { gate, restMs });
-  return { kind: "unavailable", reason, status, ...(askedMs !== undefined && { retryAfterMs: askedMs }) };
+  return { kind: "unavailable", reason: own, status, ...(askedMs !== undefined && { retryAfterMs: askedMs }) };
 }
 
 function restAfterMany(failures: number, reason: string, { gate, restMs }: Pick<Sent, "gate" | "restMs">): void {

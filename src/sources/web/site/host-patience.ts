@@ -2,11 +2,13 @@ import { plural } from "../../../lib/plural.ts";
 
 /** Failures in a row after which a host is left alone. */
 const GIVE_UP_AFTER = 30;
+const SILENT = " stopped answering";
 
 /** Which hosts of a site still answer. One that does not is left alone for the rest of the crawl; the others are not. */
 export class HostPatience {
   readonly #failures = new Map<string, number>();
-  readonly #passedOver = new Map<string, { readonly count: number; readonly reason: string }>();
+  /** By the reason. */
+  readonly #passedOver = new Map<string, number>();
 
   note(url: string, { isHostTrouble = false }: { readonly isHostTrouble?: boolean }): void {
     const host = hostOf(url);
@@ -20,9 +22,8 @@ export class HostPatience {
 
   /** It is not looked at: its host is left alone. `reason`: because somebody asked for that. */
   passOver(url: string, reason = ""): void {
-    const host = hostOf(url);
-    const before = this.#passedOver.get(host);
-    this.#passedOver.set(host, { count: (before?.count ?? 0) + 1, reason: before?.reason || reason });
+    const why = reason || `${hostOf(url)}${SILENT}`;
+    this.#passedOver.set(why, (this.#passedOver.get(why) ?? 0) + 1);
   }
 
   /** No host is left that answers. */
@@ -32,11 +33,11 @@ export class HostPatience {
 
   get problems(): string[] {
     const then = this.isOver ? "; the next crawl goes on from there" : "";
-    const silent = [...this.#failures].filter(([, failures]) => failures >= GIVE_UP_AFTER).map(([host]) => host);
-    return [...new Set([...silent, ...this.#passedOver.keys()])].map((host) => {
-      const { count, reason } = this.#passedOver.get(host) ?? { count: 0, reason: "" };
-      const left = plural(count, "address", "addresses");
-      return `${reason || `${host} stopped answering`}: ${left} not looked at${then}`;
+    const silent = [...this.#failures].filter(([, failures]) => failures >= GIVE_UP_AFTER);
+    const reasons = new Set([...silent.map(([host]) => `${host}${SILENT}`), ...this.#passedOver.keys()]);
+    return [...reasons].map((why) => {
+      const left = plural(this.#passedOver.get(why) ?? 0, "address", "addresses");
+      return `${why}: ${left} not looked at${then}`;
     });
   }
 }
