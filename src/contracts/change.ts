@@ -26,6 +26,8 @@ export interface AbsentChange {
   readonly entry: LedgerEntry;
   /** The source still has it; it is only not wanted any more. */
   readonly stillListed: boolean;
+  /** Kept by the source's own word, which cannot tell yet whether it is gone: counted as skipped, and its row says why. */
+  readonly isUndecided?: boolean;
   readonly reason: string;
 }
 

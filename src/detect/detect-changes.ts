@@ -223,7 +223,8 @@ async function* judgeAbsent(
     const change = { itemId: entry.itemId, entry, stillListed: look.unwantedNow.has(entry.itemId) };
     const departed = look.departed.get(entry.itemId);
     const reason = departed === undefined ? whyKept(entry, look) : "";
-    if (reason) kept.push({ kind: "kept", ...change, reason });
+    const isUndecided = look.undecided.has(entry.itemId);
+    if (reason) kept.push({ kind: "kept", ...change, isUndecided, reason });
     else {
       const why = departed?.reason ?? look.unwantedNow.get(entry.itemId) ?? "not listed any more";
       gone.push({ kind: "removed", ...change, reason: why });

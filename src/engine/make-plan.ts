@@ -51,9 +51,8 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
       if (change.kind === "unchanged" && isDue(change.itemId, view.rotation, request)) due.push(change);
       if (job.dryRun) preview(change, planning);
       else remember(change, ledger);
-      if (change.kind === "skipped" && !change.entry && !job.dryRun) {
-        job.log(`Skipped '${change.sighting.path}': ${change.reason}.`);
-      }
+      const skipped = job.dryRun ? undefined : skippedPath(change);
+      if (skipped !== undefined) job.log(`Skipped '${skipped}': ${change.reason}.`);
       if (turn.isOver()) await turn.next();
     }
     if (!job.dryRun) await ledger.flush();
@@ -133,6 +132,7 @@ class SortedChanges {
     if (mirrored || change.entry?.indexed) this.held += 1;
     if (mirrored && (change.kind === "kept" || change.kind === "held")) this.keptRows.add(mirrored.listItemId);
     if (change.kind === "kept" || change.kind === "held") this.staying.push(change.itemId);
+    if (change.kind === "kept" && change.isUndecided && mirrored) counts.skipped += 1;
     if (change.kind === "kept") return;
     counts[change.kind] += 1;
     if (change.kind === "removed") this.removed.push(change);
@@ -151,10 +151,19 @@ function preview(change: Change, { run, setting, job }: Planning): void {
   job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
 }
 
+/** Of what is skipped for the first time, or may be gone. */
+function skippedPath(change: Change): string | undefined {
+  if ("sighting" in change) return change.kind === "skipped" && !change.entry ? change.sighting.path : undefined;
+  return change.isUndecided ? change.entry.mirrored?.serverPath.replace(/^\//, "") : undefined;
+}
+
 /** What the source said is true whatever becomes of the rest of the run. */
 function remember(change: Change, ledger: Ledger): void {
   if (!("sighting" in change)) {
     if (change.kind === "held" && !change.stillListed) ledger.put(change.itemId, { seen: null });
+    const { mirrored } = change.entry;
+    if (change.isUndecided && mirrored)
+      ledger.put(change.itemId, { mirrored: { ...mirrored, sourceError: change.reason } });
     return;
   }
   ledger.put(change.itemId, { seen: seenOf(change.sighting) });

@@ -176,12 +176,12 @@ test("404 three times in a minute is once", async () => {
   for (let i = 0; i < 4; i++) {
     const { log } = await story.crawl();
     for (const [path, status] of Object.entries({ "/odd0": 404, "/odd1": 410 })) {
-      assert.match(log, new RegExp(`${path}: .*answered ${status}: .*\\(1 of 3\\)`), `${path} is named`);
+      assert.match(log, new RegExp(`${path}\\.md': .*answered ${status}: .*\\(1 of 3\\)`), `${path} is named`);
     }
   }
   assert.deepEqual(await story.found("okapi0"), ["/odd0"]);
   story.later(60);
-  assert.match((await story.crawl()).log, /\/odd0: .*\(2 of 3\)/);
+  assert.match((await story.crawl()).log, /\/odd0\.md': .*\(2 of 3\)/);
   story.later(60);
   await story.crawl();
   assert.deepEqual(await story.found("okapi0"), []);

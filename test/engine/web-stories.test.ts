@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { afterEach, beforeEach, test } from "node:test";
 import { html, linksTo, redirect } from "../sources/web-visit-world.ts";
 import { ServerProcess } from "./server-process.ts";
@@ -70,8 +70,12 @@ test("404 leaves the third time, and comes back under the same id", async () => 
   const { "/a": id } = await story.indexed();
   story.site.pages.delete("/a");
   for (const times of [1, 2]) {
-    const { error } = await story.crawl();
+    const { error, source, log } = await story.crawl();
     assert.deepEqual([error, await story.found("okapi")], ["", ["/a"]], `after ${times}`);
+    assert.deepEqual([source.download.unchanged, source.download.skipped], [2, 1], "it is counted");
+    const why = `The server answered 404: there is no such page (${times} of 3)`;
+    assert.ok(log.includes(`/a.md': ${why}`), "named");
+    assert.ok((await readFile(story.folder("files_map.csv"), "utf8")).includes(why), "and its row says why");
   }
   assert.equal((await story.crawl()).source.embed.removed, 1);
   assert.deepEqual([await story.found("okapi"), await story.disk()], [[], ["b.md", "index.md"]]);
@@ -79,6 +83,18 @@ test("404 leaves the third time, and comes back under the same id", async () => 
   await story.crawl();
   assert.deepEqual(await story.found("okapi"), ["/a"]);
   assert.equal((await story.indexed())["/a"], id);
+});
+
+test("a page that is back after a 404 is as it was, and no row tells of it", async () => {
+  zoo();
+  await story.crawl();
+  story.site.pages.delete("/a");
+  await story.crawl();
+  zoo();
+  const { error, source } = await story.crawl();
+  assert.deepEqual([error, source.embed.unchanged, source.download.skipped], ["", 3, 0]);
+  for (const map of ["files_map.csv", "vectorstore_map.csv"])
+    assert.doesNotMatch(await readFile(story.folder(map), "utf8"), /404/);
 });
 
 test("a host or a page that answers 5xx loses nothing", async () => {

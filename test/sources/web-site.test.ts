@@ -270,7 +270,11 @@ test("404 and a new canonical link three times, and noindex at once, make a page
   const first = await world.crawl();
   assert.deepEqual(first.departed, ["/noindex"]);
   assert.deepEqual(first.unreadable, ["/sick", "/twin"]);
-  assert.deepEqual(first.pages, ["/", "/gone", "/robots", "/stays"]);
+  assert.deepEqual(first.pages, ["/", "/robots", "/stays"]);
+  assert.deepEqual(
+    first.listed.flatMap((each) => (each.kind === "undecided" ? [each.itemId] : [])),
+    [world.world.id("/gone")],
+  );
   assert.equal(first.completeness, "complete");
   assert.deepEqual((await world.crawl()).departed, ["/noindex"]);
   assert.deepEqual((await world.crawl()).departed, ["/gone", "/noindex", "/twin"]);

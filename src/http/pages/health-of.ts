@@ -102,7 +102,7 @@ export function sayNoCrawl(documents: number | null | undefined): string {
 function healthOfFiles({ domainId, standing }: Vitals): Health | undefined {
   if (!standing) return { tone: "warn", word: "unknown", reason: "How it stands cannot be told at the moment." };
   if (standing.failed > 0) {
-    const reason = `${standing.failed === 1 ? "1 file" : `${standing.failed} files`} could not be read or embedded and cannot be found.`;
+    const reason = `${standing.failed === 1 ? "1 file" : `${standing.failed} files`} could not be read, embedded or brought up to date; the map files say why.`;
     const wayOut = { words: "Try failed files again", href: `${crawlerAddress(domainId)}&retry_failed=true` };
     return { tone: "warn", word: "files failed", reason, wayOut };
   }

@@ -6,6 +6,7 @@ import type { ItemLooker, ItemVisitor } from "../../contracts/web.ts";
 import { plural } from "../../lib/plural.ts";
 import { lookAtRegistered } from "./look-at-registered.ts";
 import { sightingOf } from "./page-sighting.ts";
+import { asPart } from "./site/list-visit.ts";
 import type { WebTools } from "./site/open-web-site.ts";
 
 export type RegisteredTools = WebTools & {
@@ -100,6 +101,8 @@ function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed
   if (!isFetched && members.get(itemId)?.lastIndexedDocId) {
     return [{ kind: "unreadable", itemId, path: item.displaySource, reason: scheduling.errorMessage }];
   }
+  if (isHeld && scheduling.goneCount > 0)
+    return [{ kind: "undecided", itemId, reason: asPart(scheduling.errorMessage) }];
   return isFetched && isKept ? [sightingOf(item)] : [];
 }
 

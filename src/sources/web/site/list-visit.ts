@@ -26,11 +26,8 @@ export function listVisit(
       return [sightingOf(item), ...departAliases(aliases, item, members)];
     }
     case "missing":
-      // Not yet often enough: it stays as it is known, here or, when the registry was lost, to the ledger alone.
-      return [
-        members.has(item.id) && isDocument(item) ? sightingOf(item) : undecided(item.id, asPart(reason)),
-        ...keepAliases(aliases, item, asPart(reason), members),
-      ];
+      // Not yet often enough.
+      return [undecided(item.id, asPart(reason)), ...keepAliases(aliases, item, asPart(reason), members)];
     case "gone":
       return depart(item, asPart(reason), members);
     case "refused":

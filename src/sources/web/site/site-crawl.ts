@@ -218,8 +218,8 @@ export class SiteCrawl {
   #listed(looked: LookedAt): readonly Listed[] {
     const { outcome, item, reason } = looked;
     this.#progress.note(outcome);
-    const isRemark = outcome === "missing" ? this.#members.has(item.id) : isThere(outcome);
-    if (isRemark && reason !== "") this.#progress.remark(item.displaySource, reason);
+    if (isThere(outcome) && reason !== "") this.#progress.remark(item.displaySource, reason);
+    if (outcome === "missing" && this.#members.has(item.id)) this.#sighted.add(item.id);
     return listVisit(looked, this.#scope, this.#members).filter((each) => {
       if (each.kind !== "sighting") return true;
       if (this.#sighted.has(each.itemId)) return false;
