@@ -120,7 +120,10 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
         ...(pace.now && { now: pace.now }),
       }),
     items: () => visitorOfItems(parts),
-    looker: () => createItemLooker({ registry: parts.registry, visitor: parts.items, ...timesOf(pace) }),
+    looker: () => {
+      const { registry, items: visitor, documents } = parts;
+      return createItemLooker({ registry, visitor, documents, rules, ...timesOf(pace) });
+    },
   });
   const close = async (): Promise<void> => {
     for (const part of opened.reverse()) await part.close();

@@ -124,6 +124,23 @@ test("a start address that holds a secret from earlier is crawled without it, an
   );
 });
 
+test("a feed that is a start address with a token from earlier is asked for without it, and nothing of that is written down", async () => {
+  const feed = (...paths: string[]): string =>
+    `<rss version="2.0"><channel>${paths.map((path) => `<item><link>${world.site.origin}${path}</link></item>`).join("")}</channel></rss>`;
+  world.site.set("/feed.xml", { type: "text/xml", body: feed("/a") });
+  world.site.set("/a", html("A"));
+  const startUrls = [`${world.site.origin}/feed.xml?feed_token=hunter2`];
+  const { pages, log } = await world.crawl({ startUrls });
+  assert.deepEqual(pages, ["/a"]);
+  assert.match(log.join(), /WARNING: start address 1 holds a key, token or signature \('feed_token'\)/);
+  // A server that insists on it is not there now: what was named stays.
+  world.site.set("/feed.xml", { status: 401 });
+  const { departed } = await world.crawl({ startUrls });
+  assert.deepEqual(departed, []);
+  assert.doesNotMatch(world.site.asked.join(), /hunter2/);
+  assert.doesNotMatch(await readFile(join(world.folder, "pages.jsonl"), "utf8"), /hunter2/);
+});
+
 test("include and exclude choose by path or by whole address; the way may lead through what is not wanted", async () => {
   world.site.set("/", html("Home", linksTo("/docs", "/blog", "/docs/a", "/docs/secret/b")));
   for (const path of ["/docs", "/blog", "/docs/a", "/docs/secret/b"]) world.site.set(path, html(path));

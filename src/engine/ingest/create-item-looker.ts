@@ -5,14 +5,18 @@ import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type { ItemLooker, ItemVisitor, Looked, LookOptions } from "../../contracts/web.ts";
 import { LOCK_MS, lock, mayLock, unlock } from "../../detect/web/lock-item.ts";
 import { isDue, isForced } from "../../detect/web/schedule-item.ts";
+import type { IdentityRules } from "../../detect/web/web-identity.ts";
 import { changeItem } from "./change-item.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { withoutMessage } from "./queue-item.ts";
+import { type RekeyParts, rekeyItem } from "./rekey-item.ts";
 import { settleItem } from "./settle-item.ts";
 
 export interface LookerParts {
   readonly registry: Registry;
   readonly visitor: ItemVisitor;
+  readonly documents: RekeyParts["documents"];
+  readonly rules: IdentityRules;
   /** Whoever gives no sign of life for so long has lost the item. */
   readonly lockMs?: number;
   readonly now?: () => Date;
@@ -29,6 +33,11 @@ async function look(id: ItemId, options: LookOptions, parts: Required<LookerPart
   const begun = await begin(id, token, options, parts);
   if (begun.kind !== "begun") return begun;
   const { item, locked } = begun;
+  const idNow = await rekeyItem(item, parts);
+  if (idNow !== id) {
+    await release(locked, token, parts);
+    return await look(idNow, options, parts);
+  }
   const held = keepLocks(locked, token, parts, options.heartbeat);
   try {
     const visit = await parts.visitor.visit(item, {

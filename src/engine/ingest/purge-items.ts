@@ -1,7 +1,9 @@
+import { explain } from "../../contracts/errors.ts";
 import type { RegisteredItem } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { deleteItem, dropItems, type Warn } from "./drop-items.ts";
+import { rekeyItem } from "./rekey-item.ts";
 
 const DAY_MS = 24 * 3600_000;
 
@@ -27,7 +29,8 @@ export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, war
 
 /**
  * Forgets what no domain has and nobody has looked at for as long: pages that were once followed and led nowhere. What is
- * looked after although nobody has it registered, as a kill may leave it, is not looked after any more.
+ * looked after although nobody has it registered, as a kill may leave it, is not looked after any more. What has another id by
+ * today's rules gets it.
  */
 export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
   let purged = 0;
@@ -35,7 +38,12 @@ export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, wa
     for (const found of page) {
       if (signal.aborted) return purged;
       const { id, watched } = found.item;
-      if (watched) await dropItems([id], parts, { keepLeft: true, warn });
+      const idNow = await rekeyItem(found.item, parts).catch((error: unknown) => {
+        warn(`Address '${id}' could not be given the id it has now: ${explain(error)}`);
+        return id;
+      });
+      if (idNow !== id) await dropItems([id], parts, { keepLeft: false, warn });
+      else if (watched) await dropItems([id], parts, { keepLeft: true, warn });
       else if (isStale(found, parts) && (await parts.registry.members.of(id)).length === 0) {
         if (await deleteItem(id, found.version, parts, warn)) purged += 1;
       }

@@ -29,7 +29,6 @@ export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Prom
   const { folder, dryRun, force } = tools;
   const members = new SiteMembers(tools.registry, tools.domainId, sourceId, tools);
   await members.load();
-  tellSecrets(config, tools.log);
   const site = digest(config.startUrls);
   const memory = await LinkMemory.open(folder, site);
   if (dryRun) return { members, memory, log: CrawlLog.dry(folder), recalled: [], isBlind: false };
@@ -66,7 +65,7 @@ export async function* recallPages(
 }
 
 /** Nobody may write them into a source any more; whoever has some learns why pages behind them are not there. */
-function tellSecrets({ startUrls }: WebSourceConfig, log: WebTools["log"]): void {
+export function tellSecrets({ startUrls }: WebSourceConfig, log: WebTools["log"]): void {
   for (const [at, url] of startUrls.entries()) {
     const secret = findAddressSecret(new URL(url));
     if (secret) log(`WARNING: start address ${at + 1} holds ${secret}: pages are asked for without. Take it out.`);

@@ -4,7 +4,8 @@ import type { Registry } from "../../../contracts/registry.ts";
 import type { Source } from "../../../contracts/source.ts";
 import type { PageVisitor, WebClient } from "../../../contracts/web.ts";
 import type { IdentityRules } from "../../../detect/web/web-identity.ts";
-import { beginCrawl } from "./begin-crawl.ts";
+import { withoutAddressSecrets } from "../../../lib/secret-parameters.ts";
+import { beginCrawl, tellSecrets } from "./begin-crawl.ts";
 import { examineSite } from "./examine-site.ts";
 import { markdownLast } from "./markdown-last.ts";
 import { SiteCrawl } from "./site-crawl.ts";
@@ -27,10 +28,12 @@ export interface WebTools {
 }
 
 /** A web site: what can be reached from its start addresses. To list it is to crawl it. */
-export function openWebSite(config: WebSourceConfig, tools: WebTools): Source {
+export function openWebSite(given: WebSourceConfig, tools: WebTools): Source {
+  const config = { ...given, startUrls: given.startUrls.map(withoutAddressSecrets) };
   return {
     id: config.sourceId,
     async *list(signal) {
+      tellSecrets(given, tools.log);
       const crawl = new SiteCrawl(config, tools, await beginCrawl(config, tools), signal);
       return yield* markdownLast(crawl.list());
     },

@@ -1,0 +1,101 @@
+import { BadInputError, ConflictError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import { type IngestItem, type Member, type Registry, TAKEN_OUT } from "../../contracts/registry.ts";
+import type { WebDocuments } from "../../contracts/web.ts";
+import { withEvent } from "../../detect/web/item-events.ts";
+import { newMember } from "../../detect/web/member-standing.ts";
+import { hasDocument, newItem, watchedLike } from "../../detect/web/schedule-item.ts";
+import { type Identity, type IdentityRules, identifyUrl } from "../../detect/web/web-identity.ts";
+import { findAddressSecret, withoutAddressSecrets } from "../../lib/secret-parameters.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import { changeItem } from "./change-item.ts";
+import { REGISTERED_SOURCE } from "./ingest.ts";
+
+export interface RekeyParts {
+  readonly registry: Registry;
+  readonly documents: Pick<WebDocuments, "get" | "put">;
+  readonly rules: IdentityRules;
+  readonly now: () => Date;
+}
+
+/**
+ * Returns the id that the item's address has by today's rules of what is a secret or a tracker. Where that is another one, the
+ * item goes on under it, with its document; the old record becomes its alias without what the address held, and a member only
+ * where an index has its document. The secret goes last, so a call that was interrupted is finished by the next.
+ */
+export async function rekeyItem(item: IngestItem, parts: RekeyParts): Promise<ItemId> {
+  const identity = identityNow(item, parts.rules);
+  if (!identity || identity.id === item.id) return item.id;
+  const { registry } = parts;
+  const members = await registry.members.of(item.id);
+  const registered = members.filter(({ sourceId }) => sourceId === REGISTERED_SOURCE);
+  if (item.normalizedSource !== identity.normalizedSource) {
+    await carryOver(item, identity, registered, parts);
+    await changeItem(registry, item.id, (old) => ({
+      ...newItem({ ...identity, id: old.id }, parts.now()),
+      ...{ status: "OutOfScope", aliasOf: identity.id, lock: old.lock, linkage: old.linkage },
+    }));
+  }
+  await registry.members.change(registered, (known) => (known?.lastIndexedDocId === "" ? undefined : known));
+  return identity.id;
+}
+
+function identityNow({ type, foundSource }: IngestItem, rules: IdentityRules): Identity | undefined {
+  try {
+    return type === "url" ? identifyUrl(foundSource, rules) : undefined;
+  } catch (error) {
+    if (error instanceof BadInputError) return undefined;
+    throw error;
+  }
+}
+
+async function carryOver(
+  item: IngestItem,
+  identity: Identity,
+  registered: readonly Member[],
+  { registry, documents, now }: RekeyParts,
+): Promise<void> {
+  const { contentHash } = item.content;
+  if (!(await registry.get(identity.id))) {
+    const bytes = contentHash && (await documents.get(item.id, contentHash));
+    if (bytes) await documents.put(identity.id, bytes);
+    await registry.put(successorOf(item, identity, now()), null).catch((error: unknown) => {
+      if (!(error instanceof ConflictError)) throw error;
+    });
+  }
+  const isWanted = ({ unlinkedCount }: Member): boolean => unlinkedCount < TAKEN_OUT;
+  for (const { domainId, sourceId, unlinkedCount } of registered.filter(isWanted)) {
+    await registry.members.change([newMember(domainId, sourceId, identity.id)], (known, added) =>
+      known && known.unlinkedCount <= unlinkedCount ? known : { ...(known ?? added), unlinkedCount },
+    );
+  }
+  await changeItem(registry, identity.id, (known) => watchedLike(known, item));
+}
+
+/** Read anew: whether the address shows the same without what it held is not known. */
+function successorOf(item: IngestItem, identity: Identity, now: Date): IngestItem {
+  const { http, linkage, scheduling } = item;
+  const url = URL.parse(item.foundSource);
+  const secret = url && findAddressSecret(url);
+  const detail = secret
+    ? `Its address held ${secret}, which is neither kept nor used any longer.`
+    : "It was known under another spelling of its address.";
+  const successor: IngestItem = {
+    ...item,
+    ...identity,
+    status: hasDocument(item) ? "Crawled" : item.status,
+    http: {
+      ...http,
+      etag: "",
+      lastModified: "",
+      redirectChain: http.redirectChain.map(withoutAddressSecrets),
+      canonicalUrl: withoutAddressSecrets(http.canonicalUrl),
+      variantUrl: withoutAddressSecrets(http.variantUrl),
+    },
+    linkage: { ...linkage, lastIndexedDocId: "" },
+    scheduling: { ...scheduling, errorMessage: "", nextCrawlAt: toUtcMicros(now), queuedUntil: "" },
+    lock: { lockedUntil: "", lockedBy: "" },
+    history: [],
+  };
+  return withEvent(successor, "registered", detail, now);
+}
