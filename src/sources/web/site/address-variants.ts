@@ -29,6 +29,7 @@ interface Variant {
 /** An address without parameters that seem to make no other page. */
 export interface Reduced {
   readonly url: string;
+  readonly host: string;
   /** The parameters, and the path at which they are that. */
   readonly names: string;
   readonly group: string;
@@ -125,7 +126,7 @@ export class AddressVariants {
       if (present.length > 0) dropped.push(names);
     }
     if (dropped.length === 0) return undefined;
-    return { url: reduced.href, names: dropped.join(" "), group: identity.contentGroupId };
+    return { url: reduced.href, host: reduced.host, names: dropped.join(" "), group: identity.contentGroupId };
   }
 
   /** One of them was another page after all. */

@@ -103,9 +103,13 @@ export class PassedOver {
     this.#variants.cancel(reduced);
     this.#frontier.drop(this.#dropped);
     this.#dropped = 0;
+    const cancelled = new Set(reduced.names.split(" "));
     for (const held of this.#held.values()) {
-      if (held.reduced.group !== reduced.group || held.reduced.names !== reduced.names) continue;
+      const { group, names, host } = held.reduced;
+      if (host !== reduced.host || !names.split(" ").some((each) => cancelled.has(each))) continue;
+      // At other paths it may make no other page: that is tested once more.
       this.#tested.delete(placeOf(held));
+      if (group !== reduced.group) continue;
       this.#held.delete(held.page.id);
       this.#back.push(held.page);
     }
@@ -113,6 +117,6 @@ export class PassedOver {
 }
 
 /** What makes no other page at several paths of a host is tested for them together. */
-function placeOf({ page, reduced }: Held): string {
-  return `${new URL(page.url).host} ${reduced.names}`;
+function placeOf({ reduced: { host, names } }: Held): string {
+  return `${host} ${names}`;
 }
