@@ -135,12 +135,14 @@ export class AddressVariants {
     for (const each of names.split(" ")) group?.telling.add(each);
   }
 
-  /** Its address without one of its parameters, or without all of them, may have been the page before this crawl. */
+  /** What it was a name of, or its address without one of its parameters, or without all of them, may have been the page before this crawl. */
   async #knownTwin(
-    found: Identity,
+    found: IngestItem,
     url: string,
     likeness: string,
   ): Promise<{ readonly twin: IngestItem; readonly other: string } | undefined> {
+    const page = found.aliasOf && (await this.#documentOf(found.aliasOf, likeness));
+    if (page) return { twin: page, other: page.foundSource };
     const shorter = shorterThan(url);
     const ids = shorter.flatMap((each) => this.#identify(each)?.id ?? []);
     const records = ids.length === 0 ? [] : await this.#registry.getMany(ids);
