@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import type { StepCounts } from "../../src/engine/crawl-request.ts";
 import { type Expected, readFixtures } from "./earlier/fixture.ts";
 import { OpenFixture } from "./earlier/open-fixture.ts";
@@ -18,6 +19,7 @@ describe("storage of an earlier release", { concurrency: 2 }, async () => {
       await assertInStep(opened, expect);
       await assertReturns(opened, expect);
       await assertLeaving(opened, expect);
+      if (expect.due) await assertDue(opened);
     });
   }
 });
@@ -90,4 +92,19 @@ async function assertLeaving(opened: OpenFixture, { leaving = [] }: Expected): P
   if (leaving.length === 0) return;
   const { log } = await opened.crawl();
   for (const word of leaving) assert.deepEqual(await opened.found(word), [], `${word}\n${log}`);
+}
+
+/** The clock was looked after until then, and a time of the schedule has passed since. */
+async function assertDue({ app }: OpenFixture): Promise<void> {
+  const before = (await app.jobs.list()).length;
+  const said: string[] = [];
+  const { stop } = app.schedule.start((line) => said.push(line));
+  try {
+    while ((await app.jobs.list()).length === before) {
+      assert.deepEqual(said, []);
+      await setTimeout(20);
+    }
+  } finally {
+    stop();
+  }
 }

@@ -37,6 +37,8 @@ export interface Expected {
   readonly properties?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Vector stores besides the domain's own, which the next crawl deletes when it keeps none. */
   readonly superseded?: readonly string[];
+  /** A crawl of the domain's schedule is owed: a server starts it. */
+  readonly due?: boolean;
   /** Of a web site: words of pages that are still found after the next crawl, and not after the one that follows. */
   readonly leaving?: readonly string[];
   /** Of a tree: how many versions are kept of the document at a path. */

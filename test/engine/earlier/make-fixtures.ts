@@ -1,9 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { writeScheduleState } from "../../../src/app/schedule-state.ts";
+import { parseDomainId } from "../../../src/contracts/ids.ts";
 import { html, linksTo, redirect } from "../../sources/web-visit-world.ts";
 import type { KillPoint } from "./fixture-child.ts";
 import { DOMAIN, isMade, Maker } from "./maker.ts";
-import { FolderPlace, SitePlace, TenantPlace } from "./source-state.ts";
+import { ContainerPlace, FolderPlace, SitePlace, TenantPlace } from "./source-state.ts";
 import { StoreService } from "./store-service.ts";
 
 const LIBRARY = "/sites/demo/Shared Documents";
@@ -20,6 +22,7 @@ const RECIPES: Readonly<Record<string, () => Promise<void>>> = {
   site,
   remote,
   addresses,
+  container,
 };
 
 type Moment = [name: string, about: string, kill: KillPoint];
@@ -102,9 +105,12 @@ async function library(): Promise<void> {
     );
     await back();
   }
+  const lookedAt = new Date("2026-11-17T12:00:00Z");
+  await writeScheduleState(join(maker.storage, "domains"), parseDomainId(DOMAIN), { schedule: "0 2 * * *", lookedAt });
   await maker.killed(
     {
       name: "library-renaming",
+      due: true,
       about: "A library whose domain was being renamed.",
       words,
       properties,
@@ -159,6 +165,11 @@ async function folder(): Promise<void> {
       { before: "log", matching: "^Listed" },
     ],
     [
+      "journal",
+      "killed in the middle of a line of the manifest's journal",
+      { before: "write", matching: "/manifest\\.journal$" },
+    ],
+    [
       "snapshot",
       "killed when half of a new manifest was written",
       { before: "write", matching: "/manifest\\.json\\..*tmp$" },
@@ -209,8 +220,8 @@ async function folder(): Promise<void> {
 /** Manifest and map files count as large: what changes waits in a tail and a journal. */
 async function largeFolder(): Promise<void> {
   const place = await FolderPlace.open();
-  const maker = await Maker.open(place, { now: NOW, largeFrom: 2000 });
-  for (let i = 0; i < 40; i++) await place.write(`many/file ${i}.txt`, `File number${i} of many.`, dayMs("01-08"));
+  const maker = await Maker.open(place, { now: NOW, largeFrom: 1000 });
+  for (let i = 0; i < 20; i++) await place.write(`many/file ${i}.txt`, `File number${i} of many.`, dayMs("01-08"));
   await maker.run({ create: emptyDomain({ folder_sources: [{ source_id: "docs", root: place.root }] }) });
   await place.rename("many/file 7.txt", "many/file seven.txt");
   await maker.run({});
@@ -224,11 +235,6 @@ async function largeFolder(): Promise<void> {
   await place.write("many/file 8.txt", "File number8 of many, and a lemur.", dayMs("02-08"));
   const moments: Moment[] = [
     ["tail", "killed in the middle of a line of a tail", { before: "write", matching: "/tail-mirrored\\.jsonl$" }],
-    [
-      "journal",
-      "killed in the middle of a line of the manifest's journal",
-      { before: "write", matching: "/manifest\\.journal$" },
-    ],
   ];
   for (const [name, about, kill] of moments) {
     await maker.killed({ name: `large-folder-${name}`, about: `A folder whose crawl was ${about}.`, words }, kill);
@@ -369,14 +375,14 @@ function page(title: string, text: string, links: readonly string[] = []): strin
 async function site(): Promise<void> {
   const place = await SitePlace.open();
   const maker = await Maker.open(place, { now: NOW });
-  const all = ["/zebra", "/gnu", "/wombat", "/quagga", "/okapi", "/notes.txt", "/empty.txt", "/broken.pdf"];
+  const all = ["/first", "/second", "/third", "/fourth", "/fifth", "/notes.txt", "/empty.txt", "/broken.pdf"];
   place.set("/", page("Home", "Where everything begins.", all));
-  place.set("/zebra", page("Zebra", "The zebra runs."));
-  place.set("/gnu", page("Gnu", "The gnu stands."));
-  place.set("/wombat", page("Wombat", "A wombat for every desk.", ["/deep"]));
+  place.set("/first", page("First", "The zebra runs."));
+  place.set("/second", page("Second", "The gnu stands."));
+  place.set("/third", page("Third", "A wombat for every desk.", ["/deep"]));
   place.set("/deep", page("Deep", "The narwhal dives."));
-  place.set("/quagga", page("Quagga", "The quagga rule."));
-  place.set("/okapi", page("Okapi", "The okapi hides."));
+  place.set("/fourth", page("Fourth", "The quagga rule."));
+  place.set("/fifth", page("Fifth", "The okapi hides."));
   place.set("/notes.txt", { type: "text/plain", body: "Notes about the ibex." });
   place.set("/empty.txt", { type: "text/plain", body: "" });
   place.set("/broken.pdf", { type: "application/pdf", body: "no PDF at all" });
@@ -390,13 +396,13 @@ async function site(): Promise<void> {
     page(
       "Home",
       "Where everything begins.",
-      all.filter((path) => path !== "/okapi"),
+      all.filter((path) => path !== "/fifth"),
     ),
   );
-  place.set("/zebra", page("Zebra", "The zebra runs with the lemur."));
-  place.set("/gnu", redirect("/memo"));
+  place.set("/first", page("First", "The zebra runs with the lemur."));
+  place.set("/second", redirect("/memo"));
   place.set("/memo", page("Memo", "The gnu stands."));
-  place.set("/quagga", undefined);
+  place.set("/fourth", undefined);
   await maker.run({});
   const words = ["zebra", "lemur", "quagga", "okapi", "gnu", "wombat", "narwhal", "ibex", "tapir", "yak"];
   const told = { words, properties: { ibex: { reviewed_by: "Ann" } } };
@@ -407,8 +413,10 @@ async function site(): Promise<void> {
   });
 
   const back = await maker.remember();
-  place.set("/zebra", page("Zebra", "The zebra runs with the tapir."));
-  place.set("/wombat", page("Wombat", "A wombat for every desk.", ["/deep", "/new"]));
+  place.set("/", page("Home", "Where everything begins.", all));
+  place.set("/fourth", page("Fourth", "The quagga rule."));
+  place.set("/first", page("First", "The zebra runs with the tapir."));
+  place.set("/third", page("Third", "A wombat for every desk.", ["/deep", "/new"]));
   place.set("/new", page("New", "A yak joined."));
   const crawling = { name: "site-crawling", about: "A web site whose crawl was killed half-way.", ...told };
   if (!isMade(crawling)) {
@@ -466,11 +474,11 @@ async function remote(): Promise<void> {
   act("update", "policy.txt", { text: "A hotel night is approved by the tapir." }, "03-01");
   act("add", "new.md", { text: "# New\n\nA yak joined." }, "03-02");
   const moments = [
-    ["sent", "when a file had arrived at the service, which nobody heard of", "POST /v1/files"],
+    ["sent", "when a file had arrived at the service, which nobody heard of", ["POST /files"]],
     [
       "attached",
       "when a file had been attached to the vector store, which nobody heard of",
-      "POST /v1/vector_stores/:store/files",
+      ["POST /vector_stores/:store/files", "POST /vector_stores/:store/file_batches"],
     ],
   ] as const;
   for (const [name, about, on] of moments) {
@@ -481,7 +489,7 @@ async function remote(): Promise<void> {
         await kill();
         return body;
       };
-      maker.service?.proxy.inject({ on, times: 1, act: { kind: "rewrite", rewrite } });
+      for (const one of on) maker.service?.proxy.inject({ on: one, times: 1, act: { kind: "rewrite", rewrite } });
     });
     await maker.write({ ...fixture, idle: false });
     await back();
@@ -537,6 +545,56 @@ async function addresses(): Promise<void> {
     { before: "rename", matching: "/vectorstore_map\\.csv$" },
     { addresses: { add: at("/yak"), remove: at("/gnu") } },
   );
+  await maker.close();
+}
+
+async function container(): Promise<void> {
+  const place = await ContainerPlace.open();
+  const maker = await Maker.open(place, { now: NOW });
+  await place.put("manual.md", "# Manual\n\nThe zebra runs.");
+  await place.put("a/notes.txt", "Notes about the gnu.");
+  await place.put("old.md", OLD);
+  await place.put("empty.txt", "");
+  await place.put("broken.pdf", "no PDF at all");
+  const source = { source_id: "box", container_url: place.container.url, credential: place.credential };
+  await maker.run({ create: emptyDomain({ blob_sources: [source] }) });
+  await note(maker, "manual.md", { reviewed_by: "Ann" });
+  await place.put("manual.md", "# Manual\n\nThe zebra runs with the lemur.");
+  await place.rename("a/notes.txt", "b/memo.txt", "Notes about the gnu.");
+  await place.remove("old.md");
+  await maker.run({});
+  await maker.run({});
+  const words = FOLDER_WORDS;
+  await maker.write({
+    name: "container-idle",
+    about: "A container of blobs after an edit, a move and a removal that is not long ago.",
+    ...{ idle: true, words, properties: { lemur: { reviewed_by: "Ann" } }, versions: { "manual.md": 2 } },
+  });
+
+  const back = await maker.remember();
+  await place.put("manual.md", "# Manual\n\nThe zebra runs with the tapir.");
+  await place.rename("b/memo.txt", "memo.txt", "Notes about the gnu.");
+  await place.put("new.md", "# New\n\nA yak joined.");
+  const moments: Moment[] = [
+    [
+      "downloading",
+      "killed with rows in the journal, when a blob had just been fetched",
+      { before: "log", matching: "Downloaded 'new.md'" },
+    ],
+    [
+      "indexed",
+      "killed when the index had the documents and vectorstore_map.csv had not",
+      { before: "rename", matching: "/vectorstore_map\\.csv$" },
+    ],
+  ];
+  for (const [name, about, kill] of moments) {
+    const properties = { tapir: { reviewed_by: "Ann" } };
+    await maker.killed(
+      { name: `container-${name}`, about: `A container whose crawl was ${about}.`, words, properties },
+      kill,
+    );
+    await back();
+  }
   await maker.close();
 }
 

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseDomainId } from "../../../src/contracts/ids.ts";
 import { decodeCsvRow } from "../../../src/lib/csv.ts";
 import { type Expected, FIXTURES, type Fixture, type PackedFolder, packFolder } from "./fixture.ts";
 import type { ChildAnswer, ChildTask, KillPoint } from "./fixture-child.ts";
@@ -132,7 +133,9 @@ export class Maker {
       ...(service && { service }),
       storage: await packFolder(this.storage),
     };
-    const expect = { ...expected, ...(await tryOut(made, words, told.idle)) };
+    const comeBack = await this.place.stepAside?.();
+    const expect = { ...expected, ...(await tryOut(made, words)) };
+    await comeBack?.();
     const { storage, ...rest } = made;
     const json = { about, ...rest, expect, storage };
     await mkdir(FIXTURES, { recursive: true });
@@ -163,17 +166,17 @@ export function isMade({ name }: Pick<Told, "name">): boolean {
 async function tryOut(
   made: Omit<Fixture, "about" | "expect">,
   words: readonly string[],
-  idle: boolean,
 ): Promise<Pick<Expected, "found" | "documents" | "fetched">> {
   const opened = await OpenFixture.open(made);
   try {
-    const before = idle || made.domainId === DOMAIN ? await opened.documents() : undefined;
+    // While a domain is being renamed, they still have the mark of the old name.
+    const before = new Set(Object.values(await opened.documents(parseDomainId(DOMAIN))));
     opened.place.fetched();
-    const { result } = await opened.crawl();
+    const { result, log } = await opened.crawl();
+    if (!result.sources.every(({ complete }) => complete)) throw new Error(`the next crawl sees not all:\n${log}`);
     const fetched = opened.place.fetched();
     const after = Object.entries(await opened.documents());
-    const kept = new Set(Object.values(before ?? Object.fromEntries(after)));
-    const documents = Object.fromEntries(after.map(([path, id]) => [path, kept.has(id) ? id : ""]));
+    const documents = Object.fromEntries(after.map(([path, id]) => [path, before.has(id) ? id : ""]));
     const found: Record<string, string[]> = {};
     for (const word of words) found[word] = await opened.found(word);
     for (const { source_id, download, process, embed } of result.sources)

@@ -109,7 +109,7 @@ export class OpenFixture {
   }
 
   /** What the index shows, as another process sees it: the ids by path. A document that is there twice is an error. */
-  async documents(): Promise<Record<string, string>> {
+  async documents(marked = this.domainId): Promise<Record<string, string>> {
     const { vectorStoreId, sources } = await this.app.domains.get(this.domainId);
     const reader = await openBackend(readConfig(this.#settings), {
       indexFolder: storageFolder(this.storage, "index"),
@@ -118,7 +118,7 @@ export class OpenFixture {
       searchesHere: true,
     });
     try {
-      const index = vectorStoreId ? await reader.backend.openIndex(vectorStoreId, this.domainId) : undefined;
+      const index = vectorStoreId ? await reader.backend.openIndex(vectorStoreId, marked) : undefined;
       const refs: IndexedRef[] = [];
       for (const { sourceId } of sources) for await (const page of index?.holdings(sourceId) ?? []) refs.push(...page);
       const named = refs.map(({ path, itemId, fileId }) => [path ?? itemId, fileId as string] as const).sort();

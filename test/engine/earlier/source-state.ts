@@ -2,17 +2,19 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { BlobServiceClient, type ContainerClient } from "@azure/storage-blob";
 import { sandboxSettings, saveCertificate } from "../../../src/cli/sandbox.ts";
 import { isErrno } from "../../../src/lib/atomic-file.ts";
 import { nowUtcMicros } from "../../../src/lib/time.ts";
 import { type ClientCertificate, makeCertificate } from "../../../src/sandbox/certificates.ts";
 import { type OperationCall, runOperation } from "../../../src/sandbox/control/operations.ts";
 import { type Sandbox, startSandbox } from "../../../src/sandbox/start-sandbox.ts";
+import { type Azurite, startAzurite } from "../../azurite.ts";
 import { type PageAnswer, PageSite } from "../../sources/web-visit-world.ts";
-import type { Replacements } from "./fixture.ts";
+import { type PackedFolder, packFolder, type Replacements, unpackFolder } from "./fixture.ts";
 
 /** What a source held, so that it can be had again exactly as the storage remembers it. */
-export type SourceState = TenantState | FolderState | SiteState;
+export type SourceState = TenantState | FolderState | SiteState | ContainerState;
 
 /** The simulated tenant gives the same ids to whoever repeats the same operations. */
 export interface TenantState {
@@ -37,6 +39,13 @@ export interface SiteState {
   readonly crawlStartedAt?: string;
 }
 
+/** What the emulator keeps on disk, with the ETags that blobs were given. */
+export interface ContainerState {
+  readonly kind: "container";
+  readonly origin: string;
+  readonly account: PackedFolder;
+}
+
 /** A source that is there now. */
 export interface Place {
   readonly settings: Readonly<Record<string, string>>;
@@ -45,11 +54,14 @@ export interface Place {
   state(): Promise<SourceState>;
   /** Names of what was delivered since the last call; always empty where nobody can tell. */
   fetched(): readonly string[];
+  /** Makes room for another one of the same address, until the answer is called. */
+  stepAside?(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
 export function openPlace(state: SourceState): Promise<Place> {
   if (state.kind === "site") return SitePlace.open(state);
+  if (state.kind === "container") return ContainerPlace.open(state);
   return state.kind === "tenant" ? TenantPlace.open(state) : FolderPlace.open(state);
 }
 
@@ -180,7 +192,7 @@ export class SitePlace implements Place {
     CRAWL_MOVED_SPACING_SECONDS: "0",
   };
   readonly replacements: Replacements;
-  readonly site: PageSite;
+  site: PageSite;
   readonly #pages = new Map<string, string | PageAnswer>();
   crawlStartedAt: string | undefined;
 
@@ -212,6 +224,14 @@ export class SitePlace implements Place {
     return { kind: "site", pages: Object.fromEntries(this.#pages), ...started };
   }
 
+  async stepAside(): Promise<() => Promise<void>> {
+    await this.site.close();
+    return async () => {
+      this.site = await siteAtItsPort();
+      for (const [path, page] of this.#pages) this.site.set(path, page);
+    };
+  }
+
   fetched(): readonly string[] {
     const { bodies } = this.site;
     this.site.forgetRequests();
@@ -231,6 +251,77 @@ async function siteAtItsPort(): Promise<PageSite> {
     } catch (error) {
       if (!isErrno(error, "EADDRINUSE") || performance.now() > givenUpAtMs) throw error;
     }
+  }
+}
+
+/** What the domain calls its credential, and what that is called here: several may be open at once. */
+const CREDENTIAL = "LOCKSTEP_EARLIER_BLOBS";
+let opened = 0;
+
+export class ContainerPlace implements Place {
+  readonly settings = {};
+  readonly credential: string;
+  readonly replacements: [string, string][] = [];
+  readonly #folder: string;
+  #azurite!: Azurite;
+
+  private constructor(folder: string, credential: string) {
+    this.#folder = folder;
+    this.credential = credential;
+  }
+
+  static async open(state?: ContainerState): Promise<ContainerPlace> {
+    const folder = await mkdtemp(join(tmpdir(), "lockstep-container-"));
+    const place = new ContainerPlace(folder, state ? `${CREDENTIAL}_${++opened}` : CREDENTIAL);
+    if (state) await unpackFolder(state.account, place.#folder, []);
+    await place.#start(0);
+    if (!state) await place.container.create();
+    else place.replacements.push([state.origin, place.origin], [CREDENTIAL, place.credential]);
+    return place;
+  }
+
+  get container(): ContainerClient {
+    return BlobServiceClient.fromConnectionString(this.#azurite.connectionString).getContainerClient("earlier");
+  }
+
+  get origin(): string {
+    return new URL(this.container.url).origin;
+  }
+
+  async put(name: string, text: string): Promise<void> {
+    await this.container.getBlockBlobClient(name).upload(text, Buffer.byteLength(text));
+  }
+
+  async rename(from: string, to: string, text: string): Promise<void> {
+    await this.put(to, text);
+    await this.remove(from);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.container.deleteBlob(name);
+  }
+
+  async state(): Promise<ContainerState> {
+    const { origin } = this;
+    await this.#azurite.stop({ saving: true });
+    const account = await packFolder(this.#folder);
+    await this.#start(Number(new URL(origin).port));
+    return { kind: "container", origin, account };
+  }
+
+  fetched(): readonly string[] {
+    return [];
+  }
+
+  async close(): Promise<void> {
+    delete process.env[this.credential];
+    await this.#azurite.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #start(blobPort: number): Promise<void> {
+    this.#azurite = await startAzurite({ folder: this.#folder, blobPort });
+    process.env[this.credential] = this.#azurite.connectionString;
   }
 }
 
