@@ -61,9 +61,9 @@ export class ActClock {
     for (const days of this.#laterDays) {
       const inActs = ms - days * DAY_MS;
       const act = this.#starts.findLastIndex((startMs) => startMs <= inActs);
-      if (inActs < this.nowMs() + 1000) return act < 0 ? undefined : `<t${act}${days > 0 ? ` + ${days} days` : ""}>`;
+      if (act >= 0 && inActs < this.nowMs() + 1000) return `<t${act}${days > 0 ? ` + ${days} days` : ""}>`;
     }
-    return "<now>";
+    return ms < (this.#starts[0] ?? 0) ? undefined : "<some time>";
   }
 }
 

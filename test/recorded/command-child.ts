@@ -5,6 +5,9 @@ const input = JSON.parse(process.argv[2] ?? "") as { calls: string[][]; clock: C
 const clock = new ActClock(input.clock);
 const [writeOut, writeErr] = [process.stdout.write, process.stderr.write];
 
+// Every call listens anew.
+for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxListeners(0);
+
 const called: Called[] = [];
 for (const args of input.calls) {
   clock.next();

@@ -1,9 +1,19 @@
 import type { ActClock } from "./act-clock.ts";
 
 /** What says nothing about the product: processes, machines, and sizes of files that hold addresses and times. */
-const MASKED = new Set(["pid", "host", "birth", "ip", "request_id"]);
-const RANDOM_ID = /\b(file|assistant|vs|vsfb|asst|resp|msg|fs|ci|rs|conv|key|req)(-|_)[0-9A-Za-z]{12,}\b/g;
-const INSTANT = /\b(\d{4})-(\d\d)-(\d\d)([T _])(\d\d)[:-](\d\d)[:-](\d\d)(\.\d+)?(Z|[+-]00:00)?/g;
+const MASKED = new Set(["pid", "host", "birth", "ip", "request_id", "executionTime", "uptime_seconds", "key"]);
+const MASKED_IN_TEXT = /"(pid|host|birth|stamp|node)": ?("[^"]*"|\d+)/g;
+/** What the doctor tells of the machine. */
+const MACHINE: readonly [RegExp, string][] = [
+  [/\d+ [KMGT]B are free/g, "<some> GB are free"],
+  [/thumbprint [0-9A-F]{40} \(SHA-256 [0-9A-F]{64}\)/g, "thumbprint <thumbprint>"],
+  [/^. Readers of files: .*(\n {4}.*)*/gm, "Readers of files: <masked>"],
+];
+const RANDOM_ID = /\b(url|file|assistant|vs|vsfb|asst|resp|msg|fs|ci|rs|conv|key|req)(-|_)[0-9A-Za-z]{12,}\b/g;
+/** The size, time and inode of a file. */
+const INODE = /\b(\d+-\d{13})-\d+\b/g;
+const INSTANT = /(?<!\d)(\d{4})-(\d\d)-(\d\d)([T _])(\d\d)[:-](\d\d)[:-](\d\d)(\.\d+)?(Z|[+-]00:00)?/g;
+const MINUTE = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?!:)( UTC)?/g;
 const HTTP_DATE = /\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT/g;
 const DAY = /\b\d{4}-\d\d-\d\d\b/g;
 const EPOCH = /(?<![\w.-])1\d{9}(\d{3})?(?![\w.-])/g;
@@ -23,7 +33,11 @@ export class Normaliser {
   /** An address or a folder that lies elsewhere in every run. */
   place(text: string, name: string): void {
     this.#places.push([text, name], [encodeURIComponent(text), encodeURIComponent(name)]);
-    if (text.startsWith("http")) this.#places.push([new URL(text).host, new URL(name).host]);
+    if (text.startsWith("/")) this.#places.push([text.replaceAll("/", "\\"), name.replaceAll("/", "\\")]);
+    if (text.startsWith("http")) {
+      const [host, named] = [new URL(text).host, new URL(name).host];
+      this.#places.push([host, named], [host.replace(":", "_"), named]);
+    }
     this.#places.sort(([a], [b]) => b.length - a.length);
   }
 
@@ -40,16 +54,22 @@ export class Normaliser {
     let result = text;
     for (const [place, name] of this.#places) result = result.replaceAll(place, name);
     for (const [id, name] of this.#ids) result = result.replaceAll(id, name);
+    for (const [pattern, name] of MACHINE) result = result.replace(pattern, name);
     return result
       .replace(INSTANT, (found, year, month, day, _between, hour, minute, second) => {
         const ms = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
         return this.#clock.nameOf(ms) ?? found;
       })
+      .replace(MINUTE, (found, day, minute) =>
+        this.#clock.nameOf(Date.parse(`${day}T${minute}Z`) + 60_000) ? "<some minute>" : found,
+      )
       .replace(HTTP_DATE, (found) => this.#clock.nameOf(Date.parse(found)) ?? found)
       .replace(EPOCH, (found) => this.#clock.nameOf(found.length > 10 ? Number(found) : Number(found) * 1000) ?? found)
       .replace(DAY, (found) => (this.#clock.nameOf(Date.parse(found) + 86_400_000) ? "<day>" : found))
       .replace(DURATION, "<duration>")
-      .replace(RANDOM_ID, "<$1$2…>");
+      .replace(MASKED_IN_TEXT, '"$1":"<masked>"')
+      .replace(RANDOM_ID, "<$1$2…>")
+      .replace(INODE, "$1-<inode>");
   }
 
   json(value: unknown, key = ""): unknown {
@@ -58,6 +78,8 @@ export class Normaliser {
     if (typeof value === "number") return this.#number(value);
     if (Array.isArray(value)) return value.map((one) => this.json(one));
     if (typeof value !== "object" || value === null) return value;
+    if ("subject" in value && value.subject === "Readers of files")
+      return { subject: value.subject, outcome: "<masked>" };
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.text(name), this.json(one, name)]));
   }
 

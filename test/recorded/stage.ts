@@ -11,6 +11,7 @@ import { BRISK } from "../engine/world.ts";
 import { type AskInit, ask, type Reply } from "../http/ask.ts";
 import type { ActClock } from "./act-clock.ts";
 import { type Called, callCommands } from "./call-commands.ts";
+import { csvInOrder, dataOf, linesInOrder, streamInOrder } from "./in-order.ts";
 import { Normaliser, showJson } from "./normalise.ts";
 import { Recording, type View } from "./recording.ts";
 
@@ -18,7 +19,11 @@ const SHAREPOINT = ["01_files", "02_lists", "03_sitepages"];
 const MAPS = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"];
 /** Of these lists nobody promised an order, or only by times that are often the same. */
 const UNORDERED =
-  /^\/(v2\/inventory\/(files|vector_stores\/files)|openai\/v1\/(files|vector_stores\/[^/]+\/files))(\?|$)/;
+  /^\/(v2\/inventory\/(files|vector_stores\/files)|v2\/domains\/generations\/difference|openai\/v1\/(files|vector_stores\/[^/]+\/files))(\?|$)/;
+/** These tell the times and sizes of our own files, which hold times and places. */
+const OF_FILES = /^\w+ \/v2\/(jobs|reports)/;
+const MAY_MAKE_THINGS = /^(?!GET )|^GET .*(\/crawler\/|delete|rebuild|replicate|rollback|release)/;
+const ON_DEMAND = /\/0[456]_\w+\/[^/]+\/([^/]+\.csv|manifest\.json|knowledge_base\/.*)$/;
 /** What a manifest holds for the product's own use. */
 const INNER = ["layout", "snapshot", "updated_at", "look", "stamp", "node"];
 
@@ -94,13 +99,20 @@ export class RecordedStage {
   /** Asks, and records the answer. */
   async ask(what: string, init: AskInit = {}): Promise<Reply> {
     const reply = await ask(this.url, what, init);
-    if (!/^GET .*format=json$/.test(what)) await this.#learnIds();
+    if (MAY_MAKE_THINGS.test(what)) await this.learnNames();
+    this.#learn(reply.json?.["data"]?.["key_id"], "key", reply.json?.["data"]?.["name"]);
     const sent = init.json === undefined ? "" : ` ${JSON.stringify(this.normaliser.json(init.json))}`;
-    const body =
-      reply.json === undefined ? this.#text(reply.text) : showJson(this.#sorted(what, this.#json(reply.json)));
     const type = reply.type === "application/json" ? "" : ` ${reply.type}`;
-    this.#note("answers", this.#text(`${what}${sent}`), `${reply.status}${type}\n${body}`);
+    this.#note("answers", this.#text(`${what}${sent}`), `${reply.status}${type}\n${this.#body(what, reply)}`);
     return reply;
+  }
+
+  #body(what: string, { type, text, json }: Reply): string {
+    if (type === "text/event-stream") return streamInOrder(this.#text(text));
+    if (type === "text/csv") return csvInOrder(this.#text(text));
+    if (json === undefined) return this.#text(text);
+    const timed = OF_FILES.test(what) ? withoutFileFacts(json) : json;
+    return showJson(this.#sorted(what, this.#json(timed)));
   }
 
   /** Asks without recording. */
@@ -113,22 +125,29 @@ export class RecordedStage {
   /** Runs a job of the product and records its stream: the lines of its log, and its end. */
   async job(address: string): Promise<void> {
     const { status, text } = await ask(this.url, `GET ${address}${address.includes("?") ? "&" : "?"}format=stream`);
-    await this.#learnIds();
+    await this.learnNames();
     if (status !== 200) return this.#note("jobs", address, `${status}\n${this.#text(text)}`);
     const events = text.split("\n\n").filter((event) => event !== "");
     const logged = events.filter((event) => event.startsWith("event: log")).map(dataOf);
     const ended = events.find((event) => event.startsWith("event: end_json"));
     const end = ended ? showJson(this.#json(JSON.parse(dataOf(ended)))) : "no end";
-    this.#note("jobs", this.#text(address), [...inOrder(logged.map((line) => this.#text(line))), end].join("\n"));
+    this.#note("jobs", this.#text(address), [...linesInOrder(logged.map((line) => this.#text(line))), end].join("\n"));
   }
 
   async crawl(domain: string, wishes = "mode=incremental", verb = "crawl"): Promise<void> {
     await this.job(`/v2/crawler/${verb}?domain_id=${domain}&${wishes}`);
   }
 
+  /** An act: a crawl, and all that is seen after it. */
+  async actCrawl(title: string, domain: string, words: readonly string[], wishes = "mode=incremental"): Promise<void> {
+    this.act(title);
+    await this.crawl(domain, wishes);
+    await this.look(domain);
+    await this.search(domain, ...words);
+  }
+
   /** Records what lies on disk for users: maps, mirror, metadata, manifests and texts. */
   async look(domain: string): Promise<void> {
-    await this.#learnIds();
     await this.#noteMetadata(domain);
     const top = join(this.storage, "crawler", domain);
     for (const kind of await namesIn(top)) {
@@ -150,8 +169,18 @@ export class RecordedStage {
         this.url,
         `GET /v2/search?query=${encodeURIComponent(query)}&domain_id=${domain}&format=json`,
       );
-      this.#note("search", `${domain}: ${query}`, showJson(this.#json(reply.json)));
+      this.#note("search", `${domain}: ${query}`, this.#results(this.#json(reply.json) as Json));
     }
+  }
+
+  /** What people look at in a result; `GET /v2/search` itself is among the answers. */
+  #results({ ok, error, data }: Json): string {
+    if (ok !== true) return String(error);
+    const { notes, results = [] } = data as { notes?: unknown; results?: Json[] };
+    const lines = results.map(({ score, url, last_modified_utc, section_path, text, file_id, generation, also_in }) =>
+      showJson({ score, file_id, url, last_modified_utc, section_path, text, generation, also_in }),
+    );
+    return [...lines, ...(JSON.stringify(notes) === "[]" ? [] : [showJson(notes)])].join("\n") || "nothing";
   }
 
   /** Records what commands print, and their exit codes. The server is stopped meanwhile. */
@@ -163,24 +192,25 @@ export class RecordedStage {
       folder: this.#place,
     });
     await this.serve();
-    await this.#learnIds();
+    await this.learnNames();
     for (const one of called) this.#noteCall(one);
   }
 
   #noteCall({ args, code, out, err }: Called): void {
     const streams = [out && `${out}`, err && `(on stderr)\n${err}`].filter(Boolean).join("\n");
-    const lines = inOrder(this.#text(streams).replace(/\n+$/, "").split("\n"));
+    const lines = linesInOrder(this.#text(streams).replace(/\n+$/, "").split("\n"));
     this.#note("command-line", this.#text(["lockstep", ...args].join(" ")), `exit ${code}\n${lines.join("\n")}`);
   }
 
-  /** Folders and files below the storage that belong to domains. */
+  /** Files below the storage that belong to domains, but those that have a view of their own and may not always be there. */
   async tree(): Promise<void> {
     const found: string[] = [];
     for (const part of ["domains", "crawler"]) found.push(...(await filesBelow(join(this.storage, part), part)));
+    const lasting = found.filter((path) => !ON_DEMAND.test(path));
     this.#note(
       "mirror",
       "files of all domains",
-      found
+      lasting
         .map((path) => this.#text(path))
         .sort()
         .join("\n"),
@@ -194,23 +224,26 @@ export class RecordedStage {
   async #noteMetadata(domain: string): Promise<void> {
     const text = await readFile(join(this.storage, "domains", domain, "files_metadata.json"), "utf8").catch(() => "");
     const entries = text === "" ? [] : (this.#json(JSON.parse(text)) as Json[]);
-    const shown = entries.map((entry) => showJson(entry)).sort();
-    this.#note("files-metadata", domain, text === "" ? "none" : shown.join("\n"));
+    if (text === "") return this.#note("files-metadata", domain, "none");
+    const rows = entries.map((entry) => showJson(entry));
+    this.recording.noteRows("files-metadata", domain, rows);
   }
 
   async #noteMaps(view: View, place: string, folder: string): Promise<void> {
     for (const map of MAPS) {
       const text = await readFile(join(folder, map), "utf8").catch(() => undefined);
-      this.#note(view, `${place}/${map}`, text === undefined ? "none" : this.#map(text));
+      if (text === undefined) this.#note(view, `${place}/${map}`, "none");
+      else this.#noteMap(view, `${place}/${map}`, text);
     }
   }
 
-  /** Rows in an order of their own: that of the file is not promised. Of an id with several rows the last one counts. */
-  #map(text: string): string {
+  /** The order of the rows is not promised. Of an id with several rows the last one counts. */
+  #noteMap(view: View, subject: string, text: string): void {
     const [header = "", ...rows] = text.split("\r\n").filter(Boolean);
     const id = decodeCsvRow(header).indexOf("sharepoint_unique_file_id");
     const valid = new Map(rows.map((row) => [decodeCsvRow(row)[id] ?? row, row]));
-    return [header, ...[...valid.values()].map((row) => this.#text(row)).sort()].join("\n");
+    const named = [...valid.values()].map((row) => this.#text(row));
+    this.recording.noteRows(view, subject, named, [`  ${header}`]);
   }
 
   async #noteManifest(place: string, folder: string): Promise<void> {
@@ -219,12 +252,8 @@ export class RecordedStage {
     const manifest = outer(JSON.parse(text) as Json) as { files?: Json; displaced?: Json };
     const lines = (part: Json = {}): string[] =>
       Object.entries(part).map(([key, entry]) => `${this.#text(key)}: ${showJson(this.#json(outer(entry as Json)))}`);
-    const displaced = lines(manifest.displaced).sort();
-    this.#note(
-      "manifest",
-      `${place}/manifest.json`,
-      [...lines(manifest.files).sort(), ...(displaced.length > 0 ? ["displaced:", ...displaced] : [])].join("\n"),
-    );
+    const displaced = lines(manifest.displaced).map((line) => `displaced ${line}`);
+    this.recording.noteRows("manifest", `${place}/manifest.json`, [...lines(manifest.files), ...displaced]);
   }
 
   async #noteTexts(place: string, folder: string): Promise<void> {
@@ -238,7 +267,7 @@ export class RecordedStage {
         return `${this.#text(file)}: ${said}`;
       }),
     );
-    this.#note("knowledge-base", place, shown.sort().join("\n"));
+    this.recording.noteRows("knowledge-base", place, shown);
   }
 
   async #noteMirror(place: string, folder: string): Promise<void> {
@@ -250,7 +279,7 @@ export class RecordedStage {
         files.push(`${this.#text(file)} ${text.length} ${sum}`);
       }
     }
-    this.#note("mirror", place, files.sort().join("\n"));
+    this.recording.noteRows("mirror", place, files);
   }
 
   #text(text: string): string {
@@ -264,18 +293,13 @@ export class RecordedStage {
   #sorted(what: string, answer: unknown): unknown {
     if (!UNORDERED.test(what.split(" ")[1] ?? "")) return answer;
     const { data, ...rest } = answer as { data?: unknown };
-    if (!Array.isArray(data)) return answer;
-    return {
-      ...rest,
-      data: data
-        .map((one) => ({ one, key: JSON.stringify(one) }))
-        .sort(byKey)
-        .map(({ one }) => one),
-    };
+    if (Array.isArray(data)) return { ...rest, data: sortedByText(data) };
+    const { changes, ...others } = (data ?? {}) as { changes?: unknown };
+    return Array.isArray(changes) ? { ...rest, data: { ...others, changes: sortedByText(changes) } } : answer;
   }
 
   /** Random ids get the names of what they stand for, in an order that is the same every time. */
-  async #learnIds(): Promise<void> {
+  async learnNames(): Promise<void> {
     if (this.url === "") return;
     const { domains } = await this.app.domains.list();
     for (const { domainId, sources } of domains) {
@@ -284,8 +308,15 @@ export class RecordedStage {
         for (const one of inOrderOf(documents, ["path", "status"])) this.#learn(one["doc_id"], "doc", one["path"]);
       }
     }
-    for (const one of inOrderOf(await this.#rows("/v2/ingest/items?format=json"), ["url", "source_uri"])) {
-      this.#learn(one["id"], "item", one["url"] ?? one["source_uri"]);
+    // Whoever asks for items of the registry opens one.
+    const mayHaveItems = this.settings["WEB_ALLOW_PRIVATE_NETWORKS"] !== undefined;
+    const items = mayHaveItems ? await this.#rows("/v2/ingest/items?format=json") : [];
+    for (const one of inOrderOf(items, ["normalizedSource"])) {
+      const label = one["normalizedSource"];
+      this.#learn(one["id"], "item", label);
+      for (const field of ["contentHash", "textHash", "contentGroupId"]) {
+        this.#learn(String(one[field] ?? "").replace(/^sha256:/, ""), field, label);
+      }
     }
     for (const store of inOrderOf(await this.#rows("/v2/inventory/vector_stores?format=json"), [
       "created_at",
@@ -319,30 +350,21 @@ function inOrderOf(rows: readonly Json[], fields: readonly string[]): Json[] {
     .map(({ one }) => one);
 }
 
+function sortedByText(values: readonly unknown[]): unknown[] {
+  return values
+    .map((one) => ({ one, key: JSON.stringify(one) }))
+    .sort(byKey)
+    .map(({ one }) => one);
+}
+
 function byKey(a: { readonly key: string }, b: { readonly key: string }): number {
   return a.key < b.key ? -1 : Number(a.key > b.key);
 }
 
-function dataOf(event: string): string {
-  return event
-    .split("\n")
-    .flatMap((line) => (line.startsWith("data: ") ? line.slice("data: ".length) : []))
-    .join("\n");
-}
-
-/** Items are worked on side by side: lines that count them come in any order, and so do their numbers. */
-function inOrder(lines: readonly string[]): string[] {
-  const result: string[] = [];
-  let counted: string[] = [];
-  for (const line of [...lines, ""]) {
-    if (/^\[ \d+ \/ \d+ \]/.test(line)) {
-      counted.push(line.replace(/^\[ \d+/, "[ #"));
-      continue;
-    }
-    result.push(...counted.sort(), line);
-    counted = [];
-  }
-  return result.slice(0, -1);
+function withoutFileFacts(value: unknown): unknown {
+  const hide = (key: string, one: unknown): unknown =>
+    ["last_modified_utc", "file_size"].includes(key) ? "<masked>" : one;
+  return JSON.parse(JSON.stringify(value, hide));
 }
 
 function outer(entry: Json): Json {

@@ -46,7 +46,7 @@ export const libraryTroubleHistory: History = {
   async play(stage) {
     const tenant = await Tenant.open(stage);
     const { crawlAndLook } = actsOf(stage);
-    await open(stage, tenant);
+    await open(stage, tenant, { max_removals: 2 });
     await plant(tenant);
     await crawlAndLook("the first crawl");
 
@@ -172,15 +172,11 @@ export const libraryStepsHistory: History = {
   },
 };
 
-async function open(stage: RecordedStage, tenant: Tenant): Promise<void> {
+async function open(stage: RecordedStage, tenant: Tenant, more: object = {}): Promise<void> {
   stage.act("a domain of one library");
-  const source = { source_id: "docs", site_url: tenant.siteUrl, sharepoint_url_part: "/Shared Documents", filter: "" };
-  const domain = {
-    domain_id: "DOCS",
-    name: "Documents",
-    description: "What the company wrote down.",
-    file_sources: [source],
-  };
+  const library = { site_url: tenant.siteUrl, sharepoint_url_part: "/Shared Documents", filter: "" };
+  const file_sources = [{ source_id: "docs", ...library, ...more }];
+  const domain = { domain_id: "DOCS", name: "Documents", description: "What the company wrote down.", file_sources };
   await stage.ask("POST /v2/domains/create", { json: domain });
 }
 
@@ -193,11 +189,6 @@ async function plant(tenant: Tenant): Promise<void> {
 
 function actsOf(stage: RecordedStage) {
   return {
-    async crawlAndLook(title: string, wishes = "mode=incremental"): Promise<void> {
-      stage.act(title);
-      await stage.crawl("DOCS", wishes);
-      await stage.look("DOCS");
-      await stage.search("DOCS", ...WORDS);
-    },
+    crawlAndLook: (title: string, wishes?: string): Promise<void> => stage.actCrawl(title, "DOCS", WORDS, wishes),
   };
 }
