@@ -8,15 +8,7 @@ import { leaveAlone, spawnWithUs } from "./spawn-with-us.ts";
 export interface Azurite {
   readonly connectionString: string;
   readonly account: AzureAccount;
-  /** `saving`: what it holds is in its folder then. */
-  stop(options?: { readonly saving: boolean }): Promise<void>;
-}
-
-export interface AzuriteOptions {
-  readonly more?: readonly string[];
-  /** Where it keeps what it holds; in memory unless given. */
-  readonly folder?: string;
-  readonly blobPort?: number;
+  stop(): Promise<void>;
 }
 
 /** The account that every emulator has; its key is no secret. */
@@ -24,12 +16,11 @@ const ACCOUNT = "devstoreaccount1";
 const KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const SERVICES = ["Blob", "Queue", "Table"];
 
-/** Azure Storage on loopback, with nothing in it but what its folder has. It ends with the process, and does not keep it alive. */
-export async function startAzurite({ more = [], folder, blobPort = 0 }: AzuriteOptions = {}): Promise<Azurite> {
+/** Azure Storage in memory, on loopback, with nothing in it. It ends with the process, and does not keep it alive. */
+export async function startAzurite({ more = [] }: { readonly more?: readonly string[] } = {}): Promise<Azurite> {
   const program = createRequire(import.meta.url).resolve("azurite/dist/src/azurite.js");
-  const place = folder ? ["--location", folder] : ["--inMemoryPersistence"];
-  const flags = [...place, "--silent", "--disableTelemetry", "--skipApiVersionCheck"];
-  const ports = ["--blobPort", String(blobPort), "--queuePort", "0", "--tablePort", "0"];
+  const flags = ["--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck"];
+  const ports = SERVICES.flatMap((service) => [`--${service.toLowerCase()}Port`, "0"]);
   const options = { cwd: tmpdir(), signal: "SIGKILL" as const };
   const child = spawnWithUs(process.execPath, [program, ...flags, ...ports, ...more], options);
   child.stderr.pipe(process.stderr, { end: false });
@@ -45,10 +36,10 @@ export async function startAzurite({ more = [], folder, blobPort = 0 }: AzuriteO
   return {
     connectionString,
     account: { kind: "connection string", connectionString },
-    async stop({ saving } = { saving: false }) {
+    async stop() {
       const exited = once(child, "exit");
       child.ref();
-      child.kill(saving ? "SIGTERM" : "SIGKILL");
+      child.kill("SIGKILL");
       await exited;
     },
   };

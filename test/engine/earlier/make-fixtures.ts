@@ -551,17 +551,18 @@ async function addresses(): Promise<void> {
 async function container(): Promise<void> {
   const place = await ContainerPlace.open();
   const maker = await Maker.open(place, { now: NOW });
-  await place.put("manual.md", "# Manual\n\nThe zebra runs.");
-  await place.put("a/notes.txt", "Notes about the gnu.");
-  await place.put("old.md", OLD);
-  await place.put("empty.txt", "");
-  await place.put("broken.pdf", "no PDF at all");
-  const source = { source_id: "box", container_url: place.container.url, credential: place.credential };
+  place.put("manual.md", "# Manual\n\nThe zebra runs.", "2026-01-05T10:00:00.000Z");
+  place.put("a/notes.txt", "Notes about the gnu.", "2026-01-05T10:00:00.000Z");
+  place.put("old.md", OLD, "2026-01-05T10:00:00.000Z");
+  place.put("empty.txt", "", "2026-01-05T10:00:00.000Z");
+  place.put("broken.pdf", "no PDF at all", "2026-01-05T10:00:00.000Z");
+  const source = { source_id: "box", container_url: place.url, credential: place.credential };
   await maker.run({ create: emptyDomain({ blob_sources: [source] }) });
   await note(maker, "manual.md", { reviewed_by: "Ann" });
-  await place.put("manual.md", "# Manual\n\nThe zebra runs with the lemur.");
-  await place.rename("a/notes.txt", "b/memo.txt", "Notes about the gnu.");
-  await place.remove("old.md");
+  place.put("manual.md", "# Manual\n\nThe zebra runs with the lemur.", "2026-02-01T10:00:00.000Z");
+  place.remove("a/notes.txt");
+  place.put("b/memo.txt", "Notes about the gnu.", "2026-02-01T10:00:00.000Z");
+  place.remove("old.md");
   await maker.run({});
   await maker.run({});
   const words = FOLDER_WORDS;
@@ -572,9 +573,10 @@ async function container(): Promise<void> {
   });
 
   const back = await maker.remember();
-  await place.put("manual.md", "# Manual\n\nThe zebra runs with the tapir.");
-  await place.rename("b/memo.txt", "memo.txt", "Notes about the gnu.");
-  await place.put("new.md", "# New\n\nA yak joined.");
+  place.put("manual.md", "# Manual\n\nThe zebra runs with the tapir.", "2026-03-01T10:00:00.000Z");
+  place.remove("b/memo.txt");
+  place.put("memo.txt", "Notes about the gnu.", "2026-03-01T10:00:00.000Z");
+  place.put("new.md", "# New\n\nA yak joined.", "2026-03-01T10:00:00.000Z");
   const moments: Moment[] = [
     [
       "downloading",

@@ -1,17 +1,19 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { BlobServiceClient, type ContainerClient } from "@azure/storage-blob";
 import { sandboxSettings, saveCertificate } from "../../../src/cli/sandbox.ts";
 import { isErrno } from "../../../src/lib/atomic-file.ts";
 import { nowUtcMicros } from "../../../src/lib/time.ts";
 import { type ClientCertificate, makeCertificate } from "../../../src/sandbox/certificates.ts";
 import { type OperationCall, runOperation } from "../../../src/sandbox/control/operations.ts";
 import { type Sandbox, startSandbox } from "../../../src/sandbox/start-sandbox.ts";
-import { type Azurite, startAzurite } from "../../azurite.ts";
 import { type PageAnswer, PageSite } from "../../sources/web-visit-world.ts";
-import { type PackedFolder, packFolder, type Replacements, unpackFolder } from "./fixture.ts";
+import type { Replacements } from "./fixture.ts";
 
 /** What a source held, so that it can be had again exactly as the storage remembers it. */
 export type SourceState = TenantState | FolderState | SiteState | ContainerState;
@@ -39,11 +41,17 @@ export interface SiteState {
   readonly crawlStartedAt?: string;
 }
 
-/** What the emulator keeps on disk, with the ETags that blobs were given. */
+/** Emulators give blobs new ETags whenever they are uploaded, so these are told. */
 export interface ContainerState {
   readonly kind: "container";
   readonly origin: string;
-  readonly account: PackedFolder;
+  readonly blobs: Readonly<Record<string, SavedBlob>>;
+}
+
+export interface SavedBlob {
+  readonly text: string;
+  readonly etag: string;
+  readonly modifiedAt: string;
 }
 
 /** A source that is there now. */
@@ -256,72 +264,102 @@ async function siteAtItsPort(): Promise<PageSite> {
 
 /** What the domain calls its credential, and what that is called here: several may be open at once. */
 const CREDENTIAL = "LOCKSTEP_EARLIER_BLOBS";
+const ACCOUNT = "devstoreaccount1";
 let opened = 0;
 
+/** As much of Azure Blob Storage as a crawl asks for: lists a container, sends a blob if it is still the one that is meant. */
 export class ContainerPlace implements Place {
   readonly settings = {};
   readonly credential: string;
-  readonly replacements: [string, string][] = [];
-  readonly #folder: string;
-  #azurite!: Azurite;
+  readonly replacements: Replacements;
+  readonly origin: string;
+  readonly #server: Server;
+  readonly #blobs: Map<string, SavedBlob>;
+  #fetched: string[] = [];
 
-  private constructor(folder: string, credential: string) {
-    this.#folder = folder;
-    this.credential = credential;
+  private constructor(server: Server, state: ContainerState | undefined) {
+    this.#server = server;
+    this.#blobs = new Map(Object.entries(state?.blobs ?? {}));
+    this.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.credential = state ? `${CREDENTIAL}_${++opened}` : CREDENTIAL;
+    this.replacements = state
+      ? [
+          [state.origin, this.origin],
+          [CREDENTIAL, this.credential],
+        ]
+      : [];
+    const key = Buffer.from("anybody's").toString("base64");
+    const endpoint = `${this.origin}/${ACCOUNT}`;
+    process.env[this.credential] =
+      `DefaultEndpointsProtocol=http;AccountName=${ACCOUNT};AccountKey=${key};BlobEndpoint=${endpoint}`;
+    server.on("request", (request, response) =>
+      this.#answer(new URL(request.url ?? "", this.origin), request, response),
+    );
   }
 
   static async open(state?: ContainerState): Promise<ContainerPlace> {
-    const folder = await mkdtemp(join(tmpdir(), "lockstep-container-"));
-    const place = new ContainerPlace(folder, state ? `${CREDENTIAL}_${++opened}` : CREDENTIAL);
-    if (state) await unpackFolder(state.account, place.#folder, []);
-    await place.#start(0);
-    if (!state) await place.container.create();
-    else place.replacements.push([state.origin, place.origin], [CREDENTIAL, place.credential]);
-    return place;
+    const server = createServer();
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new ContainerPlace(server, state);
   }
 
-  get container(): ContainerClient {
-    return BlobServiceClient.fromConnectionString(this.#azurite.connectionString).getContainerClient("earlier");
+  get url(): string {
+    return `${this.origin}/${ACCOUNT}/earlier`;
   }
 
-  get origin(): string {
-    return new URL(this.container.url).origin;
+  put(name: string, text: string, modifiedAt: string): void {
+    const etag = `0x${createHash("sha256").update(`${name}\n${modifiedAt}\n${text}`).digest("hex").slice(0, 15).toUpperCase()}`;
+    this.#blobs.set(name, { text, etag, modifiedAt });
   }
 
-  async put(name: string, text: string): Promise<void> {
-    await this.container.getBlockBlobClient(name).upload(text, Buffer.byteLength(text));
-  }
-
-  async rename(from: string, to: string, text: string): Promise<void> {
-    await this.put(to, text);
-    await this.remove(from);
-  }
-
-  async remove(name: string): Promise<void> {
-    await this.container.deleteBlob(name);
+  remove(name: string): void {
+    this.#blobs.delete(name);
   }
 
   async state(): Promise<ContainerState> {
-    const { origin } = this;
-    await this.#azurite.stop({ saving: true });
-    const account = await packFolder(this.#folder);
-    await this.#start(Number(new URL(origin).port));
-    return { kind: "container", origin, account };
+    return { kind: "container", origin: this.origin, blobs: Object.fromEntries(this.#blobs) };
   }
 
   fetched(): readonly string[] {
-    return [];
+    const fetched = this.#fetched.sort();
+    this.#fetched = [];
+    return fetched;
   }
 
   async close(): Promise<void> {
     delete process.env[this.credential];
-    await this.#azurite.stop();
-    await rm(this.#folder, { recursive: true, force: true });
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
   }
 
-  async #start(blobPort: number): Promise<void> {
-    this.#azurite = await startAzurite({ folder: this.#folder, blobPort });
-    process.env[this.credential] = this.#azurite.connectionString;
+  #answer({ pathname, searchParams }: URL, { headers }: IncomingMessage, response: ServerResponse): void {
+    if (searchParams.get("comp") === "list") {
+      response.writeHead(200, { "content-type": "application/xml" }).end(this.#listing());
+      return;
+    }
+    const name = decodeURIComponent(pathname.split("/").slice(3).join("/"));
+    const blob = this.#blobs.get(name);
+    const wanted = headers["if-match"];
+    if (!blob || (wanted !== undefined && wanted !== `"${blob.etag}"`)) {
+      response.writeHead(blob ? 412 : 404, { "x-ms-error-code": blob ? "ConditionNotMet" : "BlobNotFound" }).end();
+      return;
+    }
+    this.#fetched.push(name);
+    const told = { etag: `"${blob.etag}"`, "last-modified": new Date(blob.modifiedAt).toUTCString() };
+    response.writeHead(200, { ...told, "content-length": Buffer.byteLength(blob.text) }).end(blob.text);
+  }
+
+  #listing(): string {
+    const blobs = [...this.#blobs]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { text, etag, modifiedAt }]) => {
+        const told = `<Last-Modified>${new Date(modifiedAt).toUTCString()}</Last-Modified><Etag>${etag}</Etag>`;
+        const size = `<Content-Length>${Buffer.byteLength(text)}</Content-Length><BlobType>BlockBlob</BlobType>`;
+        return `<Blob><Name>${name}</Name><Properties>${told}${size}</Properties></Blob>`;
+      });
+    return `<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>${blobs.join("")}</Blobs><NextMarker /></EnumerationResults>`;
   }
 }
 
