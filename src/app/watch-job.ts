@@ -88,6 +88,9 @@ async function watch(app: Parts, watching: Watching, options: WatchOptions, job:
   };
   try {
     await followDomain(app, watching, watched, begin, job, AbortSignal.any([stop.signal, job.signal]));
+  } catch (error) {
+    // Cancelled at whatever moment, it tells what it did.
+    if (!job.signal.aborted) throw error;
   } finally {
     stop.abort();
     await Promise.all([...watched.values()].map(({ done }) => done));

@@ -144,6 +144,15 @@ describe("watching a folder", { concurrency: 4 }, () => {
     assert.equal(watcher.log().includes("file499"), false, "single files are not told");
   });
 
+  scene("one that is cancelled while it is paused tells what it did", async (scene) => {
+    const watcher = await scene.watch();
+    await scene.untilSaid(watcher, "1 added");
+    await scene.stage.app.jobs.control(watcher.jobId, "pause");
+    await scene.untilSaid(watcher, "Paused.");
+    const { state, result } = await watcher.stop();
+    assert.deepEqual([state, (result?.data as { readonly added: number } | undefined)?.added], ["cancelled", 1]);
+  });
+
   scene(
     "a deletion that is seen in pieces is held like one that is seen at once, until it has rested",
     async (scene) => {
