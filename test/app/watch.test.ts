@@ -146,7 +146,7 @@ describe("watching a folder", { concurrency: 4 }, () => {
 
   scene("one that is cancelled while it is paused tells what it did", async (scene) => {
     const watcher = await scene.watch();
-    await scene.untilSaid(watcher, "1 added");
+    await scene.untilSaid(watcher, "\ndata: docs: 1 added (");
     await scene.stage.app.jobs.control(watcher.jobId, "pause");
     await scene.untilSaid(watcher, "Paused.");
     const { state, result } = await watcher.stop();
