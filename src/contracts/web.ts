@@ -208,8 +208,6 @@ export interface VisitOptions {
   readonly twinOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
   /** How many pages that used to differ show the same now, 0 for few; undefined: that is not known yet. */
   readonly sharedBy?: (id: ItemId, likenesses: readonly Likeness[]) => number | undefined;
-  /** Somebody wants this very page: what it shows for good is the page, also when all others show the same. */
-  readonly isWanted?: boolean;
   /** Looks, and remembers nothing. */
   readonly dryRun?: boolean;
   /** Hears, once for each reason, why it takes long. The same for all visits of a crawl. */

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { linksTo, type PageAnswer, redirect } from "../sources/web-visit-world.ts";
 import { WebStory } from "./web-story.ts";
@@ -97,20 +99,51 @@ test("a site that is back after an hour has lost nothing, and embeds nothing", a
   assert.equal(source.embed.unchanged, PAGES + 1);
 });
 
-test("as many removals as need a word are held when a notice is believed", async (t) => {
-  const story = await WebStory.open({ max_removals: 3, max_removals_percent: 10 });
+test("what a site says for good is what its pages say, however alike they are", async (t) => {
+  const story = await WebStory.open();
   t.after(() => story.close());
-  setPages(story, asBefore);
+  setPages(story, (path) =>
+    page(path, `<p>A word about ${wordOf(path)} and ${"its long and well told life. ".repeat(5)}</p>`),
+  );
   await story.crawl();
-  setPages(story, () => page("Maintenance", `<p>${NOTICE}</p>`));
+  const card = (path: string, at: number): PageAnswer =>
+    page(`Card ${wordOf(path)}`, `<table><tr><td>Price</td><td>${at * 7 + 3} euros</td></tr></table>`);
+  setPages(story, card);
   await story.crawl();
   await story.crawl();
-  const { error, source } = await story.crawl();
-  assert.match(error, /confirm_deletes/);
-  assert.equal(source.download.held, PAGES);
-  assert.deepEqual(await foundPages(story), paths);
-  await story.crawl({ confirmDeletes: true });
-  assert.deepEqual(await foundPages(story), []);
+  const { error } = await story.crawl();
+  assert.equal(error, "");
+  assert.deepEqual(Object.keys(await story.indexed()).length, PAGES + 1, "nothing has left");
+  assert.deepEqual(await story.found("euros"), [...paths].sort());
+  assert.equal((await story.crawl()).source.embed.unchanged, PAGES + 1);
+});
+
+test("where the earlier texts are not kept any more, an edit of all pages leaves none out", async (t) => {
+  const story = await WebStory.open();
+  t.after(() => story.close());
+  const asset = (state: string) => (path: string, at: number) =>
+    page("Asset", `<p>Asset HX-2024-${10017 + at} is ${state} and ${path.length} metres long.</p>`);
+  setPages(story, asset("in stock"));
+  await story.crawl();
+  await rm(join(story.storage, "web/documents"), { recursive: true, force: true });
+  setPages(story, asset("available"));
+  for (let i = 0; i < 3; i++) await story.crawl();
+  assert.deepEqual(await story.found("available"), [...paths].sort());
+});
+
+test("a page that a redirect leads to stays, however often its text is another one", async (t) => {
+  const story = await WebStory.open();
+  t.after(() => story.close());
+  story.site.set("/", redirect("/home"));
+  for (const word of ["okapi", "tapir", "lemur", "quokka", "ocelot", "jackal"]) {
+    story.site.set(
+      "/home",
+      page(`News of the ${word}`, `<p>All about the ${word}, ${word} food and ${word} toys.</p>`),
+    );
+    const { error, source } = await story.crawl();
+    assert.deepEqual([error, source.embed.removed], ["", 0], word);
+    assert.deepEqual(await story.found(word), ["/home"]);
+  }
 });
 
 test("a few pages that become equal, and a new template around what pages say, are taken at once", async (t) => {

@@ -33,7 +33,7 @@ export function provenanceOf(request: Request): Provenance {
   const site = request.headers.get("sec-fetch-site");
   if (site === "none") return carriesKey(request) ? "program" : "typed";
   const from = request.headers.get("origin") ?? request.headers.get("referer");
-  if (site === "same-origin") return from === null && opensAddress(request) ? "typed" : "own";
+  if (site === "same-origin") return from === null && opensAddress(request) && !carriesKey(request) ? "typed" : "own";
   if (site !== null) return "foreign";
   // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
   if (from !== null) return isOwn(from, request) ? "own" : "foreign";

@@ -18,7 +18,8 @@ export class SharedTexts {
   readonly #waiting = new Set<ItemId>();
 
   constructor(known: number, { maxRemovals, maxRemovalsPercent }: RemovalLimits) {
-    this.#allowed = Math.max(A_FEW, Math.min(maxRemovals, Math.floor((known * maxRemovalsPercent) / 100)));
+    const limit = Math.min(maxRemovals, Math.floor((known * maxRemovalsPercent) / 100), MAX_WAITING - 1);
+    this.#allowed = Math.max(A_FEW, limit);
   }
 
   /** How many pages show the same, 0 for few; undefined: few so far, which says little before the others were looked at. */

@@ -44,6 +44,8 @@ export class SiteCrawl {
   #again: WaitingPage[] | undefined;
   /** Pages that show something else than before, which is settled when it is known what others show. */
   readonly #unsettled: WaitingPage[] = [];
+  /** The items of those, and of the pages they led to: somebody links to them. */
+  readonly #undecided = new Set<ItemId>();
   /** Why something may be missing from the listing. */
   readonly #problems: string[] = [];
   readonly #startProblems: string[] = [];
@@ -190,6 +192,7 @@ export class SiteCrawl {
     const waiting = visit.settle ? this.#unsettled : visit.isHostTrouble ? this.#again : undefined;
     if (waiting) {
       waiting.push({ ...page, settle: visit.settle });
+      if (visit.settle) for (const id of [page.id, visit.item.id, ...visit.aliases]) this.#undecided.add(id);
       for (const { links } of read) await this.#follow(links, depth + 1);
       return [];
     }
@@ -274,8 +277,7 @@ export class SiteCrawl {
 
   /** What was there before and nobody links to any more: is it still there, and for how much longer does it stay? */
   async *#lookAtUnlinked(): AsyncGenerator<readonly Listed[]> {
-    const unsettled = new Set(this.#unsettled.map(({ id }) => id));
-    const left = [...this.#members.ids()].filter((id) => !this.#looked.has(id) && !unsettled.has(id));
+    const left = [...this.#members.ids()].filter((id) => !this.#looked.has(id) && !this.#undecided.has(id));
     yield* lookAtUnlinked(left, (next) => this.#handOver(next), {
       members: this.#members,
       registry: this.#tools.registry,

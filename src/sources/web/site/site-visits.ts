@@ -101,7 +101,7 @@ export class SiteVisits {
     const { visitor, force } = this.#tools;
     // The way from a start address may lead through pages that are not wanted themselves.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
-    const more = { inScope, twinOf, isWanted: depth === 0, listedDate: this.#dates.get(id) };
+    const more = { inScope, twinOf, listedDate: this.#dates.get(id) };
     const options = { ...this.#options, ...more };
     const visit = await visitor.visit(url, { ...options, force: force || !(await this.#isRemembered(id, url)) });
     const isForgotten = ([page, links]: [ItemId, readonly string[] | undefined]): boolean =>

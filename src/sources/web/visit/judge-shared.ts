@@ -2,7 +2,6 @@ import type { Likeness, VisitOptions } from "../../../contracts/web.ts";
 import { hasDocument } from "../../../detect/web/schedule-item.ts";
 import { findLikenesses } from "../../../detect/web/shared-text.ts";
 import { plural } from "../../../lib/plural.ts";
-import type { PageRefusal } from "./ask-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import { type DoubtfulMove, findDoubtfulShare } from "./doubtful-move.ts";
 import type { PageStop } from "./page-stop.ts";
@@ -12,15 +11,15 @@ import type { Heard, Walk } from "./page-walk.ts";
 const MAX_NOTICE_BYTES = 1024 * 1024;
 
 /**
- * What many pages show that used to differ is a notice for an hour (maintenance, consent, a parked domain), or all there is from now on:
- * then they leave like pages that are not there, but for those that somebody wants. undefined: it is no such page.
+ * What many pages show that used to differ is a notice for an hour (maintenance, consent, a parked domain), or what they say from now on:
+ * after three checks it is taken. undefined: it is no such page, or it is believed.
  */
 export async function judgeShared(
   walk: Walk,
   heard: Heard,
   parts: VisitorParts,
-  { sharedBy, isWanted = false }: Pick<VisitOptions, "sharedBy" | "isWanted">,
-): Promise<DoubtfulMove | PageRefusal | "unsettled" | undefined> {
+  { sharedBy }: Pick<VisitOptions, "sharedBy">,
+): Promise<DoubtfulMove | "unsettled" | undefined> {
   const { stop, trail } = walk;
   const subject = trail.find((each) => hasDocument(each.stop.item))?.stop ?? stop;
   const likenesses = sharedBy ? await likenessesOf(subject, stop, heard, parts) : [];
@@ -28,9 +27,7 @@ export async function judgeShared(
   if (count === 0) return undefined;
   if (count === undefined) return "unsettled";
   const reason = `It shows the same as ${plural(count - 1, "other page")} that used to differ.`;
-  const doubtful = findDoubtfulShare(walk, subject, reason, parts.policy);
-  if (doubtful || isWanted || subject !== stop) return doubtful;
-  return { kind: "refused", why: "other", reason };
+  return findDoubtfulShare(walk, subject, reason, parts.policy);
 }
 
 async function likenessesOf(
@@ -49,6 +46,7 @@ async function likenessesOf(
   if (!heard.page || heard.raw.bytes.length > MAX_NOTICE_BYTES) return [];
   const { markdown, language } = heard.page;
   const before = await documents.get(subject.id, content.contentHash);
+  if (before && before.length > MAX_NOTICE_BYTES) return [];
   const known = before && { markdown: Buffer.from(before).toString(), language: content.language, url: subject.url };
   const likenesses = findLikenesses({ markdown, language, url: stop.url }, known ?? mark, subject.look.at);
   return likenesses.length > 0 ? [...led, ...likenesses] : [];

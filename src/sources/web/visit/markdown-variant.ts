@@ -1,5 +1,4 @@
 import type { VisitOptions } from "../../../contracts/web.ts";
-import { differsInPassingValues } from "../../../detect/web/passing-values.ts";
 import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../../detect/web/web-identity.ts";
 import { askPage, type PageFailure, type PageUnchanged } from "./ask-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
@@ -77,20 +76,6 @@ export async function preferMarkdown(
     variant: { stop: variant, http: { ...read.http, canonicalUrl: stop.url }, content: read.content },
     links: read.links,
   };
-}
-
-/** A document that differs from the one that is known in nothing but passing values of its links is that one. */
-export async function asKnown(
-  { id, item }: PageStop,
-  taken: TakenDocument,
-  { documents }: VisitorParts,
-): Promise<TakenDocument> {
-  const { contentHash } = item.content;
-  const { document, content } = taken;
-  if (!document || content.documentType !== "md" || content.contentHash === contentHash) return taken;
-  const before = await documents.get(id, contentHash);
-  const isKnown = before && differsInPassingValues(Buffer.from(before).toString(), Buffer.from(document).toString());
-  return isKnown ? { ...taken, document: before, content: { ...content, contentHash } } : taken;
 }
 
 async function findVariant(

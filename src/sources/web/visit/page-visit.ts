@@ -18,7 +18,7 @@ import {
 } from "./doubtful-move.ts";
 import type { HostHabits } from "./host-habits.ts";
 import { judgeShared } from "./judge-shared.ts";
-import { asKnown, preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
+import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
 import { type NotedItem, noteItem } from "./note-item.ts";
 import type { PageStop } from "./page-stop.ts";
 import { afterTrouble, asTroubleOf, findNoindex, freshTrouble, isTrouble, type Trouble } from "./page-trouble.ts";
@@ -103,8 +103,7 @@ export class PageVisit {
     const preferred = await preferMarkdown(stop, heard, this.#habits, this.#parts, this.#options);
     if (preferred.kind === "failed") return await this.#giveUp(walk, preferred);
     if (preferred.kind === "to be read") return await this.#askAgain(walk);
-    const { variant, links, reading: taken } = preferred;
-    const reading = taken && !variant ? await asKnown(stop, taken, this.#parts) : taken;
+    const { reading, variant, links } = preferred;
     if (variant && links) this.#links.set(variant.stop.id, links);
     const content = { ...stop.item.content, ...reading?.content };
     const twin = variant ? undefined : await this.#twinOf?.({ ...stop.item, ...stop.identity }, stop.url, content);
@@ -134,7 +133,7 @@ export class PageVisit {
   async #judgeShared(walk: Walk, heard: Success): Promise<Visit | undefined> {
     const shared = await judgeShared(walk, heard, this.#parts, this.#options);
     if (shared === undefined || (shared === "unsettled" && this.#isSettling)) return undefined;
-    if (shared !== "unsettled") return "kind" in shared ? await this.#giveUp(walk, shared) : await this.#doubt(shared);
+    if (shared !== "unsettled") return await this.#doubt(shared);
     const settle: Visit["settle"] = async ({ twinOf }) => {
       this.#twinOf = twinOf;
       this.#isSettling = true;
