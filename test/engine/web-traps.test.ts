@@ -65,6 +65,9 @@ test("parameters that tell pages apart do, whatever they are called, also beside
 });
 
 test("two addresses of one path that show the same are one, and two as soon as they differ", async () => {
+  // One after the other: which of them is the page is the order of the links, not chance.
+  await story.close();
+  story = await WebStory.open({ max_pages: 200 }, { WEB_PAGES_AT_ONCE: "1" });
   const index = (word: string): void => story.site.set("/x/index.html", html(`About ${word}`));
   story.site.set("/", html("About gnu", linksTo("/x", "/x/index.html", "/y?print=1", "/y")));
   story.site.set("/x", html("About okapi"));
