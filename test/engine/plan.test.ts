@@ -36,7 +36,7 @@ function whatHappened(before: Rows, after: Rows): string[] {
     const was = before.get(id);
     const name = row["filename"];
     if (!was) told.push(`added ${name}`);
-    else if (["file_size", "last_modified_utc"].some((column) => was[column] !== row[column]))
+    else if (["file_size", "last_modified_utc", "downloaded_utc"].some((column) => was[column] !== row[column]))
       told.push(`changed ${name}`);
     else if (was["filename"] !== name || was["server_relative_url"] !== row["server_relative_url"])
       told.push(`moved ${name}`);

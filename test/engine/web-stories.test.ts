@@ -94,7 +94,7 @@ test("a page that is back after a 404 is as it was, and no row tells of it", asy
   const { error, source } = await story.crawl();
   assert.deepEqual([error, source.embed.unchanged, source.download.skipped], ["", 3, 0]);
   for (const map of ["files_map.csv", "vectorstore_map.csv"])
-    assert.doesNotMatch(await readFile(story.folder(map), "utf8"), /404/);
+    assert.doesNotMatch(await readFile(story.folder(map), "utf8"), /answered 404/);
 });
 
 test("a host or a page that answers 5xx loses nothing", async () => {
