@@ -77,7 +77,7 @@ export function decodePublishedFileVersion(
 const MODERATION_STATUS = "OData__x005f_ModerationStatus";
 const APPROVED = 0;
 
-/** The versions that were approved; undefined where none has to be. Throws when the server does not tell: any other may be a rejected one. */
+/** The versions that were approved; undefined where none has to be. Throws when the server does not tell, because the others may be rejected ones. */
 async function readApproved(
   { rest, site, moderatedListId }: VersionedPlace,
   listItemId: number,
