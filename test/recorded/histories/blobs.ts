@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { startAzurite } from "../../azurite.ts";
 import { openBlobWorld } from "../../sources/blob-world.ts";
 import type { History } from "../history.ts";
@@ -20,6 +21,16 @@ export const blobsHistory: History = {
     stage.atEnd(async () => void delete process.env[VARIABLE]);
     await stage.serve();
     const crawl = (title: string, wishes?: string): Promise<void> => stage.actCrawl(title, "BOXES", WORDS, wishes);
+    /** The service keeps times to the second, in a time of its own: a blob that is put again is to have another one. */
+    const putLater = async (name: string, text: string, than: Date): Promise<void> => {
+      for (;;) {
+        await put(name, text);
+        if ((await changedAt(name)) > than) return;
+        await setTimeout(20);
+      }
+    };
+    const changedAt = async (name: string): Promise<Date> =>
+      (await container.getBlobClient(name).getProperties()).lastModified ?? new Date(0);
     await put("docs/ibex.md", "# Ibex\n\nAn ibex climbs where no marmot goes.");
     await put("docs/low/marmot.txt", "A marmot whistles.");
     await put("docs/low/vole.txt", "A vole is small.");
@@ -36,12 +47,13 @@ export const blobsHistory: History = {
     await crawl("a blob added");
     await put("docs/ibex.md", "# Ibex\n\nThe ibex came down.");
     await crawl("a blob edited");
-    await put("docs/high/marmot.txt", "A marmot whistles.");
+    await putLater("docs/high/marmot.txt", "A marmot whistles.", await changedAt("docs/low/marmot.txt"));
     await container.deleteBlob("docs/low/marmot.txt");
     await crawl("a blob renamed");
+    const addedAt = await changedAt("docs/new.txt");
     await container.deleteBlob("docs/new.txt");
     await crawl("a blob deleted");
-    await put("docs/new.txt", "A second marmot whistles back.");
+    await putLater("docs/new.txt", "A second marmot whistles back.", addedAt);
     await crawl("a blob restored");
     await put("docs/broken.pdf", "no pdf at all");
     await put("docs/empty.md", "");
