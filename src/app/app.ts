@@ -2,7 +2,7 @@ import type { AuditLog } from "../contracts/audit.ts";
 import type { Asking, Wire } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import type { Finding } from "../contracts/finding.ts";
-import type { DomainId } from "../contracts/ids.ts";
+import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { GenerationChange } from "../contracts/search-index.ts";
 import type { DomainRename } from "../domains/domain-rename.ts";
@@ -16,6 +16,7 @@ import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
 import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../engine/maintain/maintenance-result.ts";
+import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { Documents } from "../engine/read-versions.ts";
@@ -60,6 +61,8 @@ export interface App {
   query(request: QueryRequest, asking?: Asking): Promise<QueryAnswer>;
   /** Why a document is, or is not, found. */
   explainDocument(request: ExplainRequest, asking?: Asking): Promise<DocumentExplanation>;
+  /** The map files of a domain, or of one of its sources, as they would be written now. */
+  mapFiles(domainId: DomainId, sourceId?: SourceId): Promise<readonly MapFile[]>;
   /** How the domain stands by what is on disk and in the index. */
   standing(domain: Domain): Promise<Standing>;
   /** Refuses what cannot be renamed, before any job exists, and tells what would be. */

@@ -1,4 +1,5 @@
 import type { Searching } from "../contracts/backend.ts";
+import { SOURCE_KINDS } from "../contracts/domain.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
@@ -15,6 +16,7 @@ import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { ManifestReader } from "../engine/manifest-reader.ts";
+import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
 import { query } from "../engine/query.ts";
 import { createDocuments } from "../engine/read-versions.ts";
@@ -27,7 +29,8 @@ import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseNotes } from "../inventory/response-notes.ts";
 import { createJobRunner } from "../jobs/job-runner.ts";
 import { createJobStore, type JobStore } from "../jobs/job-store.ts";
-import { storageFolder } from "../mirror/layout.ts";
+import { openLedgers } from "../ledger/open-ledgers.ts";
+import { sourceFolder, storageFolder } from "../mirror/layout.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
@@ -87,7 +90,15 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const now = pace.now ?? ((): Date => new Date());
   const { access, roots } = await openGates(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
-  const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees });
+  const crawlerFolder = folder("crawler");
+  const ledgers = openLedgers({
+    place: config.database.kind === "postgres" ? { url: config.database.url.reveal() } : { crawlerFolder },
+    crawlerFolder,
+    rootOf: (source) => sourceFolder(source.domainId, source.config),
+    keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
+    appendEvery: config.appendToMapsEvery,
+  });
+  const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees, ledgers });
   const manifests = new ManifestReader(parts);
   const queryParts = { ...parts, manifests, metadata: createFilesMetadataReader() };
   const jobs = createJobStore(folder("jobs"));
@@ -116,6 +127,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app) }, job),
     ...searchVerbs(queryParts, searching),
+    mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createStanding(parts),
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
     ...generationVerbs(parts),
@@ -124,7 +136,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     wire: opened.wire,
     async close() {
       await starter.stop("Server stopped.");
-      for (const part of [app.inventory, app.access, manifests, sharepoint, web, opened, queue]) await part.close();
+      for (const part of [app.inventory, app.access, manifests, sharepoint, web, opened, queue, ledgers])
+        await part.close();
     },
   };
   return app;

@@ -40,6 +40,8 @@ export interface Config {
   readonly runJobsIn: JobPlace;
   /** How long a vector store is kept after a fresh one took its place. */
   readonly keepSupersededDays: number;
+  /** While a step runs, so many rows at a time are appended to the map files. */
+  readonly appendToMapsEvery: number;
   /** How long reports of crawls are kept; 0: for ever. The newest of a domain always is. */
   readonly keepReportsDays: number;
   /** Extensions without dot; null: what the backend accepts by default. */
@@ -114,6 +116,7 @@ export function readConfig(env: Environment): Config {
     database: readDatabase(reader),
     embeddings: readEmbeddings(reader),
     runJobsIn: reader.choice("RUN_JOBS_IN", ["server", "workers"]),
+    appendToMapsEvery: reader.number("APPEND_TO_MAP_FILES_EVERY_X_LINES", 10, { min: 1, max: 1_000_000 }),
     keepSupersededDays: reader.number("SWAP_KEEP_DAYS", 7, { min: 0, max: 365 }),
     keepReportsDays: reader.number("REPORT_KEEP_DAYS", 0, { min: 0, max: 36_500 }),
     acceptedTypes: readAcceptedTypes(reader),

@@ -1,24 +1,13 @@
 import type { Backend } from "../contracts/backend.ts";
-import { isTree } from "../contracts/domain.ts";
+import type { Ledgers } from "../contracts/ledger.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { EngineParts, KeepingRules } from "../engine/engine-parts.ts";
-import { CsvLedger } from "../ledgers/csv-maps/csv-ledger.ts";
-import { foldTails, laggingMaps } from "../ledgers/csv-maps/fold-tails.ts";
-import { dropStoreMap, versionOfMaps } from "../ledgers/csv-maps/map-files.ts";
-import { mappedStores, renamePaths } from "../ledgers/csv-maps/rename-paths.ts";
-import { copyMaps } from "../ledgers/csv-maps/scratch-maps.ts";
 import { manifestVersion } from "../ledgers/manifest/manifest-version.ts";
 import { openManifest } from "../ledgers/manifest/open-manifest.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Config } from "./config.ts";
-import {
-  type LazyConnection,
-  openConverter,
-  openSource,
-  openTreeLedger,
-  type TreeConnections,
-} from "./open-sources.ts";
+import { type LazyConnection, openConverter, openSource, type TreeConnections } from "./open-sources.ts";
 import type { OpenedWeb } from "./open-web.ts";
 
 const MAX_FILE_BYTES = 512 * 1024 * 1024;
@@ -30,6 +19,7 @@ interface Opened {
   readonly sharepoint: LazyConnection;
   readonly web: OpenedWeb;
   readonly trees: TreeConnections;
+  readonly ledgers: Ledgers;
 }
 
 export function openTrees(
@@ -52,7 +42,10 @@ function keepingRules({ trees }: Config): KeepingRules {
 }
 
 /** What the verbs need. */
-export function openParts(config: Config, { domains, backend, reports, sharepoint, web, trees }: Opened): EngineParts {
+export function openParts(
+  config: Config,
+  { domains, backend, reports, sharepoint, web, trees, ledgers }: Opened,
+): EngineParts {
   const crawlerFolder = storageFolder(config.storagePath, "crawler");
   return {
     domains,
@@ -62,7 +55,7 @@ export function openParts(config: Config, { domains, backend, reports, sharepoin
     crawlerFolder,
     domainsFolder: storageFolder(config.storagePath, "domains"),
     archive: (archive) => reports.archive(archive),
-    openSource: (run, options) => openSource(run, options, { sharepoint, web, trees, crawlerFolder }),
+    openSource: (run, options) => openSource(run, options, { sharepoint, web, trees, crawlerFolder, ledgers }),
     openManifest: (folder, options) => openManifest(folder, { ...options, largeFrom: trees.largeFrom }),
     manifestVersion,
     extractor: trees.extractor,
@@ -70,19 +63,7 @@ export function openParts(config: Config, { domains, backend, reports, sharepoin
     now: trees.now,
     shelf: () => web,
     openConverter,
-    async openLedger(sourceFolder, source, options) {
-      const ledger = isTree(source)
-        ? await openTreeLedger(sourceFolder, source, options, trees.largeFrom)
-        : await CsvLedger.open({ folder: sourceFolder, sourceId: source.sourceId, ...options });
-      return { ledger, problems: ledger.problems };
-    },
-    foldMaps: (sourceFolder) => foldTails(sourceFolder),
-    laggingMaps: (sourceFolder) => laggingMaps(sourceFolder),
-    ledgerVersion: (sourceFolder) => versionOfMaps(sourceFolder),
-    copyMaps: async (sourceFolder, source, id) => (isTree(source) ? undefined : copyMaps(sourceFolder, id)),
-    dropStoreMap: (sourceFolder, store) => dropStoreMap(sourceFolder, store),
-    renamePaths: (sourceFolder, ids) => renamePaths(sourceFolder, ids),
-    mappedStores: (sourceFolder) => mappedStores(sourceFolder),
+    ledgers,
     defaultVectorStoreId: config.search.defaultVectorStoreId,
     keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,
   };

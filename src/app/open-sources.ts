@@ -11,10 +11,11 @@ import {
   type TreeSourceConfig,
 } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import type { Ledgers } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
-import type { LedgerOptions, SourceOptions, SourceRun } from "../engine/engine-parts.ts";
+import type { SourceOptions, SourceRun } from "../engine/engine-parts.ts";
 import { mirroredFiles } from "../engine/mirrored-files.ts";
-import { CsvLedger } from "../ledgers/csv-maps/csv-ledger.ts";
 import { openManifest } from "../ledgers/manifest/open-manifest.ts";
 import { readLookId } from "../ledgers/manifest/read-look-id.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
@@ -59,6 +60,7 @@ export interface Connections {
   readonly trees: TreeConnections;
   /** The folder `crawler/`, absolute. */
   readonly crawlerFolder: string;
+  readonly ledgers: Ledgers;
 }
 
 /** What folders and containers are read with. */
@@ -78,7 +80,7 @@ export function openSource(run: SourceRun, { log, ...options }: SourceOptions, c
   const { config: source } = run;
   if (isOfSharePoint(source)) return openSharePointSource(source, connections.sharepoint(), log);
   const root = join(connections.crawlerFolder, sourceFolder(run.domainId, source));
-  if (isTree(source)) return openTree(source, root, { log, ...options }, connections);
+  if (isTree(source)) return openTree(run.domainId, source, root, { log, ...options }, connections);
   const folder = join(root, PRIVATE_FOLDER, "web");
   const { client, visitor, items, looker, registry, rules, pagesAtOnce, now } = connections.web;
   const tools = { domainId: run.domainId, client, visitor, registry, rules, folder, pagesAtOnce, log, ...options };
@@ -94,7 +96,13 @@ export async function checkPlaces(sources: readonly SourceConfig[], trees: TreeC
       await refuseRoot(source.root, { ...trees, roots: trees.roots.forChanges });
 }
 
-function openTree(source: TreeSourceConfig, root: string, options: SourceOptions, { trees }: Connections): Source {
+function openTree(
+  domainId: DomainId,
+  source: TreeSourceConfig,
+  root: string,
+  options: SourceOptions,
+  { trees, ledgers }: Connections,
+): Source {
   const folder = join(root, PRIVATE_FOLDER, "tree");
   const { storagePath, roots, credential, identityClientId, extractor, acceptedTypes, now, largeFrom } = trees;
   const tree =
@@ -111,7 +119,7 @@ function openTree(source: TreeSourceConfig, root: string, options: SourceOptions
     openManifest: () => openManifest(root, { readOnly: dryRun, largeFrom }),
     lookId: () => readLookId(root),
     async *mirrored() {
-      const ledger = await openTreeLedger(root, source, { step: "download", readOnly: true }, largeFrom);
+      const ledger = await ledgers.open({ domainId, config: source }, { readOnly: true });
       yield* mirroredFiles(ledger, new KnowledgeBase(root));
     },
     folder,
@@ -128,17 +136,6 @@ function openTree(source: TreeSourceConfig, root: string, options: SourceOptions
     now,
   };
   return openTreeSource(source, tools);
-}
-
-/** Nobody but us reads what is written down of the mirror of a tree. */
-export function openTreeLedger(
-  folder: string,
-  { sourceId }: TreeSourceConfig,
-  options: LedgerOptions,
-  largeFrom: number | undefined,
-): Promise<CsvLedger> {
-  const heldBytes = largeFrom === undefined ? {} : { heldBytes: largeFrom };
-  return CsvLedger.open({ folder, sourceId, mayLag: true, ...heldBytes, ...options });
 }
 
 function openSharePointSource(

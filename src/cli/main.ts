@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   rename: async () => (await import("./rename.ts")).renameCommand,
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
   documents: async () => (await import("./documents.ts")).documentsCommand,
+  maps: async () => (await import("./maps.ts")).mapsCommand,
   generations: async () => (await import("./generations.ts")).generationsCommand,
   maintenance: async () => (await import("./maintenance.ts")).maintenanceCommand,
   keys: async () => (await import("./keys.ts")).keysCommand,

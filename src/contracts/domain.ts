@@ -6,16 +6,18 @@ interface SourceKind {
   readonly folder: string;
   /** The word for it in `scope=`. */
   readonly scope: string;
+  /** The three map files are written into its folder at the end of every step, and read back; of other kinds they are had on demand. */
+  readonly keepsMaps: boolean;
 }
 
 /** By the key of `domain.json` that holds the sources, in the order they are crawled. */
 export const SOURCE_KINDS = {
-  file_sources: { folder: "01_files", scope: "files" },
-  list_sources: { folder: "02_lists", scope: "lists" },
-  sitepage_sources: { folder: "03_sitepages", scope: "sitepages" },
-  web_sources: { folder: "04_web", scope: "web" },
-  folder_sources: { folder: "05_folders", scope: "folders" },
-  blob_sources: { folder: "06_blobs", scope: "blobs" },
+  file_sources: { folder: "01_files", scope: "files", keepsMaps: true },
+  list_sources: { folder: "02_lists", scope: "lists", keepsMaps: true },
+  sitepage_sources: { folder: "03_sitepages", scope: "sitepages", keepsMaps: true },
+  web_sources: { folder: "04_web", scope: "web", keepsMaps: false },
+  folder_sources: { folder: "05_folders", scope: "folders", keepsMaps: false },
+  blob_sources: { folder: "06_blobs", scope: "blobs", keepsMaps: false },
 } as const satisfies Readonly<Record<string, SourceKind>>;
 
 export type SourceType = keyof typeof SOURCE_KINDS;

@@ -1,4 +1,5 @@
-import type { FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
+import type { SourceConfig } from "./domain.ts";
+import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Fingerprint } from "./source.ts";
 
 /** What the source said when it was last listed: a row of `sharepoint_map.csv`. */
@@ -68,6 +69,8 @@ export interface LedgerEntry {
 /** The memory of one source. All writes of one step go through one open ledger; other steps may have theirs open too. */
 export interface Ledger {
   readonly sourceId: SourceId;
+  /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
+  readonly problems: readonly string[];
   get(item: ItemId): Promise<LedgerEntry | undefined>;
   /** In the order asked for; undefined where there is no entry. */
   getMany(items: readonly ItemId[]): Promise<readonly (LedgerEntry | undefined)[]>;
@@ -75,7 +78,7 @@ export interface Ledger {
   items(): AsyncIterable<readonly ItemId[]>;
   /** Where the file of each item is, for items that have one, in pages; likewise. */
   files(): AsyncIterable<readonly { readonly itemId: ItemId; readonly file: string }[]>;
-  /** In pages, in no particular order; safe against puts while iterating. */
+  /** In pages, in the order in which they were first put; safe against puts while iterating. */
   entries(): AsyncIterable<readonly LedgerEntry[]>;
   /**
    * Sets the facets given and leaves the others alone; null clears a facet, and an entry without facets is gone. Reads
@@ -83,14 +86,53 @@ export interface Ledger {
    */
   put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void;
   /**
-   * The same text means the same content, now and in a later run: a word each for seen, mirrored and indexed, more may
-   * follow. "" when there are changes not settled yet, or when somebody else wrote meanwhile.
+   * The same text means the same content, now and in a later run: a word each for seen, mirrored and indexed. "" when there are
+   * changes not written yet, or when somebody else wrote meanwhile.
    */
   version(): string;
-  /** After this, everything put so far survives a crash. */
+  /** One transaction: everything put so far survives a crash, or nothing of it is written. */
   flush(): Promise<void>;
-  /** Like flush, and the map files themselves now say so, for every step that opens them. */
-  settle(): Promise<void>;
-  /** Settles; the ledger must not be used afterwards. */
+  /** Flushes, and writes the map files where they are kept; the ledger must not be used afterwards. */
+  close(): Promise<void>;
+}
+
+export interface LedgerOptions {
+  readonly readOnly: boolean;
+  /** With readOnly: what others write meanwhile is not seen. To be closed. */
+  readonly isSnapshot?: boolean;
+  /** What this step writes is appended to the map files while it runs, where they are kept. */
+  readonly step?: "download" | "process" | "embed";
+  /** Another store than the domain's own: what is indexed there is remembered apart. */
+  readonly vectorStoreId?: VectorStoreId | undefined;
+}
+
+/** A source of a domain. */
+export interface LedgerSource {
+  readonly domainId: DomainId;
+  readonly config: Pick<SourceConfig, "sourceType" | "sourceId">;
+}
+
+/** The ledgers of all domains. */
+export interface Ledgers {
+  /** What somebody did to the map files of the source is taken over first, where the ledger knows nothing newer. */
+  open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
+  /** What `version()` of the ledger would say; "" when there is none to rely on, or somebody edited a map file. */
+  version(source: LedgerSource): Promise<string>;
+  /** The three map files, whole, as they would be written now: by their names. */
+  maps(source: LedgerSource): readonly { readonly name: string; content(): AsyncIterable<Uint8Array> }[];
+  /** For a dry run: the two map files that a download works on, under this id, until they are removed; undefined before the first crawl. */
+  writeScratchMaps(source: LedgerSource, id: string): Promise<{ remove(): Promise<void> } | undefined>;
+  /** Stores that are not the domain's own and of which something is written down. */
+  otherStores(domainId: DomainId): Promise<readonly VectorStoreId[]>;
+  /** Forgets what is indexed in a store that is not the domain's own. */
+  dropStore(source: LedgerSource, store: VectorStoreId): Promise<void>;
+  /** Nothing of the source is remembered any more. */
+  forget(source: LedgerSource): Promise<void>;
+  /** The domain has another id now, and its folder, too. Doing it twice changes nothing. */
+  renameDomain(ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
+  /** Nothing of the domain is remembered any more; to be called before its folder goes. */
+  forgetDomain(domainId: DomainId): Promise<void>;
+  /** Lets go of the files of a domain, so that its folder can be moved. */
+  release(domainId: DomainId): Promise<void>;
   close(): Promise<void>;
 }

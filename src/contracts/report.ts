@@ -35,9 +35,16 @@ export interface ArchivedSource {
   readonly failed: number;
   /** Rows that the source counts and does not show; 0 where it shows all. */
   readonly hidden?: number;
-  /** Map files to be copied: the place in the archive (`01_files/docs/files_map.csv`) and the absolute path. One that is not there is left out. */
-  readonly mapFiles: readonly { readonly name: string; readonly path: string }[];
+  /** Map files: the place in the archive (`01_files/docs/files_map.csv`), and the absolute path or what is to be in them. One that is not there is left out. */
+  readonly mapFiles: readonly ArchivedMap[];
+  /** The same text means the same map files: then a report that has them is named instead. Absent or "": they are written. */
+  readonly mapVersion?: string;
 }
+
+export type ArchivedMap = { readonly name: string } & (
+  | { readonly path: string }
+  | { readonly content: () => AsyncIterable<Uint8Array> }
+);
 
 /** A report as its `report.json` tells it; of one that cannot be read, what its name tells, and the reason in `error`. */
 export interface ReportSummary {

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
+import type { SourceId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { ArchivedSource } from "../contracts/report.ts";
+import type { ArchivedMap, ArchivedSource } from "../contracts/report.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { type CrawlRequest, type CrawlResult, failedOf, type SourceResult, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -42,7 +43,11 @@ async function archived(source: SourceResult, { domainId }: CrawlRequest, parts:
   const { download: counts } = source;
   const place = `${SOURCE_KINDS[source.source_type].folder}/${source.source_id}`;
   const folder = join(parts.crawlerFolder, domainId, place);
-  const lagging = await parts.laggingMaps(folder);
+  const config = { sourceType: source.source_type, sourceId: source.source_id as SourceId };
+  const { keepsMaps } = SOURCE_KINDS[source.source_type];
+  const mapFiles: ArchivedMap[] = keepsMaps
+    ? MAP_FILES.map((name) => ({ name: `${place}/${name}`, path: join(folder, name) }))
+    : parts.ledgers.maps({ domainId, config }).map(({ name, content }) => ({ name: `${place}/${name}`, content }));
   return {
     sourceType: source.source_type,
     sourceId: source.source_id,
@@ -55,10 +60,8 @@ async function archived(source: SourceResult, { domainId }: CrawlRequest, parts:
     moved: counts.moved,
     removed: counts.removed,
     failed: failedOf(source),
-    // What is not up to date is no part of a report.
-    mapFiles: MAP_FILES.filter((name) => !lagging.includes(name)).map((name) => ({
-      name: `${place}/${name}`,
-      path: join(folder, name),
-    })),
+    mapFiles,
+    // Asked for before they are written: whatever changes in between is in them, and in the next report, too.
+    mapVersion: keepsMaps ? "" : await parts.ledgers.version({ domainId, config }),
   };
 }

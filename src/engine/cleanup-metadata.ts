@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Domain } from "../contracts/domain.ts";
+import { type Domain, SOURCE_KINDS } from "../contracts/domain.ts";
 import { BadInputError, CancelledError, ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -11,7 +11,7 @@ import {
   pruneFilesMetadata,
 } from "../domains/prune-files-metadata.ts";
 import type { Lease } from "../lib/file-lease.ts";
-import { fileStamp } from "../lib/file-stamp.ts";
+import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
 import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
@@ -64,9 +64,14 @@ export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, jo
 async function findRuns(domain: Domain, parts: EngineParts): Promise<SourceRun[]> {
   const { domainId } = domain;
   for (const config of domain.sources) {
+    const { keepsMaps } = SOURCE_KINDS[config.sourceType];
     const map = join(folderOfRun({ domainId, config }, parts), "vectorstore_map.csv");
-    if ((await fileStamp(map)) !== "") continue;
-    throw new BadInputError(`source '${config.sourceId}' has no vectorstore_map.csv; crawl it first`);
+    if (keepsMaps && !(await pathExists(map))) {
+      throw new BadInputError(`source '${config.sourceId}' has no vectorstore_map.csv; crawl it first`);
+    }
+    if (!keepsMaps && (await parts.ledgers.version({ domainId, config })) === "") {
+      throw new BadInputError(`source '${config.sourceId}' was not crawled yet; crawl it first`);
+    }
   }
   const retired = await findRetired(domain, parts.crawlerFolder);
   return [...domain.sources, ...retired].map((config) => ({ domainId, config }));
@@ -130,8 +135,8 @@ async function gatherRules(
 
 /** A map file that cannot be used would count as empty, which is right for a crawl and wrong here. */
 async function openWhole(run: SourceRun, parts: EngineParts): Promise<Ledger> {
-  const options = { step: "embed", readOnly: true } as const;
-  const { ledger, problems } = await parts.openLedger(folderOfRun(run, parts), run.config, options);
+  const ledger = await parts.ledgers.open(run, { readOnly: true });
+  const { problems } = ledger;
   if (problems.length > 0) throw new ConflictError(`source '${run.config.sourceId}': ${problems.join("; ")}`);
   return ledger;
 }

@@ -1,10 +1,8 @@
-import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Source } from "../contracts/source.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import { sourceFolder } from "../mirror/layout.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import { crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -77,7 +75,7 @@ async function takeOver(
     const target: IndexTarget = { store, index, crawl, isOwn: true };
     const { error } = (await crawlSource(run, neverOpened, embedding, target, parts, job)).result;
     if (error) problems.push(`Source '${config.sourceId}' after the swap: ${error.replace(/\.$/, "")}.`);
-    else await parts.dropStoreMap(join(parts.crawlerFolder, sourceFolder(domain.domainId, config)), store);
+    else await parts.ledgers.dropStore(run, store);
   }
   return problems;
 }

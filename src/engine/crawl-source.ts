@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isTree } from "../contracts/domain.ts";
+import { isTree, SOURCE_KINDS } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -159,7 +159,8 @@ async function takeRemovals(
 async function takeDownload(course: Course, source: Source): Promise<StepOutcome & { readonly look: SourceLook }> {
   const { run, request, parts, job, mirror, planned } = course;
   const converter = parts.openConverter(run.config);
-  if (request.mode === "incremental" && !existsSync(join(mirror.folder, "files_map.csv"))) {
+  const { keepsMaps } = SOURCE_KINDS[run.config.sourceType];
+  if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
     job.log("files_map.csv is missing (first run, or deleted): everything is taken as with mode=full.");
   }
   const remember = async ({ lastLook }: Downloaded, maps: string): Promise<void> => {
@@ -235,8 +236,7 @@ async function takeEmbed(
 
 /** What the store that is to be replaced has of this source: the same bytes need not be uploaded again. */
 async function openUploads({ run, parts }: Course, store: VectorStoreId): Promise<Uploads> {
-  const folder = join(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
-  const { ledger } = await parts.openLedger(folder, run.config, { step: "embed", readOnly: true });
+  const ledger = await parts.ledgers.open(run, { readOnly: true });
   return async ({ itemId, sha256 }) => {
     const indexed = (await ledger.get(itemId))?.indexed;
     const same = indexed?.vectorStoreId === store && sha256 !== "" && indexed.sha256 === sha256;

@@ -176,6 +176,7 @@ async function retireSource(
     });
   }
   if (isTree(run.config)) await letGoOfRetired(run, target.index, parts);
+  await parts.ledgers.forget(run);
   await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
   return result;
 }

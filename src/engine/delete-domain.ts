@@ -11,7 +11,10 @@ import { leaseSources } from "./lease-sources.ts";
 import { foldersIn } from "./retired-sources.ts";
 
 export interface DeletionParts
-  extends Pick<EngineParts, "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "shelf"> {
+  extends Pick<
+    EngineParts,
+    "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "ledgers" | "shelf"
+  > {
   readonly backend: Pick<Backend, "deleteVectorStore" | "openIndex" | "commits">;
   /** A job that works on the domain. */
   busyWith(domainId: DomainId, except?: JobId): Promise<JobId | undefined>;
@@ -59,6 +62,7 @@ export async function planDeletion(
           await refuseNow();
           await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
           await forgetTrees(domain, parts);
+          await parts.ledgers.forgetDomain(domainId);
         });
       } finally {
         for (const lease of leases) await lease.release();

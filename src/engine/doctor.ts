@@ -14,7 +14,7 @@ export interface PlacedFinding extends Finding {
 
 export type DoctorParts = Pick<
   EngineParts,
-  "domains" | "backend" | "openSource" | "shelf" | "crawlerFolder" | "openLedger"
+  "domains" | "backend" | "openSource" | "shelf" | "crawlerFolder" | "ledgers"
 > & {
   /** Settings, certificate, storage. Who has web sites alone needs no SharePoint. */
   examineInstallation(needs: { readonly sharepoint: boolean }): AsyncIterable<Finding>;

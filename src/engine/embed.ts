@@ -173,7 +173,7 @@ async function reviveFailed(
     try {
       await mirror.moveOut(itemId, mirrored.file);
       ledger.put(itemId, { mirrored: { ...mirrored, file } });
-      await ledger.settle();
+      await ledger.flush();
       await mirror.moveIn(itemId, file);
       put.push((await ledger.get(itemId)) ?? entry);
     } catch (error) {

@@ -1,8 +1,6 @@
-import { join } from "node:path";
 import type { Finding } from "../contracts/finding.ts";
 import { DAMAGED_RECORD } from "../contracts/registry.ts";
 import { plural } from "../lib/plural.ts";
-import { sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { findUnregistered } from "./find-unregistered.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
@@ -12,7 +10,7 @@ const MAX_NAMED = 5;
 /** Records of a web source that are damaged, and registered addresses that the registry does not know any more. */
 export async function* examineRecords(
   run: SourceRun,
-  { shelf, crawlerFolder, openLedger }: Pick<EngineParts, "shelf" | "crawlerFolder" | "openLedger">,
+  { shelf, ledgers }: Pick<EngineParts, "shelf" | "ledgers">,
 ): AsyncGenerator<Finding, void> {
   const { domainId, config } = run;
   if (config.sourceType !== "web_sources") return;
@@ -25,8 +23,7 @@ export async function* examineRecords(
   }
   if (damaged.length > 0) yield sayDamaged(damaged);
   if (config.sourceId !== REGISTERED_SOURCE) return;
-  const folder = join(crawlerFolder, sourceFolder(domainId, config));
-  const { ledger } = await openLedger(folder, config, { step: "embed", readOnly: true });
+  const ledger = await ledgers.open(run, { readOnly: true });
   const { size: unknown } = await findUnregistered(run, ledger, registry);
   if (unknown > 0) yield { subject: "Registered addresses", outcome: "problem", ...sayUnregistered(unknown) };
 }

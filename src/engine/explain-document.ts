@@ -55,7 +55,7 @@ export type ExplainParts = TreeParts &
     | "domains"
     | "backend"
     | "crawlerFolder"
-    | "openLedger"
+    | "ledgers"
     | "openConverter"
     | "acceptedTypes"
     | "maxFileBytes"

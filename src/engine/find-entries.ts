@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import { nearestNames } from "../lib/nearest-names.ts";
@@ -25,13 +24,12 @@ const MAX_FOUND = 10;
 /** All sources of a domain, and those that were taken out of it while something of them is still there. */
 export async function openSources(
   domain: Domain,
-  parts: Pick<EngineParts, "crawlerFolder" | "openLedger">,
+  parts: Pick<EngineParts, "crawlerFolder" | "ledgers">,
 ): Promise<OpenSource[]> {
   const opened: OpenSource[] = [];
   for (const config of [...domain.sources, ...(await findRetired(domain, parts.crawlerFolder))]) {
     const root = sourceFolder(domain.domainId, config);
-    const options = { step: "embed", readOnly: true } as const;
-    const { ledger } = await parts.openLedger(join(parts.crawlerFolder, root), config, options);
+    const ledger = await parts.ledgers.open({ domainId: domain.domainId, config }, { readOnly: true });
     opened.push({ config, mirror: new Mirror(parts.crawlerFolder, root), ledger });
   }
   return opened;

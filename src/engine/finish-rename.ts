@@ -2,14 +2,13 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Domain, SOURCE_KINDS, SOURCE_TYPES } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
-import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { LedgerSource } from "../contracts/ledger.ts";
 import { type DomainRename, endRename, moveDomain } from "../domains/domain-rename.ts";
 import { renameMetadataPaths } from "../domains/rename-metadata-paths.ts";
 import { PRIVATE_FOLDER } from "../mirror/layout.ts";
-import { Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { carryTrust } from "./last-look.ts";
 import { foldersIn } from "./retired-sources.ts";
 
 /** Whoever wants to know how it goes, and may end it. */
@@ -21,10 +20,12 @@ export type RenameWatch = Pick<JobContext, "signal" | "log">;
  */
 export async function finishRename(rename: DomainRename, parts: EngineParts, watch: RenameWatch): Promise<void> {
   const { from, to } = rename;
+  await parts.ledgers.release(from);
   await moveDomain(parts, rename);
+  await parts.ledgers.renameDomain(rename);
   const domain = await parts.domains.get(to);
   const roots = await sourceRoots(to, parts);
-  const stores = await ownedStores(domain, roots, parts);
+  const stores = await ownedStores(domain, parts);
   const steps = roots.length + stores.length + 1;
   let at = 0;
   const begin = (line: string): void => {
@@ -32,9 +33,12 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
     at += 1;
     watch.log(`[ ${at} / ${steps} ] ${line}`);
   };
-  for (const root of roots) {
+  for (const { root, config } of roots) {
     begin(`Paths in the map files of crawler/${root}...`);
-    await renameInSource(root, rename, parts);
+    await removeLeases(join(parts.crawlerFolder, root));
+    if (SOURCE_KINDS[config.sourceType].keepsMaps) {
+      await (await parts.ledgers.open({ domainId: to, config }, { readOnly: false })).close();
+    }
   }
   begin("Paths in files_metadata.json...");
   await renameInMetadata(rename, parts, watch);
@@ -44,51 +48,48 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
     const { signal } = watch;
     await parts.backend.changeOwner(store, { from, to, folders }, { signal, report: (line) => watch.log(line) });
   }
-  if (domain.sources.some(({ sourceType }) => sourceType === "web_sources") || roots.some(isOfWeb)) {
+  if (
+    [...domain.sources, ...roots.map(({ config }) => config)].some(({ sourceType }) => sourceType === "web_sources")
+  ) {
     await parts.shelf().registry.members.rename(from, to);
   }
   await endRename(parts.domainsFolder, rename);
   watch.log(`Domain '${from}' is called '${to}' now.`);
 }
 
-/** A source that was taken out may still have members. */
-function isOfWeb(root: string): boolean {
-  return root.includes(`/${SOURCE_KINDS.web_sources.folder}/`);
+/** Where a source has its folder, relative to `crawler/`. */
+export interface SourceRoot {
+  readonly root: string;
+  readonly config: LedgerSource["config"];
 }
 
-/** Folders of the domain's sources, also of those it does not have any more, relative to `crawler/`. */
+/** Of the domain's sources, also of those it does not have any more. */
 export async function sourceRoots(
   domainId: DomainId,
   { crawlerFolder }: Pick<EngineParts, "crawlerFolder">,
-): Promise<string[]> {
-  const roots: string[] = [];
-  for (const type of SOURCE_TYPES) {
-    const kind = `${domainId}/${SOURCE_KINDS[type].folder}`;
-    for (const name of await foldersIn(join(crawlerFolder, kind))) roots.push(`${kind}/${name}`);
+): Promise<SourceRoot[]> {
+  const roots: SourceRoot[] = [];
+  for (const sourceType of SOURCE_TYPES) {
+    const kind = `${domainId}/${SOURCE_KINDS[sourceType].folder}`;
+    for (const name of await foldersIn(join(crawlerFolder, kind))) {
+      roots.push({ root: `${kind}/${name}`, config: { sourceType, sourceId: name as SourceId } });
+    }
   }
   return roots;
 }
 
 /** Stores with documents that are marked as the domain's: its own, those it had or is to have, those it was embedded into. */
-export async function ownedStores(
-  { domainId, vectorStoreId }: Domain,
-  roots: readonly string[],
-  parts: EngineParts,
-): Promise<VectorStoreId[]> {
+export async function ownedStores({ domainId, vectorStoreId }: Domain, parts: EngineParts): Promise<VectorStoreId[]> {
   const others = (await parts.domains.otherStores(domainId)).map((one) => one.vectorStoreId);
-  const mapped = await Promise.all(roots.map((root) => parts.mappedStores(join(parts.crawlerFolder, root))));
-  return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped.flat()])];
+  const mapped = await parts.ledgers.otherStores(domainId);
+  return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped])];
 }
 
-async function renameInSource(root: string, rename: DomainRename, parts: EngineParts): Promise<void> {
-  const folder = join(parts.crawlerFolder, root);
-  // They were taken to move the folder and moved with it, so nobody could give them back.
+/** They were taken to move the folder and moved with it, so nobody could give them back. */
+async function removeLeases(folder: string): Promise<void> {
   for (const name of await foldersIn(join(folder, PRIVATE_FOLDER))) {
     if (name.startsWith("lease-")) await rm(join(folder, PRIVATE_FOLDER, name), { recursive: true, force: true });
   }
-  const before = await parts.ledgerVersion(folder);
-  await parts.renamePaths(folder, rename);
-  await carryTrust(new Mirror(parts.crawlerFolder, root), before, await parts.ledgerVersion(folder));
 }
 
 /** A damaged file is left as it is: the next crawl moves it aside. */

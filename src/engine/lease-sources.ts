@@ -17,7 +17,7 @@ export async function leaseSources(
 ): Promise<Lease[]> {
   const leases: Lease[] = [];
   try {
-    for (const root of await sourceRoots(domainId, { crawlerFolder })) {
+    for (const { root } of await sourceRoots(domainId, { crawlerFolder })) {
       for (const name of ["lease-download", "lease-embed"]) {
         leases.push(await leaseNow(root, join(crawlerFolder, root, PRIVATE_FOLDER, name), owner));
       }

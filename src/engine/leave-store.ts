@@ -1,11 +1,9 @@
-import { join } from "node:path";
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
 import { plural } from "../lib/plural.ts";
-import { sourceFolder } from "../mirror/layout.ts";
 import type { CrawlRequest, SourceResult } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
@@ -37,7 +35,7 @@ export async function leaveStore(
   }
   if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
   else if (!suspect && !job.dryRun && !target.isOwn) {
-    await parts.dropStoreMap(join(parts.crawlerFolder, sourceFolder(run.domainId, run.config)), target.store);
+    await parts.ledgers.dropStore(run, target.store);
   }
   const embed = { ...noCounts(), removed: suspect ? 0 : held.length - failed.length, held: suspect ? held.length : 0 };
   return {
@@ -59,9 +57,7 @@ async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, part
   const held: IndexedRef[] = [];
   for await (const refs of index.holdings(run.config.sourceId)) held.push(...refs);
   if (!run.sharesId || held.length === 0) return held;
-  const folder = join(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
-  const options = { step: "embed", readOnly: true, vectorStoreId: isOwn ? undefined : store } as const;
-  const { ledger } = await parts.openLedger(folder, run.config, options);
+  const ledger = await parts.ledgers.open(run, { readOnly: true, vectorStoreId: isOwn ? undefined : store });
   const named = new Set<ItemId>();
   for await (const items of ledger.items()) for (const itemId of items) named.add(itemId);
   return held.filter(({ itemId }) => named.has(itemId));

@@ -6,10 +6,7 @@ import type { Index } from "../contracts/search-index.ts";
 import { asDeleted, isExpired } from "../detect/lineage/sweep-entry.ts";
 import { pruneFilesMetadata } from "../domains/prune-files-metadata.ts";
 import { plural } from "../lib/plural.ts";
-import { sourceFolder } from "../mirror/layout.ts";
-import { Mirror } from "../mirror/mirror.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { keepTrust } from "./last-look.ts";
 import { nothingExpired, rememberExpiry } from "./purge-note.ts";
 import { withManifest } from "./tree-manifests.ts";
 import { folderOfRun, type OpenTree, withTree } from "./with-tree.ts";
@@ -83,7 +80,6 @@ export async function purge(
   }
   const leaving = entries.filter(({ docId }) => !visible.has(docId));
   await forgetMetadata(run, new Set(leaving.map(({ docId }) => docId)), parts);
-  if (leaving.length > 0) await forgetRows(tree, parts);
   const purged: Purged[] = [];
   for (const some of slices(leaving)) {
     await job.checkpoint();
@@ -93,14 +89,6 @@ export async function purge(
     await manifest.flush();
   }
   return purged;
-}
-
-/** Their rows left when they did, but map files of a large tree may not say so yet. */
-async function forgetRows({ run, folder }: OpenTree, parts: EngineParts): Promise<void> {
-  const before = await parts.ledgerVersion(folder);
-  await parts.foldMaps(folder);
-  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
-  await keepTrust(mirror, before, await parts.ledgerVersion(folder));
 }
 
 /**

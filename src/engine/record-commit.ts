@@ -139,7 +139,7 @@ async function recordFailures(
       indexed: { ...copiedFrom(mirrored), ...kept, embeddingError: withReader(reason, tools.reader) },
     });
   }
-  if (leaving.length > 0) await tools.ledger.settle();
+  if (leaving.length > 0) await tools.ledger.flush();
   for (const { itemId, file } of leaving) await arrive(itemId, file, tools, job);
 }
 

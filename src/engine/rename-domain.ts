@@ -43,8 +43,8 @@ export async function planRename(
   await refuseWhileBusy(rename, parts, jobId);
   const changes = [`domains/${from} and crawler/${from} become domains/${to} and crawler/${to}.`];
   const roots = await sourceRoots(from, parts);
-  for (const root of roots) changes.push(`The paths in the map files of crawler/${root} begin with '${to}'.`);
-  for (const store of await ownedStores(domain, roots, parts)) {
+  for (const { root } of roots) changes.push(`The paths in the map files of crawler/${root} begin with '${to}'.`);
+  for (const store of await ownedStores(domain, parts)) {
     const index = await parts.backend.openIndex(store, from, signal);
     if (index) changes.push(`What the vector store '${store}' holds of '${from}' is marked as that of '${to}'.`);
   }
@@ -100,6 +100,7 @@ async function moveWhenIdle(rename: DomainRename, parts: RenameParts, job: JobCo
     leases.push(...(await leaseSources(rename.from, parts, `job ${job.jobId}`)));
     job.signal.throwIfAborted();
     job.log(`Renaming domain '${rename.from}' to '${rename.to}'...`);
+    await parts.ledgers.release(rename.from);
     await moveDomain(parts, rename);
   } catch (error) {
     // Once the domain has its new name, only the note knows what is still under the old one.

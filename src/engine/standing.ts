@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { isEmptyReason } from "../contracts/document.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { explain, RemoteError } from "../contracts/errors.ts";
@@ -8,7 +7,7 @@ import type { DocumentCount, GenerationState } from "../contracts/search-index.t
 import { Turn } from "../lib/turn.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import type { EngineParts } from "./engine-parts.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { sayMissing } from "./index-target.ts";
 
 /** How a domain stands by what is on disk and in the index, whatever its last crawl said. */
@@ -35,7 +34,7 @@ export interface SourceStanding {
   readonly empty: number;
 }
 
-type Parts = Pick<EngineParts, "backend" | "crawlerFolder" | "openLedger" | "ledgerVersion">;
+type Parts = Pick<EngineParts, "backend" | "crawlerFolder" | "ledgers">;
 
 interface Asked {
   readonly count: DocumentCount | null;
@@ -148,10 +147,10 @@ class TallyMemory {
 
   async of(domain: Domain, config: SourceConfig): Promise<Tally> {
     const root = sourceFolder(domain.domainId, config);
-    const version = await this.#parts.ledgerVersion(join(this.#parts.crawlerFolder, root));
+    const version = await this.#parts.ledgers.version({ domainId: domain.domainId, config });
     const known = this.#known.get(root);
     if (known && (version ? version === known.version : Date.now() - known.readAtMs < REREAD_MS)) return known.tally;
-    const tally = countEntries(root, config, this.#parts);
+    const tally = countEntries({ domainId: domain.domainId, config }, this.#parts);
     const remembered = { version, readAtMs: Date.now(), tally };
     this.#known.delete(root);
     this.#known.set(root, remembered);
@@ -162,11 +161,10 @@ class TallyMemory {
   }
 }
 
-async function countEntries(root: string, config: SourceConfig, parts: Parts): Promise<Tally> {
-  const folder = join(parts.crawlerFolder, root);
-  const mirror = new Mirror(parts.crawlerFolder, root);
-  const { ledger, problems } = await parts.openLedger(folder, config, { step: "embed", readOnly: true });
-  if (problems.length > 0) throw new Error(problems.join("; "));
+async function countEntries(run: SourceRun, parts: Parts): Promise<Tally> {
+  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+  const ledger = await parts.ledgers.open(run, { readOnly: true });
+  if (ledger.problems.length > 0) throw new Error(ledger.problems.join("; "));
   const indexed = new Map<VectorStoreId | "", number>();
   const turn = new Turn();
   let [failed, empty] = [0, 0];

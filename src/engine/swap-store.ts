@@ -7,7 +7,6 @@ import type { Index } from "../contracts/search-index.ts";
 import { changeOtherStores, otherStores } from "../domains/store-succession.ts";
 import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import { sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { foreseeTarget, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import { waitForLease } from "./with-ledger.ts";
@@ -150,7 +149,7 @@ async function dropStore(domain: Domain, id: VectorStoreId, parts: EngineParts, 
 /** What was written down about a store besides the domain's own map files. */
 async function dropMaps(domain: Domain, id: VectorStoreId, parts: EngineParts): Promise<void> {
   for (const config of domain.sources) {
-    await parts.dropStoreMap(join(parts.crawlerFolder, sourceFolder(domain.domainId, config)), id);
+    await parts.ledgers.dropStore({ domainId: domain.domainId, config }, id);
   }
 }
 

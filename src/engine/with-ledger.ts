@@ -1,13 +1,14 @@
 import { join } from "node:path";
+import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { CancelledError, ConflictError } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Ledger } from "../contracts/ledger.ts";
+import type { Ledger, LedgerOptions } from "../contracts/ledger.ts";
 import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { Step } from "./crawl-request.ts";
-import type { EngineParts, LedgerOptions, SourceRun } from "./engine-parts.ts";
+import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { carryTrust } from "./last-look.ts";
 
 /** What a step works with. The ledger is opened by whoever first asks for it: a run may well find that it need not. */
@@ -48,19 +49,24 @@ export async function withLedger<T>(
   const root = sourceFolder(run.domainId, run.config);
   const folder = join(parts.crawlerFolder, root);
   if (job.dryRun) {
-    const scratch = step === "download" ? await parts.copyMaps(folder, run.config, job.jobId) : undefined;
+    const isSpecified = step === "download" && SOURCE_KINDS[run.config.sourceType].keepsMaps;
+    const scratch = isSpecified ? await parts.ledgers.writeScratchMaps(run, job.jobId) : undefined;
+    const ledger = once(() => openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job));
     try {
-      const options = { step, vectorStoreId, readOnly: true, scratchId: scratch?.id };
-      const ledger = once(() => openLedger(folder, run, options, parts, job));
-      return await work({ ledger, maps: await parts.ledgerVersion(folder), job });
+      return await work({ ledger, maps: await parts.ledgers.version(run), job });
     } finally {
       await scratch?.remove();
+      if (ledger.begun())
+        await ledger().then(
+          (opened) => opened.close(),
+          () => undefined,
+        );
     }
   }
   const lease = await waitForLease(join(folder, PRIVATE_FOLDER, `lease-${LEASES[step]}`), job);
   try {
-    const maps = await parts.ledgerVersion(folder);
-    const opening = once(() => openLedger(folder, run, { step, vectorStoreId, readOnly: false }, parts, job));
+    const maps = await parts.ledgers.version(run);
+    const opening = once(() => openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job));
     const result = await workAndClose(opening, lease, () =>
       work({ ledger: opening, maps, job: whileHeld(lease, job) }),
     );
@@ -74,14 +80,13 @@ export async function withLedger<T>(
 }
 
 async function openLedger(
-  folder: string,
   run: SourceRun,
   options: LedgerOptions,
   parts: EngineParts,
   job: JobContext,
 ): Promise<Ledger> {
-  const { ledger, problems } = await parts.openLedger(folder, run.config, options);
-  for (const problem of problems) job.log(`WARNING: ${problem}`);
+  const ledger = await parts.ledgers.open(run, options);
+  for (const problem of ledger.problems) job.log(`WARNING: ${problem}`);
   return ledger;
 }
 
@@ -105,7 +110,7 @@ async function workAndClose<T>(
     result = await work();
   } catch (error) {
     // The reason of the failure counts, also when the ledger cannot be closed any more; and what is somebody else's
-    // now is left alone: what was acknowledged is in the journal.
+    // now is left alone: what was flushed is in the ledger.
     if (opening.begun() && (await lease.stillHeld())) {
       await opening()
         .then((ledger) => ledger.close())

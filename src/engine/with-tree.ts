@@ -56,9 +56,8 @@ async function openAndWork<T>(
 ): Promise<T> {
   await parts.domains.get(run.domainId);
   if ((await parts.manifestVersion(folder)) === "") throw new NotFoundError("There is no manifest any more.");
-  const options = { step: "download", readOnly: true } as const;
-  const { ledger, problems } = await parts.openLedger(folder, run.config, options);
-  if (problems.length > 0) throw new ConflictError(problems.join("; "));
+  const ledger = await parts.ledgers.open(run, { readOnly: true });
+  if (ledger.problems.length > 0) throw new ConflictError(ledger.problems.join("; "));
   const manifest = await parts.openManifest(folder, { readOnly: job.dryRun });
   let result: T;
   try {

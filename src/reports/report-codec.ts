@@ -13,12 +13,17 @@ export interface ArchivedFile {
   readonly modifiedAt: string;
 }
 
+/** What the zip has, and of which sources another one has the map files. */
+interface Archived {
+  readonly files: readonly ArchivedFile[];
+  readonly mapsIn: ReadonlyMap<ArchivedSource, ReportId>;
+}
+
 /** The text of `report.json`. It lists itself too, with the size it really has. */
-export function formatReport(id: ReportId, archive: CrawlArchive, files: readonly ArchivedFile[]): string {
-  const present = new Set(files.map(({ path }) => path));
+export function formatReport(id: ReportId, archive: CrawlArchive, { files, mapsIn }: Archived): string {
   const text = (bytes: number): string => {
     const self = { path: REPORT_JSON, bytes, modifiedAt: archive.finishedAt };
-    return `${JSON.stringify(reportJson(id, archive, [self, ...files], present), null, 2)}\n`;
+    return `${JSON.stringify(reportJson(id, archive, { files: [self, ...files], mapsIn }), null, 2)}\n`;
   };
   // The number is part of what it counts; with one digit more at most once, this ends.
   let bytes = 0;
@@ -26,12 +31,8 @@ export function formatReport(id: ReportId, archive: CrawlArchive, files: readonl
   return text(bytes);
 }
 
-function reportJson(
-  id: ReportId,
-  archive: CrawlArchive,
-  files: readonly ArchivedFile[],
-  present: ReadonlySet<string>,
-): JsonObject {
+function reportJson(id: ReportId, archive: CrawlArchive, { files, mapsIn }: Archived): JsonObject {
+  const present = new Set(files.map(({ path }) => path));
   return {
     report_id: id,
     title: `Crawl of ${archive.domainId} (${archive.scope}, ${archive.mode})`,
@@ -52,11 +53,11 @@ function reportJson(
     job_id: archive.jobId,
     started_utc: archive.startedAt,
     finished_utc: archive.finishedAt,
-    sources: archive.sources.map((source) => sourceJson(source, present)),
+    sources: archive.sources.map((source) => sourceJson(source, present, mapsIn.get(source))),
   };
 }
 
-function sourceJson(source: ArchivedSource, present: ReadonlySet<string>): JsonObject {
+function sourceJson(source: ArchivedSource, present: ReadonlySet<string>, mapsIn: ReportId | undefined): JsonObject {
   return {
     source_type: source.sourceType,
     source_id: source.sourceId,
@@ -70,6 +71,8 @@ function sourceJson(source: ArchivedSource, present: ReadonlySet<string>): JsonO
     items_removed: source.removed,
     items_failed: source.failed,
     map_files: source.mapFiles.map(({ name }) => name).filter((name) => present.has(name)),
+    ...(mapsIn && { map_files_in: mapsIn }),
+    ...(source.mapVersion && { map_files_version: source.mapVersion }),
   };
 }
 

@@ -6,6 +6,7 @@ import type { DomainId } from "../contracts/ids.ts";
 import type { CrawlArchive, ReportId, ReportSummary } from "../contracts/report.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { isJsonObject } from "../lib/json-object.ts";
 import { namesIn } from "../lib/names-in.ts";
 import { parseReport, REPORT_JSON, unreadableReport } from "./report-codec.ts";
 import {
@@ -44,7 +45,10 @@ export interface ReportStore {
   download(id: ReportId): Promise<StoredBytes>;
   /** What was removed. */
   remove(id: ReportId): Promise<ReportSummary>;
-  /** Removes reports that are older, except the newest of every domain. Tells which; a dry run does only that. */
+  /**
+   * Removes reports that are older, except the newest of every domain and those that have map files for one that stays. Tells
+   * which; a dry run does only that.
+   */
   removeOldReports(olderThanDays: number, options?: { readonly dryRun: boolean }): Promise<readonly RemovedReport[]>;
 }
 
@@ -92,14 +96,25 @@ async function removeOldReports(
 ): Promise<readonly RemovedReport[]> {
   const before = Date.now() - olderThanDays * 24 * 60 * 60_000;
   const newest = new Set<string>();
-  const removed: RemovedReport[] = [];
-  // One that cannot be removed is told after the others are.
-  const stuck: unknown[] = [];
-  for (const id of await reportIds(folder, {})) {
+  const ids = await reportIds(folder, {});
+  const old = ids.filter((id) => {
     const group = `${reportTypeOf(id)} ${domainOfReport(id)}`;
     const isNewest = !newest.has(group);
     newest.add(group);
-    if (isNewest || Date.parse(stampedAt(id)) >= before) continue;
+    return !isNewest && Date.parse(stampedAt(id)) < before;
+  });
+  const named =
+    old.length === 0
+      ? new Set()
+      : await namedForMaps(
+          folder,
+          ids.filter((id) => !old.includes(id)),
+        );
+  const removed: RemovedReport[] = [];
+  // One that cannot be removed is told after the others are.
+  const stuck: unknown[] = [];
+  for (const id of old) {
+    if (named.has(id)) continue;
     try {
       const bytes = await sizeOf(folder, id);
       if (!dryRun) await rm(reportPath(folder, id), { force: true });
@@ -111,6 +126,16 @@ async function removeOldReports(
   }
   if (stuck.length > 0) throw stuck[0];
   return removed;
+}
+
+/** The reports that these name for the map files of a source. */
+async function namedForMaps(folder: string, ids: readonly ReportId[]): Promise<ReadonlySet<unknown>> {
+  const named = new Set<unknown>();
+  await forEachConcurrent(ids, READ_AT_ONCE, async (id) => {
+    const { sources } = (await readSummary(folder, id)).json;
+    for (const source of Array.isArray(sources) ? sources.filter(isJsonObject) : []) named.add(source["map_files_in"]);
+  });
+  return named;
 }
 
 async function listReports(folder: string, options: ReportListing): Promise<ReportSummary[]> {

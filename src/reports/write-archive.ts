@@ -1,14 +1,14 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { CrawlArchive, ReportId } from "../contracts/report.ts";
+import type { ArchivedSource, CrawlArchive, ReportId } from "../contracts/report.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { fileStamp } from "../lib/file-stamp.ts";
 import { toFileStamp, toUtcMicros } from "../lib/time.ts";
-import { earlierSnapshots, type Snapshot } from "./earlier-snapshots.ts";
+import { ZipWriter } from "../lib/zip-writer.ts";
+import { readEarlierReports, type Snapshot } from "./earlier-reports.ts";
 import { type ArchivedFile, formatReport, REPORT_JSON } from "./report-codec.ts";
 import { parseReportId, REPORT_FOLDERS } from "./report-id.ts";
 import { readPackedEntry } from "./zip-reader.ts";
-import { ZipWriter } from "./zip-writer.ts";
 
 const UNFINISHED = ".zip.tmp";
 /** A writer touches its file all the time: one that stood still for so long was left by a crash. */
@@ -24,7 +24,7 @@ export async function writeArchive(reportsFolder: string, archive: CrawlArchive)
   const { id, zip } = await claimId(reportsFolder, `${REPORT_FOLDERS.crawl}/${name}`);
   const unfinished = join(reportsFolder, `${id}${UNFINISHED}`);
   try {
-    await fill(zip, id, archive, folder);
+    await fill(zip, id, archive, reportsFolder);
     await rename(unfinished, reportPath(reportsFolder, id));
     return id;
   } catch (error) {
@@ -53,16 +53,28 @@ async function claimId(reportsFolder: string, wanted: string): Promise<{ id: Rep
   }
 }
 
-async function fill(zip: ZipWriter, id: ReportId, archive: CrawlArchive, folder: string): Promise<void> {
+async function fill(zip: ZipWriter, id: ReportId, archive: CrawlArchive, reportsFolder: string): Promise<void> {
   try {
     const files: ArchivedFile[] = [];
-    const earlier = await earlierSnapshots(folder, archive.domainId);
-    for (const { name, path } of archive.sources.flatMap(({ mapFiles }) => mapFiles)) {
-      const file = await addMapFile(zip, name, path, earlier.get(name));
+    const earlier = await readEarlierReports(reportsFolder, archive.domainId);
+    const mapsIn = new Map<ArchivedSource, ReportId>();
+    for (const source of archive.sources) {
+      const holder = await earlier.withMapsOf(source);
+      if (holder !== undefined) mapsIn.set(source, holder);
+    }
+    const written = archive.sources.filter((source) => !mapsIn.has(source));
+    for (const map of written.flatMap(({ mapFiles }) => mapFiles)) {
+      const { name } = map;
+      if ("content" in map) {
+        const bytes = await zip.add(name, Date.parse(archive.finishedAt), map.content());
+        files.push({ path: name, bytes, modifiedAt: archive.finishedAt });
+        continue;
+      }
+      const file = await addMapFile(zip, name, map.path, earlier.snapshots.get(name));
       if (file) files.push(file);
     }
     // Last, because only now it is known what was copied.
-    const report = Buffer.from(formatReport(id, archive, files));
+    const report = Buffer.from(formatReport(id, archive, { files, mapsIn }));
     await zip.add(REPORT_JSON, Date.parse(archive.finishedAt), [report]);
     await zip.finish();
   } finally {

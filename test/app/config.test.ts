@@ -89,6 +89,7 @@ describe("configuration", () => {
       embeddings: { kind: "built-in" },
       runJobsIn: "server",
       keepSupersededDays: 7,
+      appendToMapsEvery: 10,
       keepReportsDays: 0,
       acceptedTypes: null,
       warnings: [],

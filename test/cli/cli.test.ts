@@ -98,7 +98,7 @@ test("the demo answers from documents that the sandbox really holds, also the se
     assert.ok(decodeURIComponent(new URL(best).pathname).endsWith(expectedPath), `${question}: ${best}`);
   }
   assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/01_files/documents/files_map.csv")));
-  assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/04_web/help/vectorstore_map.csv")));
+  assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/ledger.sqlite")));
   assert.match(out, /tidies up the shared drive[^▶]*\b1 moved[^▶]*\n▶/, "a rename is a move");
   assert.match(out, /Listed 31 items: 29 added/);
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, type TestContext, test } from "node:test";
@@ -138,7 +138,7 @@ function entriesCases(newPlace: NewPlace): void {
       { seen: { ...seen, name: "other.docx" }, mirrored: null, indexed },
       { seen: null, mirrored: null, indexed },
     ]);
-    await ledger.settle();
+    await ledger.flush();
     assert.deepEqual(await factsOf(ledger, "a"), told.at(-1));
     ledger.put(id("a"), { indexed: null });
     assert.equal(await ledger.get(id("a")), undefined);
@@ -242,7 +242,7 @@ function entriesCases(newPlace: NewPlace): void {
       ledger.put(id("a"), { seen, mirrored });
       const before = await ledger.get(id("a"));
       ledger.put(id("a"), { seen: null, mirrored: { ...mirrored, file: "" } });
-      await ledger.settle();
+      await ledger.flush();
       assert.deepEqual(before && plain(before), { seen, mirrored, indexed: null });
       await ledger.close();
     }
@@ -269,7 +269,7 @@ function entriesCases(newPlace: NewPlace): void {
         // Items of every page leave, and others come.
         ledger.put(id(`i${pages}`), { seen: null, mirrored: null, indexed: null });
         ledger.put(id(`new ${pages}`), facetsOf(pages));
-        await (pages % 2 ? ledger.settle() : ledger.flush());
+        await ledger.flush();
       }
       assert.ok(pages > 1, "more than one page");
       assert.equal(new Set(met).size, met.length, "none comes twice");
@@ -287,7 +287,7 @@ function entriesCases(newPlace: NewPlace): void {
     const place = await newPlace(t);
     const { ledger } = await openLedger(place);
     ledger.put(id("a"), facetsOf(1));
-    const settling = ledger.settle();
+    const settling = ledger.flush();
     ledger.put(id("b"), facetsOf(2));
     await settling;
     ledger.put(id("a"), { indexed: null });
@@ -302,10 +302,11 @@ function entriesCases(newPlace: NewPlace): void {
     const first = ledger.version();
     assert.ok(first.split(" ").length >= 3, first);
     ledger.put(id("a"), facetsOf(1));
+    await ledger.flush();
     assert.equal(ledger.version(), first);
     ledger.put(id("a"), { seen: facetsOf(2).seen });
     assert.equal(ledger.version(), "", "not settled yet");
-    await ledger.settle();
+    await ledger.flush();
     const second = ledger.version().split(" ");
     const isSame = first.split(" ").map((word, at) => word === second[at]);
     assert.deepEqual(isSame.slice(0, 3), [false, true, true]);
@@ -330,6 +331,9 @@ function entriesCases(newPlace: NewPlace): void {
     const again = (await openLedger(place, { step: "embed", vectorStoreId })).ledger;
     assert.equal((await again.get(id("a")))?.indexed?.fileId, "file-other");
     assert.match(await readFile(join(place.folder, "vectorstore_map_vs_2.csv"), "utf8"), /\r\nfile-other,vs_2,/);
+    own.put(id("a"), { seen: null, mirrored: null, indexed: null });
+    await own.flush();
+    assert.deepEqual([await own.get(id("a")), await gather(own.items()), await entriesOf(own)], [undefined, [], {}]);
   });
 
   test("whatever is put, killed and opened again, what was flushed last is there", async (t) => {
@@ -359,7 +363,7 @@ function entriesCases(newPlace: NewPlace): void {
             expected.set(event.key, next);
             if (!next.seen && !next.mirrored && !next.indexed) expected.delete(event.key);
           } else if (event.do === "settle") {
-            await ledger.settle();
+            await ledger.flush();
           } else {
             await (event.do === "kill" ? ledger.flush() : ledger.close());
             ledger = (await openLedger(place)).ledger;
@@ -400,7 +404,7 @@ function mapCases(newPlace: NewPlace): void {
     await fill(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: { ...rest, seen: null } });
     const { ledger } = await openLedger(place);
     ledger.put(id("gone"), facetsOf(4));
-    await ledger.settle();
+    await ledger.flush();
     ledger.put(id("gone"), { seen: null, mirrored: null, indexed: null });
     await ledger.close();
     await exportMaps(place);
@@ -425,11 +429,41 @@ function mapCases(newPlace: NewPlace): void {
     for (const step of ["download", "embed"] as const) {
       const { ledger } = await openLedger(place, { step });
       for (const [item, n] of Object.entries({ a: 1, b: 2 })) ledger.put(id(item), facetsOf(n));
-      await ledger.settle();
+      await ledger.flush();
       await ledger.close();
       await exportMaps(place);
     }
     assert.deepEqual(await stampsOf(place), before);
+  });
+
+  test("while a step runs its rows are appended, the first at once, and what a kill leaves there is no edit", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, { a: facetsOf(1), z: facetsOf(99) });
+    await exportMaps(place);
+    const path = join(place.folder, "files_map.csv");
+    const { ledger } = await openLedger(place, { step: "download" });
+    const counts: number[] = [];
+    for (let n = 2; n <= 14; n++) {
+      ledger.put(id("a"), { mirrored: facetsOf(n).mirrored });
+      await ledger.flush();
+      counts.push((await rowsOf(place, "files_map.csv")).length - 2);
+    }
+    assert.deepEqual(counts, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 11, 11, 11], "then ten at a time");
+    await appendFile(path, "7,half a ro");
+    for (const readOnly of [true, false]) {
+      const { ledger: next, problems } = await openLedger(place, { readOnly, step: "download" });
+      assert.deepEqual(problems, []);
+      const expected = { a: { ...facetsOf(1), mirrored: facetsOf(14).mirrored }, z: facetsOf(99) };
+      assert.deepEqual(await entriesOf(next), expected);
+      if (!readOnly) next.put(id("z"), { mirrored: facetsOf(15).mirrored });
+      await next.flush();
+      if (!readOnly) assert.equal((await rowsOf(place, "files_map.csv")).length, 3, "it was cut off");
+      await next.close();
+    }
+    assert.deepEqual(
+      (await rowsOf(place, "files_map.csv")).map((row) => row.split(",")[0]),
+      ["14", "15"],
+    );
   });
 
   test("a dry run reads what was there when it began, changes nothing and leaves nothing", async (t) => {
@@ -447,7 +481,7 @@ function mapCases(newPlace: NewPlace): void {
     const { ledger, end } = await openForDryRun(place);
     assert.throws(() => ledger.put(id("i0"), { seen: null }), /put i0: .*reading only/);
     await ledger.flush();
-    await ledger.settle();
+    await ledger.flush();
     await end();
     assert.deepEqual(await readFolder(place), before);
 
@@ -600,11 +634,48 @@ function foreignCases(newPlace: NewPlace): void {
     assert.equal(found["b"]?.mirrored?.name, "theirs.txt");
   });
 
+  test("a row that was edited while the step appended counts; a facet that the step cleared does not come back with it", async (t) => {
+    const place = await newPlace(t);
+    await filled(place, three);
+    await exportMaps(place);
+    const { ledger } = await openLedger(place, { step: "download" });
+    ledger.put(id("a"), { mirrored: facetsOf(11).mirrored });
+    await ledger.flush();
+    ledger.put(id("c"), { mirrored: null });
+    await ledger.flush();
+    const path = join(place.folder, "files_map.csv");
+    await writeFile(path, (await readMap(place, "files_map.csv")).replace(",2.txt,", ",theirs.txt,"));
+    for (let n = 12; n < 24; n++) {
+      ledger.put(id("a"), { mirrored: facetsOf(n).mirrored });
+      await ledger.flush();
+    }
+    await ledger.close();
+    const found = await entriesIn(place);
+    assert.equal(found["b"]?.mirrored?.name, "theirs.txt");
+    assert.deepEqual(found["a"]?.mirrored, facetsOf(23).mirrored);
+    assert.deepEqual(found["c"], { ...three.c, mirrored: null });
+    assert.equal((await rowsOf(place, "files_map.csv")).length, 2);
+  });
+
+  test("B7 a number that is none makes a map corrupt", async (t) => {
+    for (const wrong of ["x", "1.5", '"1,234"']) {
+      const place = await newPlace(t);
+      await filled(place, three);
+      await exportMaps(place);
+      const rows = (await rowsOf(place, "sharepoint_map.csv")).map((row) => row.replace(/^2,/, `${wrong},`));
+      const text = [HEADERS["sharepoint_map.csv"], ...rows, ""].join("\r\n");
+      await writeFile(join(place.folder, "sharepoint_map.csv"), text);
+      const { ledger, problems } = await openLedger(place);
+      assert.match(problems.join(), /sharepoint_map\.csv cannot be used \(row 3 has '.*' as sharepoint_listitem_id\)/);
+      await ledger.close();
+    }
+  });
+
   test("whatever is remembered beside the maps can be lost: only what they have no columns for is unknown", async (t) => {
     const place = await newPlace(t);
     await fill(place, three);
     await exportMaps(place);
-    loseMemory(place);
+    await loseMemory(place);
     const unknown = ({ seen, mirrored, indexed }: Facets): Facets => ({
       seen,
       mirrored: mirrored && {
@@ -655,7 +726,7 @@ function processCases(newPlace: NewPlace, many: number): void {
     }
   });
 
-  test("two steps at once: each keeps what the other wrote, also of the same item", async (t) => {
+  test("two steps at once: each keeps what the other wrote, also of the same item; of one facet the later counts", async (t) => {
     const place = await newPlace(t);
     await fill(place, { a: { seen, mirrored }, b: { seen, mirrored } });
     const download = (await openLedger(place, { step: "download" })).ledger;
@@ -667,7 +738,7 @@ function processCases(newPlace: NewPlace, many: number): void {
     download.put(id("c"), { seen });
     await download.close();
     assert.deepEqual(await entriesIn(place), {
-      a: { seen, mirrored: { ...mirrored, file: "moved by embed", sourceError: "from download" }, indexed },
+      a: { seen, mirrored: { ...mirrored, sourceError: "from download" }, indexed },
       b: { seen, mirrored, indexed },
       c: { seen, mirrored: null, indexed: null },
     });

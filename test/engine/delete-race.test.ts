@@ -11,6 +11,7 @@ import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import { type DeletionParts, planDeletion } from "../../src/engine/delete-domain.ts";
 import { acquireLease } from "../../src/lib/file-lease.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
 import { DOMAIN, type World } from "./world.ts";
 
@@ -42,6 +43,7 @@ describe("deleting a domain", () => {
       crawlerFolder: join(world.storage, "crawler"),
       defaultVectorStoreId: "",
       shelf: () => assert.fail("it has no web source"),
+      ledgers: openTestLedgers(join(world.storage, "crawler")),
       busyWith: busyWith(world.app.jobs),
       backend: {
         commits: "atomic",

@@ -7,8 +7,9 @@ import type { ItemId } from "../../src/contracts/ids.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import type { IndexedRef } from "../../src/contracts/search-index.ts";
 import { storageFolder } from "../../src/mirror/layout.ts";
+import { readMapText } from "../read-map-text.ts";
 import { type AuthoredFile, DECOY, markersOf } from "./folder-author.ts";
-import { FOLDERS, type FolderStage } from "./folder-stage.ts";
+import { DOCS, FOLDERS, type FolderStage } from "./folder-stage.ts";
 
 /** So many of the last words are looked for although no file has them now. */
 const NOT_FORGOTTEN = 30;
@@ -188,7 +189,7 @@ export class FolderOracle {
   }
 
   async #idsInMap(name: string): Promise<string[]> {
-    const text = await readFile(join(this.#stage.folder, name), "utf8");
+    const text = await readMapText(this.#stage.app, FOLDERS, DOCS, name);
     return (text.match(/\bdoc_[0-9a-z_-]+/gi) ?? []).sort();
   }
 
@@ -304,10 +305,8 @@ export class FolderOracle {
         read(await readFile(join(this.#stage.folder, folder, path), "utf8"), folder);
       }
     }
-    const tails = ["seen", "mirrored", "observed"].map((table) => `.lockstep/tail-${table}.jsonl`);
-    for (const name of ["vectorstore_map.csv", "files_map.csv", "sharepoint_map.csv", ...tails]) {
-      read(await readFile(join(this.#stage.folder, name), "utf8").catch(() => ""), name);
-    }
+    const ledger = join(storageFolder(this.#stage.storage, "crawler"), FOLDERS, "ledger.sqlite");
+    for (const { text, table } of textsOf(ledger)) read(text, `ledger, ${table}`);
     const domains = storageFolder(this.#stage.storage, "domains");
     const name = "files_metadata.json";
     read(await readFile(join(domains, FOLDERS, name), "utf8").catch(() => ""), name);

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { readFile, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { FolderStage } from "./folder-stage.ts";
+import type { LedgerEntry } from "../../src/contracts/ledger.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
+import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const NOTES =
   "The aardvark has notes of its own, and keeps them in a folder with a capital letter, where nobody else writes.";
@@ -125,17 +127,20 @@ test("a file that became a folder of its name, and the reverse, arrive, also whe
   assert.deepEqual([...(await mirrored(/^f\/3\.md/))], [["f/3.md", "Text number3 of many. Edited tapir."]]);
 });
 
-test("of a file whose place a folder has, nothing is there to be removed", async () => {
+test("of a file whose place a folder has, nothing is there to be removed", async (t) => {
   await stage.write("g/4.md", "Text about the gecko.");
   await stage.crawl();
-  const maps = ["files_map.csv", "sharepoint_map.csv", ".lockstep/observed.csv"].map((name) =>
-    join(stage.folder, name),
-  );
-  const before = await Promise.all(maps.map((path) => readFile(path)));
+  const ledgers = openTestLedgers(join(stage.storage, "crawler"));
+  t.after(() => ledgers.close());
+  const source = { domainId: FOLDERS, config: stage.config };
+  const before: LedgerEntry[] = [];
+  for await (const page of (await ledgers.open(source, { readOnly: true })).entries()) before.push(...page);
   await rm(join(stage.root, "g/4.md"));
   await stage.write("g/4.md/inner.md", "Nobody ever wrote of the hedgehog here.");
   await stage.crawl();
-  for (const [i, path] of maps.entries()) await writeFile(path, before[i] ?? "");
+  const ledger = await ledgers.open(source, { readOnly: false });
+  for (const { itemId, seen, mirrored } of before) ledger.put(itemId, { seen, mirrored });
+  await ledger.close();
   await stage.crawl();
   assert.deepEqual(await found("gecko"), []);
   assert.deepEqual(await found("hedgehog"), ["g/4.md/inner.md"]);

@@ -15,11 +15,14 @@ import { recordCommit } from "../../src/engine/record-commit.ts";
 import { noCounts } from "../../src/engine/tally.ts";
 import { verifyMirror } from "../../src/engine/verify.ts";
 import { withLedger } from "../../src/engine/with-ledger.ts";
-import { CsvLedger } from "../../src/ledgers/csv-maps/csv-ledger.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 const crawler = await mkdtemp(join(tmpdir(), "lockstep-guards-"));
-after(() => rm(crawler, { recursive: true, force: true }));
+after(async () => {
+  await ledgers.close();
+  await rm(crawler, { recursive: true, force: true });
+});
 
 const lines: string[] = [];
 const job: JobContext = {
@@ -38,8 +41,8 @@ function newRun(): { run: SourceRun; root: string } {
   return { run: { domainId: parseDomainId("D"), config }, root: `D/01_files/${sourceId}` };
 }
 
-const openLedger = (root: string, run: SourceRun, step: "download" | "embed") =>
-  CsvLedger.open({ folder: join(crawler, root), sourceId: run.config.sourceId, step });
+const ledgers = openTestLedgers(crawler);
+const openLedger = (run: SourceRun) => ledgers.open(run, { readOnly: false });
 
 async function place(mirror: Mirror, path: string): Promise<string> {
   const file = mirror.embeddedFile(path);
@@ -55,13 +58,12 @@ function mirroredAt(file: string): Mirrored {
   return { ...names, file, fingerprint, downloadedAt: "", sourceError: "", processingError: "", observed };
 }
 
-test("a run whose lease was taken over stops at its next checkpoint and leaves the map files alone", async (t) => {
+test("a run whose lease was taken over stops at its next checkpoint and leaves the ledger and the map files alone", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() });
   const { run, root } = newRun();
   const parts = {
     crawlerFolder: crawler,
-    openLedger: async () => ({ ledger: await openLedger(root, run, "download"), problems: [] }),
-    ledgerVersion: async () => "",
+    ledgers,
   } as unknown as EngineParts;
   const work = withLedger(run, { step: "download" }, parts, job, async ({ ledger: open, job: guarded }) => {
     const ledger = await open();
@@ -72,6 +74,7 @@ test("a run whose lease was taken over stops at its next checkpoint and leaves t
     await guarded.checkpoint();
   });
   await assert.rejects(work, ConflictError);
+  assert.equal(await (await ledgers.open(run, { readOnly: true })).get("mine" as ItemId), undefined);
   assert.ok(!existsSync(join(crawler, root, "files_map.csv")));
 });
 
@@ -79,7 +82,7 @@ test("an orphan is deleted; a file that came while the run was on may be another
   const { run, root } = newRun();
   const mirror = new Mirror(crawler, root);
   const file = await place(mirror, "nobody.txt");
-  const ledger = await openLedger(root, run, "download");
+  const ledger = await openLedger(run);
   const detected = { completeness: "complete", unreadable: [], listed: 0, withheld: [], heldBecause: "" } as const;
   const disk = await mirror.scan();
   const placedAtMs = disk.get(file)?.placedAtMs ?? 0;
@@ -109,9 +112,9 @@ async function refuse(
 ): Promise<void> {
   const file = await place(mirror, "a.pdf");
   const { mtimeMs } = await stat(mirror.absolute(file));
-  const ledger = await openLedger(root, run, "embed");
+  const ledger = await openLedger(run);
   ledger.put("a" as ItemId, { mirrored: { ...mirroredAt(file), observed: { size: 4, mtimeMs, sha256: "aa" } } });
-  await ledger.settle();
+  await ledger.flush();
   const entry = await ledger.get("a" as ItemId);
   assert.ok(entry);
   const outcome = {
@@ -127,17 +130,17 @@ async function refuse(
   await ledger.close();
 }
 
-test("when a failed file arrives in 03_failed, the map file on disk says so already", async () => {
+test("when a failed file arrives in 03_failed, the ledger says so already", async () => {
   const { run, root } = newRun();
-  let mapThen = "";
+  let fileThen = "";
   class WatchedMirror extends Mirror {
     override async moveIn(itemId: ItemId, file: string): Promise<void> {
-      mapThen = await readFile(join(crawler, root, "files_map.csv"), "utf8");
+      fileThen = (await (await ledgers.open(run, { readOnly: true })).get(itemId))?.mirrored?.file ?? "";
       await super.moveIn(itemId, file);
     }
   }
   await refuse(new WatchedMirror(crawler, root), run, root, async () => undefined);
-  assert.match(mapThen, /03_failed\\a\.pdf/);
+  assert.equal(fileThen, `${root}/03_failed/a.pdf`);
   assert.ok(existsSync(join(crawler, root, "03_failed/a.pdf")));
 });
 

@@ -7,20 +7,25 @@ import { after, test } from "node:test";
 import type { Change } from "../../src/contracts/change.ts";
 import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
 import { type ItemId, type JobId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import type { Ledger } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { type CrawlRequest, crawlRequest, type StepCounts } from "../../src/engine/crawl-request.ts";
 import { keepDocuments } from "../../src/engine/keep-documents.ts";
 import { withKeptText } from "../../src/engine/kept-text.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { CsvLedger } from "../../src/ledgers/csv-maps/csv-ledger.ts";
 import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
 import { makeDocx, paragraph } from "../extract/make-docx.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 const crawler = await mkdtemp(join(tmpdir(), "lockstep-keep-"));
-after(() => rm(crawler, { recursive: true, force: true }));
+const ledgers = openTestLedgers(crawler);
+after(async () => {
+  await ledgers.close();
+  await rm(crawler, { recursive: true, force: true });
+});
 
 const D = parseDomainId("D");
 let count = 0;
@@ -149,9 +154,8 @@ class Source {
     return this.base.read(docId as ItemId, versionId).then((kept) => kept?.markdown);
   }
 
-  #ledger(readOnly: boolean): Promise<CsvLedger> {
-    const { sourceId } = this.config;
-    return CsvLedger.open({ folder: this.mirror.folder, sourceId, step: "download", readOnly });
+  #ledger(readOnly: boolean): Promise<Ledger> {
+    return ledgers.open({ domainId: D, config: this.config }, { readOnly });
   }
 }
 

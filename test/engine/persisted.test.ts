@@ -22,7 +22,7 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/\.lockstep\/last-look\.json$/, "mirror.md", ".lockstep/last-look.json"],
   [/^reports\/crawls\/[\w-]+\.zip$/, "reports.md", "reports/crawls/"],
   [/^<source>\/\.lockstep\/settled\.json$/, "mirror.md", ".lockstep/settled.json"],
-  [/^<source>\/\.lockstep\/observed\.csv$/, "map-files.md", ".lockstep/observed.csv"],
+  [/^crawler\/\w+\/ledger\.sqlite(-wal|-shm)?$/, "ledger.md", "crawler/<DOMAIN_ID>/ledger.sqlite"],
   [/^<source>\/\.lockstep\/maps\.lock\/#$/, "leases.md", ".lockstep/maps.lock/"],
   [/^<source>\/\.lockstep\/lease-(download|embed)\/#$/, "leases.md", ".lockstep/lease-<step>/"],
   [/^<source>\/02_embedded\/./, "mirror.md", "02_embedded/"],

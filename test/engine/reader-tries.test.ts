@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { ComposePace } from "../../src/app/compose.ts";
 import { makeDocx, paragraph } from "../extract/make-docx.ts";
-import { FolderStage } from "./folder-stage.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
+import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { World } from "./world.ts";
 
 const docx = (text: string): string =>
@@ -68,9 +69,12 @@ const MATTER = "---\ntitle: Only front giraffefront\ndescription: It nibbles aca
 const BLANK = " \n".repeat(30);
 
 /** What an earlier release wrote: that it found no text, not which reader it had. */
+function earlierWords(text: string): string {
+  return text.replaceAll(/The file is too large: [^"\r\n]* MB\./g, "The file contains no text.");
+}
+
 async function asEarlier(map: string): Promise<void> {
-  const rows = await readFile(map, "utf8");
-  await writeFile(map, rows.replaceAll(/The file is too large: [^"\r\n]* MB\./g, "The file contains no text."));
+  await writeFile(map, earlierWords(await readFile(map, "utf8")));
 }
 
 test("what an earlier reader found no text in is read once more", async () => {
@@ -86,7 +90,16 @@ test("what an earlier reader found no text in is read once more", async () => {
     await stage.tryCrawl();
     assert.equal((await stage.below("03_failed")).length, 2);
     await asEarlier(world.folder("vectorstore_map.csv"));
-    await asEarlier(join(stage.folder, "vectorstore_map.csv"));
+    const ledgers = openTestLedgers(join(stage.storage, "crawler"));
+    const ledger = await ledgers.open({ domainId: FOLDERS, config: stage.config }, { readOnly: false });
+    for await (const page of ledger.entries()) {
+      for (const { itemId, indexed } of page) {
+        if (indexed)
+          ledger.put(itemId, { indexed: { ...indexed, embeddingError: earlierWords(indexed.embeddingError) } });
+      }
+    }
+    await ledger.close();
+    await ledgers.close();
     pace.extract = {};
     await world.reopen();
     await stage.reopen();

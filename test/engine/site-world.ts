@@ -16,6 +16,7 @@ import {
 import { decodeCsvRow } from "../../src/lib/csv.ts";
 import { type SandboxSite, type SiteOptions, startSite } from "../../src/sandbox/site/start-site.ts";
 import type { SiteCount, WebSite } from "../../src/sandbox/site/web-site.ts";
+import { readMapText } from "../read-map-text.ts";
 
 export const WEB_DOMAIN = parseDomainId("SITE");
 
@@ -110,8 +111,8 @@ export class SiteWorld {
   }
 
   async #map(name: string): Promise<Record<string, string>[]> {
-    const path = join(this.storage, "crawler", WEB_DOMAIN, "04_web", "site", `${name}.csv`);
-    const [header = "", ...rows] = (await readFile(path, "utf8")).split("\r\n").filter(Boolean);
+    const text = await readMapText(this.app, WEB_DOMAIN, "site", `${name}.csv`);
+    const [header = "", ...rows] = text.split("\r\n").filter(Boolean);
     const columns = decodeCsvRow(header);
     return rows.map((row) => Object.fromEntries(decodeCsvRow(row).map((field, i) => [columns[i] ?? "", field])));
   }

@@ -3,10 +3,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { Backend } from "../../src/contracts/backend.ts";
+import type { Ledgers } from "../../src/contracts/ledger.ts";
 import { createStanding, type Standing } from "../../src/engine/standing.ts";
 import { healthOf } from "../../src/http/pages/health-of.ts";
-import { CsvLedger } from "../../src/ledgers/csv-maps/csv-ledger.ts";
-import { versionOfMaps } from "../../src/ledgers/csv-maps/map-files.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { openStage } from "../stories/stage.ts";
 import { DOMAIN, World } from "./world.ts";
 
@@ -101,20 +101,18 @@ test("a broken map file and a lost store are told; the rest is told all the same
   assert.equal(lost.sources[1]?.documents, 2, "as the map files have it");
 });
 
-test("map files are read once, however often and by however many it is asked, until there are other ones", async () => {
+test("the ledger is read once, however often and by however many it is asked, until it says something else", async (t) => {
   await world.crawl();
   let reads = 0;
   const backend = { openIndex: async () => undefined } as unknown as Backend;
-  const ask = createStanding({
-    backend,
-    crawlerFolder: join(world.storage, "crawler"),
-    ledgerVersion: versionOfMaps,
-    async openLedger(folder, { sourceId }, options) {
-      reads += 1;
-      const ledger = await CsvLedger.open({ folder, sourceId, ...options });
-      return { ledger, problems: ledger.problems };
-    },
-  });
+  const crawlerFolder = join(world.storage, "crawler");
+  const ledgers = openTestLedgers(crawlerFolder);
+  t.after(() => ledgers.close());
+  const open: Ledgers["open"] = (source, options) => {
+    reads += 1;
+    return ledgers.open(source, options);
+  };
+  const ask = createStanding({ backend, crawlerFolder, ledgers: { ...ledgers, open } });
   const domain = await world.app.domains.get(DOMAIN);
   await Promise.all([ask(domain), ask(domain), ask(domain)]);
   await ask(domain);

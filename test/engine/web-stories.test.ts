@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { afterEach, beforeEach, test } from "node:test";
+import { readMapText } from "../read-map-text.ts";
 import { html, linksTo, redirect } from "../sources/web-visit-world.ts";
 import { ServerProcess } from "./server-process.ts";
 import { DOMAIN, WebStory } from "./web-story.ts";
@@ -75,7 +76,7 @@ test("404 leaves the third time, and comes back under the same id", async () => 
     assert.deepEqual([source.download.unchanged, source.download.skipped], [2, 1], "it is counted");
     const why = `The server answered 404: there is no such page (${times} of 3)`;
     assert.ok(log.includes(`/a.md': ${why}`), "named");
-    assert.ok((await readFile(story.folder("files_map.csv"), "utf8")).includes(why), "and its row says why");
+    assert.ok((await readMapText(story.app, DOMAIN, "site", "files_map.csv")).includes(why), "and its row says why");
   }
   assert.equal((await story.crawl()).source.embed.removed, 1);
   assert.deepEqual([await story.found("okapi"), await story.disk()], [[], ["b.md", "index.md"]]);
@@ -94,7 +95,7 @@ test("a page that is back after a 404 is as it was, and no row tells of it", asy
   const { error, source } = await story.crawl();
   assert.deepEqual([error, source.embed.unchanged, source.download.skipped], ["", 3, 0]);
   for (const map of ["files_map.csv", "vectorstore_map.csv"])
-    assert.doesNotMatch(await readFile(story.folder(map), "utf8"), /answered 404/);
+    assert.doesNotMatch(await readMapText(story.app, DOMAIN, "site", map), /answered 404/);
 });
 
 test("a host or a page that answers 5xx loses nothing", async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../../src/app/app.ts";
@@ -16,6 +16,7 @@ import {
   type SourceResult,
 } from "../../src/engine/crawl-request.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { readMapText } from "../read-map-text.ts";
 import { PageSite } from "../sources/web-visit-world.ts";
 
 export const DOMAIN = parseDomainId("WEB");
@@ -138,7 +139,7 @@ export class WebStory {
   }
 
   async #map(name: string): Promise<Record<string, string>[]> {
-    const text = await readFile(this.folder(`${name}.csv`), "utf8");
+    const text = await readMapText(this.app, DOMAIN, "site", `${name}.csv`);
     const [header = "", ...rows] = text.split("\r\n").filter(Boolean);
     const columns = decodeCsvRow(header);
     return rows.map((row) => Object.fromEntries(decodeCsvRow(row).map((field, i) => [columns[i] ?? "", field])));

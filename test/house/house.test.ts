@@ -19,6 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   reports: ["contracts", "lib"],
   // A web address has its identity by rules, which are pure.
   sources: ["contracts", "lib", "detect"],
+  ledger: ["contracts", "lib"],
   ledgers: ["contracts", "lib"],
   extract: ["contracts", "lib"],
   index: ["contracts", "lib"],
@@ -44,7 +45,7 @@ const COMPOSE: readonly string[] = [
  * they are read like those of folders and containers, and noted like addresses.
  */
 const SOURCE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = { files: ["folder", "blob", "web"] };
-const CONCRETE_PARTS = ["sources", "ledgers", "extract", "index", "backends", "queue"];
+const CONCRETE_PARTS = ["sources", "ledger", "ledgers", "extract", "index", "backends", "queue"];
 
 const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
 const tests = ["test", "bench", "soak", "eval"].flatMap(filesBelow).filter((file) => file.endsWith(".ts"));

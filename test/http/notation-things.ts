@@ -154,6 +154,7 @@ export function thingsOf(
       needs: ["report_id", "file_path"],
       act: async () => ({ ...(await keptReport()), file_path: "01_files/docs/files_map.csv" }),
     },
+    "/v2/crawler/maps": { needs: ["domain_id"], act: ofDomain },
     "/v2/reports/download": { needs: ["report_id"], act: keptReport },
     "/v2/domains/check": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/check_source": {

@@ -27,6 +27,7 @@ export const ADDITIONS = [
   "- L(jhs): `/v2/crawler/cleanup_metadata?domain_id={id}&dry_run=false`",
   "- L(jhu)G(jh)D(jh): `/v2/reports` - What finished crawls left",
   "- L(rjhc): `/v2/reports/file?report_id={id}&file_path={path}` - One file of a report",
+  "- L(z): `/v2/crawler/maps?domain_id={id}&source_id={id}` - The map files of a domain's sources, as they are now",
   "- L(z): `/v2/reports/download?report_id={id}` - A whole report",
   "- L(jh): `/v2/domains/check?domain_id={id}` - What a crawl of the domain would meet",
   "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}&start_urls={urls}` - The same of a source that is in no domain yet",

@@ -30,6 +30,7 @@ import { isErrno } from "../../src/lib/atomic-file.ts";
 import { createReportStore } from "../../src/reports/report-store.ts";
 import { createAuditLog } from "../../src/security/audit-log.ts";
 import { openAccess } from "../../src/security/open-access.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** What the engine does is the test's to say; stores, jobs and server are the real ones. */
 export interface Script {
@@ -144,6 +145,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),
+    mapFiles: async () => [],
     standing: async () => ({ documents: 0, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] }),
     planRename: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
     renameDomain: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
@@ -156,6 +158,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         defaultVectorStoreId: "",
         backend: { commits: "atomic", openIndex: async () => undefined, deleteVectorStore: async () => undefined },
         shelf: () => assert.fail("domains with web sites are not deleted here"),
+        ledgers: openTestLedgers(join(folder, "crawler")),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),
     documents: createDocuments({

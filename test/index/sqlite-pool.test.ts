@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { type PooledDatabase, SqlitePool } from "../../src/index/sqlite/sqlite-pool.ts";
+import { sayDamage } from "../../src/index/sqlite/store-damage.ts";
+import { type PooledDatabase, SqlitePool } from "../../src/lib/sql/sqlite-pool.ts";
 
 const SCHEMA = { version: 1, sql: "CREATE TABLE birds (name TEXT NOT NULL)" };
 
@@ -26,7 +27,7 @@ async function birds(db: PooledDatabase): Promise<string[]> {
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "sqlite-pool-"));
-  pool = new SqlitePool(2);
+  pool = new SqlitePool(2, sayDamage);
   closed = [];
   databases = [];
 });

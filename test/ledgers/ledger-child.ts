@@ -1,5 +1,5 @@
 import { type Facets, facetsOf, id } from "./ledger-fixture.ts";
-import { type LedgerPlace, leaseStep, openLedger } from "./ledger-place.ts";
+import { closeLedgers, type LedgerPlace, leaseStep, openLedger } from "./ledger-place.ts";
 
 export interface LedgerTask {
   readonly verb: keyof typeof VERBS;
@@ -17,6 +17,8 @@ const VERBS = { writeWithoutEnd, count, fill, readAll };
 if (import.meta.main) {
   const { verb, place, n } = JSON.parse(process.argv[2] ?? "") as LedgerTask;
   await VERBS[verb](place, n);
+  // Open connections would keep the process for a minute.
+  await closeLedgers();
 }
 
 /** The items that the i-th write changes, each in all facets at once; null: they leave. */
@@ -36,7 +38,7 @@ async function writeWithoutEnd(place: LedgerPlace, n: number): Promise<void> {
     }
     await ledger.flush();
     process.stdout.write(`${i}\n`);
-    if (i % SETTLES_EVERY === SETTLES_EVERY - 1) await ledger.settle();
+    if (i % SETTLES_EVERY === SETTLES_EVERY - 1) await ledger.flush();
   }
 }
 
@@ -67,7 +69,6 @@ async function fill(place: LedgerPlace, n: number): Promise<void> {
   for (let i = 0; i < n; i++) {
     ledger.put(id(`item ${i}`), facetsOf(i));
     if (i % 200 === 199) await ledger.flush();
-    if (i % 10_000 === 9999) await ledger.settle();
   }
   await ledger.close();
 }

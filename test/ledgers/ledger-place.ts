@@ -1,18 +1,40 @@
 import { rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { SourceId } from "../../src/contracts/ids.ts";
-import type { Ledger } from "../../src/contracts/ledger.ts";
-import type { LedgerOptions, OpenedLedger } from "../../src/engine/engine-parts.ts";
-import { CsvLedger, type CsvLedgerOptions } from "../../src/ledgers/csv-maps/csv-ledger.ts";
-import { foldTails } from "../../src/ledgers/csv-maps/fold-tails.ts";
-import { copyMaps } from "../../src/ledgers/csv-maps/scratch-maps.ts";
+import type { DomainId, SourceId } from "../../src/contracts/ids.ts";
+import type { Ledger, LedgerOptions, LedgerSource, Ledgers } from "../../src/contracts/ledger.ts";
 import { acquireLease, type Lease } from "../../src/lib/file-lease.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** Where the ledger of one source is, as text can carry it to another process. `folder` is where its map files are. */
-export type LedgerPlace = Pick<CsvLedgerOptions, "folder" | "heldBytes" | "mayLag">;
+export interface LedgerPlace {
+  readonly folder: string;
+  /** Of a PostgreSQL database; none: SQLite. */
+  readonly url?: string;
+  readonly domainId: string;
+}
+
+export interface OpenedLedger {
+  readonly ledger: Ledger;
+  readonly problems: readonly string[];
+}
+
+const opened = new Map<string, Ledgers>();
+
+/** A library 's' of a domain of its own, below this folder. */
+export async function newLedgerPlace(crawlerFolder: string, domainId: string, url?: string): Promise<LedgerPlace> {
+  const folder = join(crawlerFolder, domainId, "01_files", "s");
+  await mkdir(folder, { recursive: true });
+  return { folder, domainId, ...(url !== undefined && { url }) };
+}
+
+export async function closeLedgers(): Promise<void> {
+  for (const ledgers of opened.values()) await ledgers.close();
+  opened.clear();
+}
 
 export async function openLedger(place: LedgerPlace, options: Partial<LedgerOptions> = {}): Promise<OpenedLedger> {
-  const ledger = await CsvLedger.open({ ...place, sourceId: "s" as SourceId, step: "download", ...options });
+  const ledger = await ledgersOf(place).open(sourceOf(place), { readOnly: false, ...options });
   return { ledger, problems: ledger.problems };
 }
 
@@ -20,8 +42,8 @@ export async function openLedger(place: LedgerPlace, options: Partial<LedgerOpti
 export async function openForDryRun(
   place: LedgerPlace,
 ): Promise<{ readonly ledger: Ledger; readonly end: () => Promise<void> }> {
-  const copies = place.mayLag ? undefined : await copyMaps(place.folder, "jb_1");
-  const { ledger } = await openLedger(place, { readOnly: true, scratchId: copies?.id });
+  const copies = await ledgersOf(place).writeScratchMaps(sourceOf(place), "jb_1");
+  const { ledger } = await openLedger(place, { readOnly: true, isSnapshot: true });
   return {
     ledger,
     async end() {
@@ -32,16 +54,35 @@ export async function openForDryRun(
 }
 
 /** The map files in the folder say everything now. */
-export async function exportMaps({ folder }: LedgerPlace): Promise<void> {
-  await foldTails(folder);
+export async function exportMaps(place: LedgerPlace): Promise<void> {
+  const { ledger } = await openLedger(place);
+  await ledger.close();
 }
 
 /** The right to run a step of the source, which one process has at a time. */
-export function leaseStep({ folder }: LedgerPlace, step: "download" | "embed", owner: string): Promise<Lease> {
+export function leaseStep(
+  { folder }: Pick<LedgerPlace, "folder">,
+  step: "download" | "embed",
+  owner: string,
+): Promise<Lease> {
   return acquireLease(join(folder, ".lockstep", `lease-${step}`), { owner, pollMs: 5 });
 }
 
 /** Takes away whatever is remembered beside the map files. */
-export function loseMemory({ folder }: LedgerPlace): void {
-  rmSync(join(folder, ".lockstep"), { recursive: true });
+export async function loseMemory(place: LedgerPlace): Promise<void> {
+  await ledgersOf(place).forgetDomain(place.domainId as DomainId);
+  for (const end of ["", "-wal", "-shm"]) rmSync(join(place.folder, `../../ledger.sqlite${end}`), { force: true });
+  rmSync(join(place.folder, ".lockstep"), { recursive: true });
+}
+
+function ledgersOf({ folder, url }: LedgerPlace): Ledgers {
+  const crawlerFolder = join(folder, "../../..");
+  const key = `${crawlerFolder} ${url}`;
+  const ledgers = opened.get(key) ?? openTestLedgers(crawlerFolder, url === undefined ? undefined : { url });
+  opened.set(key, ledgers);
+  return ledgers;
+}
+
+function sourceOf({ domainId }: LedgerPlace): LedgerSource {
+  return { domainId: domainId as DomainId, config: { sourceType: "file_sources", sourceId: "s" as SourceId } };
 }

@@ -1,8 +1,18 @@
 import type { ActClock } from "./act-clock.ts";
 
 /** What says nothing about the product: processes, machines, and sizes of files that hold addresses and times. */
-const MASKED = new Set(["pid", "host", "birth", "ip", "request_id", "executionTime", "uptime_seconds", "key"]);
-const MASKED_IN_TEXT = /"(pid|host|birth|stamp|node)": ?("[^"]*"|\d+)/g;
+const MASKED = new Set([
+  "pid",
+  "host",
+  "birth",
+  "ip",
+  "request_id",
+  "executionTime",
+  "uptime_seconds",
+  "key",
+  "map_files_version",
+]);
+const MASKED_IN_TEXT = /"(pid|host|birth|stamp|node|map_files_version)": ?("[^"]*"|\d+)/g;
 /** What the doctor tells of the machine. */
 const MACHINE: readonly [RegExp, string][] = [
   [/\d+ [KMGT]B are free/g, "<some> GB are free"],

@@ -5,10 +5,12 @@ import { join } from "node:path";
 import type { App } from "../../src/app/app.ts";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
+import type { DomainId } from "../../src/contracts/ids.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
 import { BRISK } from "../engine/world.ts";
 import { type AskInit, ask, type Reply } from "../http/ask.ts";
+import { readMapText } from "../read-map-text.ts";
 import type { ActClock } from "./act-clock.ts";
 import { type Called, callCommands } from "./call-commands.ts";
 import { csvInOrder, dataOf, linesInOrder, streamInOrder } from "./in-order.ts";
@@ -206,7 +208,7 @@ export class RecordedStage {
   async tree(): Promise<void> {
     const found: string[] = [];
     for (const part of ["domains", "crawler"]) found.push(...(await filesBelow(join(this.storage, part), part)));
-    const lasting = found.filter((path) => !ON_DEMAND.test(path));
+    const lasting = found.filter((path) => !ON_DEMAND.test(path) && !/ledger\.sqlite/.test(path));
     this.#note(
       "mirror",
       "files of all domains",
@@ -230,8 +232,11 @@ export class RecordedStage {
   }
 
   async #noteMaps(view: View, place: string, folder: string): Promise<void> {
+    const [, domainId = "", sourceId = ""] = /([^/]+)\/0\d_\w+\/([^/]+)$/.exec(folder) ?? [];
+    const isKept = view === "maps";
     for (const map of MAPS) {
-      const text = await readFile(join(folder, map), "utf8").catch(() => undefined);
+      const onDemand = (): Promise<string> => readMapText(this.app, domainId as DomainId, sourceId, map);
+      const text = await (isKept ? readFile(join(folder, map), "utf8") : onDemand()).catch(() => undefined);
       if (text === undefined) this.#note(view, `${place}/${map}`, "none");
       else this.#noteMap(view, `${place}/${map}`, text);
     }

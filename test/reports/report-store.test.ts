@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { strToU8, unzipSync, zipSync } from "fflate";
 import type { DomainId, JobId } from "../../src/contracts/ids.ts";
-import type { CrawlArchive } from "../../src/contracts/report.ts";
+import type { CrawlArchive, ReportId } from "../../src/contracts/report.ts";
 import { toUtcMicros } from "../../src/lib/time.ts";
 import { parseReportId } from "../../src/reports/report-id.ts";
 import { createReportStore, type ReportStore } from "../../src/reports/report-store.ts";
@@ -242,6 +242,55 @@ test("only files that are named like reports count, and leftovers of a crash are
     "a b.zip",
     "notes.txt",
   ]);
+});
+
+test("map files that did not change are named in the report that has them, as long as it can be read", async (t) => {
+  const { store, folder, archive } = await openStore(t);
+  const [source] = archive.sources;
+  assert.ok(source);
+  const MAPS = ["05_folders/notes/files_map.csv"];
+  let day = 1;
+  const write = async (mapVersion: string, wishes: Partial<CrawlArchive> = {}): Promise<ReportId> => {
+    const content = async function* (): AsyncGenerator<Uint8Array, void> {
+      yield Buffer.from(mapVersion);
+    };
+    const mapFiles = MAPS.map((name) => ({ name, content }));
+    const notes = { ...source, sourceType: "folder_sources", sourceId: "notes", mapFiles, mapVersion };
+    const finishedAt = `2026-02-${String(day++).padStart(2, "0")}T00:00:00.000000Z`;
+    return await store.archive({ ...archive, finishedAt, sources: [notes], ...wishes });
+  };
+  /** Where the report says the maps are, and which files it has itself. */
+  const told = async (id: ReportId): Promise<unknown[]> => {
+    const [one] = (await store.get(id)).json["sources"] as Record<string, unknown>[];
+    const zip = unzipSync(await readFile(join(folder, `${id}.zip`)));
+    return [one?.["map_files_in"], one?.["map_files"], Object.keys(zip).filter((name) => name !== "report.json")];
+  };
+  const written = [undefined, MAPS, MAPS];
+
+  const first = await write("a.1");
+  assert.deepEqual(await told(first), written);
+  await write("a.1", { sources: archive.sources });
+  const second = await write("a.1");
+  const third = await write("a.1");
+  for (const id of [second, third]) assert.deepEqual(await told(id), [first, [], []], "not the one that only names it");
+  assert.deepEqual(
+    (await store.removeOldReports(1)).map(({ id }) => id.slice(7, 17)),
+    ["2026-02-03", "2026-02-02"],
+    "the one that is named stays",
+  );
+
+  await store.remove(first);
+  const fourth = await write("a.1");
+  assert.deepEqual(await told(fourth), written, "deleted");
+  assert.deepEqual(await told(await write("a.1")), [fourth, [], []]);
+  await writeFile(join(folder, `${fourth}.zip`), "no zip");
+  const sixth = await write("a.1");
+  assert.deepEqual(await told(sixth), written, "unreadable");
+  assert.deepEqual(await told(await write("a.2")), written, "changed");
+  assert.deepEqual(await told(await write("a.1")), written, "changed back: only the last state is looked for");
+  assert.deepEqual(await told(await write("")), written, "nobody knows");
+  const other = await write("a.1", { domainId: "OTHER" as DomainId });
+  assert.deepEqual(await told(other), written, "another domain");
 });
 
 test("a report that cannot be written leaves nothing behind", async (t) => {

@@ -140,6 +140,8 @@ async function hashTree(root: string): Promise<Record<string, string>> {
   const hashes: Record<string, string> = {};
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name).slice(root.length + 1);
+    // SQLite notes in it who reads.
+    if (path.endsWith(".sqlite-shm")) continue;
     if (entry.isFile() && !path.startsWith("jobs/")) hashes[path] = sha256(await readFile(join(root, path)));
   }
   return hashes;

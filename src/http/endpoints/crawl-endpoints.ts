@@ -16,6 +16,7 @@ import {
   type Step,
 } from "../../engine/crawl-request.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
+import { streamZip } from "../../lib/zip-writer.ts";
 import { dryRun } from "../grammar/dry-run.ts";
 import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { listing } from "../grammar/listing.ts";
@@ -95,7 +96,7 @@ const ENDPOINTS: readonly StepEndpoint[] = [
 ];
 
 export function crawlEndpoints(app: App): Endpoint[] {
-  return [crawlerRoot(app), ...ENDPOINTS.map((one) => stepEndpoint(app, one)), embedData(app), cleanup(app)];
+  return [crawlerRoot(app), ...ENDPOINTS.map((one) => stepEndpoint(app, one)), embedData(app), cleanup(app), maps(app)];
 }
 
 const pageQuery = {
@@ -192,6 +193,31 @@ function cleanup(app: App): Endpoint {
     },
     examples: ["?domain_id=DEMO&dry_run=true", "?domain_id=DEMO"],
     job: ({ domain_id, dry_run }) => cleanupMetadataJob(app, domain_id, { dryRun: dry_run }),
+  });
+}
+
+function maps(app: App): Endpoint {
+  const path = "/v2/crawler/maps";
+  return endpoint({
+    path,
+    methods: ["GET"],
+    formats: ["zip"],
+    description:
+      "Returns the map files of a domain's sources as a zip: what is known of every item, as CSV, as it is now. Made while it is sent.",
+    changes: null,
+    query: {
+      domain_id: required(domainId, "The domain."),
+      source_id: optional(sourceId, "Only the map files of this source."),
+    },
+    examples: [
+      "?domain_id=DEMO&source_id=docs&format=zip",
+      `curl -OJ '{origin}${path}?domain_id=DEMO&source_id=docs&format=zip'`,
+    ],
+    async raw({ domain_id, source_id }) {
+      const files = await app.mapFiles(domain_id, source_id);
+      const fileName = `maps_${[domain_id, source_id].filter(Boolean).join("_")}.zip`;
+      return { bytes: undefined, content: streamZip(files, Date.now()), mediaType: "application/zip", fileName };
+    },
   });
 }
 

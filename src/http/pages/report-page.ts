@@ -60,7 +60,7 @@ function sourceRow(source: Readonly<JsonObject>, reportId: unknown): Html {
   return html`<tr><th scope="row"><code>${textOf(source["source_id"])}</code><br><span class="quiet">${kindWords(textOf(source["source_type"]))}</span></th>
 <td data-label="Outcome"><div>${outcomeOf(source)}</div></td>
 ${COUNTS.map((name) => html`<td class="end" data-label="${countTitle(name)}"><div>${countOf(source, `items_${name}`)}</div></td>`)}
-<td data-label="Maps"><div>${maps.map((path) => html`<a href="${fileAddress(reportId, path)}&amp;format=html">${mapName(path)}</a>${failed ? failedLink(reportId, path) : ""} `)}</div></td></tr>`;
+<td data-label="Maps"><div>${maps.map((path) => html`<a href="${fileAddress(reportId, path)}&amp;format=html">${mapName(path)}</a>${failed ? failedLink(reportId, path) : ""} `)}${earlierMaps(source)}</div></td></tr>`;
 }
 
 function outcomeOf(source: Readonly<JsonObject>): Html {
@@ -79,6 +79,12 @@ function problemOf(source: Readonly<JsonObject>, error: string): string {
   if (source["complete"] === false) return "incomplete";
   if (Number(source["items_failed"]) > 0) return "some failed";
   return error ? "problems" : "";
+}
+
+/** They did not change since then. */
+function earlierMaps(source: Readonly<JsonObject>): Html | "" {
+  const id = textOf(source["map_files_in"]);
+  return id ? html`unchanged since <a href="${reportAddress("get", id)}&amp;format=html">${id}</a>` : "";
 }
 
 /** What the source listed is a map without errors; each later step has its own. */

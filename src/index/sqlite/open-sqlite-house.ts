@@ -5,6 +5,7 @@ import type { SearchQuery } from "../../contracts/search-index.ts";
 import { refuseNetworkDisk } from "../../lib/sql/refuse-network-disk.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { openSqlite } from "../../lib/sql/sqlite-database.ts";
+import { SqlitePool } from "../../lib/sql/sqlite-pool.ts";
 import { createSpaceKeeper } from "../embed/space-keeper.ts";
 import type { VectorModel } from "../embed/vector-model.ts";
 import { rebuildWords } from "../storage/rebuild-words.ts";
@@ -12,8 +13,8 @@ import type { Store, TextIndex, VectorIndex } from "../storage/store.ts";
 import type { StoreHouse } from "../storage/store-house.ts";
 import type { SearchThreads } from "../threads/search-threads.ts";
 import { createScanVectorIndex } from "../vectors/scan-vector-index.ts";
-import { SqlitePool } from "./sqlite-pool.ts";
 import { createSqliteTextIndex } from "./sqlite-text-index.ts";
+import { sayDamage } from "./store-damage.ts";
 import { STORE_TABLES } from "./store-tables.ts";
 
 /** A store takes some five file descriptors and up to 32 MB of cache, and opening it again a few milliseconds. */
@@ -31,7 +32,7 @@ export function openSqliteHouse(folder: string, options: SqliteHouseOptions): St
   const { model, threads, maxOpenStores = MAX_OPEN_STORES } = options;
   refuseNetworkDisk(folder);
   const spaces = createSpaceKeeper(model);
-  const pool = new SqlitePool(maxOpenStores);
+  const pool = new SqlitePool(maxOpenStores, sayDamage);
   const stores = new Map<VectorStoreId, Promise<Store>>();
   const tables: SqlDatabase[] = [];
   const close = async (id: VectorStoreId): Promise<void> => {

@@ -68,7 +68,8 @@ export const blobsHistory: History = {
     await crawl("a wrong signature");
     process.env[VARIABLE] = right;
     const folder = join(stage.storage, "crawler/BOXES/06_blobs/box");
-    for (const map of ["sharepoint_map", "files_map", "vectorstore_map"]) await rm(join(folder, `${map}.csv`));
+    for (const map of ["sharepoint_map", "files_map", "vectorstore_map"])
+      await rm(join(folder, `${map}.csv`), { force: true });
     await crawl("the maps removed");
     await crawl("mode full", "mode=full");
     await stage.ask("GET /v2/domains/check?domain_id=BOXES&format=json");

@@ -85,7 +85,8 @@ export const folderTroubleHistory: History = {
     await documents(stage);
     await rename(`${share.root}-away`, share.root);
     await crawl("it is back");
-    for (const map of ["sharepoint_map", "files_map", "vectorstore_map"]) await rm(join(folder, `${map}.csv`));
+    for (const map of ["sharepoint_map", "files_map", "vectorstore_map"])
+      await rm(join(folder, `${map}.csv`), { force: true });
     await crawl("the maps removed");
     await writeFile(join(folder, "files_map.csv"), "no map at all");
     await crawl("files_map.csv is something else");

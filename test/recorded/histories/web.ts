@@ -67,7 +67,8 @@ export const webHistory: History = {
     await crawl("the host is in trouble");
     site.trouble = undefined;
     const folder = join(stage.storage, "crawler/SITE/04_web/site");
-    for (const map of ["sharepoint_map", "files_map", "vectorstore_map"]) await rm(join(folder, `${map}.csv`));
+    for (const map of ["sharepoint_map", "files_map", "vectorstore_map"])
+      await rm(join(folder, `${map}.csv`), { force: true });
     await crawl("the maps removed");
     await crawl("mode full", "mode=full");
     await stage.ask("GET /v2/ingest/items?format=json");

@@ -2,7 +2,14 @@ import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Indexed, Mirrored, Seen } from "../../contracts/ledger.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { toUnixSeconds } from "../../lib/time.ts";
-import type { Row, TableShape } from "./row-table.ts";
+
+export type Row = readonly string[];
+
+/** The columns of a map file, and which of them has the id of the item. */
+export interface TableShape {
+  readonly columns: readonly string[];
+  readonly key: number;
+}
 
 /** Columns and order are those of the specification: people and scripts read these files. */
 export const SEEN_TABLE: TableShape = {
@@ -65,20 +72,6 @@ export const INDEXED_TABLE: TableShape = {
   key: 4,
 };
 
-/** `.lockstep/observed.csv`: what the three specified files have no column for. Losing it costs re-hashing, nothing else. */
-export const OBSERVED_TABLE: TableShape = {
-  columns: [
-    "sharepoint_unique_file_id",
-    "etag",
-    "content_version",
-    "observed_size",
-    "observed_mtime_ms",
-    "observed_sha256",
-    "embedded_sha256",
-  ],
-  key: 0,
-};
-
 export function encodeSeen(item: string, seen: Seen): Row {
   return [
     String(seen.listItemId),
@@ -92,12 +85,6 @@ export function encodeSeen(item: string, seen: Seen): Row {
     seen.modifiedAt,
     String(toUnixSeconds(seen.modifiedAt)),
   ];
-}
-
-/** Whether a row says this already. A row with quoted fields may be denied, which costs encoding it once more. */
-export function isSeenRow(row: string, item: string, seen: Seen): boolean {
-  const begin = `${seen.listItemId},${item},${seen.name},${fileTypeOf(seen.name)},${seen.size},`;
-  return row.startsWith(begin) && row.includes(`,${seen.rawUrl},${seen.serverPath},${seen.modifiedAt},`);
 }
 
 export function decodeSeen(row: Row): Seen {
@@ -132,32 +119,25 @@ export function encodeMirrored(item: string, mirrored: Mirrored): Row {
   ];
 }
 
-/** Of a row of `files_map.csv`: the column that says where the file is, and how that is read. */
-export const FILE_COLUMN = 5;
-
-export function decodeFile(field: string): string {
-  return toSlashes(field);
-}
-
-export function decodeMirrored(row: Row, observed: Row | null): Mirrored {
+/** What the file has no column for stays as it is known. */
+export function decodeMirrored(row: Row, known: Mirrored | null | undefined): Mirrored {
   const [listItemId, , name, , serverPath, file, size, modifiedAt, , downloadedAt, , sourceError, processingError] =
     row;
-  const sha256 = observed?.[5] ?? "";
   return {
     listItemId: Number(listItemId),
     name: name ?? "",
     serverPath: serverPath ?? "",
-    file: decodeFile(file ?? ""),
+    file: toSlashes(file ?? ""),
     fingerprint: {
       size: Number(size),
       modifiedAt: modifiedAt ?? "",
-      etag: decodeEtag(observed?.[1] ?? ""),
-      contentVersion: observed?.[2] ?? "",
+      etag: known?.fingerprint.etag ?? "",
+      contentVersion: known?.fingerprint.contentVersion ?? "",
     },
     downloadedAt: downloadedAt ?? "",
     sourceError: sourceError ?? "",
     processingError: processingError ?? "",
-    observed: sha256 ? { size: Number(observed?.[3]), mtimeMs: Number(observed?.[4]), sha256 } : null,
+    observed: known?.observed ?? null,
   };
 }
 
@@ -185,7 +165,7 @@ export function encodeIndexed(item: string, indexed: Indexed): Row {
   ];
 }
 
-export function decodeIndexed(row: Row, observed: Row | null): Indexed {
+export function decodeIndexed(row: Row, known: Indexed | null | undefined): Indexed {
   return {
     fileId: (row[0] ?? "") as FileId,
     vectorStoreId: (row[1] ?? "") as VectorStoreId,
@@ -200,36 +180,8 @@ export function decodeIndexed(row: Row, observed: Row | null): Indexed {
     sourceError: row[16] ?? "",
     processingError: row[17] ?? "",
     embeddingError: row[18] ?? "",
-    sha256: observed?.[6] ?? "",
+    sha256: known?.sha256 ?? "",
   };
-}
-
-/** One row for both facets: download writes the first columns, embed the last. */
-export function encodeObserved(item: string, mirrored: Mirrored | null, indexed: Indexed | null): Row | null {
-  const { etag = "", contentVersion = "" } = mirrored?.fingerprint ?? {};
-  const observed = mirrored?.observed;
-  const row = [
-    item,
-    encodeEtag(etag),
-    contentVersion,
-    observed ? String(observed.size) : "",
-    observed ? String(observed.mtimeMs) : "",
-    observed?.sha256 ?? "",
-    indexed?.sha256 ?? "",
-  ];
-  return row.slice(1).every((field) => field === "") ? null : row;
-}
-
-/**
- * SharePoint's ETags, `"{GUID},3"`, would have to be quoted in every row, and quoted rows are slow to read. They are
- * kept as `{GUID};3`; anything else is kept as it is.
- */
-function encodeEtag(etag: string): string {
-  return /^"\{[^",;{}]*\},\d+"$/.test(etag) ? etag.slice(1, -1).replace(",", ";") : etag;
-}
-
-function decodeEtag(text: string): string {
-  return text.startsWith("{") ? `"${text.replace(";", ",")}"` : text;
 }
 
 function toTimestamp(instant: string): string {

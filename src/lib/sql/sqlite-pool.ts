@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
-import type { Schema, SqlDatabase } from "../../lib/sql/sql.ts";
-import { openSqlite } from "../../lib/sql/sqlite-database.ts";
-import { sayDamage } from "./store-damage.ts";
+import type { Schema, SqlDatabase } from "./sql.ts";
+import { openSqlite } from "./sqlite-database.ts";
 
 /** A database that is opened when it is needed. Once closed it stays so: every use throws. */
 export interface PooledDatabase extends SqlDatabase {
@@ -25,11 +24,14 @@ interface PooledFile {
  */
 export class SqlitePool {
   readonly #maxOpen: number;
+  readonly #sayDamage: (path: string, error: unknown) => unknown;
   /** The open ones, the least recently used first. */
   readonly #open = new Set<PooledFile>();
 
-  constructor(maxOpen: number) {
+  /** `sayDamage` turns what SQLite says of a damaged file into words for people, and leaves every other error as it is. */
+  constructor(maxOpen: number, sayDamage: (path: string, error: unknown) => unknown) {
     this.#maxOpen = maxOpen;
+    this.#sayDamage = sayDamage;
   }
 
   /** `closed` is called whenever the file was closed, for good or for the time being. */
@@ -66,7 +68,7 @@ export class SqlitePool {
       try {
         return await this.#use(file, open, work);
       } catch (error) {
-        throw sayDamage(path, error);
+        throw this.#sayDamage(path, error);
       }
     };
     return {

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32, createDeflateRaw } from "node:zlib";
@@ -9,35 +9,75 @@ const MAX_BYTES = 0xffffffff;
 /** The format knows no time before, nor after 2099. */
 const OLDEST_MS = Date.UTC(1980, 0, 2);
 
+type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+/** Where an archive goes, in order. */
+interface ZipSink {
+  write(chunk: Uint8Array): Promise<void>;
+  /** The archive is complete. */
+  finish(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** An archive that is made while it is read, and no faster; nothing happens before. Whoever stops reading ends it. */
+export async function* streamZip(
+  entries: readonly { readonly name: string; content(): Content }[],
+  modifiedMs: number,
+): AsyncGenerator<Uint8Array, void> {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const sink = writable.getWriter();
+  const zip = new ZipWriter({
+    write: (chunk) => sink.write(chunk),
+    finish: () => sink.close(),
+    close: async () => undefined,
+  });
+  const fill = async (): Promise<void> => {
+    try {
+      for (const { name, content } of entries) await zip.add(name, modifiedMs, content());
+      await zip.finish();
+    } catch (error) {
+      // The reader meets it; one who left does not care.
+      await sink.abort(error).catch(() => undefined);
+    }
+  };
+  const filled = fill();
+  try {
+    yield* readable;
+  } finally {
+    await filled;
+  }
+}
+
 /**
  * Writes an archive entry by entry, in the memory of one chunk: fflate knows the format, zlib compresses beside the
  * event loop. Until `finish` has returned there is no archive.
  */
 export class ZipWriter {
-  readonly #file: FileHandle;
+  readonly #sink: ZipSink;
   readonly #zip: Zip;
   #pending: Uint8Array[] = [];
   #written = 0;
 
-  private constructor(file: FileHandle) {
-    this.#file = file;
+  constructor(sink: ZipSink) {
+    this.#sink = sink;
     this.#zip = new Zip((error, chunk) => {
       if (error) throw error;
       this.#pending.push(chunk);
     });
   }
 
-  /** The file must not exist yet. */
+  /** The file must not exist yet; finished, it survives a crash. */
   static async create(path: string): Promise<ZipWriter> {
-    return new ZipWriter(await open(path, "wx"));
+    const file = await open(path, "wx");
+    return new ZipWriter({
+      write: (chunk) => file.writeFile(chunk),
+      finish: () => file.sync(),
+      close: () => file.close(),
+    });
   }
 
   /** How many bytes it was. */
-  async add(
-    name: string,
-    modifiedMs: number,
-    content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  ): Promise<number> {
+  async add(name: string, modifiedMs: number, content: Content): Promise<number> {
     const mtime = new Date(Math.max(OLDEST_MS, modifiedMs));
     const entry: ZipInputFile = { filename: name, size: 0, crc: 0, compression: 8, mtime };
     this.#zip.add(entry);
@@ -78,15 +118,15 @@ export class ZipWriter {
     await this.#drain();
   }
 
-  /** Writes the directory; afterwards the archive survives a crash. */
+  /** Writes the directory. */
   async finish(): Promise<void> {
     this.#zip.end();
     await this.#drain();
-    await this.#file.sync();
+    await this.#sink.finish();
   }
 
   close(): Promise<void> {
-    return this.#file.close();
+    return this.#sink.close();
   }
 
   async #drain(): Promise<void> {
@@ -95,7 +135,7 @@ export class ZipWriter {
     for (const chunk of chunks) {
       this.#written += chunk.length;
       if (this.#written > MAX_BYTES) throw new Error("write archive: a zip takes no more than 4 GB");
-      await this.#file.writeFile(chunk);
+      await this.#sink.write(chunk);
     }
   }
 }

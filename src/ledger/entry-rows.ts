@@ -1,0 +1,201 @@
+import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
+import type { Indexed, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
+import type { SqlValue } from "../lib/sql/sql.ts";
+
+/** Everything of one item, as `ENTRY_COLUMNS` selects it. The columns of a facet that is not there are NULL. */
+export interface EntryRow {
+  readonly item_no: number;
+  readonly item_id: ItemId;
+  readonly rev: number;
+  readonly listed: number;
+  readonly list_item_id: number;
+  readonly name: string;
+  readonly server_path: string;
+  readonly url: string;
+  readonly raw_url: string;
+  readonly size: number;
+  readonly modified_at: string;
+  readonly f_rev: number | null;
+  readonly f_list_item_id: number;
+  readonly f_name: string;
+  readonly f_server_path: string;
+  readonly f_path: string;
+  readonly f_size: number;
+  readonly f_modified_at: string;
+  readonly f_etag: string;
+  readonly f_content_version: string;
+  readonly f_downloaded_at: string;
+  readonly f_source_error: string;
+  readonly f_processing_error: string;
+  readonly f_observed_size: number | null;
+  readonly f_observed_mtime_ms: number | null;
+  readonly f_sha256: string | null;
+  readonly x_rev: number | null;
+  readonly x_file_id: string;
+  readonly x_vector_store_id: string;
+  readonly x_path: string;
+  readonly x_list_item_id: number;
+  readonly x_name: string;
+  readonly x_size: number;
+  readonly x_modified_at: string;
+  readonly x_downloaded_at: string;
+  readonly x_uploaded_at: string;
+  readonly x_embedded_at: string;
+  readonly x_source_error: string;
+  readonly x_processing_error: string;
+  readonly x_embedding_error: string;
+  readonly x_sha256: string;
+}
+
+const SEEN = "list_item_id, name, server_path, url, raw_url, size, modified_at";
+const MIRRORED =
+  "list_item_id, name, server_path, path, size, modified_at, etag, content_version, downloaded_at, source_error, processing_error, observed_size, observed_mtime_ms, sha256";
+const INDEXED =
+  "file_id, vector_store_id, path, list_item_id, name, size, modified_at, downloaded_at, uploaded_at, embedded_at, source_error, processing_error, embedding_error, sha256";
+
+/** To be followed by conditions; `$1` is the source, `$2` the store. */
+export const SELECT_ENTRIES = `SELECT i.item_no, i.item_id, i.rev, i.listed, ${columns("i", "", SEEN)},
+  f.rev AS f_rev, ${columns("f", "f_", MIRRORED)}, x.rev AS x_rev, ${columns("x", "x_", INDEXED)}
+  FROM item i LEFT JOIN file f ON f.item_no = i.item_no LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = $2
+  WHERE i.source_no = $1`;
+
+export const ITEM_INTO = `item (source_no, item_id, rev, listed, ${SEEN})`;
+export const FILE_INTO = `file (item_no, source_no, rev, ${MIRRORED})`;
+export const INDEXED_INTO = `indexed (item_no, store, source_no, rev, ${INDEXED})`;
+
+export const UPDATE_SEEN = `ON CONFLICT (source_no, item_id) DO UPDATE SET ${updates(`rev, listed, ${SEEN}`)}`;
+export const UPDATE_FILE = `ON CONFLICT (item_no) DO UPDATE SET ${updates(`rev, ${MIRRORED}`)}`;
+export const UPDATE_INDEXED = `ON CONFLICT (item_no, store) DO UPDATE SET ${updates(`rev, ${INDEXED}`)}`;
+
+const NOT_LISTED: Seen = { listItemId: 0, name: "", serverPath: "", url: "", rawUrl: "", size: 0, modifiedAt: "" };
+
+export function seenValues(seen: Seen | null): SqlValue[] {
+  const { listItemId, name, serverPath, url, rawUrl, size, modifiedAt } = seen ?? NOT_LISTED;
+  return [seen ? 1 : 0, listItemId, name, serverPath, url, rawUrl, size, modifiedAt];
+}
+
+export function mirroredValues(mirrored: Mirrored, root: string): SqlValue[] {
+  const { listItemId, name, serverPath, file, fingerprint, observed } = mirrored;
+  return [
+    listItemId,
+    name,
+    serverPath,
+    belowRoot(file, root),
+    fingerprint.size,
+    fingerprint.modifiedAt,
+    fingerprint.etag,
+    fingerprint.contentVersion,
+    mirrored.downloadedAt,
+    mirrored.sourceError,
+    mirrored.processingError,
+    observed?.size ?? null,
+    observed?.mtimeMs ?? null,
+    observed?.sha256 ?? null,
+  ];
+}
+
+export function indexedValues(indexed: Indexed, root: string): SqlValue[] {
+  return [
+    indexed.fileId,
+    indexed.vectorStoreId,
+    belowRoot(indexed.file, root),
+    indexed.listItemId,
+    indexed.name,
+    indexed.size,
+    indexed.modifiedAt,
+    indexed.downloadedAt,
+    indexed.uploadedAt,
+    indexed.embeddedAt,
+    indexed.sourceError,
+    indexed.processingError,
+    indexed.embeddingError,
+    indexed.sha256,
+  ];
+}
+
+export function toEntry(row: EntryRow, root: string): LedgerEntry {
+  return {
+    itemId: row.item_id,
+    seen: row.listed ? toSeen(row) : null,
+    mirrored: row.f_rev === null ? null : toMirrored(row, root),
+    indexed: row.x_rev === null ? null : toIndexed(row, root),
+  };
+}
+
+function toSeen(row: EntryRow): Seen {
+  return {
+    listItemId: row.list_item_id,
+    name: row.name,
+    serverPath: row.server_path,
+    url: row.url,
+    rawUrl: row.raw_url,
+    size: row.size,
+    modifiedAt: row.modified_at,
+  };
+}
+
+function toMirrored(row: EntryRow, root: string): Mirrored {
+  const { f_observed_size: size, f_observed_mtime_ms: mtimeMs, f_sha256: sha256 } = row;
+  return {
+    listItemId: row.f_list_item_id,
+    name: row.f_name,
+    serverPath: row.f_server_path,
+    file: fromRoot(row.f_path, root),
+    fingerprint: {
+      size: row.f_size,
+      modifiedAt: row.f_modified_at,
+      etag: row.f_etag,
+      contentVersion: row.f_content_version,
+    },
+    downloadedAt: row.f_downloaded_at,
+    sourceError: row.f_source_error,
+    processingError: row.f_processing_error,
+    observed: size === null || mtimeMs === null || sha256 === null ? null : { size, mtimeMs, sha256 },
+  };
+}
+
+function toIndexed(row: EntryRow, root: string): Indexed {
+  return {
+    fileId: row.x_file_id as FileId,
+    vectorStoreId: row.x_vector_store_id as VectorStoreId,
+    file: fromRoot(row.x_path, root),
+    listItemId: row.x_list_item_id,
+    name: row.x_name,
+    size: row.x_size,
+    modifiedAt: row.x_modified_at,
+    downloadedAt: row.x_downloaded_at,
+    uploadedAt: row.x_uploaded_at,
+    embeddedAt: row.x_embedded_at,
+    sourceError: row.x_source_error,
+    processingError: row.x_processing_error,
+    embeddingError: row.x_embedding_error,
+    sha256: row.x_sha256,
+  };
+}
+
+/** The domain may have had another id when a map file was written. A path that is not below the source's folder keeps a slash in front. */
+function belowRoot(file: string, root: string): string {
+  if (file === "") return "";
+  const below = root.slice(root.indexOf("/"));
+  const at = file.indexOf("/");
+  return file.startsWith(`${below}/`, at) ? file.slice(at + below.length + 1) : `/${file}`;
+}
+
+export function fromRoot(path: string, root: string): string {
+  if (path === "") return "";
+  return path.startsWith("/") ? path.slice(1) : `${root}/${path}`;
+}
+
+function columns(table: string, prefix: string, names: string): string {
+  return names
+    .split(", ")
+    .map((name) => `${table}.${name}${prefix && ` AS ${prefix}${name}`}`)
+    .join(", ");
+}
+
+function updates(names: string): string {
+  return names
+    .split(", ")
+    .map((name) => `${name} = excluded.${name}`)
+    .join(", ");
+}

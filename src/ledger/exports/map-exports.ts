@@ -1,0 +1,365 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { appendFile, mkdir, open, rename, rm, stat, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import type { ItemId, VectorStoreId } from "../../contracts/ids.ts";
+import { encodeCsvRow } from "../../lib/csv.ts";
+import { withFileLock } from "../../lib/file-lease.ts";
+import { fileStamp } from "../../lib/file-stamp.ts";
+import { hashFile } from "../../lib/hash-file.ts";
+import { pathExists } from "../../lib/path-exists.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
+import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { toFileStamp } from "../../lib/time.ts";
+import { type EntryRow, toEntry } from "../entry-rows.ts";
+import type { Facet, Facets, SourceRow, SqlLedger } from "../sql-ledger.ts";
+import { decodeIndexed, decodeMirrored, decodeSeen, type Row } from "./map-codec.ts";
+import { CorruptMapError, encodeMap, FACETS, mapFile, readMap, rowOf, SHAPES } from "./map-files.ts";
+
+/** A map file as we last wrote it. */
+interface ExportRow {
+  readonly name: string;
+  readonly rev: number;
+  readonly stamp: string;
+  readonly size: number;
+  readonly sha256: string;
+  readonly appending: number;
+  readonly pending_rev: number;
+  readonly pending_sha256: string;
+}
+
+/** Where the map files of a source are. */
+export interface MapPlace {
+  /** The source's folder, absolute. */
+  readonly folder: string;
+  readonly store: VectorStoreId | "";
+  /** undefined: nothing is written. */
+  readonly writer?: SqlDatabase | undefined;
+}
+
+const FACET_REV = { seen: "seen_rev", mirrored: "mirrored_rev", indexed: "indexed_rev" } as const;
+const FACET_ROWS = { seen: "item", mirrored: "file", indexed: "indexed" } as const;
+const ROWS_PER_FLUSH = 5000;
+/** Somebody else may write while a map is written; then it is written again, so often. */
+const TRIES = 5;
+
+/** Do the map files say what they said when they were written? Somebody may have edited, restored or deleted one. */
+export async function areMapsUntouched(sql: Sql, sourceNo: number, { folder, store }: MapPlace): Promise<boolean> {
+  const exported = await readExports(sql, sourceNo);
+  for (const facet of FACETS) {
+    const name = mapFile(facet, store);
+    if ((await fileStamp(join(folder, name))) !== (exported.get(name)?.stamp ?? "")) return false;
+  }
+  return true;
+}
+
+/** Takes over what somebody did to the map files since they were written, where the ledger knows nothing newer. */
+export async function readMapsBack(ledger: SqlLedger, db: Sql, place: MapPlace): Promise<void> {
+  const readAll = async (): Promise<void> => {
+    const exported = await readExports(db, ledger.source.source_no);
+    for (const facet of FACETS) {
+      const name = mapFile(facet, place.store);
+      await readMapBack(ledger, db, { ...place, facet, name, exported: exported.get(name) });
+    }
+  };
+  if (!place.writer) return await readAll();
+  // Somebody who writes them just now is waited for: what was read of them before would look like an edit.
+  if (!(await areMapsUntouched(db, ledger.source.source_no, place))) await withMapsLock(place.folder, readAll);
+}
+
+async function withMapsLock(folder: string, work: () => Promise<void>): Promise<void> {
+  await mkdir(join(folder, ".lockstep"), { recursive: true });
+  await withFileLock(join(folder, ".lockstep", "maps.lock"), work);
+}
+
+interface MapToRead extends MapPlace {
+  readonly facet: Facet;
+  readonly name: string;
+  /** undefined: we never wrote it. */
+  readonly exported: ExportRow | undefined;
+}
+
+async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<void> {
+  const { folder, name, facet, exported, writer } = map;
+  const path = join(folder, name);
+  const stamp = await fileStamp(path);
+  if (exported ? stamp === exported.stamp : stamp === "") return;
+  // Rows that a run appended are in the ledger, and what a killed one left half written is no edit.
+  if (exported?.appending && stamp !== "" && (await isBehind(path, exported))) return;
+  const clear = (): Promise<void> => removeUnless(() => false, ledger, db, map);
+  if (stamp === "") {
+    await clear();
+  } else {
+    const sha256 = await hashFile(path);
+    if (exported && sha256 === exported.sha256) return await note(writer, ledger, { ...exported, stamp });
+    if (exported && sha256 === exported.pending_sha256) {
+      const size = (await stat(path)).size;
+      return await note(writer, ledger, { ...NEVER_EXPORTED, name, stamp, size, sha256, rev: exported.pending_rev });
+    }
+    try {
+      for await (const _ of readMap(path, SHAPES[facet])) {
+        // Only to see whether all of it can be read.
+      }
+      await takeRows(ledger, db, map);
+    } catch (error) {
+      if (!(error instanceof CorruptMapError)) throw error;
+      const aside = `${name}.corrupt-${toFileStamp(new Date())}`;
+      if (writer) await rename(path, join(folder, aside));
+      ledger.problems.push(`${name} cannot be used (${error.message}); it is set aside as ${aside}`);
+      await clear();
+    }
+  }
+  if (!writer) return;
+  await ledger.flush();
+  // What it says is in the ledger now. Written anew at once, it can be edited again.
+  await exportMap(ledger, writer, { ...map, exported: undefined });
+}
+
+/** Begins the file with what we wrote last? */
+async function isBehind(path: string, { size, sha256 }: ExportRow): Promise<boolean> {
+  if (size === 0) return true;
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path, { end: size - 1 })) hash.update(chunk as Buffer);
+  return hash.digest("hex") === sha256;
+}
+
+/**
+ * Appends rows to the map files while a step runs, so that people see how it goes: the first one at once, then so many at a time. Of
+ * several rows of one item the last one counts; the end of the step writes the whole file anew.
+ */
+export class MapAppender {
+  readonly #folder: string;
+  readonly #every: number;
+  readonly #waiting = new Map<Facet, string[]>();
+  readonly #begun = new Map<Facet, string>();
+
+  constructor(folder: string, facets: readonly Facet[], every: number) {
+    this.#folder = folder;
+    this.#every = every;
+    for (const facet of facets) this.#waiting.set(facet, []);
+  }
+
+  /** Has this run appended to the file, and nobody changed it since? */
+  isOurs(facet: Facet, stamp: string): boolean {
+    return this.#waiting.has(facet) && this.#begun.get(facet) === stamp;
+  }
+
+  async add(facet: Facet, rows: readonly Row[], ledger: SqlLedger, db: SqlDatabase): Promise<void> {
+    const waiting = this.#waiting.get(facet);
+    if (!waiting || rows.length === 0) return;
+    for (const row of rows) waiting.push(`${encodeCsvRow(row)}\r\n`);
+    if (this.#begun.has(facet) && waiting.length < this.#every) return;
+    const path = join(this.#folder, mapFile(facet));
+    try {
+      if (!this.#begun.has(facet)) waiting.unshift(...(await this.#begin(facet, path, ledger, db)));
+      // Somebody edited it meanwhile: the end of the step reads that, and writes the file anew.
+      if ((await fileStamp(path)) !== this.#begun.get(facet)) throw new Error("it is not as we left it");
+      await appendFile(path, waiting.splice(0).join(""));
+      this.#begun.set(facet, await fileStamp(path));
+    } catch {
+      // The rows are in the ledger; people see them at the end of the step.
+      this.#waiting.delete(facet);
+    }
+  }
+
+  /** What a killed run left behind the file is cut off; the header where there was no file. */
+  async #begin(facet: Facet, path: string, ledger: SqlLedger, db: SqlDatabase): Promise<string[]> {
+    const name = mapFile(facet);
+    const known = (await readExports(db, ledger.source.source_no)).get(name) ?? { ...NEVER_EXPORTED, name };
+    let { stamp } = known;
+    if (known.appending && (await pathExists(path)) && (await isBehind(path, known))) {
+      await truncate(path, known.size);
+      stamp = await fileStamp(path);
+    }
+    await note(db, ledger, { ...known, appending: 1 });
+    this.#begun.set(facet, stamp);
+    return known.size === 0 ? [`${encodeCsvRow(SHAPES[facet].columns)}\r\n`] : [];
+  }
+}
+
+const NEVER_EXPORTED = { rev: 0, stamp: "", size: 0, sha256: "", appending: 0, pending_rev: 0, pending_sha256: "" };
+
+/** Of several rows of one item the last one counts. */
+async function takeRows(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<void> {
+  const { facet, folder, name, exported } = map;
+  const { columns, key } = SHAPES[facet];
+  const found = new Set<ItemId>();
+  for await (const page of readMap(join(folder, name), { columns, key })) {
+    const rows = new Map(page.map((row) => [row[key] as ItemId, row]));
+    const known = await ledger.rows([...rows.keys()]);
+    const gone = await readCleared(db, ledger, map, [...rows.keys()]);
+    for (const [item, row] of rows) {
+      if (gone.has(item)) continue;
+      const isRepeated = found.has(item);
+      found.add(item);
+      const facets = takeRow(row, facet, known.get(item), exported?.rev ?? 0, isRepeated, ledger.root);
+      if (facets) ledger.overlay(item, facets);
+    }
+    if (found.size % ROWS_PER_FLUSH < page.length) await ledger.flush();
+  }
+  if (exported) await removeUnless((item) => found.has(item), ledger, db, map);
+}
+
+/** Items whose facet was cleared after the map was written. */
+async function readCleared(
+  db: Sql,
+  ledger: SqlLedger,
+  { facet, exported, store }: MapToRead,
+  items: readonly ItemId[],
+): Promise<ReadonlySet<ItemId>> {
+  if (store !== "") return new Set();
+  const gone = new Set<ItemId>();
+  for (let from = 0; from < items.length; from += ROWS_PER_FLUSH) {
+    const text = `SELECT item_id FROM cleared WHERE source_no = $1 AND facet = $2 AND rev > $3 AND ${isListed(db, "item_id", "$4", "text")}`;
+    const list = listOf(items.slice(from, from + ROWS_PER_FLUSH));
+    const values = [ledger.source.source_no, facet, exported?.rev ?? 0, list];
+    for (const { item_id } of await db.all<{ item_id: ItemId }>(text, values)) gone.add(item_id);
+  }
+  return gone;
+}
+
+/** undefined: the ledger says the same, or knows something newer. */
+function takeRow(
+  row: Row,
+  facet: Facet,
+  known: EntryRow | undefined,
+  exportedRev: number,
+  isRepeated: boolean,
+  root: string,
+): Facets | undefined {
+  const entry = known && toEntry(known, root);
+  const before = entry && rowOf(entry, facet);
+  if (known && before && revOf(known, facet) > exportedRev) return undefined;
+  if (before && !isRepeated && row.every((field, at) => field === before[at])) return undefined;
+  if (facet === "seen") return { seen: decodeSeen(row) };
+  if (facet === "mirrored") return { mirrored: decodeMirrored(row, entry?.mirrored) };
+  return { indexed: decodeIndexed(row, entry?.indexed) };
+}
+
+function revOf(row: EntryRow, facet: Facet): number {
+  return (facet === "seen" ? row.rev : facet === "mirrored" ? row.f_rev : row.x_rev) ?? 0;
+}
+
+/** The facet goes where the map had a row when it was written, and has none any more. */
+async function removeUnless(
+  isThere: (item: ItemId) => boolean,
+  ledger: SqlLedger,
+  db: Sql,
+  { facet, exported, store }: MapToRead,
+): Promise<void> {
+  const table = FACET_ROWS[facet];
+  const select =
+    facet === "seen"
+      ? "SELECT t.item_no, t.item_id FROM item t WHERE t.source_no = $1 AND t.listed = 1"
+      : `SELECT t.item_no, i.item_id FROM ${table} t JOIN item i ON i.item_no = t.item_no WHERE t.source_no = $1`;
+  const condition = facet === "indexed" ? "AND t.store = $4" : "";
+  const text = `${select} AND t.rev <= $2 AND t.item_no > $3 ${condition} ORDER BY t.item_no LIMIT ${ROWS_PER_FLUSH}`;
+  for (let after = 0; ; ) {
+    const values = [ledger.source.source_no, exported?.rev ?? 0, after, ...(condition ? [store] : [])];
+    const rows = await db.all<{ item_no: number; item_id: ItemId }>(text, values);
+    for (const { item_id } of rows) if (!isThere(item_id)) ledger.overlay(item_id, { [facet]: null });
+    await ledger.flush();
+    const last = rows.at(-1);
+    if (!last) return;
+    after = last.item_no;
+  }
+}
+
+/** Writes those map files that do not say what the ledger says. What somebody did to them meanwhile is read first. */
+export async function exportMaps(
+  ledger: SqlLedger,
+  db: SqlDatabase,
+  place: MapPlace,
+  appender: MapAppender | undefined,
+): Promise<void> {
+  await withMapsLock(place.folder, async () => {
+    for (const facet of FACETS) {
+      const name = mapFile(facet, place.store);
+      const exported = (await readExports(db, ledger.source.source_no)).get(name);
+      const stamp = await fileStamp(join(place.folder, name));
+      const map = { ...place, writer: db, facet, name };
+      if (stamp !== (exported?.stamp ?? "") && !appender?.isOurs(facet, stamp)) {
+        const before = (await ledger.readSource()).rev;
+        await readMapBack(ledger, db, { ...map, exported });
+        if ((await ledger.readSource()).rev !== before) ledger.disturb();
+      }
+      await exportMap(ledger, db, { ...map, exported: (await readExports(db, ledger.source.source_no)).get(name) });
+    }
+  });
+}
+
+/** Whatever is in them: it was taken over. */
+export async function replaceMaps(ledger: SqlLedger, db: SqlDatabase, place: MapPlace): Promise<void> {
+  await withMapsLock(place.folder, async () => {
+    for (const facet of FACETS) {
+      await exportMap(ledger, db, { ...place, facet, name: mapFile(facet, place.store), exported: undefined });
+    }
+  });
+}
+
+async function exportMap(ledger: SqlLedger, db: SqlDatabase, map: MapToRead): Promise<void> {
+  const { folder, name, facet, exported, store } = map;
+  const path = join(folder, name);
+  const revNow = async (): Promise<number> => facetRev(await ledger.readSource(), facet, store);
+  const rev = await revNow();
+  if (exported && exported.rev === rev && exported.stamp !== "" && !exported.appending) return;
+  const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`;
+  try {
+    const written = await writeUntilSteady(temporary, ledger, facet, revNow);
+    const { rev, size, sha256 } = written;
+    await note(db, ledger, { ...NEVER_EXPORTED, name, ...exported, pending_rev: rev, pending_sha256: sha256 });
+    await rename(temporary, path);
+    const stamp = await fileStamp(path);
+    await note(db, ledger, { ...NEVER_EXPORTED, name, rev, stamp, size, sha256 });
+    if (store === "") {
+      const values = [ledger.source.source_no, facet, rev];
+      await db.run("DELETE FROM cleared WHERE source_no = $1 AND facet = $2 AND rev <= $3", values);
+    }
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+function facetRev(source: SourceRow, facet: Facet, store: string): number {
+  return facet === "indexed" && store !== "" ? source.rev : source[FACET_REV[facet]];
+}
+
+async function writeUntilSteady(
+  path: string,
+  ledger: SqlLedger,
+  facet: Facet,
+  revNow: () => Promise<number>,
+): Promise<{ readonly rev: number; readonly size: number; readonly sha256: string }> {
+  for (let tries = 1; ; tries++) {
+    const rev = await revNow();
+    const hash = createHash("sha256");
+    let size = 0;
+    const file = await open(path, "w");
+    try {
+      for await (const piece of encodeMap(facet, ledger.entries())) {
+        hash.update(piece);
+        size += piece.length;
+        await file.write(piece);
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    if (tries === TRIES || (await revNow()) === rev) return { rev, size, sha256: hash.digest("hex") };
+  }
+}
+
+async function readExports(sql: Sql, sourceNo: number): Promise<ReadonlyMap<string, ExportRow>> {
+  const rows = await sql.all<ExportRow>("SELECT * FROM export WHERE source_no = $1", [sourceNo]);
+  return new Map(rows.map((row) => [row.name, row]));
+}
+
+async function note(writer: SqlDatabase | undefined, ledger: SqlLedger, row: ExportRow): Promise<void> {
+  const { name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256 } = row;
+  await writer?.insert(
+    "export (source_no, name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256)",
+    [[ledger.source.source_no, name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256]],
+    `ON CONFLICT (source_no, name) DO UPDATE SET rev = excluded.rev, stamp = excluded.stamp, size = excluded.size, sha256 = excluded.sha256,
+     appending = excluded.appending, pending_rev = excluded.pending_rev, pending_sha256 = excluded.pending_sha256`,
+  );
+}

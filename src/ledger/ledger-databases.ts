@@ -1,0 +1,146 @@
+import { statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { DamagedError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import { openDatabase } from "../lib/sql/open-database.ts";
+import { refuseNetworkDisk } from "../lib/sql/refuse-network-disk.ts";
+import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
+import { findDamage } from "../lib/sql/sqlite-damage.ts";
+import { openSqlite } from "../lib/sql/sqlite-database.ts";
+import { type PooledDatabase, SqlitePool } from "../lib/sql/sqlite-pool.ts";
+import { ledgerTables } from "./ledger-tables.ts";
+
+/** `crawler/`, where every domain has a SQLite file in its folder; or the address of a PostgreSQL database with those of all domains. */
+export type LedgerPlace = { readonly crawlerFolder: string } | { readonly url: string };
+
+/** Where the ledgers are. */
+export interface LedgerDatabases {
+  /** Made when there is none yet. */
+  open(domainId: DomainId): Promise<SqlDatabase>;
+  /** undefined: there is none. */
+  find(domainId: DomainId): Promise<SqlDatabase | undefined>;
+  /** The domain's ledger as it is at this moment, whatever is written meanwhile. To be ended. */
+  snapshot(domainId: DomainId): Promise<LedgerSnapshot | undefined>;
+  /** Lets go of the domain's file, so that its folder can be moved or removed. */
+  release(domainId: DomainId): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LedgerSnapshot {
+  readonly sql: Sql;
+  end(): Promise<void>;
+}
+
+export const LEDGER_FILE = "ledger.sqlite";
+const MAX_OPEN = 50;
+const CONNECTIONS = 10;
+
+export function openLedgerDatabases(place: LedgerPlace): LedgerDatabases {
+  return "url" in place ? inPostgres(place.url) : inFiles(place.crawlerFolder);
+}
+
+function inPostgres(url: string): LedgerDatabases {
+  let opening: Promise<SqlDatabase> | undefined;
+  const open = async (): Promise<SqlDatabase> => {
+    opening ??= openDatabase(
+      { url },
+      { file: "", schema: "lockstep_ledger", tables: ledgerTables, connections: CONNECTIONS },
+    ).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return await opening;
+  };
+  return {
+    open,
+    find: open,
+    snapshot: async () => snapshotOf(await open(), async () => undefined),
+    release: async () => undefined,
+    async close() {
+      await (await opening)?.close();
+    },
+  };
+}
+
+function inFiles(crawlerFolder: string): LedgerDatabases {
+  const pool = new SqlitePool(MAX_OPEN, sayDamage);
+  const opened = new Map<DomainId, Promise<{ readonly db: PooledDatabase; readonly inode: number }>>();
+  const release = async (domainId: DomainId): Promise<void> => {
+    const opening = opened.get(domainId);
+    opened.delete(domainId);
+    await (await opening?.catch(() => undefined))?.db.close();
+  };
+  const make = async (domainId: DomainId): Promise<{ readonly db: PooledDatabase; readonly inode: number }> => {
+    const path = join(crawlerFolder, domainId, LEDGER_FILE);
+    refuseNetworkDisk(join(crawlerFolder, domainId));
+    const db = pool.database(path, ledgerTables("sqlite"), () => undefined);
+    await db.create();
+    return { db, inode: inodeOf(path) };
+  };
+  const open = async (domainId: DomainId): Promise<SqlDatabase> => {
+    const path = join(crawlerFolder, domainId, LEDGER_FILE);
+    for (;;) {
+      const opening = opened.get(domainId) ?? make(domainId);
+      opened.set(domainId, opening);
+      const { db, inode } = await opening.catch((error: unknown) => {
+        if (opened.get(domainId) === opening) opened.delete(domainId);
+        throw error;
+      });
+      // Another process may have deleted the domain, and somebody made it again: what is open then is nobody's any more.
+      if (inode === inodeOf(path)) return db;
+      if (opened.get(domainId) === opening) await release(domainId);
+    }
+  };
+  return {
+    open,
+    async find(domainId) {
+      return inodeOf(join(crawlerFolder, domainId, LEDGER_FILE)) === 0 ? undefined : await open(domainId);
+    },
+    async snapshot(domainId) {
+      const path = join(crawlerFolder, domainId, LEDGER_FILE);
+      if (inodeOf(path) === 0) return undefined;
+      // A connection of its own: whoever reads through the shared one would wait for the end.
+      const db = await openSqlite(path, ledgerTables("sqlite"));
+      return await snapshotOf(db, () => db.close());
+    },
+    release,
+    async close() {
+      await Promise.all([...opened.keys()].map(release));
+    },
+  };
+}
+
+function snapshotOf(db: SqlDatabase, close: () => Promise<void>): Promise<LedgerSnapshot> {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  return new Promise((resolve, reject) => {
+    const reading = db.read(async (sql) => {
+      // SQLite's begins with the first statement.
+      await sql.get("SELECT source_no FROM source");
+      resolve({
+        sql,
+        async end() {
+          end();
+          await reading;
+          await close();
+        },
+      });
+      await ended;
+    });
+    reading.catch(reject);
+  });
+}
+
+/** 0: there is no such file. */
+function inodeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? 0;
+}
+
+function sayDamage(path: string, error: unknown): unknown {
+  const reason = findDamage(error);
+  if (reason === undefined) return error;
+  const domain = basename(join(path, ".."));
+  return new DamagedError(
+    `The ledger of domain '${domain}' is damaged: ${reason}.`,
+    `Stop lockstep, delete crawler/${domain}/${LEDGER_FILE} with its -wal and -shm, start it again and crawl: the ledger is built again from the map files, the sources and the index, and nothing is embedded again.`,
+  );
+}

@@ -1,0 +1,125 @@
+import type { Schema, Sql } from "../lib/sql/sql.ts";
+
+/**
+ * The format is described in docs/formats/ledger.md. `item`, `file` and `indexed` are the facets seen, mirrored and indexed, apart so
+ * that each step writes its own rows. Paths are relative to the source's folder, so that renaming a domain changes none of them.
+ */
+export function ledgerTables(dialect: Sql["dialect"]): Schema {
+  const sqlite = dialect === "sqlite";
+  const integer = sqlite ? "INTEGER" : "bigint";
+  const real = sqlite ? "REAL" : "double precision";
+  const text = sqlite ? "TEXT" : 'text COLLATE "C"';
+  const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
+  const strict = sqlite ? "STRICT" : "";
+  return {
+    version: 1,
+    sql: `
+CREATE TABLE source (
+  source_no ${serial},
+  domain_id ${text} NOT NULL,
+  kind ${text} NOT NULL,
+  source_id ${text} NOT NULL,
+  -- Another one for a source that was forgotten and came back, so that its revisions mean something else.
+  birth ${text} NOT NULL,
+  -- What an earlier release, or a database that was lost, left in map files: 0 not taken over yet, 1 taken over, 2 and put aside.
+  imported ${integer} NOT NULL,
+  -- +1 with every transaction that changes something of the source; and when each facet last changed.
+  rev ${integer} NOT NULL,
+  seen_rev ${integer} NOT NULL,
+  mirrored_rev ${integer} NOT NULL,
+  indexed_rev ${integer} NOT NULL,
+  UNIQUE (domain_id, kind, source_id)
+) ${strict};
+
+CREATE TABLE item (
+  item_no ${serial},
+  source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,
+  item_id ${text} NOT NULL,
+  rev ${integer} NOT NULL,
+  -- 0: the source does not list it (any more); then the columns behind it say nothing.
+  listed ${integer} NOT NULL,
+  list_item_id ${integer} NOT NULL,
+  name ${text} NOT NULL,
+  server_path ${text} NOT NULL,
+  url ${text} NOT NULL,
+  raw_url ${text} NOT NULL,
+  size ${real} NOT NULL,
+  modified_at ${text} NOT NULL,
+  UNIQUE (source_no, item_id)
+) ${strict};
+CREATE INDEX item_of_source ON item (source_no, item_no);
+
+CREATE TABLE file (
+  item_no ${integer} NOT NULL PRIMARY KEY REFERENCES item ON DELETE CASCADE,
+  source_no ${integer} NOT NULL,
+  rev ${integer} NOT NULL,
+  list_item_id ${integer} NOT NULL,
+  name ${text} NOT NULL,
+  server_path ${text} NOT NULL,
+  path ${text} NOT NULL,
+  -- As listed when it was fetched.
+  size ${real} NOT NULL,
+  modified_at ${text} NOT NULL,
+  etag ${text} NOT NULL,
+  content_version ${text} NOT NULL,
+  downloaded_at ${text} NOT NULL,
+  source_error ${text} NOT NULL,
+  processing_error ${text} NOT NULL,
+  -- As measured on disk; NULL until it was hashed.
+  observed_size ${real},
+  observed_mtime_ms ${real},
+  sha256 ${text}
+) ${strict};
+CREATE INDEX file_of_source ON file (source_no, item_no);
+
+CREATE TABLE indexed (
+  item_no ${integer} NOT NULL REFERENCES item ON DELETE CASCADE,
+  -- '' for the domain's own store, whichever that is.
+  store ${text} NOT NULL,
+  source_no ${integer} NOT NULL,
+  rev ${integer} NOT NULL,
+  file_id ${text} NOT NULL,
+  vector_store_id ${text} NOT NULL,
+  path ${text} NOT NULL,
+  list_item_id ${integer} NOT NULL,
+  name ${text} NOT NULL,
+  size ${real} NOT NULL,
+  modified_at ${text} NOT NULL,
+  downloaded_at ${text} NOT NULL,
+  uploaded_at ${text} NOT NULL,
+  embedded_at ${text} NOT NULL,
+  source_error ${text} NOT NULL,
+  processing_error ${text} NOT NULL,
+  embedding_error ${text} NOT NULL,
+  sha256 ${text} NOT NULL,
+  PRIMARY KEY (item_no, store)
+) ${strict};
+CREATE INDEX indexed_of_source ON indexed (source_no, store, item_no);
+
+-- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
+CREATE TABLE cleared (
+  source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,
+  facet ${text} NOT NULL,
+  item_id ${text} NOT NULL,
+  rev ${integer} NOT NULL,
+  PRIMARY KEY (source_no, facet, item_id)
+) ${strict};
+
+-- Map files as they were last written by us: another stamp and another hash mean that somebody edited them.
+CREATE TABLE export (
+  source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,
+  name ${text} NOT NULL,
+  rev ${integer} NOT NULL,
+  stamp ${text} NOT NULL,
+  size ${integer} NOT NULL,
+  sha256 ${text} NOT NULL,
+  -- 1: a run appends rows behind those, or was killed while it did.
+  appending ${integer} NOT NULL,
+  -- Written down before the file is put in its place, so that a crash between the two does not look like an edit.
+  pending_rev ${integer} NOT NULL,
+  pending_sha256 ${text} NOT NULL,
+  PRIMARY KEY (source_no, name)
+) ${strict};
+`,
+  };
+}

@@ -1,0 +1,212 @@
+import { createWriteStream } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { VectorStoreId } from "../contracts/ids.ts";
+import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
+import { withFileLock } from "../lib/file-lease.ts";
+import { pathExists } from "../lib/path-exists.ts";
+import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
+import { areMapsUntouched, MapAppender, type MapPlace, readMapsBack, replaceMaps } from "./exports/map-exports.ts";
+import { encodeMap, FACETS, mapFile } from "./exports/map-files.ts";
+import { type LedgerPlace, openLedgerDatabases } from "./ledger-databases.ts";
+import { hasCsvMaps, mappedStores, migrateCsvMaps, putAside } from "./migrate/migrate-csv-maps.ts";
+import { findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
+
+export interface LedgersOptions {
+  readonly place: LedgerPlace;
+  /** Where the folders of all sources are, whatever the place of the ledgers. */
+  readonly crawlerFolder: string;
+  /** The source's folder below it. */
+  rootOf(source: LedgerSource): string;
+  /** Its map files are written at the end of every step, and read back. */
+  keepsMaps(source: LedgerSource): boolean;
+  /** While a step runs, so many rows at a time are appended to them. */
+  readonly appendEvery: number;
+}
+
+const IMPORTED = 2;
+
+/** What nobody else writes while the step has its lease. */
+const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
+
+export function openLedgers({ place, crawlerFolder, rootOf, keepsMaps, appendEvery }: LedgersOptions): Ledgers {
+  const databases = openLedgerDatabases(place);
+  const folderOf = (source: LedgerSource): string => join(crawlerFolder, rootOf(source));
+  const keyOf = (source: LedgerSource): SourceKey => ({
+    domainId: source.domainId,
+    kind: source.config.sourceType,
+    sourceId: source.config.sourceId,
+    root: rootOf(source),
+  });
+
+  const open = async (source: LedgerSource, options: LedgerOptions): Promise<SqlLedger> => {
+    const { vectorStoreId, vectorStoreId: store = "" } = options;
+    const folder = folderOf(source);
+    const wishes = { ...keyOf(source), vectorStoreId, mapFolder: keepsMaps(source) ? folder : undefined };
+    if (options.readOnly) return await openForReading(source, options, { ...wishes, folder, store });
+    const db = await databases.open(source.domainId);
+    const facets = options.step && keepsMaps(source) && store === "" ? APPENDED[options.step] : [];
+    const appender = facets.length > 0 ? new MapAppender(folder, facets, appendEvery) : undefined;
+    const ledger = await SqlLedger.open(db, { ...wishes, appender });
+    if (ledger.source.imported === IMPORTED) {
+      if (keepsMaps(source)) await readMapsBack(ledger, db, { folder, store, writer: db });
+      return ledger;
+    }
+    const problems = await takeOver(db, source);
+    const imported = await SqlLedger.open(db, { ...wishes, appender });
+    imported.problems.push(...problems);
+    return imported;
+  };
+
+  /** Nothing is written: what would be taken over first is only remembered by this ledger. */
+  const openForReading = async (
+    { domainId }: LedgerSource,
+    { isSnapshot = false }: LedgerOptions,
+    { folder, store, ...wishes }: SqlLedgerOptions & MapPlace,
+  ): Promise<SqlLedger> => {
+    const snapshot = isSnapshot ? await databases.snapshot(domainId) : undefined;
+    const sql = isSnapshot ? snapshot?.sql : await databases.find(domainId);
+    const ledger = await SqlLedger.read(sql, { ...wishes, release: snapshot?.end });
+    try {
+      await overlayMaps(ledger, sql, { folder, store, keepsMaps: wishes.mapFolder !== undefined });
+    } catch (error) {
+      await snapshot?.end();
+      throw error;
+    }
+    return ledger;
+  };
+
+  const overlayMaps = async (
+    ledger: SqlLedger,
+    sql: Sql | undefined,
+    { folder, store, keepsMaps }: MapPlace & { readonly keepsMaps: boolean },
+  ): Promise<void> => {
+    if (!ledger.source.imported && (await hasCsvMaps(folder))) {
+      await migrateCsvMaps(ledger, folder, { readOnly: true, store });
+    } else if (keepsMaps && sql) {
+      await readMapsBack(ledger, sql, { folder, store });
+    }
+  };
+
+  /**
+   * A source that the database does not know was crawled by an earlier release, or the database was lost. Killed before the end, it
+   * begins again, and puts the same.
+   */
+  const takeOver = async (db: SqlDatabase, source: LedgerSource): Promise<readonly string[]> => {
+    const folder = folderOf(source);
+    const problems: string[] = [];
+    const stateOf = async (): Promise<number> => (await findSource(db, keyOf(source)))?.imported ?? 0;
+    const setState = async (state: number): Promise<void> => {
+      const { domainId, kind, sourceId } = keyOf(source);
+      const where = "domain_id = $1 AND kind = $2 AND source_id = $3";
+      await db.run(`UPDATE source SET imported = $4 WHERE ${where}`, [domainId, kind, sourceId, state]);
+    };
+    await mkdir(join(folder, ".lockstep"), { recursive: true });
+    // The steps of a source have leases of their own, and may come here together.
+    await withFileLock(join(folder, ".lockstep", "import.lock"), async () => {
+      if ((await stateOf()) === 0) {
+        for (const store of (await hasCsvMaps(folder)) ? (["", ...(await mappedStores(folder))] as const) : []) {
+          const ledger = await SqlLedger.open(db, { ...keyOf(source), vectorStoreId: store || undefined });
+          await migrateCsvMaps(ledger, folder, { readOnly: false, store });
+          problems.push(...ledger.problems);
+        }
+        await setState(1);
+      }
+      if ((await stateOf()) === 1) {
+        await putAside(folder, { maps: !keepsMaps(source) });
+        if (keepsMaps(source)) {
+          await replaceMaps(await SqlLedger.open(db, keyOf(source)), db, { folder, store: "" });
+        }
+        await setState(IMPORTED);
+      }
+    });
+    return problems;
+  };
+
+  return {
+    open,
+    async version(source) {
+      const db = await databases.find(source.domainId);
+      const found = db && (await findSource(db, keyOf(source)));
+      if (!db || !found?.imported) return "";
+      const isUntouched =
+        !keepsMaps(source) || (await areMapsUntouched(db, found.source_no, { folder: folderOf(source), store: "" }));
+      return isUntouched ? versionOf(found) : "";
+    },
+    maps: (source) =>
+      FACETS.map((facet) => ({
+        name: mapFile(facet),
+        async *content() {
+          const ledger = await open(source, { readOnly: true });
+          yield* encodeMap(facet, ledger.entries());
+        },
+      })),
+    async writeScratchMaps(source, id) {
+      const folder = folderOf(source);
+      if (!(await pathExists(folder))) return undefined;
+      const ledger = await open(source, { readOnly: true });
+      const files = (["seen", "mirrored"] as const).map((facet) => ({
+        facet,
+        path: join(folder, mapFile(facet).replace(/\.csv$/, `_${id}.csv`)),
+      }));
+      const remove = async (): Promise<void> => {
+        for (const { path } of files) await rm(path, { force: true });
+      };
+      try {
+        for (const { facet, path } of files) {
+          await pipeline(encodeMap(facet, ledger.entries()), createWriteStream(path));
+        }
+      } catch (error) {
+        await remove();
+        throw error;
+      }
+      return { remove };
+    },
+    async otherStores(domainId) {
+      const db = await databases.find(domainId);
+      const text =
+        "SELECT DISTINCT x.store FROM indexed x JOIN source s ON s.source_no = x.source_no WHERE s.domain_id = $1 AND x.store <> ''";
+      return ((await db?.all<{ store: VectorStoreId }>(text, [domainId])) ?? []).map(({ store }) => store);
+    },
+    async dropStore(source, store) {
+      const db = await databases.find(source.domainId);
+      const found = db && (await findSource(db, keyOf(source)));
+      await db?.write(async (sql) => {
+        if (!found) return;
+        await sql.run("DELETE FROM indexed WHERE source_no = $1 AND store = $2", [found.source_no, store]);
+        await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [
+          found.source_no,
+          mapFile("indexed", store),
+        ]);
+        await sql.run(
+          `DELETE FROM item WHERE source_no = $1 AND listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
+           AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)`,
+          [found.source_no],
+        );
+      });
+      await rm(join(folderOf(source), mapFile("indexed", store)), { force: true });
+    },
+    async forget(source) {
+      const db = await databases.find(source.domainId);
+      const found = db && (await findSource(db, keyOf(source)));
+      if (found) await db.run("DELETE FROM source WHERE source_no = $1", [found.source_no]);
+    },
+    async renameDomain({ from, to }) {
+      const db = await databases.find(to);
+      // Map files name the domain: none of them says what the ledger says now.
+      const sources = "SELECT source_no FROM source WHERE domain_id IN ($1, $2)";
+      await db?.write(async (sql) => {
+        await sql.run(`UPDATE export SET rev = -1 WHERE source_no IN (${sources})`, [from, to]);
+        await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
+      });
+    },
+    async forgetDomain(domainId) {
+      const db = await databases.find(domainId);
+      await db?.run("DELETE FROM source WHERE domain_id = $1", [domainId]);
+      await databases.release(domainId);
+    },
+    release: (domainId) => databases.release(domainId),
+    close: () => databases.close(),
+  };
+}

@@ -1,0 +1,518 @@
+import { randomBytes } from "node:crypto";
+import type { DomainId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
+import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
+import {
+  type EntryRow,
+  FILE_INTO,
+  fromRoot,
+  INDEXED_INTO,
+  ITEM_INTO,
+  indexedValues,
+  mirroredValues,
+  SELECT_ENTRIES,
+  seenValues,
+  toEntry,
+  UPDATE_FILE,
+  UPDATE_INDEXED,
+  UPDATE_SEEN,
+} from "./entry-rows.ts";
+import type { Row } from "./exports/map-codec.ts";
+import { exportMaps, type MapAppender } from "./exports/map-exports.ts";
+import { FACETS, rowOf } from "./exports/map-files.ts";
+
+export type Facets = Partial<Omit<LedgerEntry, "itemId">>;
+export type Facet = keyof Omit<LedgerEntry, "itemId">;
+
+/** A row of the table `source`. */
+export interface SourceRow {
+  readonly source_no: number;
+  readonly birth: string;
+  readonly imported: number;
+  readonly rev: number;
+  readonly seen_rev: number;
+  readonly mirrored_rev: number;
+  readonly indexed_rev: number;
+}
+
+/** Which source, in which domain. `root` is its folder below `crawler/`: the beginning of every path. */
+export interface SourceKey {
+  readonly domainId: DomainId;
+  readonly kind: string;
+  readonly sourceId: SourceId;
+  readonly root: string;
+}
+
+export interface SqlLedgerOptions extends SourceKey {
+  /** What is indexed in this store is meant, not in the domain's own. */
+  readonly vectorStoreId?: VectorStoreId | undefined;
+  /** The source's folder, absolute, if its map files are kept in it. */
+  readonly mapFolder?: string | undefined;
+  /** Appends rows to them while the step runs. */
+  readonly appender?: MapAppender | undefined;
+  /** To be called when it is closed. */
+  readonly release?: (() => Promise<void>) | undefined;
+}
+
+const PAGE = 1000;
+
+/** The part of one source in the ledger of its domain. */
+export class SqlLedger implements Ledger {
+  readonly sourceId: SourceId;
+  /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
+  readonly problems: string[] = [];
+  readonly #db: Sql | undefined;
+  /** undefined: it is only read. */
+  readonly #writer: SqlDatabase | undefined;
+  readonly #key: SourceKey;
+  readonly #store: VectorStoreId | "";
+  readonly #mapFolder: string | undefined;
+  readonly #appender: MapAppender | undefined;
+  readonly #release: (() => Promise<void>) | undefined;
+  #source: SourceRow;
+  /** Put and not written yet; and what a transaction that is under way writes. */
+  #pending = new Map<ItemId, Facets>();
+  #writing: ReadonlyMap<ItemId, Facets> = new Map();
+  #queue: Promise<void> = Promise.resolve();
+  #hasWritten = false;
+  /** Somebody else wrote while this ledger was open, so it cannot vouch for all that is in it. */
+  #disturbed = false;
+
+  private constructor(
+    db: Sql | undefined,
+    writer: SqlDatabase | undefined,
+    source: SourceRow,
+    options: SqlLedgerOptions,
+  ) {
+    this.sourceId = options.sourceId;
+    this.#db = db;
+    this.#writer = writer;
+    this.#key = options;
+    this.#store = options.vectorStoreId ?? "";
+    this.#mapFolder = options.mapFolder;
+    this.#appender = options.appender;
+    this.#release = options.release;
+    this.#source = source;
+  }
+
+  static async open(db: SqlDatabase, options: SqlLedgerOptions): Promise<SqlLedger> {
+    const source = (await findSource(db, options)) ?? (await addSource(db, options));
+    return new SqlLedger(db, db, source, options);
+  }
+
+  /** For reading only. Without a database, it is that of a domain nobody crawled yet, and empty. */
+  static async read(sql: Sql | undefined, options: SqlLedgerOptions): Promise<SqlLedger> {
+    const source = sql && (await findSource(sql, options));
+    return new SqlLedger(sql, undefined, source ?? NO_SOURCE, options);
+  }
+
+  /** Of the source, as this ledger last saw it. */
+  get source(): SourceRow {
+    return this.#source;
+  }
+
+  /** The source's folder below `crawler/`. */
+  get root(): string {
+    return this.#key.root;
+  }
+
+  async readSource(): Promise<SourceRow> {
+    return (this.#db && (await findSource(this.#db, this.#key))) ?? NO_SOURCE;
+  }
+
+  /** As they are written, with the revisions of their facets. */
+  async rows(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, EntryRow>> {
+    const found = new Map<ItemId, EntryRow>();
+    for (let from = 0; this.#db && from < items.length; from += PAGE) {
+      for (const row of await this.#select(this.#db, items.slice(from, from + PAGE))) found.set(row.item_id, row);
+    }
+    return found;
+  }
+
+  async get(item: ItemId): Promise<LedgerEntry | undefined> {
+    return (await this.getMany([item]))[0];
+  }
+
+  async getMany(items: readonly ItemId[]): Promise<(LedgerEntry | undefined)[]> {
+    // A flush may end between the two: what was put before it is remembered here.
+    const put = new Map(items.map((item) => [item, this.#put(item)]));
+    const rows = await this.rows(items);
+    return items.map((item) => {
+      const row = rows.get(item);
+      return told(item, row && toEntry(row, this.#key.root), { ...put.get(item), ...this.#put(item) });
+    });
+  }
+
+  async *items(): AsyncGenerator<ItemId[], void> {
+    await this.flush();
+    const fresh = new Set(this.#pending.keys());
+    const hasFacet = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no)
+      OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2))`;
+    for await (const rows of this.#pages<{ item_id: ItemId; item_no: number }>(
+      `SELECT i.item_no, i.item_id FROM item i WHERE i.source_no = $1 AND ${hasFacet}`,
+      "i.item_no",
+      PAGE,
+      [this.#store],
+    )) {
+      for (const { item_id } of rows) fresh.delete(item_id);
+      yield rows.map(({ item_id }) => item_id);
+    }
+    if (fresh.size > 0) yield [...fresh];
+  }
+
+  async *files(): AsyncGenerator<{ itemId: ItemId; file: string }[], void> {
+    await this.flush();
+    const fresh = new Set(this.#pending.keys());
+    for await (const rows of this.#pages<{ item_id: ItemId; item_no: number; path: string }>(
+      "SELECT f.item_no, i.item_id, f.path FROM file f JOIN item i ON i.item_no = f.item_no WHERE f.source_no = $1",
+      "f.item_no",
+      PAGE,
+    )) {
+      const page: { itemId: ItemId; file: string }[] = [];
+      for (const { item_id: itemId, path } of rows) {
+        fresh.delete(itemId);
+        const put = this.#put(itemId)?.mirrored;
+        const file = put === undefined ? fromRoot(path, this.#key.root) : (put?.file ?? "");
+        if (file !== "") page.push({ itemId, file });
+      }
+      yield page;
+    }
+    const rest: { itemId: ItemId; file: string }[] = [];
+    for (const itemId of fresh) {
+      const file = this.#put(itemId)?.mirrored?.file ?? "";
+      if (file !== "") rest.push({ itemId, file });
+    }
+    if (rest.length > 0) yield rest;
+  }
+
+  async *entries(): AsyncGenerator<LedgerEntry[], void> {
+    await this.flush();
+    const fresh = new Set(this.#pending.keys());
+    const pages = this.#pages<EntryRow>(SELECT_ENTRIES, "i.item_no", PAGE, [this.#store]);
+    for await (const rows of pages) {
+      const page: LedgerEntry[] = [];
+      for (const row of rows) {
+        fresh.delete(row.item_id);
+        const entry = told(row.item_id, toEntry(row, this.#key.root), this.#put(row.item_id));
+        if (entry) page.push(entry);
+      }
+      yield page;
+    }
+    const rest = (await this.getMany([...fresh])).filter((entry) => entry !== undefined);
+    if (rest.length > 0) yield rest;
+  }
+
+  put(item: ItemId, facets: Facets): void {
+    if (!this.#writer) throw new Error(`put ${item}: the ledger was opened for reading only`);
+    this.overlay(item, facets);
+  }
+
+  /** Like put, also where the ledger is only read: then it is never written. */
+  overlay(item: ItemId, facets: Facets): void {
+    this.#pending.set(item, { ...this.#pending.get(item), ...facets });
+  }
+
+  /** Something came into it that whoever works with it has not seen. */
+  disturb(): void {
+    this.#disturbed = true;
+  }
+
+  version(): string {
+    return this.#disturbed || this.#store !== "" || this.#pending.size > 0 ? "" : versionOf(this.#source);
+  }
+
+  flush(): Promise<void> {
+    const run = this.#queue.then(() => this.#flush());
+    this.#queue = run.catch(() => undefined);
+    return run;
+  }
+
+  async close(): Promise<void> {
+    await this.#release?.();
+    await this.flush();
+    const writer = this.#writer;
+    if (!writer) return;
+    if (this.#mapFolder !== undefined) {
+      await exportMaps(this, writer, { folder: this.#mapFolder, store: this.#store }, this.#appender);
+    }
+    // What left, or was written over, is not to be found in the log behind the file either.
+    if (this.#hasWritten && writer.dialect === "sqlite") await writer.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#pending.size === 0 || !this.#writer) return;
+    this.#writing = this.#pending;
+    this.#pending = new Map();
+    try {
+      const written = await this.#writer.write((sql) => this.#write(sql, this.#writing));
+      await this.#append(written);
+    } catch (error) {
+      const later = this.#pending;
+      this.#pending = new Map(this.#writing);
+      for (const [item, facets] of later) this.overlay(item, facets);
+      throw error;
+    } finally {
+      this.#writing = new Map();
+    }
+  }
+
+  async #append(written: FacetChanges): Promise<void> {
+    if (!this.#appender || !this.#writer) return;
+    for (const facet of FACETS) {
+      const rows: Row[] = [];
+      for (const { item } of written[facet]) {
+        const { seen = null, mirrored = null, indexed = null } = this.#writing.get(item) ?? {};
+        const row = rowOf({ itemId: item, seen, mirrored, indexed }, facet);
+        if (row) rows.push(row);
+      }
+      await this.#appender.add(facet, rows, this, this.#writer);
+    }
+  }
+
+  async #write(sql: Sql, puts: ReadonlyMap<ItemId, Facets>): Promise<FacetChanges> {
+    const source = await findSource(sql, this.#key);
+    if (!source) throw new Error(`write the ledger of source '${this.sourceId}': somebody forgot the source meanwhile`);
+    if (versionOf(source) !== versionOf(this.#source)) this.#disturbed = true;
+    this.#source = source;
+    const rows = new Map<ItemId, EntryRow>();
+    const all = [...puts.keys()];
+    for (let from = 0; from < all.length; from += PAGE) {
+      for (const row of await this.#select(sql, all.slice(from, from + PAGE))) rows.set(row.item_id, row);
+    }
+    const changes = new FacetChanges(this.#key.root);
+    for (const [item, facets] of puts) changes.add(item, facets, rows.get(item));
+    if (changes.isEmpty) return changes;
+    this.#hasWritten = true;
+    this.#source = await nextRevision(sql, source, changes, { isOwnStore: this.#store === "" });
+    await writeChanges(sql, changes, this.#source, this.#store);
+    if (this.#mapFolder !== undefined && this.#store === "") await noteCleared(sql, changes, this.#source);
+    return changes;
+  }
+
+  #select(sql: Sql, items: readonly ItemId[]): Promise<EntryRow[]> {
+    const condition = isListed(sql, "i.item_id", "$3", "text");
+    return sql.all(`${SELECT_ENTRIES} AND ${condition}`, [this.#source.source_no, this.#store, listOf(items)]);
+  }
+
+  /** By the numbers of items: one that is added meanwhile comes last, or not at all. */
+  async *#pages<Row extends { readonly item_no: number }>(
+    select: string,
+    column: string,
+    limit: number,
+    values: readonly SqlValue[] = [],
+  ): AsyncGenerator<Row[], void> {
+    if (!this.#db) return;
+    const place = values.length + 2;
+    const text = `${select} AND ${column} > $${place} ORDER BY ${column} LIMIT ${limit}`;
+    for (let after = 0; ; ) {
+      const rows = await this.#db.all<Row>(text, [this.#source.source_no, ...values, after]);
+      if (rows.length > 0) yield rows;
+      const last = rows.at(-1);
+      if (!last || rows.length < limit) return;
+      after = last.item_no;
+    }
+  }
+
+  /** What was put and is not written yet. */
+  #put(item: ItemId): Facets | undefined {
+    const [writing, pending] = [this.#writing.get(item), this.#pending.get(item)];
+    return writing && pending ? { ...writing, ...pending } : (pending ?? writing);
+  }
+}
+
+/** undefined without any facet: a row may be kept for what another store has of the item. */
+function told(itemId: ItemId, written: LedgerEntry | undefined, put: Facets = {}): LedgerEntry | undefined {
+  const seen = put.seen === undefined ? (written?.seen ?? null) : put.seen;
+  const mirrored = put.mirrored === undefined ? (written?.mirrored ?? null) : put.mirrored;
+  const indexed = put.indexed === undefined ? (written?.indexed ?? null) : put.indexed;
+  return seen || mirrored || indexed ? { itemId, seen, mirrored, indexed } : undefined;
+}
+
+const NO_SOURCE: SourceRow = {
+  source_no: 0,
+  birth: "",
+  imported: 0,
+  rev: 0,
+  seen_rev: 0,
+  mirrored_rev: 0,
+  indexed_rev: 0,
+};
+
+/** What `Ledger.version()` says; "" where there is no such source. */
+export function versionOf({ birth, seen_rev, mirrored_rev, indexed_rev }: SourceRow): string {
+  return birth && [seen_rev, mirrored_rev, indexed_rev].map((rev) => `${birth}.${rev}`).join(" ");
+}
+
+export function findSource(sql: Sql, { domainId, kind, sourceId }: SourceKey): Promise<SourceRow | undefined> {
+  const where = "domain_id = $1 AND kind = $2 AND source_id = $3";
+  return sql.get(`SELECT * FROM source WHERE ${where}`, [domainId, kind, sourceId]);
+}
+
+async function addSource(db: SqlDatabase, key: SourceKey): Promise<SourceRow> {
+  const columns = "domain_id, kind, source_id, birth, imported, rev, seen_rev, mirrored_rev, indexed_rev";
+  const values = [key.domainId, key.kind, key.sourceId, randomBytes(6).toString("hex"), 0, 0, 0, 0, 0];
+  await db.insert(`source (${columns})`, [values], "ON CONFLICT DO NOTHING");
+  const added = await findSource(db, key);
+  if (!added) throw new Error(`add source '${key.sourceId}' to the ledger: it is not there`);
+  return added;
+}
+
+async function nextRevision(
+  sql: Sql,
+  source: SourceRow,
+  changes: FacetChanges,
+  { isOwnStore }: { readonly isOwnStore: boolean },
+): Promise<SourceRow> {
+  const rev = source.rev + 1;
+  const next = {
+    ...source,
+    rev,
+    seen_rev: changes.seen.length > 0 ? rev : source.seen_rev,
+    mirrored_rev: changes.mirrored.length > 0 ? rev : source.mirrored_rev,
+    indexed_rev: isOwnStore && changes.indexed.length > 0 ? rev : source.indexed_rev,
+  };
+  await sql.run("UPDATE source SET rev = $2, seen_rev = $3, mirrored_rev = $4, indexed_rev = $5 WHERE source_no = $1", [
+    next.source_no,
+    rev,
+    next.seen_rev,
+    next.mirrored_rev,
+    next.indexed_rev,
+  ]);
+  return next;
+}
+
+interface FacetChange {
+  readonly item: ItemId;
+  /** null: the facet goes. */
+  readonly values: readonly SqlValue[] | null;
+}
+
+/** Of what was put, what is not there already. */
+class FacetChanges {
+  readonly seen: FacetChange[] = [];
+  readonly mirrored: FacetChange[] = [];
+  readonly indexed: FacetChange[] = [];
+  /** Items without a row of their own, and whether the source lists them. */
+  readonly fresh: ItemId[] = [];
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  get isEmpty(): boolean {
+    return this.seen.length + this.mirrored.length + this.indexed.length === 0;
+  }
+
+  add(item: ItemId, { seen, mirrored, indexed }: Facets, row: EntryRow | undefined): void {
+    const before = row && toEntry(row, this.#root);
+    const root = this.#root;
+    let isNew = row === undefined;
+    if (seen !== undefined && differs(seen, before?.seen, (one) => seenValues(one))) {
+      this.seen.push({ item, values: seenValues(seen) });
+      isNew = false;
+    }
+    if (mirrored !== undefined && differs(mirrored, before?.mirrored, (one) => mirroredValues(one, root))) {
+      this.mirrored.push({ item, values: mirrored && mirroredValues(mirrored, root) });
+      if (isNew) this.fresh.push(item);
+      isNew = false;
+    }
+    if (indexed !== undefined && differs(indexed, before?.indexed, (one) => indexedValues(one, root))) {
+      this.indexed.push({ item, values: indexed && indexedValues(indexed, root) });
+      if (isNew) this.fresh.push(item);
+    }
+  }
+}
+
+function differs<T>(
+  after: T | null,
+  before: T | null | undefined,
+  valuesOf: (facet: T) => readonly SqlValue[],
+): boolean {
+  if (!after || !before) return Boolean(after) !== Boolean(before);
+  const [a, b] = [valuesOf(after), valuesOf(before)];
+  return a.some((value, at) => value !== b[at]);
+}
+
+async function writeChanges(
+  sql: Sql,
+  { seen, mirrored, indexed, fresh }: FacetChanges,
+  { source_no: source, rev }: SourceRow,
+  store: string,
+): Promise<void> {
+  const unlisted = seenValues(null);
+  await sql.insert(
+    ITEM_INTO,
+    fresh.map((item) => [source, item, rev, ...unlisted]),
+    "ON CONFLICT DO NOTHING",
+  );
+  await sql.insert(
+    ITEM_INTO,
+    seen.map(({ item, values }) => [source, item, rev, ...(values ?? unlisted)]),
+    UPDATE_SEEN,
+  );
+  const numbers = await numbersOf(
+    sql,
+    source,
+    [...mirrored, ...indexed, ...seen].map(({ item }) => item),
+  );
+  const numberOf = (item: ItemId): number => numbers.get(item) ?? 0;
+  const rowsOf = (changes: readonly FacetChange[], head: (item: ItemId) => SqlValue[]): SqlValue[][] =>
+    changes.flatMap(({ item, values }) => (values ? [[...head(item), ...values]] : []));
+  const goneOf = (changes: readonly FacetChange[]): number[] =>
+    changes.flatMap(({ item, values }) => (values ? [] : [numberOf(item)]));
+  await sql.insert(
+    FILE_INTO,
+    rowsOf(mirrored, (item) => [numberOf(item), source, rev]),
+    UPDATE_FILE,
+  );
+  await sql.insert(
+    INDEXED_INTO,
+    rowsOf(indexed, (item) => [numberOf(item), store, source, rev]),
+    UPDATE_INDEXED,
+  );
+  const listed = isListed(sql, "item_no", "$1", "integer");
+  await forEachList(goneOf(mirrored), (list) => sql.run(`DELETE FROM file WHERE ${listed}`, [list]));
+  await forEachList(goneOf(indexed), (list) =>
+    sql.run(`DELETE FROM indexed WHERE ${listed} AND store = $2`, [list, store]),
+  );
+  const unseen = seen.filter(({ values }) => values?.[0] === 0).map(({ item }) => numberOf(item));
+  await forEachList([...goneOf(mirrored), ...goneOf(indexed), ...unseen], (list) =>
+    sql.run(
+      `DELETE FROM item WHERE ${listed} AND listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
+       AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)`,
+      [list],
+    ),
+  );
+}
+
+/** Until the map file is written that says so. */
+async function noteCleared(sql: Sql, changes: FacetChanges, { source_no, rev }: SourceRow): Promise<void> {
+  for (const facet of FACETS) {
+    const gone = changes[facet].filter(({ values }) => values === null || (facet === "seen" && values[0] === 0));
+    await sql.insert(
+      "cleared (source_no, facet, item_id, rev)",
+      gone.map(({ item }) => [source_no, facet, item, rev]),
+      "ON CONFLICT (source_no, facet, item_id) DO UPDATE SET rev = excluded.rev",
+    );
+  }
+}
+
+async function numbersOf(sql: Sql, source: number, items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, number>> {
+  const numbers = new Map<ItemId, number>();
+  await forEachList([...new Set(items)], async (list) => {
+    const condition = isListed(sql, "item_id", "$2", "text");
+    const text = `SELECT item_id, item_no FROM item WHERE source_no = $1 AND ${condition}`;
+    const rows = await sql.all<{ item_id: ItemId; item_no: number }>(text, [source, list]);
+    for (const { item_id, item_no } of rows) numbers.set(item_id, item_no);
+  });
+  return numbers;
+}
+
+async function forEachList<T extends string | number>(
+  values: readonly T[],
+  work: (list: string) => Promise<unknown>,
+): Promise<void> {
+  for (let from = 0; from < values.length; from += PAGE) await work(listOf(values.slice(from, from + PAGE)));
+}

@@ -1,0 +1,16 @@
+import { SOURCE_KINDS } from "../../src/contracts/domain.ts";
+import type { Ledgers } from "../../src/contracts/ledger.ts";
+import type { LedgerPlace } from "../../src/ledger/ledger-databases.ts";
+import { openLedgers } from "../../src/ledger/open-ledgers.ts";
+import { sourceFolder } from "../../src/mirror/layout.ts";
+
+/** As compose opens them. */
+export function openTestLedgers(crawlerFolder: string, place: LedgerPlace = { crawlerFolder }): Ledgers {
+  return openLedgers({
+    place,
+    crawlerFolder,
+    rootOf: ({ domainId, config }) => sourceFolder(domainId, config),
+    keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
+    appendEvery: 10,
+  });
+}
