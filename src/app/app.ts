@@ -1,6 +1,7 @@
 import type { AuditLog } from "../contracts/audit.ts";
 import type { Asking, Wire } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import type { OtherStore } from "../contracts/domain-state.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -47,6 +48,8 @@ export interface App {
   readonly ingest: Ingest;
   /** Files without ids, and the texts that are kept of them. */
   readonly documents: Documents;
+  /** Vector stores that are being built for the domain, or were its own and are kept for a while. */
+  otherStores(domainId: DomainId): Promise<readonly OtherStore[]>;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
   /** The verb itself, to be run inside a job. */

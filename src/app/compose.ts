@@ -94,6 +94,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const ledgers = openLedgers({
     place: config.database.kind === "postgres" ? { url: config.database.url.reveal() } : { crawlerFolder },
     crawlerFolder,
+    domainsFolder: folder("domains"),
     rootOf: (source) => sourceFolder(source.domainId, source.config),
     keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: config.appendToMapsEvery,
@@ -119,6 +120,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(queryParts),
+    otherStores: (domainId) => ledgers.stores.list(domainId),
     schedule: openSchedule({ domains, jobs, folder: folder("domains") }, () => app),
     checkCrawl: (request) => checkCrawl(request, parts),
     crawl: crawlInJob,

@@ -1,4 +1,5 @@
 import type { SourceConfig } from "./domain.ts";
+import type { OtherStores } from "./domain-state.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Fingerprint } from "./source.ts";
 
@@ -114,6 +115,8 @@ export interface LedgerSource {
 
 /** The ledgers of all domains. */
 export interface Ledgers {
+  /** Vector stores beside the domains' own. */
+  readonly stores: OtherStores;
   /** What somebody did to the map files of the source is taken over first, where the ledger knows nothing newer. */
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** What `version()` of the ledger would say; "" when there is none to rely on, or somebody edited a map file. */
@@ -122,8 +125,8 @@ export interface Ledgers {
   maps(source: LedgerSource): readonly { readonly name: string; content(): AsyncIterable<Uint8Array> }[];
   /** For a dry run: the two map files that a download works on, under this id, until they are removed; undefined before the first crawl. */
   writeScratchMaps(source: LedgerSource, id: string): Promise<{ remove(): Promise<void> } | undefined>;
-  /** Stores that are not the domain's own and of which something is written down. */
-  otherStores(domainId: DomainId): Promise<readonly VectorStoreId[]>;
+  /** Stores that are not the domain's own and of which it is written down what is indexed there. */
+  indexedStores(domainId: DomainId): Promise<readonly VectorStoreId[]>;
   /** Forgets what is indexed in a store that is not the domain's own. */
   dropStore(source: LedgerSource, store: VectorStoreId): Promise<void>;
   /** Nothing of the source is remembered any more. */

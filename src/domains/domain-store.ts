@@ -20,7 +20,6 @@ import { withDomainLock } from "./domain-lock.ts";
 import { refuseWhileRenamed } from "./domain-rename.ts";
 import { type DomainFolders, finishRemoval, moveToTrash, refuseLeftovers, unfinishedRemovals } from "./domain-trash.ts";
 import { refuseSharedStore } from "./shared-store.ts";
-import { type OtherStore, otherStores } from "./store-succession.ts";
 
 /** `domains/<id>/domain.json`, one folder a domain. */
 export interface DomainStore {
@@ -44,8 +43,6 @@ export interface DomainStore {
     id: DomainId,
     create: () => Promise<VectorStoreId>,
   ): Promise<{ readonly id: VectorStoreId; readonly created: boolean }>;
-  /** Vector stores that are being built for the domain, or were its own and are kept for a while. */
-  otherStores(id: DomainId): Promise<readonly OtherStore[]>;
   /**
    * Removes the domain's folders (`domains/<id>`, `crawler/<id>`); the vector store stays. ConflictError while it is renamed.
    * `lastLook` may still refuse, by throwing: whoever reads the domain under its lock is seen by it, or finds no domain.
@@ -71,7 +68,6 @@ export function createDomainStore(folders: DomainFolders): DomainStore {
         const sources = mergeSources(domain.sources, before.sources, found.sources);
         return writeUnshared(domainsFolder, { ...found, ...differences(domain, before), sources }, json);
       }),
-    otherStores: (id) => otherStores(domainsFolder, id),
     ensureVectorStore: (id, create) => locked(id, () => ensureStore(domainsFolder, id, create)),
     remove: (id, lastLook) =>
       locked(id, async () => {

@@ -87,7 +87,7 @@ async function ownStores(domain: Domain, parts: DeletionParts): Promise<VectorSt
       `The vector store '${vectorStoreId}' answers queries that name none. Change SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID first, or delete the domain with mode=default.`,
     );
   }
-  const others = (await parts.domains.otherStores(domainId)).map((one) => one.vectorStoreId);
+  const others = (await parts.ledgers.stores.list(domainId)).map((one) => one.vectorStoreId);
   const { domains } = await parts.domains.list();
   const foreign = new Set(domains.filter((one) => one.domainId !== domainId).map((one) => one.vectorStoreId));
   const mine = [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others])];

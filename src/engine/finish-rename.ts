@@ -80,8 +80,8 @@ export async function sourceRoots(
 
 /** Stores with documents that are marked as the domain's: its own, those it had or is to have, those it was embedded into. */
 export async function ownedStores({ domainId, vectorStoreId }: Domain, parts: EngineParts): Promise<VectorStoreId[]> {
-  const others = (await parts.domains.otherStores(domainId)).map((one) => one.vectorStoreId);
-  const mapped = await parts.ledgers.otherStores(domainId);
+  const others = (await parts.ledgers.stores.list(domainId)).map((one) => one.vectorStoreId);
+  const mapped = await parts.ledgers.indexedStores(domainId);
   return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped])];
 }
 

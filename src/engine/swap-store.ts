@@ -4,7 +4,6 @@ import { explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Index } from "../contracts/search-index.ts";
-import { changeOtherStores, otherStores } from "../domains/store-succession.ts";
 import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -41,10 +40,7 @@ export async function openSwapTarget(
   try {
     await dropUnfinished(domain, parts, job);
     const store = await parts.backend.createVectorStore(domain.vectorStoreName || domain.domainId);
-    await changeOtherStores(parts.domainsFolder, domain.domainId, (stores) => [
-      ...stores,
-      { vectorStoreId: store, state: "building", since: nowUtcMicros() },
-    ]);
+    await parts.ledgers.stores.put(domain.domainId, { vectorStoreId: store, state: "building", since: nowUtcMicros() });
     const index = await parts.backend.openIndex(store, domain.domainId, job.signal);
     if (!index) throw new Error(`open vector store '${store}': it vanished as soon as it was made`);
     job.log(`Building vector store '${store}', which will take the place of '${domain.vectorStoreId}'.`);
@@ -83,14 +79,10 @@ export async function finishSwap(
     return false;
   }
   // Noted before the domain names the new one: a run killed in between leaves a note too many, never a store forgotten.
-  await changeOtherStores(parts.domainsFolder, domainId, (stores) => [
-    ...stores.filter(({ vectorStoreId }) => vectorStoreId !== swap.before),
-    { vectorStoreId: swap.before, state: "superseded", since: nowUtcMicros() },
-  ]);
+  const superseded = { vectorStoreId: swap.before, state: "superseded", since: nowUtcMicros() } as const;
+  await parts.ledgers.stores.put(domainId, superseded);
   await parts.domains.update({ ...domain, vectorStoreId: store }, domain);
-  await changeOtherStores(parts.domainsFolder, domainId, (stores) =>
-    stores.filter(({ vectorStoreId }) => vectorStoreId !== store),
-  );
+  await parts.ledgers.stores.remove(domainId, store);
   const days = Math.round(parts.keepSupersededMs / DAY_MS);
   job.log(`Vector store '${swap.before}' was superseded by '${store}'; it is kept for ${days} more days.`);
   return true;
@@ -102,7 +94,7 @@ const DAY_MS = 24 * 3600 * 1000;
 export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: JobContext): Promise<void> {
   // A run that was killed after it had changed over left its records of a store that is the domain's own by now.
   if (domain.vectorStoreId) await dropMaps(domain, domain.vectorStoreId, parts);
-  const stores = await otherStores(parts.domainsFolder, domain.domainId);
+  const stores = await parts.ledgers.stores.list(domain.domainId);
   if (stores.length === 0) return;
   const oldest = Date.now() - parts.keepSupersededMs;
   for (const { vectorStoreId, state, since } of stores) {
@@ -124,7 +116,7 @@ export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: 
 
 /** Only for whoever holds the lease: nobody else is building. */
 async function dropUnfinished(domain: Domain, parts: EngineParts, job: JobContext): Promise<void> {
-  for (const { vectorStoreId, state } of await otherStores(parts.domainsFolder, domain.domainId)) {
+  for (const { vectorStoreId, state } of await parts.ledgers.stores.list(domain.domainId)) {
     if (state === "building") await dropStore(domain, vectorStoreId, parts, job);
   }
 }
@@ -138,9 +130,7 @@ async function dropStore(domain: Domain, id: VectorStoreId, parts: EngineParts, 
       job.log(`Deleted vector store '${id}', which is not needed any more.`);
     }
     await dropMaps(domain, id, parts);
-    await changeOtherStores(parts.domainsFolder, domain.domainId, (stores) =>
-      stores.filter(({ vectorStoreId }) => vectorStoreId !== id),
-    );
+    await parts.ledgers.stores.remove(domain.domainId, id);
   } catch (error) {
     job.log(`WARNING: vector store '${id}' could not be deleted and will be tried again: ${explain(error)}`);
   }

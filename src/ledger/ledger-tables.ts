@@ -96,6 +96,15 @@ CREATE TABLE indexed (
 ) ${strict};
 CREATE INDEX indexed_of_source ON indexed (source_no, store, item_no);
 
+-- Vector stores beside the domain's own: 'building' or 'superseded'.
+CREATE TABLE store (
+  domain_id ${text} NOT NULL,
+  store_id ${text} NOT NULL,
+  state ${text} NOT NULL,
+  since ${text} NOT NULL,
+  PRIMARY KEY (domain_id, store_id)
+) ${strict};
+
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
 CREATE TABLE cleared (
   source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,

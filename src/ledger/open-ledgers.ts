@@ -7,6 +7,7 @@ import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.t
 import { withFileLock } from "../lib/file-lease.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
+import { forgetState, openDomainState, renameState } from "./domain-state.ts";
 import { areMapsUntouched, MapAppender, type MapPlace, readMapsBack, replaceMaps } from "./exports/map-exports.ts";
 import { encodeMap, FACETS, mapFile } from "./exports/map-files.ts";
 import { type LedgerPlace, openLedgerDatabases } from "./ledger-databases.ts";
@@ -17,6 +18,7 @@ export interface LedgersOptions {
   readonly place: LedgerPlace;
   /** Where the folders of all sources are, whatever the place of the ledgers. */
   readonly crawlerFolder: string;
+  readonly domainsFolder: string;
   /** The source's folder below it. */
   rootOf(source: LedgerSource): string;
   /** Its map files are written at the end of every step, and read back. */
@@ -30,7 +32,8 @@ const IMPORTED = 2;
 /** What nobody else writes while the step has its lease. */
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
 
-export function openLedgers({ place, crawlerFolder, rootOf, keepsMaps, appendEvery }: LedgersOptions): Ledgers {
+export function openLedgers(options: LedgersOptions): Ledgers {
+  const { place, crawlerFolder, domainsFolder, rootOf, keepsMaps, appendEvery } = options;
   const databases = openLedgerDatabases(place);
   const folderOf = (source: LedgerSource): string => join(crawlerFolder, rootOf(source));
   const keyOf = (source: LedgerSource): SourceKey => ({
@@ -125,6 +128,7 @@ export function openLedgers({ place, crawlerFolder, rootOf, keepsMaps, appendEve
   };
 
   return {
+    ...openDomainState(databases, domainsFolder),
     open,
     async version(source) {
       const db = await databases.find(source.domainId);
@@ -163,7 +167,7 @@ export function openLedgers({ place, crawlerFolder, rootOf, keepsMaps, appendEve
       }
       return { remove };
     },
-    async otherStores(domainId) {
+    async indexedStores(domainId) {
       const db = await databases.find(domainId);
       const text =
         "SELECT DISTINCT x.store FROM indexed x JOIN source s ON s.source_no = x.source_no WHERE s.domain_id = $1 AND x.store <> ''";
@@ -199,11 +203,15 @@ export function openLedgers({ place, crawlerFolder, rootOf, keepsMaps, appendEve
       await db?.write(async (sql) => {
         await sql.run(`UPDATE export SET rev = -1 WHERE source_no IN (${sources})`, [from, to]);
         await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
+        await renameState(sql, { from, to });
       });
     },
     async forgetDomain(domainId) {
       const db = await databases.find(domainId);
-      await db?.run("DELETE FROM source WHERE domain_id = $1", [domainId]);
+      await db?.write(async (sql) => {
+        await sql.run("DELETE FROM source WHERE domain_id = $1", [domainId]);
+        await forgetState(sql, domainId);
+      });
       await databases.release(domainId);
     },
     release: (domainId) => databases.release(domainId),

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, writeFile } from "node:fs/promises";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { toFile } from "openai";
 import { parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
@@ -24,11 +23,8 @@ describe("a full crawl with swap, on a store that changes gradually", () => {
     for await (const store of stage.world.openai().vectorStores.list()) ids.push(store.id);
     return ids.sort();
   };
-  const noted = async (): Promise<{ vector_store_id: string; state: string }[]> => {
-    const path = join(stage.world.storage, "domains", DOMAIN, "superseded_stores.json");
-    return (JSON.parse(await readFile(path, "utf8")) as { stores: { vector_store_id: string; state: string }[] })
-      .stores;
-  };
+  const noted = async (): Promise<string[][]> =>
+    (await stage.world.app.otherStores(DOMAIN)).map(({ vectorStoreId, state }) => [vectorStoreId, state]);
 
   test("fills a fresh store from the same uploads, changes over, and keeps the old store", async () => {
     const before = await storeId();
@@ -40,10 +36,7 @@ describe("a full crawl with swap, on a store that changes gradually", () => {
     assert.equal(result.vector_store_id, after);
     assert.match(log, new RegExp(`'${before}' was superseded by '${after}'`));
     assert.deepEqual(await storeIds(), [before, after].sort());
-    assert.deepEqual(
-      (await noted()).map((one) => [one.vector_store_id, one.state]),
-      [[before, "superseded"]],
-    );
+    assert.deepEqual(await noted(), [[before, "superseded"]]);
     const now = await stage.fileIds();
     assert.equal(now["Travel/old.md"], uploads["Travel/old.md"], "what did not change is attached, not uploaded again");
     assert.notEqual(now["Travel/policy.txt"], uploads["Travel/policy.txt"]);
@@ -133,10 +126,7 @@ describe("a full crawl with swap, on a store that changes gradually", () => {
   test("never deletes a superseded store that is somebody else's by then, and tells of it until it goes", async () => {
     const before = (await storeId()) as VectorStoreId;
     await stage.crawl(FULL);
-    assert.deepEqual(
-      (await stage.world.app.domains.otherStores(DOMAIN)).map(({ vectorStoreId, state }) => [vectorStoreId, state]),
-      [[before, "superseded"]],
-    );
+    assert.deepEqual(await noted(), [[before, "superseded"]]);
     const domain = await stage.world.app.domains.get(DOMAIN);
     const heir = { ...domain, domainId: parseDomainId("HEIR"), vectorStoreId: before, sources: [] };
     await stage.world.app.domains.create(heir);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { type InventoryStage, openInventoryStage } from "./inventory-stage.ts";
 
 describe("/v2/inventory/vector_stores", () => {
@@ -92,11 +93,12 @@ describe("/v2/inventory/vector_stores", () => {
     const planned = await stage.ask(`GET vector_stores/delete?vector_store_id=${id}&dry_run=true`);
     assert.equal(planned.json.data.used_by_domain, "HANDBOOK");
     const [fresh, former] = [await stage.store("being filled"), await stage.store("former")];
-    const stores = [
-      { vector_store_id: fresh, state: "building", since_utc: "2026-11-16T00:00:00.000000Z" },
-      { vector_store_id: former, state: "superseded", since_utc: "2026-11-16T00:00:00.000000Z" },
-    ];
-    await writeFile(join(stage.folder, "domains/HANDBOOK/superseded_stores.json"), JSON.stringify({ stores }));
+    const ledgers = openTestLedgers(join(stage.folder, "crawler"));
+    const since = "2026-11-16T00:00:00.000000Z";
+    const domainId = "HANDBOOK" as DomainId;
+    await ledgers.stores.put(domainId, { vectorStoreId: fresh as VectorStoreId, state: "building", since });
+    await ledgers.stores.put(domainId, { vectorStoreId: former as VectorStoreId, state: "superseded", since });
+    await ledgers.close();
     const use = async (store: string): Promise<unknown> =>
       (await stage.ask(`GET vector_stores/get?vector_store_id=${store}`)).json.data.used_by_domain;
     assert.deepEqual([await use(fresh), await use(former)], ["HANDBOOK", ""]);

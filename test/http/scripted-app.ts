@@ -123,6 +123,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         throw new NotFoundError(`Source '${sourceId}' does not exist.`);
       }
     },
+    otherStores: async () => [],
     checkPlaces: async () => undefined,
     examineReaders: () => ({ subject: "Readers of files", outcome: "ok", detail: "", remedy: "" }),
     crawl: (request, job) => script.crawl(request, job),

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { SOURCE_KINDS } from "../../src/contracts/domain.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { LedgerPlace } from "../../src/ledger/ledger-databases.ts";
@@ -9,6 +10,7 @@ export function openTestLedgers(crawlerFolder: string, place: LedgerPlace = { cr
   return openLedgers({
     place,
     crawlerFolder,
+    domainsFolder: join(crawlerFolder, "../domains"),
     rootOf: ({ domainId, config }) => sourceFolder(domainId, config),
     keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: 10,

@@ -3,7 +3,6 @@ import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import { parseDomainInput } from "../../domains/domain-input.ts";
 import { refuseSharedStore } from "../../domains/shared-store.ts";
-import { formatOtherStore } from "../../domains/store-succession.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import { dryRun } from "../grammar/dry-run.ts";
@@ -67,8 +66,13 @@ function getDomain(app: App): Endpoint {
     examples: ["?domain_id=DEMO", "?domain_id=DEMO&format=html"],
     async run({ domain_id }) {
       const domain = showDomain(app, await app.domains.get(domain_id));
-      const others = await app.domains.otherStores(domain_id);
-      return ok(others.length === 0 ? domain : { ...domain, other_vector_stores: others.map(formatOtherStore) });
+      const others = await app.otherStores(domain_id);
+      const shown = others.map(({ vectorStoreId, state, since }) => ({
+        vector_store_id: vectorStoreId,
+        state,
+        since_utc: since,
+      }));
+      return ok(shown.length === 0 ? domain : { ...domain, other_vector_stores: shown });
     },
     html: (answer, { domain_id }, frame) => domainPage(app, answer, domain_id, frame),
   });
