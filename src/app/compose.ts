@@ -127,7 +127,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     work: (options, signal) => runWorker({ queue, runner, jobs, crawl: crawlInJob }, options, signal),
     endDeadJobs: (log) => endDeadJobs(jobs, queue, log),
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
-    maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app) }, job),
+    maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     ...searchVerbs(queryParts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createStanding(parts),

@@ -125,8 +125,8 @@ export interface Ledgers {
   maps(source: LedgerSource): readonly { readonly name: string; content(): AsyncIterable<Uint8Array> }[];
   /** For a dry run: the two map files that a download works on, under this id, until they are removed; undefined before the first crawl. */
   writeScratchMaps(source: LedgerSource, id: string): Promise<{ remove(): Promise<void> } | undefined>;
-  /** Stores that are not the domain's own and of which it is written down what is indexed there. */
-  indexedStores(domainId: DomainId): Promise<readonly VectorStoreId[]>;
+  /** Stores that are not the domain's own and of which it is written down what is indexed there; also by an earlier release, for these sources. */
+  indexedStores(domainId: DomainId, sources: readonly LedgerSource["config"][]): Promise<readonly VectorStoreId[]>;
   /** Forgets what is indexed in a store that is not the domain's own. */
   dropStore(source: LedgerSource, store: VectorStoreId): Promise<void>;
   /** Nothing of the source is remembered any more. */

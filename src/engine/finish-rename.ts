@@ -25,7 +25,7 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
   await parts.ledgers.renameDomain(rename);
   const domain = await parts.domains.get(to);
   const roots = await sourceRoots(to, parts);
-  const stores = await ownedStores(domain, parts);
+  const stores = await ownedStores(domain, roots, parts);
   const steps = roots.length + stores.length + 1;
   let at = 0;
   const begin = (line: string): void => {
@@ -79,9 +79,16 @@ export async function sourceRoots(
 }
 
 /** Stores with documents that are marked as the domain's: its own, those it had or is to have, those it was embedded into. */
-export async function ownedStores({ domainId, vectorStoreId }: Domain, parts: EngineParts): Promise<VectorStoreId[]> {
+export async function ownedStores(
+  { domainId, vectorStoreId }: Domain,
+  roots: readonly SourceRoot[],
+  parts: EngineParts,
+): Promise<VectorStoreId[]> {
   const others = (await parts.ledgers.stores.list(domainId)).map((one) => one.vectorStoreId);
-  const mapped = await parts.ledgers.indexedStores(domainId);
+  const mapped = await parts.ledgers.indexedStores(
+    domainId,
+    roots.map(({ config }) => config),
+  );
   return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped])];
 }
 

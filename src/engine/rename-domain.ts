@@ -44,7 +44,7 @@ export async function planRename(
   const changes = [`domains/${from} and crawler/${from} become domains/${to} and crawler/${to}.`];
   const roots = await sourceRoots(from, parts);
   for (const { root } of roots) changes.push(`The paths in the map files of crawler/${root} begin with '${to}'.`);
-  for (const store of await ownedStores(domain, parts)) {
+  for (const store of await ownedStores(domain, roots, parts)) {
     const index = await parts.backend.openIndex(store, from, signal);
     if (index) changes.push(`What the vector store '${store}' holds of '${from}' is marked as that of '${to}'.`);
   }

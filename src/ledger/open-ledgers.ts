@@ -1,17 +1,30 @@
 import { createWriteStream } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
-import { withFileLock } from "../lib/file-lease.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
-import { areMapsUntouched, MapAppender, type MapPlace, readMapsBack, replaceMaps } from "./exports/map-exports.ts";
+import {
+  areMapsUntouched,
+  MapAppender,
+  type MapPlace,
+  readExports,
+  readMapsBack,
+  replaceMaps,
+  withMapsLock,
+} from "./exports/map-exports.ts";
 import { encodeMap, FACETS, mapFile } from "./exports/map-files.ts";
 import { type LedgerPlace, openLedgerDatabases } from "./ledger-databases.ts";
-import { hasCsvMaps, mappedStores, migrateCsvMaps, putAside } from "./migrate/migrate-csv-maps.ts";
+import {
+  copyMapsAside,
+  hasCsvMaps,
+  mappedStores,
+  migrateCsvMaps,
+  putOldFilesAside,
+} from "./migrate/migrate-csv-maps.ts";
 import { findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
 
 export interface LedgersOptions {
@@ -64,20 +77,37 @@ export function openLedgers(options: LedgersOptions): Ledgers {
 
   /** Nothing is written: what would be taken over first is only remembered by this ledger. */
   const openForReading = async (
-    { domainId }: LedgerSource,
+    source: LedgerSource,
     { isSnapshot = false }: LedgerOptions,
     { folder, store, ...wishes }: SqlLedgerOptions & MapPlace,
   ): Promise<SqlLedger> => {
-    const snapshot = isSnapshot ? await databases.snapshot(domainId) : undefined;
-    const sql = isSnapshot ? snapshot?.sql : await databases.find(domainId);
-    const ledger = await SqlLedger.read(sql, { ...wishes, release: snapshot?.end });
-    try {
-      await overlayMaps(ledger, sql, { folder, store, keepsMaps: wishes.mapFolder !== undefined });
-    } catch (error) {
-      await snapshot?.end();
-      throw error;
+    for (;;) {
+      const snapshot = isSnapshot ? await databases.snapshot(source.domainId) : undefined;
+      const sql = isSnapshot ? snapshot?.sql : await databases.find(source.domainId);
+      const ledger = await SqlLedger.read(sql, { ...wishes, release: snapshot?.end });
+      try {
+        const before = await mapStateOf(sql, source);
+        const keepsMaps = wishes.mapFolder !== undefined;
+        const trouble = await overlayMaps(ledger, sql, { folder, store, keepsMaps }).then(
+          () => undefined,
+          (error: unknown) => ({ error }),
+        );
+        // Files that a step wrote or put aside while they were read here are no edits: they are read again.
+        const isSteady = before === (await mapStateOf(await databases.find(source.domainId), source));
+        if (isSteady && trouble) throw trouble.error;
+        if (isSteady) return ledger;
+      } catch (error) {
+        await ledger.close();
+        throw error;
+      }
+      await ledger.close();
     }
-    return ledger;
+  };
+
+  /** Changes whenever a step takes over, puts aside or writes map files. */
+  const mapStateOf = async (sql: Sql | undefined, source: LedgerSource): Promise<string> => {
+    const found = sql && (await findSource(sql, keyOf(source)));
+    return found ? JSON.stringify([found.birth, found.imported, [...(await readExports(sql, found.source_no))]]) : "";
   };
 
   const overlayMaps = async (
@@ -105,10 +135,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const where = "domain_id = $1 AND kind = $2 AND source_id = $3";
       await db.run(`UPDATE source SET imported = $4 WHERE ${where}`, [domainId, kind, sourceId, state]);
     };
-    await mkdir(join(folder, ".lockstep"), { recursive: true });
     // The steps of a source have leases of their own, and may come here together.
-    await withFileLock(join(folder, ".lockstep", "import.lock"), async () => {
+    await withMapsLock(folder, async () => {
       if ((await stateOf()) === 0) {
+        if (keepsMaps(source)) await copyMapsAside(folder);
         for (const store of (await hasCsvMaps(folder)) ? (["", ...(await mappedStores(folder))] as const) : []) {
           const ledger = await SqlLedger.open(db, { ...keyOf(source), vectorStoreId: store || undefined });
           await migrateCsvMaps(ledger, folder, { readOnly: false, store });
@@ -117,7 +147,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         await setState(1);
       }
       if ((await stateOf()) === 1) {
-        await putAside(folder, { maps: !keepsMaps(source) });
+        await putOldFilesAside(folder, { maps: !keepsMaps(source) });
         if (keepsMaps(source)) {
           await replaceMaps(await SqlLedger.open(db, keyOf(source)), db, { folder, store: "" });
         }
@@ -167,11 +197,18 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       }
       return { remove };
     },
-    async indexedStores(domainId) {
+    async indexedStores(domainId, sources) {
       const db = await databases.find(domainId);
       const text =
         "SELECT DISTINCT x.store FROM indexed x JOIN source s ON s.source_no = x.source_no WHERE s.domain_id = $1 AND x.store <> ''";
-      return ((await db?.all<{ store: VectorStoreId }>(text, [domainId])) ?? []).map(({ store }) => store);
+      const stores = (await db?.all<{ store: VectorStoreId }>(text, [domainId])) ?? [];
+      const all = new Set(stores.map(({ store }) => store));
+      for (const config of sources) {
+        const source = { domainId, config };
+        const imported = (db && (await findSource(db, keyOf(source)))?.imported) || 0;
+        if (imported === 0) for (const store of await mappedStores(folderOf(source))) all.add(store);
+      }
+      return [...all];
     },
     async dropStore(source, store) {
       const db = await databases.find(source.domainId);

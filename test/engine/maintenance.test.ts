@@ -105,6 +105,24 @@ describe("maintenance", () => {
     assert.deepEqual(counts((await run()).result), {}, "there is nothing left to do");
   });
 
+  test("files of an earlier release that were taken over leave after 30 days, wherever they are", async () => {
+    await plant(".lockstep/before-ledger/files_map.csv", "As it was.");
+    await plant("02_embedded/.lockstep/before-ledger/a.md", "a document");
+    stage.later(30 * DAY_HOURS - 1);
+    assert.equal(counts((await run()).result)["earlier_files"], undefined);
+    stage.later(2);
+    assert.equal(counts((await run({}, { dryRun: true })).result)["earlier_files"], 1);
+    assert.ok(is(".lockstep/before-ledger/files_map.csv"));
+    const { result } = await run();
+    const gone = result.things.filter(({ kind }) => kind === "earlier_files");
+    assert.deepEqual(
+      gone.map(({ what, bytes }) => [what, bytes]),
+      [["crawler/FOLDERS/05_folders/docs/.lockstep/before-ledger", 10]],
+    );
+    assert.ok(!is(".lockstep/before-ledger"));
+    assert.ok(is("02_embedded/.lockstep/before-ledger/a.md"));
+  });
+
   test("purges what is overdue without a crawl, and forgets it for good when that is long ago", async () => {
     const { docId } = await stage.document("c.md");
     await stage.remove("c.md");

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readdir, readFile, rename as renameFolder, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename as renameFolder, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { renameJob } from "../../src/app/rename-job.ts";
-import { type DomainId, type JobId, parseDomainId } from "../../src/contracts/ids.ts";
+import { type DomainId, type JobId, parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
 import { type CrawlResult, crawlRequest } from "../../src/engine/crawl-request.ts";
 import { acquireLease } from "../../src/lib/file-lease.ts";
@@ -161,6 +161,25 @@ describe("a rename", () => {
     await app.release(NEW);
     await crawlOf(stage.world, NEW);
     assert.match(await passages(), /abolished in 2018/);
+  });
+
+  test("takes along what is in a store that only map files name, when nobody has crawled since an upgrade", async () => {
+    const world = await World.open();
+    after(() => world.close());
+    await world.change("add", { path: "a.txt", text: "The zebra is striped." });
+    await world.crawl();
+    const other = (await world.openai().vectorStores.create({ name: "other" })).id as VectorStoreId;
+    await world.crawl({ steps: ["embed"], vectorStoreId: other });
+    await world.app.close();
+    for (const end of ["", "-wal", "-shm"]) {
+      await rm(join(world.storage, "crawler", DOMAIN, `ledger.sqlite${end}`), { force: true });
+    }
+    await world.reopen();
+    const marks = new RegExp(`'${other}'`);
+    assert.match((await rename(world, DOMAIN, NEW, { dryRun: true })).join(), marks);
+    await rename(world, DOMAIN, NEW);
+    const { sources } = await world.app.query({ text: "zebra", limit: 1, domainId: undefined, vectorStoreId: other });
+    assert.equal(sources[0]?.attributes["domain_id"], NEW);
   });
 
   test("a dry run says what would be renamed, and renames nothing", async () => {

@@ -14,6 +14,7 @@ export const FREED = {
   jobs: "jobs that were kept long enough",
   reports: "reports that were kept long enough",
   temporary_files: "temporary files of killed processes",
+  earlier_files: "folders with files of an earlier release that were taken over long ago",
 } as const;
 
 export type FreedKind = keyof typeof FREED;

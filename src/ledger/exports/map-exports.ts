@@ -67,7 +67,8 @@ export async function readMapsBack(ledger: SqlLedger, db: Sql, place: MapPlace):
   if (!(await areMapsUntouched(db, ledger.source.source_no, place))) await withMapsLock(place.folder, readAll);
 }
 
-async function withMapsLock(folder: string, work: () => Promise<void>): Promise<void> {
+/** Whoever writes map files, or takes them over, is alone. */
+export async function withMapsLock(folder: string, work: () => Promise<void>): Promise<void> {
   await mkdir(join(folder, ".lockstep"), { recursive: true });
   await withFileLock(join(folder, ".lockstep", "maps.lock"), work);
 }
@@ -288,13 +289,11 @@ export async function exportMaps(
   });
 }
 
-/** Whatever is in them: it was taken over. */
+/** Whatever is in them: it was taken over. To be called with the lock. */
 export async function replaceMaps(ledger: SqlLedger, db: SqlDatabase, place: MapPlace): Promise<void> {
-  await withMapsLock(place.folder, async () => {
-    for (const facet of FACETS) {
-      await exportMap(ledger, db, { ...place, facet, name: mapFile(facet, place.store), exported: undefined });
-    }
-  });
+  for (const facet of FACETS) {
+    await exportMap(ledger, db, { ...place, facet, name: mapFile(facet, place.store), exported: undefined });
+  }
 }
 
 async function exportMap(ledger: SqlLedger, db: SqlDatabase, map: MapToRead): Promise<void> {
@@ -349,7 +348,7 @@ async function writeUntilSteady(
   }
 }
 
-async function readExports(sql: Sql, sourceNo: number): Promise<ReadonlyMap<string, ExportRow>> {
+export async function readExports(sql: Sql, sourceNo: number): Promise<ReadonlyMap<string, ExportRow>> {
   const rows = await sql.all<ExportRow>("SELECT * FROM export WHERE source_no = $1", [sourceNo]);
   return new Map(rows.map((row) => [row.name, row]));
 }

@@ -1,9 +1,10 @@
-import { mkdir, rename } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
 import type { ItemId, VectorStoreId } from "../../contracts/ids.ts";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { pathExists } from "../../lib/path-exists.ts";
+import { copyAside, putAside } from "../../lib/put-aside.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { decodeIndexed, decodeMirrored, decodeSeen, type Row, type TableShape } from "../exports/map-codec.ts";
 import { CorruptMapError, mapFile, readMap, SHAPES } from "../exports/map-files.ts";
@@ -26,8 +27,6 @@ const OBSERVED: TableShape = {
 /** What earlier releases kept beside the map files. Once it is in the ledger, nobody reads it any more. */
 const LEFT_BEHIND = /^(observed\.csv|journal-.*\.jsonl|tail-.*\.jsonl|.*\.csv\.index)$/;
 const MAP = /^(sharepoint|files|vectorstore)_map(_.+)?\.csv$/;
-/** Where it is kept for a while. */
-const ASIDE = "before-ledger";
 
 type TableName = Facet | "observed";
 
@@ -91,19 +90,24 @@ export async function migrateCsvMaps(
 const ROWS_AT_ONCE = 5000;
 
 export async function hasCsvMaps(folder: string): Promise<boolean> {
-  if ((await namesIn(folder)).some((name) => MAP.test(name))) return true;
+  if ((await mapsIn(folder)).length > 0) return true;
   return (await namesIn(join(folder, ".lockstep"))).some((name) => LEFT_BEHIND.test(name));
 }
 
+/** Before anything is taken over from map files that stay, and are then written anew. */
+export async function copyMapsAside(folder: string): Promise<void> {
+  await copyAside(await mapsIn(folder), join(folder, ".lockstep"));
+}
+
 /** Everything is in the ledger: what only earlier releases read is moved away. Repeated after a kill, it moves the rest. */
-export async function putAside(folder: string, options: { readonly maps: boolean }): Promise<void> {
+export async function putOldFilesAside(folder: string, options: { readonly maps: boolean }): Promise<void> {
   const own = join(folder, ".lockstep");
   const left = (await namesIn(own)).filter((name) => LEFT_BEHIND.test(name)).map((name) => join(own, name));
-  const maps = options.maps ? (await namesIn(folder)).filter((name) => MAP.test(name)) : [];
-  const moved = [...left, ...maps.map((name) => join(folder, name))];
-  if (moved.length === 0) return;
-  await mkdir(join(own, ASIDE), { recursive: true });
-  for (const path of moved) await rename(path, join(own, ASIDE, basename(path)));
+  await putAside([...left, ...(options.maps ? await mapsIn(folder) : [])], own);
+}
+
+async function mapsIn(folder: string): Promise<string[]> {
+  return (await namesIn(folder)).filter((name) => MAP.test(name)).map((name) => join(folder, name));
 }
 
 interface OldTable {
