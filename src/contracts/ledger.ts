@@ -93,6 +93,8 @@ export interface Ledger {
   version(): string;
   /** One transaction: everything put so far survives a crash, or nothing of it is written. */
   flush(): Promise<void>;
+  /** Flushes if the last time was a while ago. For loops over many items of which a kill may lose the last few. */
+  flushNowAndThen(): Promise<void>;
   /** Flushes, and writes the map files where they are kept; the ledger must not be used afterwards. */
   close(): Promise<void>;
 }

@@ -64,6 +64,7 @@ async function removeAll(removed: readonly AbsentChange[], tools: ApplyTools, jo
       job.log(`ERROR: remove '${change.entry.mirrored?.file}': ${explain(error)}`);
     }
   }
+  await tools.ledger.flush();
   return failed;
 }
 
@@ -77,7 +78,7 @@ async function removeOne(change: AbsentChange, tools: ApplyTools, job: JobContex
     job.log(`Removed '${entry.mirrored?.serverPath}': ${reason}.`);
   }
   ledger.put(itemId, stillListed ? { mirrored: null } : { mirrored: null, seen: null });
-  await ledger.flush();
+  await ledger.flushNowAndThen();
 }
 
 /** An original that others share stays. One of its own, as a page has it, goes with its document. */

@@ -38,8 +38,9 @@ export async function fetchItems(
       recordFailure(change, explain(error), tools);
       progress.step(`ERROR: ${about(change, explain(error))}`);
     }
-    await tools.ledger.flush();
+    await tools.ledger.flushNowAndThen();
   });
+  await tools.ledger.flush();
   return failed;
 }
 

@@ -8,8 +8,9 @@ import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
 import { toUtcMicros } from "../lib/time.ts";
-import type { KeptText } from "../mirror/knowledge/kept-document.ts";
+import type { KeptDocument, KeptText } from "../mirror/knowledge/kept-document.ts";
 import type { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import { FIRST_VERSION } from "../mirror/knowledge/version-id.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import type { KeepWork } from "./keep-documents.ts";
@@ -94,6 +95,7 @@ export async function keepAll(
 interface Done {
   readonly change: KeepTask["change"] | "skipped" | "failed" | "empty";
   readonly line: string;
+  readonly kept?: KeptDocument;
 }
 
 async function carryOut(
@@ -108,7 +110,9 @@ async function carryOut(
   if (change === "added" || change === "changed") done = await make(entry, known, { ...tools, change }, work);
   if (done.change === "skipped") return done;
   if (change === "moved") await tools.base.relocate(docId, path);
-  tools.manifest.put({ ...entry, versions: await tools.base.history(docId, entry.versions) });
+  const isFirst = done.kept?.versionId === FIRST_VERSION;
+  const versions = isFirst && done.kept ? [done.kept] : await tools.base.history(docId, entry.versions);
+  tools.manifest.put({ ...entry, versions: versions.map(({ versionId, at, hash }) => ({ versionId, at, hash })) });
   return done;
 }
 
@@ -132,13 +136,13 @@ async function make(
     : await textOf(mirror.absolute(file), fileType, contentHash, { parts, job });
   const now = parts.now();
   const content = { at: toUtcMicros(now), hash: contentHash, path, fileType, modifiedAt };
-  await base.keep(docId, { ...content, extractor: revision }, text);
+  const kept = await base.keep(docId, { ...content, extractor: revision }, text);
   if (change === "changed") await base.prune(docId, parts.keeping, now);
   if ("error" in text && isEmptyReason(text.error)) {
-    return { change: "empty", line: `'${path}' has nothing to index: ${text.error}` };
+    return { change: "empty", line: `'${path}' has nothing to index: ${text.error}`, kept };
   }
-  if ("error" in text) return { change: "failed", line: `ERROR: read '${path}': ${text.error}` };
-  return { change, line: `Kept '${path}'.` };
+  if ("error" in text) return { change: "failed", line: `ERROR: read '${path}': ${text.error}`, kept };
+  return { change, line: `Kept '${path}'.`, kept };
 }
 
 /** The hash is taken after reading, so that it also covers a refusal. */

@@ -1,5 +1,6 @@
-import { open } from "node:fs/promises";
 import type { Extractor } from "../contracts/document.ts";
+import { readSmallFile } from "../lib/atomic-file.ts";
+import { breathe } from "../lib/turn.ts";
 import { bytesOf } from "./byte-source.ts";
 import { formatOf, READABLE_TYPES } from "./formats.ts";
 import { DEFAULT_LIMITS, type ExtractLimits } from "./limits.ts";
@@ -20,22 +21,12 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
     async extract(path, fileType, signal) {
       const { maxBytesHere } = formatOf(fileType);
       signal.throwIfAborted();
-      const small = maxBytesHere > 0 ? await readSmall(path, maxBytesHere, signal) : undefined;
+      await breathe();
+      const small = maxBytesHere > 0 ? readSmallFile(path, maxBytesHere) : undefined;
       if (small) return readDocument(bytesOf(small), fileType, limits);
       const { outcome } = await readers.read({ kind: "file", path, fileType, limits }, signal);
       if (outcome.status === "read") return outcome.document;
       throw errorOf(outcome);
     },
   };
-}
-
-/** The bytes of a small file, undefined for a larger one. Judges the size of the very file it then reads. */
-async function readSmall(path: string, maxBytes: number, signal: AbortSignal): Promise<Buffer | undefined> {
-  const file = await open(path, "r");
-  try {
-    const { size } = await file.stat();
-    return size <= maxBytes ? await file.readFile({ signal }) : undefined;
-  } finally {
-    await file.close();
-  }
 }

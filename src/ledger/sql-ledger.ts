@@ -56,6 +56,8 @@ export interface SqlLedgerOptions extends SourceKey {
 }
 
 const PAGE = 1000;
+/** Waiting for the disk after every item takes longer than to download it. */
+const NOW_AND_THEN_MS = 200;
 
 /** The part of one source in the ledger of its domain. */
 export class SqlLedger implements Ledger {
@@ -76,6 +78,7 @@ export class SqlLedger implements Ledger {
   #writing: ReadonlyMap<ItemId, Facets> = new Map();
   #queue: Promise<void> = Promise.resolve();
   #hasWritten = false;
+  #flushedAtMs = Number.NEGATIVE_INFINITY;
   /** Somebody else wrote while this ledger was open, so it cannot vouch for all that is in it. */
   #disturbed = false;
 
@@ -228,6 +231,10 @@ export class SqlLedger implements Ledger {
     return run;
   }
 
+  async flushNowAndThen(): Promise<void> {
+    if (performance.now() - this.#flushedAtMs > NOW_AND_THEN_MS) await this.flush();
+  }
+
   async close(): Promise<void> {
     await this.#release?.();
     await this.flush();
@@ -244,6 +251,7 @@ export class SqlLedger implements Ledger {
     if (this.#pending.size === 0 || !this.#writer) return;
     this.#writing = this.#pending;
     this.#pending = new Map();
+    this.#flushedAtMs = performance.now();
     try {
       const written = await this.#writer.write((sql) => this.#write(sql, this.#writing));
       await this.#append(written);

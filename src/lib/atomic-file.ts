@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { breathe } from "./turn.ts";
 
 /** Readers see the old content or the new, never a part: written beside, flushed to disk, renamed over. */
 export async function writeFileAtomic(
@@ -44,10 +46,33 @@ async function openNew(path: string, mode: number | undefined): Promise<FileHand
   }
 }
 
+/** Files up to this size are read and written by synchronous calls: as promises, these cost five times as much. */
+export const SMALL_BYTES = 256 * 1024;
+
+/** A pipe that took the place of a file must not make us wait. */
+const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** undefined when there is no such file, or a larger one. Judges the size of the very file it then reads. */
+export function readSmallFile(path: string, maxBytes = SMALL_BYTES): Buffer | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, READ_FLAGS);
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+  try {
+    return fstatSync(fd).size <= maxBytes ? readFileSync(fd) : undefined;
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** undefined when there is no such file; any other trouble throws, so that "cannot read" never looks like "empty". */
 export async function readFileIfExists(path: string): Promise<Buffer | undefined> {
+  await breathe();
   try {
-    return await readWhole(path);
+    return readSmallFile(path) ?? (await readWhole(path));
   } catch (error) {
     if (isErrno(error, "ENOENT")) return undefined;
     throw error;

@@ -18,3 +18,10 @@ export class Turn {
     this.#startedAtMs = performance.now();
   }
 }
+
+const shared = new Turn();
+
+/** For functions that make a few such calls each, and are called by loops. */
+export async function breathe(): Promise<void> {
+  if (shared.isOver()) await shared.next();
+}

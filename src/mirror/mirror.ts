@@ -5,7 +5,7 @@ import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { Turn } from "../lib/turn.ts";
+import { breathe, Turn } from "../lib/turn.ts";
 import { digestInThread } from "./digest-in-thread.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
 import { MirrorDigest } from "./mirror-digest.ts";
@@ -28,7 +28,6 @@ export class Mirror {
   readonly #crawlerFolder: string;
   /** Relative to the crawler folder: `DEMO/01_files/docs`. */
   readonly root: string;
-  readonly #turn = new Turn();
   #followed: MirrorDigest | undefined;
 
   constructor(crawlerFolder: string, root: string) {
@@ -140,7 +139,7 @@ export class Mirror {
    * power cut fails the size check of the next run.
    */
   async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
-    await this.#breathe();
+    await breathe();
     const path = join(this.#private("staging"), randomUUID());
     return { path, observed: await writeBody(path, body, modifiedAt, signal) };
   }
@@ -157,14 +156,14 @@ export class Mirror {
    * Between the halves the caller writes the new place into the ledger, so that `recover` knows where they go.
    */
   async moveOut(itemId: ItemId, file: string): Promise<void> {
-    await this.#breathe();
+    await breathe();
     const [from, to] = [this.absolute(file), this.#waiting(itemId)];
     this.#changing(file, () => inFolder(dirname(to), () => renameSync(from, to)));
     this.#pruneFolders(file);
   }
 
   async moveIn(itemId: ItemId, file: string): Promise<void> {
-    await this.#breathe();
+    await breathe();
     const [from, to] = [this.#waiting(itemId), this.absolute(file)];
     this.#changing(file, () => inFolder(dirname(to), () => renameOver(from, to)));
   }
@@ -193,7 +192,7 @@ export class Mirror {
 
   /** From one place straight to another; nothing happens when there is nothing, or the place is taken. */
   async shift(from: string, to: string): Promise<void> {
-    await this.#breathe();
+    await breathe();
     if (!this.owns(from) || existsSync(this.absolute(to)) || !existsSync(this.absolute(from))) return;
     const move = (): void => renameSync(this.absolute(from), this.absolute(to));
     this.#changing(to, () => this.#changing(from, () => inFolder(dirname(this.absolute(to)), move)));
@@ -203,7 +202,7 @@ export class Mirror {
   /** Already gone is as good as removed. */
   async remove(file: string): Promise<void> {
     if (!this.owns(file)) return;
-    await this.#breathe();
+    await breathe();
     this.#changing(file, () => unlinkIfExists(this.absolute(file)));
     this.#pruneFolders(file);
   }
@@ -257,11 +256,6 @@ export class Mirror {
     } finally {
       this.#followed?.replace(file, before, this.find(file));
     }
-  }
-
-  /** Single files are moved in synchronous calls, a third of what promises cost; between many of them others get their turn. */
-  async #breathe(): Promise<void> {
-    if (this.#turn.isOver()) await this.#turn.next();
   }
 
   /** Removes folders that became empty, up to but not including `01_originals/`, `02_embedded/` and `03_failed/`. */

@@ -35,6 +35,7 @@ export function createLearntModel(): VectorModel {
       const vectors = packed ? unpackLearnt(packed) : undefined;
       return vectors && createLearntEmbedder(vectors, space.revision);
     },
+    isOutgrown: async (sql, space) => isSmall(space) && (await hasEnough(sql)),
     async successor(store, active, unfinished, report, signal) {
       const passages = await countChunks(store.db);
       if (passages < MIN_PASSAGES) {
@@ -100,6 +101,10 @@ async function* samplePassages(sql: Sql, passages: number, lastChunkId: number):
     if (rows.length > 0) yield rows.map(passageText);
     after = rows.length < PAGE ? lastChunkId : (rows.at(-1)?.id ?? lastChunkId);
   }
+}
+
+async function hasEnough(sql: Sql): Promise<boolean> {
+  return (await sql.all(`SELECT 1 FROM chunks LIMIT ${MIN_PASSAGES}`)).length === MIN_PASSAGES;
 }
 
 async function countChunks(sql: Sql): Promise<number> {

@@ -36,7 +36,8 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
   return {
     async active(sql): Promise<Space> {
       const row = await active(sql);
-      return { id: row.id, embedder: await embedderOf(sql, row) };
+      const isOutgrown = await model.isOutgrown?.(sql, row);
+      return { id: row.id, embedder: isOutgrown ? createBlindEmbedder(row) : await embedderOf(sql, row) };
     },
     async refresh(store, report, signal) {
       const row = await active(store.db);

@@ -1,4 +1,5 @@
 import type { Embedder } from "../../contracts/embedder.ts";
+import type { Sql } from "../../lib/sql/sql.ts";
 import type { SpaceRow } from "../storage/spaces.ts";
 import type { Store } from "../storage/store.ts";
 
@@ -17,6 +18,8 @@ export interface VectorModel {
   first(): Promise<Embedder>;
   /** What made the vectors of this space; undefined when it cannot be had any more. `learnt` reads what the space keeps of it. */
   embedderOf(space: SpaceRow, learnt: () => Promise<Uint8Array | null>): Promise<Embedder | undefined>;
+  /** A refresh will replace the space: no more vectors are made in it, and until then words alone answer. */
+  isOutgrown?(sql: Sql, space: SpaceRow): Promise<boolean>;
   /** undefined while the active space, or the unfinished one an earlier refresh left, is what the store should have. */
   successor(
     store: Store,

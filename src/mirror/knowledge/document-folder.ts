@@ -1,8 +1,8 @@
-import { mkdir, rename, rm } from "node:fs/promises";
+import { lstatSync, mkdirSync, renameSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { readFileIfExists } from "../../lib/atomic-file.ts";
-import { moveIfThere } from "../../lib/move-if-there.ts";
-import { pathExists } from "../../lib/path-exists.ts";
+import { readSmallFile } from "../../lib/atomic-file.ts";
+import { inFolder } from "../write-body.ts";
 import type { KeptDocument } from "./kept-document.ts";
 import { decodeMetadata } from "./metadata-codec.ts";
 
@@ -20,56 +20,66 @@ export interface Places {
   readonly outgoing: string;
 }
 
-export async function readMetadata(folder: string): Promise<KeptDocument | undefined> {
-  const bytes = await readFileIfExists(join(folder, METADATA_FILE));
+/** Throws when the disk cannot tell. */
+export function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+export function readMetadata(folder: string): KeptDocument | undefined {
+  const bytes = readSmallFile(join(folder, METADATA_FILE));
   return bytes && decodeMetadata(bytes.toString("utf8"));
 }
 
 /**
  * What is incoming becomes current; what was current becomes its latest earlier version, by moving. A folder cannot be renamed
- * over another, so there is a moment without the document in its place: readers look into the other places, too.
+ * over another, so there is a moment without the document in its place: readers of other processes look into the other places, too.
  */
 export async function exchange(places: Places): Promise<void> {
-  await moveIfThere(places.current, places.outgoing);
-  await finishExchange(places);
+  moveIfThere(places.current, places.outgoing);
+  finishExchange(places);
+  await discard(places.outgoing);
 }
 
 /** After a crash: an exchange that began is finished, and one that did not is forgotten. */
 export async function settle(places: Places): Promise<void> {
   const { current, incoming, outgoing } = places;
-  if (!(await pathExists(current))) {
-    if (await readMetadata(incoming)) return await finishExchange(places);
-    // Only a damaged disk leads here with something outgoing.
-    await moveIfThere(join(incoming, VERSIONS_FOLDER), join(outgoing, VERSIONS_FOLDER));
-    await moveIfThere(outgoing, current);
+  if (!isThere(current)) {
+    if (readMetadata(incoming)) {
+      finishExchange(places);
+    } else {
+      // Only a damaged disk leads here with something outgoing.
+      moveIfThere(join(incoming, VERSIONS_FOLDER), join(outgoing, VERSIONS_FOLDER));
+      moveIfThere(outgoing, current);
+    }
   }
   await discard(incoming);
   await discard(outgoing);
 }
 
 /** Each move may have been made before. */
-async function finishExchange({ current, incoming, outgoing }: Places): Promise<void> {
+function finishExchange({ current, incoming, outgoing }: Places): void {
   const versions = join(incoming, VERSIONS_FOLDER);
-  await moveIfThere(join(outgoing, VERSIONS_FOLDER), versions);
-  const before = await readMetadata(outgoing);
-  const next = await readMetadata(incoming);
+  moveIfThere(join(outgoing, VERSIONS_FOLDER), versions);
+  const before = isThere(outgoing) ? readMetadata(outgoing) : undefined;
   // The same version made anew takes its place; one without a text is not worth keeping.
-  if (before && before.error === "" && before.versionId !== next?.versionId) {
-    await mkdir(versions, { recursive: true });
-    await rename(outgoing, join(versions, before.versionId));
+  if (before && before.error === "" && before.versionId !== readMetadata(incoming)?.versionId) {
+    mkdirSync(versions, { recursive: true });
+    renameSync(outgoing, join(versions, before.versionId));
   }
-  await mkdir(dirname(current), { recursive: true });
-  await rename(incoming, current);
-  await discard(outgoing);
+  inFolder(dirname(current), () => renameSync(incoming, current));
+}
+
+function moveIfThere(from: string, to: string): void {
+  if (isThere(from)) renameSync(from, to);
 }
 
 /** Out of sight in one move first: a folder half removed is never read. `waiting` is a name in `.staging`. */
 export async function removeWhole(folder: string, waiting: string): Promise<void> {
-  await mkdir(dirname(waiting), { recursive: true });
-  await moveIfThere(folder, waiting);
+  mkdirSync(dirname(waiting), { recursive: true });
+  moveIfThere(folder, waiting);
   await discard(waiting);
 }
 
 export async function discard(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
+  if (isThere(folder)) await rm(folder, { recursive: true, force: true });
 }

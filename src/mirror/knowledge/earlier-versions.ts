@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { ExtractedDocument } from "../../contracts/document.ts";
-import { readFileIfExists } from "../../lib/atomic-file.ts";
+import { readFileIfExists, readSmallFile } from "../../lib/atomic-file.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { CONTENT_FILE, readMetadata, VERSIONS_FOLDER } from "./document-folder.ts";
 import type { KeptDocument, VersionRules } from "./kept-document.ts";
@@ -9,9 +9,10 @@ import { byAge, isVersionId } from "./version-id.ts";
 
 /** Metadata and text may be of two versions when one is just taking the place of the other: the hash tells. */
 export async function readWhole(folder: string): Promise<(KeptDocument & ExtractedDocument) | undefined> {
-  const kept = await readMetadata(folder);
+  const kept = readMetadata(folder);
   if (kept?.error !== "") return undefined;
-  const bytes = await readFileIfExists(join(folder, CONTENT_FILE));
+  const path = join(folder, CONTENT_FILE);
+  const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
   if (!bytes || hashText(bytes) !== kept.textHash) return undefined;
   return { ...kept, markdown: bytes.toString("utf8") };
 }
@@ -32,7 +33,7 @@ export async function outdatedIn(folder: string, rules: VersionRules, now: Date)
   for (const [i, versionId] of earlier.slice(0, -ALWAYS_KEPT).entries()) {
     if (i < surplus) continue;
     const successor = earlier[i + 1];
-    const replacing = await readMetadata(successor ? join(folder, VERSIONS_FOLDER, successor) : folder);
+    const replacing = readMetadata(successor ? join(folder, VERSIONS_FOLDER, successor) : folder);
     const replacedAtMs = Date.parse(replacing?.at ?? "");
     if (Number.isNaN(replacedAtMs) || now.getTime() - replacedAtMs <= rules.versionMs) break;
     outdated.push(versionId);

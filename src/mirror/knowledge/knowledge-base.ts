@@ -1,11 +1,13 @@
-import { mkdir, opendir, rename } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { opendir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ExtractedDocument } from "../../contracts/document.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import { type ItemId, isDocumentId } from "../../contracts/ids.ts";
 import type { FileVersion } from "../../contracts/manifest.ts";
-import { isErrno, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { isErrno, SMALL_BYTES, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { namesIn } from "../../lib/names-in.ts";
+import { breathe } from "../../lib/turn.ts";
 import { type AdoptedVersion, adoptVersion } from "./adopt-version.ts";
 import { bytesBelow } from "./bytes-below.ts";
 import { describeText } from "./describe-text.ts";
@@ -13,6 +15,7 @@ import {
   CONTENT_FILE,
   discard,
   exchange,
+  isThere,
   METADATA_FILE,
   type Places,
   readMetadata,
@@ -25,7 +28,6 @@ import type { KeptContent, KeptDocument, KeptText, VersionRules } from "./kept-d
 import { encodeMetadata } from "./metadata-codec.ts";
 import { isVersionId } from "./version-id.ts";
 
-const LATER = { flush: "later" } as const;
 /** An exchange takes three renames; whoever misses a document in all its places looks again. */
 const LOOKS = 3;
 
@@ -58,14 +60,16 @@ export class KnowledgeBase {
   async keep(docId: ItemId, content: KeptContent, text: KeptText): Promise<KeptDocument> {
     await this.recover();
     const places = this.#places(docId);
-    const before = await readMetadata(places.current);
-    const latest = before?.versionId ?? (await earlierIn(places.current)).at(-1);
+    const { current, incoming } = places;
+    const isFirst = !isThere(current);
+    const before = isFirst ? undefined : readMetadata(current);
+    const latest = before?.versionId ?? (isFirst ? undefined : (await earlierIn(current)).at(-1));
     const kept = describeText({ docId, before, latest }, content, text);
     try {
-      await mkdir(places.incoming, { recursive: true });
-      // A text that a power cut spoilt is told by its hash, and made again from the file.
-      if ("markdown" in text) await writeFileAtomic(join(places.incoming, CONTENT_FILE), text.markdown, LATER);
-      await writeFileAtomic(join(places.incoming, METADATA_FILE), encodeMetadata(kept), LATER);
+      mkdirSync(incoming, { recursive: true });
+      // Neither is flushed: a text that a power cut spoilt is told by its hash, and made again from the file.
+      if ("markdown" in text) await writeText(join(incoming, CONTENT_FILE), text.markdown);
+      writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(kept));
       await exchange(places);
     } catch (error) {
       await settle(places).catch(() => undefined);
@@ -87,7 +91,7 @@ export class KnowledgeBase {
   async relocate(docId: ItemId, path: string): Promise<void> {
     await this.recover();
     const { current, incoming } = this.#places(docId);
-    const kept = await readMetadata(current);
+    const kept = readMetadata(current);
     if (!kept || kept.path === path) return;
     const written = `${incoming}.${METADATA_FILE}`;
     await writeFileAtomic(written, encodeMetadata({ ...kept, path }));
@@ -118,9 +122,9 @@ export class KnowledgeBase {
     const byId = new Map(known.map((version) => [version.versionId, version]));
     const versions = await this.#find(docId, async (folder, current) => {
       const earlier = (await earlierIn(folder)).map(
-        async (id) => byId.get(id) ?? (await readMetadata(join(folder, VERSIONS_FOLDER, id))),
+        (id) => byId.get(id) ?? readMetadata(join(folder, VERSIONS_FOLDER, id)),
       );
-      return [...(await Promise.all(earlier)), current];
+      return [...earlier, current];
     });
     return (versions ?? []).flatMap((kept) =>
       kept ? [{ versionId: kept.versionId, at: kept.at, hash: kept.hash }] : [],
@@ -187,9 +191,10 @@ export class KnowledgeBase {
     const { current, outgoing, incoming } = this.#places(docId);
     // Whoever writes knows that nobody else does, so there is one place to look.
     const [looks, folders] = this.#recovered ? [1, [current]] : [LOOKS, [current, outgoing, incoming]];
+    await breathe();
     for (let i = 0; i < looks; i++) {
       for (const folder of folders) {
-        const kept = await readMetadata(folder);
+        const kept = readMetadata(folder);
         const found = kept && (await look(folder, kept));
         if (found !== undefined) return found;
         if (kept && folder === current) break;
@@ -205,4 +210,9 @@ export class KnowledgeBase {
     const incoming = join(this.#staging, docId);
     return { current: join(this.#documents, docId), incoming, outgoing: `${incoming}.old` };
   }
+}
+
+async function writeText(path: string, text: string): Promise<void> {
+  if (text.length <= SMALL_BYTES) writeFileSync(path, text);
+  else await writeFile(path, text);
 }

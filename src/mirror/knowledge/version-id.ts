@@ -2,6 +2,9 @@ import { VERSION_ID } from "../../contracts/manifest.ts";
 
 const PATTERN = new RegExp(VERSION_ID);
 
+/** It has no earlier one. */
+export const FIRST_VERSION = "v1";
+
 /** Version ids become folder names. */
 export function isVersionId(text: string): boolean {
   return PATTERN.test(text);
