@@ -87,7 +87,10 @@ async function* examineSource(
 ): AsyncGenerator<Finding, void> {
   try {
     yield* parts.openSource(run, { log: () => undefined, dryRun: true, force: false, checksum: false }).examine(signal);
-    if (run.domainId !== NOBODYS) yield* examineRecords(run, parts);
+    if (run.domainId === NOBODYS) return;
+    const damaged = await findDamagedLedger(run, parts);
+    if (damaged) yield damaged;
+    else yield* examineRecords(run, parts);
   } catch (error) {
     if (error instanceof DamagedError) {
       yield { subject: "Registry", outcome: "problem", detail: error.problem, remedy: error.remedy };
@@ -97,6 +100,16 @@ async function* examineSource(
     const remedy = sound ? "Correct the source in the domain." : "";
     const outcome = sound ? "problem" : "not checked";
     yield { subject: describePlace(run.config), outcome, detail: explain(error), remedy };
+  }
+}
+
+async function findDamagedLedger(run: SourceRun, { ledgers }: DoctorParts): Promise<Finding | undefined> {
+  try {
+    await ledgers.version(run);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+    return { subject: "Ledger", outcome: "problem", detail: error.problem, remedy: error.remedy };
   }
 }
 

@@ -1,8 +1,10 @@
 import { statSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { DamagedError } from "../contracts/errors.ts";
+import { ConflictError, DamagedError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { openDatabase } from "../lib/sql/open-database.ts";
+import { openPostgres } from "../lib/sql/postgres-database.ts";
 import { refuseNetworkDisk } from "../lib/sql/refuse-network-disk.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { findDamage } from "../lib/sql/sqlite-damage.ts";
@@ -21,8 +23,10 @@ export interface LedgerDatabases {
   find(domainId: DomainId): Promise<SqlDatabase | undefined>;
   /** The domain's ledger as it is at this moment, whatever is written meanwhile. To be ended. */
   snapshot(domainId: DomainId): Promise<LedgerSnapshot | undefined>;
-  /** Lets go of the domain's file, so that its folder can be moved or removed. */
+  /** Lets go of the domain's file, so that its folder can be moved. */
   release(domainId: DomainId): Promise<void>;
+  /** Removes the domain's file, also a damaged one. false: all domains share a database, and only rows can be deleted. */
+  remove(domainId: DomainId): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -34,6 +38,11 @@ export interface LedgerSnapshot {
 export const LEDGER_FILE = "ledger.sqlite";
 const MAX_OPEN = 50;
 const CONNECTIONS = 10;
+const MAX_SNAPSHOTS = 10;
+const SCHEMA = "lockstep_ledger";
+/** A paused dry run does nothing for as long as it likes. The server notices by itself when its machine is gone. */
+const SNAPSHOT_SESSION = `SET idle_in_transaction_session_timeout = 0; SET tcp_keepalives_idle = 60;
+  SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6`;
 
 export function openLedgerDatabases(place: LedgerPlace): LedgerDatabases {
   return "url" in place ? inPostgres(place.url) : inFiles(place.crawlerFolder);
@@ -41,10 +50,11 @@ export function openLedgerDatabases(place: LedgerPlace): LedgerDatabases {
 
 function inPostgres(url: string): LedgerDatabases {
   let opening: Promise<SqlDatabase> | undefined;
+  let snapshots = 0;
   const open = async (): Promise<SqlDatabase> => {
     opening ??= openDatabase(
       { url },
-      { file: "", schema: "lockstep_ledger", tables: ledgerTables, connections: CONNECTIONS },
+      { file: "", schema: SCHEMA, tables: ledgerTables, connections: CONNECTIONS },
     ).catch((error: unknown) => {
       opening = undefined;
       throw error;
@@ -54,8 +64,26 @@ function inPostgres(url: string): LedgerDatabases {
   return {
     open,
     find: open,
-    snapshot: async () => snapshotOf(await open(), async () => undefined),
+    async snapshot() {
+      if (snapshots >= MAX_SNAPSHOTS) {
+        throw new ConflictError(`${snapshots} dry runs are under way. Try again when one of them has ended.`);
+      }
+      snapshots += 1;
+      // A connection of its own: dry runs must not keep others from theirs.
+      const postgres = openPostgres(url, { maxConnections: 1 });
+      const close = async (): Promise<void> => {
+        snapshots -= 1;
+        await postgres.close();
+      };
+      try {
+        return await snapshotOf(await postgres.openTables(SCHEMA, ledgerTables("postgres"), SNAPSHOT_SESSION), close);
+      } catch (error) {
+        await close();
+        throw error;
+      }
+    },
     release: async () => undefined,
+    remove: async () => false,
     async close() {
       await (await opening)?.close();
     },
@@ -99,11 +127,22 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
     async snapshot(domainId) {
       const path = join(crawlerFolder, domainId, LEDGER_FILE);
       if (inodeOf(path) === 0) return undefined;
-      // A connection of its own: whoever reads through the shared one would wait for the end.
-      const db = await openSqlite(path, ledgerTables("sqlite"));
-      return await snapshotOf(db, () => db.close());
+      try {
+        // A connection of its own: whoever reads through the shared one would wait for the end.
+        const db = await openSqlite(path, ledgerTables("sqlite"));
+        return await snapshotOf(db, () => db.close());
+      } catch (error) {
+        throw sayDamage(path, error);
+      }
     },
     release,
+    async remove(domainId) {
+      await release(domainId);
+      for (const end of ["", "-wal", "-shm"]) {
+        await rm(join(crawlerFolder, domainId, `${LEDGER_FILE}${end}`), { force: true });
+      }
+      return true;
+    },
     async close() {
       await Promise.all([...opened.keys()].map(release));
     },
@@ -128,6 +167,11 @@ function snapshotOf(db: SqlDatabase, close: () => Promise<void>): Promise<Ledger
     });
     reading.catch(reject);
   });
+}
+
+/** What was deleted or written over is not to be found in the log behind a SQLite file either. */
+export async function emptyLog(db: SqlDatabase): Promise<void> {
+  if (db.dialect === "sqlite") await db.run("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 /** 0: there is no such file. */

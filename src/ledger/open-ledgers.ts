@@ -17,7 +17,7 @@ import {
   withMapsLock,
 } from "./exports/map-exports.ts";
 import { encodeMap, FACETS, mapFile } from "./exports/map-files.ts";
-import { type LedgerPlace, openLedgerDatabases } from "./ledger-databases.ts";
+import { emptyLog, type LedgerPlace, openLedgerDatabases } from "./ledger-databases.ts";
 import {
   copyMapsAside,
   hasCsvMaps,
@@ -213,25 +213,30 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     async dropStore(source, store) {
       const db = await databases.find(source.domainId);
       const found = db && (await findSource(db, keyOf(source)));
-      await db?.write(async (sql) => {
-        if (!found) return;
-        await sql.run("DELETE FROM indexed WHERE source_no = $1 AND store = $2", [found.source_no, store]);
-        await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [
-          found.source_no,
-          mapFile("indexed", store),
-        ]);
-        await sql.run(
-          `DELETE FROM item WHERE source_no = $1 AND listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
-           AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)`,
-          [found.source_no],
-        );
-      });
+      if (found) {
+        const { source_no } = found;
+        await db.write(async (sql) => {
+          await sql.run("DELETE FROM indexed WHERE source_no = $1 AND store = $2", [source_no, store]);
+          await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [
+            source_no,
+            mapFile("indexed", store),
+          ]);
+          await sql.run(
+            `DELETE FROM item WHERE source_no = $1 AND listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
+             AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)`,
+            [source_no],
+          );
+        });
+        await emptyLog(db);
+      }
       await rm(join(folderOf(source), mapFile("indexed", store)), { force: true });
     },
     async forget(source) {
       const db = await databases.find(source.domainId);
       const found = db && (await findSource(db, keyOf(source)));
-      if (found) await db.run("DELETE FROM source WHERE source_no = $1", [found.source_no]);
+      if (!found) return;
+      await db.run("DELETE FROM source WHERE source_no = $1", [found.source_no]);
+      await emptyLog(db);
     },
     async renameDomain({ from, to }) {
       const db = await databases.find(to);
@@ -244,12 +249,12 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       });
     },
     async forgetDomain(domainId) {
-      const db = await databases.find(domainId);
-      await db?.write(async (sql) => {
+      if (await databases.remove(domainId)) return;
+      const db = await databases.open(domainId);
+      await db.write(async (sql) => {
         await sql.run("DELETE FROM source WHERE domain_id = $1", [domainId]);
         await forgetState(sql, domainId);
       });
-      await databases.release(domainId);
     },
     release: (domainId) => databases.release(domainId),
     close: () => databases.close(),

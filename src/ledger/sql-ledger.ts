@@ -21,6 +21,7 @@ import {
 import type { Row } from "./exports/map-codec.ts";
 import { exportMaps, type MapAppender } from "./exports/map-exports.ts";
 import { FACETS, rowOf } from "./exports/map-files.ts";
+import { emptyLog } from "./ledger-databases.ts";
 
 export type Facets = Partial<Omit<LedgerEntry, "itemId">>;
 export type Facet = keyof Omit<LedgerEntry, "itemId">;
@@ -243,8 +244,7 @@ export class SqlLedger implements Ledger {
     if (this.#mapFolder !== undefined) {
       await exportMaps(this, writer, { folder: this.#mapFolder, store: this.#store }, this.#appender);
     }
-    // What left, or was written over, is not to be found in the log behind the file either.
-    if (this.#hasWritten && writer.dialect === "sqlite") await writer.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (this.#hasWritten) await emptyLog(writer);
   }
 
   async #flush(): Promise<void> {

@@ -1,8 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before } from "node:test";
+import { after, before, test } from "node:test";
+import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
+import type { LedgerSource } from "../../src/contracts/ledger.ts";
 import { ledgerSuite } from "../contracts/ledger-suite.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
+import { facetsOf, id } from "./ledger-fixture.ts";
 import { closeLedgers, newLedgerPlace } from "./ledger-place.ts";
 
 let root: string;
@@ -13,6 +18,34 @@ before(async () => {
 after(async () => {
   await closeLedgers();
   await rm(root, { recursive: true, force: true });
+});
+
+test("what was forgotten, or was in a store that is dropped, is not to be found in the files of the database", async () => {
+  const ledgers = openTestLedgers(root);
+  const source = (sourceId: string): LedgerSource => ({
+    domainId: "FORGETS" as DomainId,
+    config: { sourceType: "folder_sources", sourceId: sourceId as SourceId },
+  });
+  const store = "vs_other" as VectorStoreId;
+  for (const [name, vectorStoreId] of [
+    ["quagga", undefined],
+    ["okapi", store],
+  ] as const) {
+    const ledger = await ledgers.open(source(name), { readOnly: false, vectorStoreId });
+    ledger.put(id(name), vectorStoreId ? { indexed: facetsOf(1, `${name}.txt`).indexed } : facetsOf(1, `${name}.txt`));
+    await ledger.close();
+  }
+  const found = async (): Promise<string[]> => {
+    const names = (await readdir(join(root, "FORGETS"))).filter((name) => name.startsWith("ledger.sqlite"));
+    const all = await Promise.all(names.map((name) => readFile(join(root, "FORGETS", name), "latin1")));
+    return ["quagga.txt", "okapi.txt"].filter((word) => all.join("").includes(word));
+  };
+  assert.deepEqual(await found(), ["quagga.txt", "okapi.txt"]);
+  await ledgers.dropStore(source("okapi"), store);
+  assert.deepEqual(await found(), ["quagga.txt"]);
+  await ledgers.forget(source("quagga"));
+  assert.deepEqual(await found(), []);
+  await ledgers.close();
 });
 
 ledgerSuite("SQLite", () => newLedgerPlace(root, `D${++count}`), { many: 50_000 });

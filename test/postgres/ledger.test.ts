@@ -1,9 +1,13 @@
+import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before } from "node:test";
+import { after, before, test } from "node:test";
+import type { DomainId } from "../../src/contracts/ids.ts";
+import { openLedgerDatabases } from "../../src/ledger/ledger-databases.ts";
 import { ledgerSuite } from "../contracts/ledger-suite.ts";
-import { closeLedgers, newLedgerPlace } from "../ledgers/ledger-place.ts";
+import { entriesOf, facetsOf, id } from "../ledgers/ledger-fixture.ts";
+import { closeLedgers, newLedgerPlace, openForDryRun, openLedger } from "../ledgers/ledger-place.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
 let server: PostgresServer;
@@ -19,6 +23,34 @@ after(async () => {
   await closeLedgers();
   await server.stop();
   await rm(root, { recursive: true, force: true });
+});
+
+test("dry runs that are under way for long keep nobody from a connection, and are limited", async (t) => {
+  const place = await newLedgerPlace(root, "DRY", url);
+  const { ledger } = await openLedger(place);
+  ledger.put(id("a"), facetsOf(1));
+  await ledger.close();
+  const runs: Awaited<ReturnType<typeof openForDryRun>>[] = [];
+  t.after(() => Promise.all(runs.map((run) => run.end())));
+  for (let n = 0; n < 10; n++) runs.push(await openForDryRun(place));
+  await assert.rejects(openForDryRun(place), /10 dry runs are under way\. Try again when one of them has ended/);
+  const { ledger: beside } = await openLedger(place);
+  beside.put(id("a"), facetsOf(2));
+  await beside.close();
+  for (const run of runs) assert.deepEqual((await entriesOf(run.ledger))["a"], facetsOf(1));
+  await runs.pop()?.end();
+  const later = await openForDryRun(place);
+  runs.push(later);
+  assert.deepEqual((await entriesOf(later.ledger))["a"], facetsOf(2));
+});
+
+test("a dry run may be paused for as long as it likes", async () => {
+  const databases = openLedgerDatabases({ url });
+  const snapshot = await databases.snapshot("DRY" as DomainId);
+  const setting = "SELECT current_setting('idle_in_transaction_session_timeout') AS timeout";
+  assert.deepEqual(await snapshot?.sql.get(setting), { timeout: "0" });
+  await snapshot?.end();
+  await databases.close();
 });
 
 ledgerSuite("PostgreSQL", () => newLedgerPlace(root, `D${++count}`, url));
