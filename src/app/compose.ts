@@ -41,7 +41,7 @@ import { busyWith } from "./busy-with.ts";
 import type { Config } from "./config.ts";
 import { crawlJob } from "./crawl-job.ts";
 import { crawlTask } from "./crawl-task.ts";
-import { createSchedule } from "./create-schedule.ts";
+import { createSchedule, type ScheduleParts } from "./create-schedule.ts";
 import { endDeadJobs } from "./end-dead-jobs.ts";
 import { examineWith } from "./examine-with.ts";
 import { openBackend } from "./open-backend.ts";
@@ -121,7 +121,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     },
     documents: createDocuments(queryParts),
     otherStores: (domainId) => ledgers.stores.list(domainId),
-    schedule: openSchedule({ domains, jobs, folder: folder("domains") }, () => app),
+    schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
     checkCrawl: (request) => checkCrawl(request, parts),
     crawl: crawlInJob,
     work: (options, signal) => runWorker({ queue, runner, jobs, crawl: crawlInJob }, options, signal),
@@ -227,12 +227,11 @@ function generationVerbs(parts: EngineParts): Pick<App, "generations" | "rollbac
 }
 
 function openSchedule(
-  { domains, jobs, folder }: { readonly domains: DomainStore; readonly jobs: JobStore; readonly folder: string },
+  { jobs, ...parts }: Pick<ScheduleParts, "domains" | "folder" | "states"> & { readonly jobs: JobStore },
   app: () => App,
 ): Schedule {
   return createSchedule({
-    domains,
-    folder,
+    ...parts,
     busyWith: busyWith(jobs, { besides: WATCH_ACTION }),
     start: (id) => startCrawl(app(), id),
     wasCutOff: wasCutOff(jobs),

@@ -1,21 +1,24 @@
 import type { Principal } from "../contracts/access.ts";
 import type { AuditLog } from "../contracts/audit.ts";
 import type { Domain } from "../contracts/domain.ts";
+import type { ScheduleState, ScheduleStates } from "../contracts/domain-state.ts";
 import { explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import { withDomainLock } from "../domains/domain-lock.ts";
+import { unfinishedRenames } from "../domains/domain-rename.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import { nextTime } from "../lib/cron.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import type { Schedule } from "./schedule.ts";
-import { readScheduleState, type ScheduleState, writeScheduleState } from "./schedule-state.ts";
 
 export interface ScheduleParts {
   readonly domains: DomainStore;
   /** A job that works on the domain already. */
   readonly busyWith: (domainId: DomainId) => Promise<JobId | undefined>;
-  /** Holds the domains, and beside each up to when its schedule was looked after. */
+  /** Holds the domains. */
   readonly folder: string;
+  /** Up to when the schedule of each was looked after. */
+  readonly states: ScheduleStates;
   readonly start: (domainId: DomainId) => Promise<JobId>;
   /** The job ended before its work did, and nobody wished it: its process was killed or stopped. */
   readonly wasCutOff: (jobId: JobId) => Promise<boolean>;
@@ -56,8 +59,8 @@ export function createSchedule(parts: ScheduleParts): Schedule {
         if (told.get(about) !== line) log(`${about}: ${line}`);
         told.set(about, line);
       };
-      const failing: Voice["failing"] = new Map();
-      return { stop: clock.often(() => lookAtAll(parts, clock, { log, sayOnce, failing })) };
+      const voice: Voice = { log, sayOnce, failing: new Map(), unscheduled: new Set() };
+      return { stop: clock.often(() => lookAtAll(parts, clock, voice)) };
     },
   };
 }
@@ -68,6 +71,8 @@ interface Voice {
   sayOnce(about: string, line: string): void;
   /** Crawls that are due and could not be started. */
   readonly failing: Map<DomainId, { readonly sinceMs: number; readonly triedMs: number }>;
+  /** Without a schedule, and nothing is owed for an earlier one: there may be many, and their ledgers stay closed. */
+  readonly unscheduled: Set<DomainId>;
 }
 
 /** One domain that gives trouble does not keep the others from being looked at. Never rejects. */
@@ -93,11 +98,18 @@ function scheduleOf(domainId: string): string {
 async function lookAt(domain: Domain, parts: ScheduleParts, clock: ScheduleClock, voice: Voice): Promise<void> {
   const { domainId } = domain;
   const look = async (found: Domain, now: Date): Promise<Verdict> =>
-    judge(found, await readScheduleState(parts.folder, domainId), now, parts.wasCutOff);
-  if ((await look(domain, clock.now())).kind === "nothing" || hasJustFailed(domainId, clock.now(), voice)) return;
+    judge(found, await parts.states.get(domainId), now, parts.wasCutOff);
+  if (domain.schedule !== "") voice.unscheduled.delete(domainId);
+  if (voice.unscheduled.has(domainId)) return;
+  if ((await look(domain, clock.now())).kind === "nothing") {
+    if (domain.schedule === "") voice.unscheduled.add(domainId);
+    return;
+  }
+  if (hasJustFailed(domainId, clock.now(), voice)) return;
   await withDomainLock(parts.folder, domainId, async () => {
     // Looked at again now that nobody else is at it: another server may have started it, somebody changed the schedule.
     const now = clock.now();
+    if (await isRenamed(parts.folder, domainId)) return;
     const fresh = await unlessGone(parts.domains.get(domainId));
     const verdict = fresh && (await look(fresh, now));
     if (!fresh || !verdict || verdict.kind === "nothing") return;
@@ -108,7 +120,7 @@ async function lookAt(domain: Domain, parts: ScheduleParts, clock: ScheduleClock
     const started = outcome !== "left out" && verdict.kind === "due" && { jobId: outcome, times: verdict.times };
     // Written after the start: whoever is killed in between leaves it due, and the crawl died with them.
     const state = { schedule: fresh.schedule, lookedAt: now, ...(started && { started }) };
-    await writeScheduleState(parts.folder, domainId, state);
+    await parts.states.put(domainId, state);
   });
 }
 
@@ -175,6 +187,11 @@ function noteFailure(domainId: DomainId, reason: string, { log, failing }: Voice
   if (sinceMs === undefined) log(`${what} It is tried again for an hour.`);
   if (isOver) log(`${what} It is left out until its next time.`);
   return isOver;
+}
+
+/** Its ledger may still have the other name. */
+async function isRenamed(folder: string, domainId: DomainId): Promise<boolean> {
+  return (await unfinishedRenames(folder)).some(({ from, to }) => from === domainId || to === domainId);
 }
 
 async function unlessGone(domain: Promise<Domain>): Promise<Domain | undefined> {

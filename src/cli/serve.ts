@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { setTimeout } from "node:timers/promises";
 import type { App } from "../app/app.ts";
 import { holdServerLock } from "../app/hold-server-lock.ts";
 import { removeOldDaily } from "../app/remove-old.ts";
@@ -8,6 +9,9 @@ import { serveHttp } from "../http/serve-http.ts";
 import { logLine } from "../lib/log-line.ts";
 import type { Command } from "./command.ts";
 import { openApp, untilStopped } from "./open-app.ts";
+
+/** Renames that take longer are completed while the clock is looked after already. */
+const RENAMES_WITHIN_MS = 5000;
 
 export const serveCommand: Command = {
   name: "serve",
@@ -36,13 +40,15 @@ export const serveCommand: Command = {
     say(`lockstep listens on ${server.url} (storage: ${app.config.storagePath})`);
     const readers = app.examineReaders();
     say(`${readers.subject}: ${readers.detail}`);
-    const schedule = app.schedule.start(say);
     const ending = new AbortController();
     const ingest = { name: `${hostname()}:${process.pid}`, log: say };
     const ingesting = app.config.runJobsIn === "server" ? runIngest(app, ingest, ending.signal) : undefined;
     const renames = app.settleRenames(say, ending.signal).catch((error: unknown) => {
       if (!ending.signal.aborted) warn(`complete interrupted renames: ${explain(error)}`);
     });
+    // The clock leaves a domain alone that is being renamed, and looks again later.
+    await Promise.race([renames, stopped, setTimeout(RENAMES_WITHIN_MS, undefined, { ref: false })]);
+    const schedule = app.schedule.start(say);
     await stopped;
     removal.stop();
     schedule.stop();

@@ -1,5 +1,5 @@
 import type { SourceConfig } from "./domain.ts";
-import type { OtherStores } from "./domain-state.ts";
+import type { OtherStores, ScheduleStates } from "./domain-state.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Fingerprint } from "./source.ts";
 
@@ -119,6 +119,7 @@ export interface LedgerSource {
 export interface Ledgers {
   /** Vector stores beside the domains' own. */
   readonly stores: OtherStores;
+  readonly schedules: ScheduleStates;
   /** What somebody did to the map files of the source is taken over first, where the ledger knows nothing newer. */
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** What `version()` of the ledger would say; "" when there is none to rely on, or somebody edited a map file. */

@@ -1,16 +1,18 @@
-import type { OtherStores } from "../contracts/domain-state.ts";
-import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import type { OtherStore, OtherStores, ScheduleState, ScheduleStates } from "../contracts/domain-state.ts";
+import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
+import { toUtcMicros } from "../lib/time.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
-import { migrateDomainState, readOldStores } from "./migrate/migrate-domain-state.ts";
+import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/migrate-domain-state.ts";
 
 /** What is remembered of a domain as a whole. */
 export interface DomainState {
   readonly stores: OtherStores;
+  readonly schedules: ScheduleStates;
 }
 
 /** Each has a column `domain_id`. */
-const TABLES = ["store"] as const;
+const TABLES = ["store", "schedule"] as const;
 
 export async function renameState(sql: Sql, { from, to }: { from: DomainId; to: DomainId }): Promise<void> {
   for (const table of TABLES) await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [from, to]);
@@ -20,11 +22,29 @@ export async function forgetState(sql: Sql, domainId: DomainId): Promise<void> {
   for (const table of TABLES) await sql.run(`DELETE FROM ${table} WHERE domain_id = $1`, [domainId]);
 }
 
+function putStore(sql: Sql, domainId: DomainId, { vectorStoreId, state, since }: OtherStore): Promise<void> {
+  const replace = "ON CONFLICT (domain_id, store_id) DO UPDATE SET state = excluded.state, since = excluded.since";
+  return sql.insert("store (domain_id, store_id, state, since)", [[domainId, vectorStoreId, state, since]], replace);
+}
+
+function putSchedule(sql: Sql, domainId: DomainId, state: ScheduleState): Promise<void> {
+  const { schedule, lookedAt, started } = state;
+  const values = [domainId, schedule, toUtcMicros(lookedAt), started?.jobId ?? "", started?.times ?? 0];
+  const replace = `ON CONFLICT (domain_id) DO UPDATE
+    SET cron = excluded.cron, checked_at = excluded.checked_at, job_id = excluded.job_id, attempts = excluded.attempts`;
+  return sql.insert("schedule (domain_id, cron, checked_at, job_id, attempts)", [values], replace);
+}
+
 /** `domainsFolder` is where an earlier release kept it. Whoever only reads makes no database. */
 export function openDomainState(databases: LedgerDatabases, domainsFolder: string): DomainState {
   const writable = async (domainId: DomainId): Promise<SqlDatabase> => {
     const db = await databases.open(domainId);
-    await migrateDomainState(db, domainsFolder, domainId);
+    await migrateDomainState(domainsFolder, domainId, ({ stores, schedule }) =>
+      db.write(async (sql) => {
+        for (const store of stores) await putStore(sql, domainId, store);
+        if (schedule) await putSchedule(sql, domainId, schedule);
+      }),
+    );
     return db;
   };
   return {
@@ -41,16 +61,27 @@ export function openDomainState(databases: LedgerDatabases, domainsFolder: strin
           since,
         }));
       },
-      async put(domainId, { vectorStoreId, state, since }) {
-        const replace =
-          "ON CONFLICT (domain_id, store_id) DO UPDATE SET state = excluded.state, since = excluded.since";
-        const values = [domainId, vectorStoreId, state, since];
-        await (await writable(domainId)).insert("store (domain_id, store_id, state, since)", [values], replace);
-      },
+      put: async (domainId, store) => putStore(await writable(domainId), domainId, store),
       async remove(domainId, store) {
         const db = await writable(domainId);
         await db.run("DELETE FROM store WHERE domain_id = $1 AND store_id = $2", [domainId, store]);
       },
+    },
+    schedules: {
+      async get(domainId) {
+        const old = await readOldSchedule(domainsFolder, domainId);
+        if (old) return old.state;
+        const db = await databases.find(domainId);
+        const text = "SELECT cron, checked_at, job_id, attempts FROM schedule WHERE domain_id = $1";
+        const row = await db?.get<{ cron: string; checked_at: string; job_id: JobId | ""; attempts: number }>(text, [
+          domainId,
+        ]);
+        if (!row) return undefined;
+        const { cron, checked_at, job_id: jobId, attempts: times } = row;
+        const started = jobId ? { started: { jobId, times } } : {};
+        return { schedule: cron, lookedAt: new Date(checked_at), ...started };
+      },
+      put: async (domainId, state) => putSchedule(await writable(domainId), domainId, state),
     },
   };
 }

@@ -105,6 +105,15 @@ CREATE TABLE store (
   PRIMARY KEY (domain_id, store_id)
 ) ${strict};
 
+-- Up to when the clock was looked after, for which schedule, and the crawl that was started last.
+CREATE TABLE schedule (
+  domain_id ${text} NOT NULL PRIMARY KEY,
+  cron ${text} NOT NULL,
+  checked_at ${text} NOT NULL,
+  job_id ${text} NOT NULL,
+  attempts ${integer} NOT NULL
+) ${strict};
+
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
 CREATE TABLE cleared (
   source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,

@@ -1,23 +1,27 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { createSchedule } from "../../src/app/create-schedule.ts";
 import type { DomainId, JobId } from "../../src/contracts/ids.ts";
+import type { Ledgers } from "../../src/contracts/ledger.ts";
 import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { beginRename, endRename } from "../../src/domains/domain-rename.ts";
 import { createDomainStore, type DomainStore } from "../../src/domains/domain-store.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
 import { findCronProblem } from "../../src/lib/cron.ts";
 import { createAuditLog } from "../../src/security/audit-log.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** A storage folder, servers that share it, and a clock that goes when the test says so. */
 class Clockwork {
   readonly folder: string;
   readonly domains: DomainStore;
+  readonly ledgers: Ledgers;
   readonly started: string[] = [];
   readonly logged: string[] = [];
   now: Date;
@@ -28,7 +32,9 @@ class Clockwork {
   constructor(folder: string, now: string) {
     this.folder = folder;
     this.now = new Date(now);
-    this.domains = createDomainStore({ domainsFolder: this.domainsFolder, crawlerFolder: join(folder, "crawler") });
+    const crawlerFolder = join(folder, "crawler");
+    this.domains = createDomainStore({ domainsFolder: this.domainsFolder, crawlerFolder });
+    this.ledgers = openTestLedgers(crawlerFolder);
   }
 
   get domainsFolder(): string {
@@ -46,6 +52,7 @@ class Clockwork {
       domains: this.domains,
       busyWith: busyWith(createJobStore(join(this.folder, "jobs"))),
       folder: this.domainsFolder,
+      states: this.ledgers.schedules,
       audit: this.audit,
       wasCutOff: async (jobId) => this.cutOff.has(jobId),
       start: async (id) => {
@@ -78,14 +85,19 @@ class Clockwork {
 describe("a schedule", () => {
   let work: Clockwork;
   let server: () => Promise<void>;
-  const folders: string[] = [];
+  const works: Clockwork[] = [];
   beforeEach(async () => {
     const folder = await mkdtemp(join(tmpdir(), "lockstep-schedule-"));
-    folders.push(folder);
     work = new Clockwork(folder, "2026-01-15T10:00:30Z");
+    works.push(work);
     server = work.server();
   });
-  after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+  after(async () => {
+    for (const { ledgers, folder } of works) {
+      await ledgers.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 
   const at = async (time: string, look = server): Promise<void> => {
     work.now = new Date(time);
@@ -268,17 +280,32 @@ describe("a schedule", () => {
     assert.equal(work.started.length, 2);
   });
 
+  test("waits while its domain is renamed: what is remembered of it may still have the other name", async () => {
+    const [from, to] = ["DEMO", "NEXT"] as DomainId[] as [DomainId, DomainId];
+    await work.add(from, "0 12 * * *");
+    await server();
+    await beginRename({ domainsFolder: work.domainsFolder, crawlerFolder: join(work.folder, "crawler") }, { from, to });
+    await rename(join(work.domainsFolder, from), join(work.domainsFolder, to));
+    await at("2026-01-15T12:00:07Z");
+    assert.deepEqual(work.started, []);
+    assert.equal(existsSync(join(work.folder, "crawler", to)), false);
+    await work.ledgers.release(from);
+    await rename(join(work.folder, "crawler", from), join(work.folder, "crawler", to));
+    await work.ledgers.renameDomain({ from, to });
+    await endRename(work.domainsFolder, { from, to });
+    await at("2026-01-15T12:00:22Z");
+    assert.deepEqual(work.started, ["NEXT 2026-01-15T12:00"]);
+  });
+
   test("is gone with its domain, and does not bring its folder back", async () => {
     await work.add("DEMO", "* * * * *");
     await server();
-    assert.equal(
-      JSON.parse(await readFile(join(work.domainsFolder, "DEMO", "schedule_state.json"), "utf8")).schedule,
-      "* * * * *",
-    );
-    await work.domains.remove("DEMO" as DomainId);
+    const demo = "DEMO" as DomainId;
+    assert.equal((await work.ledgers.schedules.get(demo))?.schedule, "* * * * *");
+    await work.domains.remove(demo, () => work.ledgers.forgetDomain(demo));
     await at("2026-01-15T10:05:00Z");
     assert.deepEqual(work.started, []);
-    assert.equal(existsSync(join(work.domainsFolder, "DEMO")), false);
+    for (const folder of ["domains", "crawler"]) assert.ok(!existsSync(join(work.folder, folder, "DEMO")));
   });
 });
 

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { DOMAIN, World } from "../engine/world.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const world = await World.open({ domain: { schedule: "0 2 * * *" } });
@@ -17,8 +18,9 @@ test("a server that starts completes what was interrupted, and makes up for a cr
   await world.crawl();
   await world.app.close();
   const domains = join(world.storage, "domains");
-  const state = { schedule: "0 2 * * *", looked_utc: "2026-01-15T02:00:00.000000Z" };
-  await writeFile(join(domains, DOMAIN, "schedule_state.json"), JSON.stringify(state));
+  const ledgers = openTestLedgers(join(world.storage, "crawler"));
+  await ledgers.schedules.put(DOMAIN, { schedule: "0 2 * * *", lookedAt: new Date("2026-01-15T02:00:00Z") });
+  await ledgers.close();
   // As a rename leaves it that was killed as soon as the domain had its new name.
   await mkdir(join(domains, ".lockstep", "renames"), { recursive: true });
   await writeFile(join(domains, ".lockstep", "renames", `${DOMAIN}~NEXT`), "");

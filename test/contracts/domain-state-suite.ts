@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { OtherStore } from "../../src/contracts/domain-state.ts";
-import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
+import type { OtherStore, ScheduleState } from "../../src/contracts/domain-state.ts";
+import type { DomainId, JobId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 
 export interface StatePlace {
@@ -90,6 +90,48 @@ export function domainStateSuite(name: string, place: () => StatePlace): void {
         store("vs_b", "building", LATER),
       ]);
       assert.ok(!existsSync(path), "the file is moved away");
+    });
+  });
+
+  describe(`how far a schedule was looked after, in ${name}`, () => {
+    const NIGHTLY: ScheduleState = { schedule: "0 2 * * *", lookedAt: new Date("2026-01-15T02:00:07.123Z") };
+
+    test("is what was put last, follows a rename, and goes with the domain", async () => {
+      const { ledgers } = place();
+      const [id, other] = [newDomain(), newDomain()];
+      const started = { ...NIGHTLY, started: { jobId: "jb_7" as JobId, times: 2 } };
+      await ledgers.schedules.put(id, started);
+      await ledgers.schedules.put(other, NIGHTLY);
+      assert.deepEqual(await ledgers.schedules.get(id), started);
+      await ledgers.schedules.put(id, NIGHTLY);
+      const to = await renamed(id);
+      assert.deepEqual(await ledgers.schedules.get(to), NIGHTLY);
+      assert.equal(await ledgers.schedules.get(id), undefined);
+      await ledgers.forgetDomain(to);
+      assert.equal(await ledgers.schedules.get(to), undefined);
+      assert.deepEqual(await ledgers.schedules.get(other), NIGHTLY);
+    });
+
+    test("is read from the file of an earlier release until the first change takes it over", async () => {
+      const { schedules, stores } = place().ledgers;
+      const id = newDomain();
+      await makesNoDatabase(id, () => schedules.get(id));
+      const started = { ...NIGHTLY, started: { jobId: "jb_7" as JobId, times: 1 } };
+      const old = { schedule: "0 2 * * *", looked_utc: "2026-01-15T02:00:07.123000Z", job_id: "jb_7", times: 1 };
+      const path = await writeOld(id, "schedule_state.json", JSON.stringify(old));
+      await makesNoDatabase(id, async () => assert.deepEqual(await schedules.get(id), started));
+      await stores.put(id, store("vs_a"));
+      assert.deepEqual(await schedules.get(id), started);
+      assert.ok(!existsSync(path), "the file is moved away");
+    });
+
+    test("owes nothing when that file cannot be read", async () => {
+      const { schedules } = place().ledgers;
+      const id = newDomain();
+      await writeOld(id, "schedule_state.json", "no JSON");
+      assert.equal(await schedules.get(id), undefined);
+      await schedules.put(id, NIGHTLY);
+      assert.deepEqual(await schedules.get(id), NIGHTLY);
     });
   });
 }

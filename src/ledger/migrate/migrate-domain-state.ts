@@ -1,45 +1,68 @@
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import type { OtherStore } from "../../contracts/domain-state.ts";
-import type { DomainId, VectorStoreId } from "../../contracts/ids.ts";
+import type { OtherStore, ScheduleState } from "../../contracts/domain-state.ts";
+import type { DomainId, JobId, VectorStoreId } from "../../contracts/ids.ts";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
-import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { pathExists } from "../../lib/path-exists.ts";
-import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 
 const STORES = "superseded_stores.json";
+const SCHEDULE = "schedule_state.json";
+
+export interface OldState {
+  readonly stores: readonly OtherStore[];
+  readonly schedule: ScheduleState | undefined;
+}
 
 /**
- * Takes over what earlier releases kept in small files beside `domain.json`, and moves these away. Until then they count, and the tables
- * do not; so it comes before the first change.
+ * Hands over what earlier releases kept in small files beside `domain.json`, and moves these away. Until then they count, and the tables
+ * do not; so it comes before the first change. Killed in between, it is put once more.
  */
-export async function migrateDomainState(db: SqlDatabase, domainsFolder: string, id: DomainId): Promise<void> {
+export async function migrateDomainState(
+  domainsFolder: string,
+  id: DomainId,
+  put: (state: OldState) => Promise<void>,
+): Promise<void> {
   const folder = join(domainsFolder, id);
-  if (!(await pathExists(join(folder, STORES)))) return;
+  const names = [STORES, SCHEDULE];
+  const isThere = (name: string): Promise<boolean> => pathExists(join(folder, name));
+  if (!(await Promise.all(names.map(isThere))).includes(true)) return;
   const aside = join(folder, ".lockstep", "before-ledger");
   await mkdir(aside, { recursive: true });
   await withFileLock(join(aside, "lock"), async () => {
-    const stores = await readOldStores(domainsFolder, id);
-    if (!stores) return;
-    await db.write((sql) => putStores(sql, id, stores));
-    await rename(join(folder, STORES), join(aside, STORES));
+    const stores = (await readOldStores(domainsFolder, id)) ?? [];
+    await put({ stores, schedule: (await readOldSchedule(domainsFolder, id))?.state });
+    for (const name of names) if (await isThere(name)) await rename(join(folder, name), join(aside, name));
   });
-}
-
-async function putStores(sql: Sql, id: DomainId, stores: readonly OtherStore[]): Promise<void> {
-  const rows = stores.map(({ vectorStoreId, state, since }) => [id, vectorStoreId, state, since]);
-  await sql.insert("store (domain_id, store_id, state, since)", rows, "ON CONFLICT DO NOTHING");
 }
 
 /** undefined: there is no such file (any more). */
 export async function readOldStores(domainsFolder: string, id: DomainId): Promise<OtherStore[] | undefined> {
-  const bytes = await readFileIfExists(join(domainsFolder, id, STORES));
-  if (!bytes) return undefined;
-  const stores = parseJsonObject(bytes.toString("utf8"))?.["stores"];
-  return (Array.isArray(stores) ? stores : []).filter(isJsonObject).map((store) => ({
+  const stores = (await readJson(domainsFolder, id, STORES))?.["stores"];
+  return (Array.isArray(stores) ? stores : undefined)?.filter(isJsonObject).map((store) => ({
     vectorStoreId: String(store["vector_store_id"]) as VectorStoreId,
     state: store["state"] === "building" ? "building" : "superseded",
     since: String(store["since_utc"]),
   }));
+}
+
+/** Likewise. What cannot be read says that nothing is owed. */
+export async function readOldSchedule(
+  domainsFolder: string,
+  id: DomainId,
+): Promise<{ readonly state: ScheduleState | undefined } | undefined> {
+  const json = await readJson(domainsFolder, id, SCHEDULE);
+  if (!json) return undefined;
+  const lookedAt = new Date(String(json["looked_utc"]));
+  if (Number.isNaN(lookedAt.getTime())) return { state: undefined };
+  const jobId = json["job_id"];
+  const started = typeof jobId === "string" ? { jobId: jobId as JobId, times: Number(json["times"]) || 1 } : undefined;
+  return { state: { schedule: String(json["schedule"]), lookedAt, ...(started && { started }) } };
+}
+
+/** undefined: there is no such file; an empty object for one that is no JSON. */
+async function readJson(domainsFolder: string, id: DomainId, name: string): Promise<JsonObject | undefined> {
+  const bytes = await readFileIfExists(join(domainsFolder, id, name));
+  return bytes && (parseJsonObject(bytes.toString("utf8")) ?? {});
 }

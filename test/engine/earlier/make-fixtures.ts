@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeScheduleState } from "../../../src/app/schedule-state.ts";
 import { parseDomainId } from "../../../src/contracts/ids.ts";
+import { openTestLedgers } from "../../ledger/open-test-ledgers.ts";
 import { html, linksTo, redirect } from "../../sources/web-visit-world.ts";
 import type { KillPoint } from "./fixture-child.ts";
 import { DOMAIN, isMade, Maker } from "./maker.ts";
@@ -106,7 +106,9 @@ async function library(): Promise<void> {
     await back();
   }
   const lookedAt = new Date("2026-11-17T12:00:00Z");
-  await writeScheduleState(join(maker.storage, "domains"), parseDomainId(DOMAIN), { schedule: "0 2 * * *", lookedAt });
+  const ledgers = openTestLedgers(join(maker.storage, "crawler"));
+  await ledgers.schedules.put(parseDomainId(DOMAIN), { schedule: "0 2 * * *", lookedAt });
+  await ledgers.close();
   await maker.killed(
     {
       name: "library-renaming",
