@@ -1,8 +1,10 @@
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../src/app/config.ts";
 import { openWeb } from "../src/app/open-web.ts";
 import { parseDomainId, type SourceId } from "../src/contracts/ids.ts";
 import { openWebSite } from "../src/sources/web/site/open-web-site.ts";
+import { openTestLedgers } from "../test/ledger/open-test-ledgers.ts";
 import { report } from "./measure.ts";
 
 const AT_ONCE = process.env["BENCH_AT_ONCE"] ?? "";
@@ -17,7 +19,9 @@ await report(async () => {
     WEB_PAGES_AT_ONCE: AT_ONCE,
     WEB_HOST_DELAY_MS: "0",
   });
-  const web = openWeb(config, new Set(["html", "md", "txt"]));
+  mkdirSync(join(storage, "crawler", "BENCH"), { recursive: true });
+  const ledgers = openTestLedgers(join(storage, "crawler"));
+  const web = openWeb(config, new Set(["html", "md", "txt"]), ledgers.members);
   const { client, visitor, registry, rules, pagesAtOnce } = web;
   const source = openWebSite(
     {
@@ -36,6 +40,7 @@ await report(async () => {
       client,
       visitor,
       registry,
+      members: ledgers.members,
       rules,
       folder: join(storage, "state"),
       dryRun: false,
@@ -49,5 +54,6 @@ await report(async () => {
     for (const { kind } of page) counted[kind === "sighting" ? "pages" : "others"]++;
   }
   await web.close();
+  await ledgers.close();
   return counted;
 });

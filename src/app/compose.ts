@@ -85,8 +85,6 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const reports = createReportStore(folder("reports"));
   const sharepoint = openSharePoint(config, pace);
   const acceptedTypes = config.acceptedTypes ?? backend.acceptedTypes;
-  const web = openWeb(config, acceptedTypes, pace.web);
-  const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const now = pace.now ?? ((): Date => new Date());
   const { access, roots } = await openGates(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
@@ -98,7 +96,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     rootOf: (source) => sourceFolder(source.domainId, source.config),
     keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: config.appendToMapsEvery,
+    earlierMembers: () => web.registry.earlierMembers,
   });
+  const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
+  const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees, ledgers });
   const manifests = new ManifestReader(parts);
   const queryParts = { ...parts, manifests, metadata: createFilesMetadataReader() };
@@ -165,6 +166,7 @@ function openIngest(
   return () => {
     ingest ??= createIngest({
       registry: web.registry,
+      members: web.members,
       queue: web.queue,
       looker: web.looker,
       files: web.files,

@@ -82,8 +82,9 @@ export function openSource(run: SourceRun, { log, ...options }: SourceOptions, c
   const root = join(connections.crawlerFolder, sourceFolder(run.domainId, source));
   if (isTree(source)) return openTree(run.domainId, source, root, { log, ...options }, connections);
   const folder = join(root, PRIVATE_FOLDER, "web");
-  const { client, visitor, items, looker, registry, rules, pagesAtOnce, now } = connections.web;
-  const tools = { domainId: run.domainId, client, visitor, registry, rules, folder, pagesAtOnce, log, ...options };
+  const { client, visitor, items, looker, registry, members, rules, pagesAtOnce, now } = connections.web;
+  const known = { registry, members, rules, folder };
+  const tools = { domainId: run.domainId, client, visitor, ...known, pagesAtOnce, log, ...options };
   return source.startUrls.length === 0 && source.sourceId === REGISTERED_SOURCE
     ? openRegisteredUrls(source, { ...tools, items, looker, now })
     : openWebSite(source, tools);

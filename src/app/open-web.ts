@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Finding } from "../contracts/finding.ts";
+import type { Members } from "../contracts/members.ts";
 import type { TaskQueue } from "../contracts/queue.ts";
 import type { Registry } from "../contracts/registry.ts";
 import {
@@ -47,6 +48,7 @@ const SNAPSHOTS = "lockstep-snapshots";
 /** The web as the product sees it. Parts are made when they are first asked for: most commands never need them. */
 export interface OpenedWeb {
   readonly registry: Registry;
+  readonly members: Members;
   readonly queue: TaskQueue;
   readonly client: WebClient;
   readonly visitor: PageVisitor;
@@ -72,7 +74,12 @@ export type WebPace = Partial<Parameters<typeof createWebClient>[0]> & {
   readonly lockMs?: number;
 };
 
-export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace: WebPace = {}): OpenedWeb {
+export function openWeb(
+  config: Config,
+  acceptedTypes: ReadonlySet<string>,
+  members: Members,
+  pace: WebPace = {},
+): OpenedWeb {
   const { web, trees, storagePath } = config;
   const opened: { close(): Promise<void> }[] = [];
   const kept = <T extends { close(): Promise<void> }>(part: T): T => {
@@ -122,7 +129,7 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
     items: () => visitorOfItems(parts),
     looker: () => {
       const { registry, items: visitor, documents } = parts;
-      return createItemLooker({ registry, visitor, documents, rules, ...timesOf(pace) });
+      return createItemLooker({ registry, members, visitor, documents, rules, ...timesOf(pace) });
     },
   });
   const close = async (): Promise<void> => {
@@ -131,7 +138,15 @@ export function openWeb(config: Config, acceptedTypes: ReadonlySet<string>, pace
   async function* examine(): AsyncGenerator<Finding> {
     if (render.enabled) yield await examineBrowser(render.browserPath);
   }
-  return Object.assign(parts, { rules, policy, pagesAtOnce, now: pace.now ?? (() => new Date()), examine, close });
+  return Object.assign(parts, {
+    members,
+    rules,
+    policy,
+    pagesAtOnce,
+    now: pace.now ?? (() => new Date()),
+    examine,
+    close,
+  });
 }
 
 type LazyParts = Pick<

@@ -1,7 +1,7 @@
 import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
-import { INGEST_STATUSES, type IngestItem, type ItemQuery } from "../contracts/registry.ts";
-import type { ItemView } from "../engine/ingest/ingest.ts";
+import { INGEST_STATUSES, type IngestItem } from "../contracts/registry.ts";
+import type { Ingest, ItemView } from "../engine/ingest/ingest.ts";
 import { plural } from "../lib/plural.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
@@ -39,7 +39,7 @@ export const itemsCommand: Command = {
   },
 };
 
-function readQuery(call: Call): ItemQuery {
+function readQuery(call: Call): Parameters<Ingest["items"]>[0] {
   const [domain, status, host, text] = ["domain", "status", "host", "text"].map((name) => call.text(name));
   const limit = call.text("limit") ?? USUAL_LIMIT;
   if (!/^[1-9]\d{0,4}$/.test(limit))

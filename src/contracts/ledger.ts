@@ -1,6 +1,7 @@
 import type { SourceConfig } from "./domain.ts";
 import type { OtherStores, ScheduleStates } from "./domain-state.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
+import type { Members } from "./members.ts";
 import type { Fingerprint } from "./source.ts";
 
 /** What the source said when it was last listed: a row of `sharepoint_map.csv`. */
@@ -124,6 +125,8 @@ export interface Ledgers {
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** What `version()` of the ledger would say; "" when there is none to rely on, or somebody edited a map file. */
   version(source: LedgerSource): Promise<string>;
+  /** Which web pages and registered addresses the sources of all domains have. */
+  readonly members: Members;
   /** The three map files, whole, as they would be written now: by their names. */
   maps(source: LedgerSource): readonly { readonly name: string; content(): AsyncIterable<Uint8Array> }[];
   /** For a dry run: the two map files that a download works on, under this id, until they are removed; undefined before the first crawl. */

@@ -1,4 +1,5 @@
-import type { DomainId, ItemId, SourceId } from "./ids.ts";
+import type { ItemId } from "./ids.ts";
+import type { EarlierMembers } from "./members.ts";
 
 export const INGEST_STATUSES = ["Pending", "Crawled", "Indexed", "Error", "OutOfScope", "Gone"] as const;
 /**
@@ -146,33 +147,11 @@ export interface RegisteredItem {
   readonly version: ItemVersion;
 }
 
-/** More than any crawl counts. */
-export const TAKEN_OUT = 1000;
-
-/** An item in a source of a domain: what the index of that domain has of it. */
-export interface Member {
-  readonly domainId: DomainId;
-  readonly sourceId: SourceId;
-  readonly itemId: ItemId;
-  readonly lastIndexedDocId: string;
-  readonly lastIndexed: string;
-  /** What was indexed. */
-  readonly contentHash: string;
-  /** The item's `processedGeneration` when it was indexed. */
-  readonly indexedGeneration: number;
-  /**
-   * Complete crawls in a row that met no link to it. Among registered addresses: 0 when somebody asked for this very one, 1
-   * when one that leads to it was asked for, TAKEN_OUT when it waits to leave the index.
-   */
-  readonly unlinkedCount: number;
-}
-
-export type MemberKey = Pick<Member, "domainId" | "sourceId" | "itemId">;
-
 export interface ItemQuery {
   readonly statuses?: readonly IngestStatus[];
   readonly host?: string;
-  readonly domainId?: DomainId;
+  /** Only of these. */
+  readonly among?: ReadonlySet<ItemId> | undefined;
   /** In its addresses or titles, whatever the case. */
   readonly text?: string;
   readonly sort?: ItemSort;
@@ -237,26 +216,8 @@ export interface Registry {
     readonly watched?: boolean;
   }): AsyncIterable<readonly RegisteredItem[]>;
   list(query: ItemQuery): Promise<ItemPage>;
-  summary(at: string, domainId?: DomainId): Promise<RegistrySummary>;
-  readonly members: Members;
+  /** Of all items, or of these. */
+  summary(at: string, among?: ReadonlySet<ItemId>): Promise<RegistrySummary>;
+  readonly earlierMembers: EarlierMembers;
   close(): Promise<void>;
-}
-
-export interface Members {
-  of(item: ItemId): Promise<readonly Member[]>;
-  /** In pages. */
-  in(domain: DomainId, source: SourceId): AsyncIterable<readonly Member[]>;
-  /**
-   * Each becomes what `change` makes of it; undefined: there is none. People register and take out addresses while the index
-   * is told of, so `change` sees what is there at that very moment, and is asked again when somebody was faster. The same
-   * object: nothing to write. A key that is given twice counts the second time.
-   */
-  change<Key extends MemberKey>(
-    keys: readonly Key[],
-    change: (known: Member | undefined, key: Key) => Member | undefined,
-  ): Promise<void>;
-  /** Of all sources of the domain, or of one. */
-  forget(domain: DomainId, source?: SourceId): Promise<void>;
-  /** May be interrupted and repeated. */
-  rename(from: DomainId, to: DomainId): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { Indexed, Ledger } from "../contracts/ledger.ts";
-import type { Member, Registry } from "../contracts/registry.ts";
+import type { Member, Members } from "../contracts/members.ts";
 import type { SourceRun } from "./engine-parts.ts";
 
 /** A member that does not say yet what the index has of it. */
@@ -17,10 +17,10 @@ export interface UntoldMember extends Member {
 export async function findUntold(
   { domainId, config }: SourceRun,
   ledger: Pick<Ledger, "entries">,
-  registry: Registry,
+  members: Members,
 ): Promise<readonly UntoldMember[]> {
   const silent = new Map<ItemId, Member>();
-  for await (const page of registry.members.in(domainId, config.sourceId)) {
+  for await (const page of members.in(domainId, config.sourceId)) {
     for (const member of page) if (member.lastIndexedDocId === "") silent.set(member.itemId, member);
   }
   if (silent.size === 0) return [];
@@ -35,8 +35,8 @@ export async function findUntold(
 }
 
 /** They say it now. Which content it is stays open until `noteIndexed`: a newer one may be on its way. */
-export async function catchUpMembers(untold: readonly UntoldMember[], registry: Registry): Promise<void> {
-  await registry.members.change(untold, (known, { indexed }) =>
+export async function catchUpMembers(untold: readonly UntoldMember[], members: Members): Promise<void> {
+  await members.change(untold, (known, { indexed }) =>
     known?.lastIndexedDocId === ""
       ? { ...known, lastIndexedDocId: indexed.fileId, lastIndexed: indexed.embeddedAt }
       : known,

@@ -208,7 +208,7 @@ async function takeEmbed(
     const typeByName = parts.openConverter(run.config) === undefined;
     const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
     const isOwnWeb = run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun;
-    const unregistered = isOwnWeb && (await findUnregistered(run, await setting.ledger(), parts.shelf().registry));
+    const unregistered = isOwnWeb && (await findUnregistered(run, await setting.ledger(), parts.shelf()));
     const embedded = await embed({
       run,
       request,

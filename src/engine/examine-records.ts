@@ -14,9 +14,9 @@ export async function* examineRecords(
 ): AsyncGenerator<Finding, void> {
   const { domainId, config } = run;
   if (config.sourceType !== "web_sources") return;
-  const { registry } = shelf();
+  const { registry, members } = shelf();
   const damaged: string[] = [];
-  for await (const page of registry.members.in(domainId, config.sourceId)) {
+  for await (const page of members.in(domainId, config.sourceId)) {
     for (const record of await registry.getMany(page.map(({ itemId }) => itemId))) {
       if (record?.item.scheduling.errorMessage === DAMAGED_RECORD) damaged.push(record.item.displaySource);
     }
@@ -24,7 +24,7 @@ export async function* examineRecords(
   if (damaged.length > 0) yield sayDamaged(damaged);
   if (config.sourceId !== REGISTERED_SOURCE) return;
   const ledger = await ledgers.open(run, { readOnly: true });
-  const { size: unknown } = await findUnregistered(run, ledger, registry);
+  const { size: unknown } = await findUnregistered(run, ledger, shelf());
   if (unknown > 0) yield { subject: "Registered addresses", outcome: "problem", ...sayUnregistered(unknown) };
 }
 

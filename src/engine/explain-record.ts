@@ -14,12 +14,10 @@ export async function findRecord(called: string, domainId: DomainId, parts: Part
   if (/^(url|file)_[a-z2-7]{26}$/.test(called)) return await readRecord(called as ItemId, parts);
   const isPath = /^(file:|\/|[A-Za-z]:[\\/]|\\\\)/i.test(called);
   if (!isPath && !(/^https?:\/\//i.test(called) && URL.canParse(called))) return undefined;
-  const registry = {
-    get: async (id: ItemId) => await readRegistered(id, parts),
-    members: { of: (id: ItemId) => parts.shelf().registry.members.of(id) },
-  };
+  const registry = { get: async (id: ItemId) => await readRegistered(id, parts) };
+  const { members } = parts.shelf();
   try {
-    const { id } = await findIdentity(called, { registry, rules: USUAL_RULES, domainId });
+    const { id } = await findIdentity(called, { registry, members, rules: USUAL_RULES, domainId });
     return (await registry.get(id))?.item;
   } catch (error) {
     // It looks like an address and is none: then it is the name of a document, or nothing.

@@ -1,9 +1,9 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Registry } from "../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../contracts/source.ts";
 import { catchUpMembers, findUntold } from "./catch-up-members.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { ItemRecords } from "./ingest/drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
 
 const UNREGISTERED =
@@ -17,13 +17,14 @@ const NOT_FETCHED = "it was registered again and has not been fetched since";
 export async function findUnregistered(
   run: SourceRun,
   ledger: Pick<Ledger, "entries">,
-  registry: Registry,
+  { registry, members }: ItemRecords,
 ): Promise<ReadonlyMap<ItemId, string>> {
   const lost = new Map<ItemId, string>();
   if (!isOfRegistered(run)) return lost;
   const known = new Set<ItemId>();
-  for await (const page of registry.members.in(run.domainId, run.config.sourceId)) {
-    for (const { itemId } of page) known.add(itemId);
+  for await (const page of members.in(run.domainId, run.config.sourceId)) {
+    const records = await registry.getMany(page.map(({ itemId }) => itemId));
+    for (const [at, { itemId, wanted }] of page.entries()) if (records[at] || wanted === "no") known.add(itemId);
   }
   for await (const entries of ledger.entries()) {
     for (const { itemId, seen, indexed } of entries) {
@@ -48,21 +49,21 @@ export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTool
   return {
     ...source,
     async *list(signal): Listing {
-      const { registry } = tools.shelf();
+      const shelf = tools.shelf();
       const ledger = await tools.ledger();
-      const untold = await findUntold(run, ledger, registry);
-      if (!tools.dryRun) await catchUpMembers(untold, registry);
+      const untold = await findUntold(run, ledger, shelf.members);
+      if (!tools.dryRun) await catchUpMembers(untold, shelf.members);
       const listed = new Set<ItemId>();
       const completeness = yield* noting(source.list(signal), listed);
       const kept = new Map<ItemId, Listed>();
       const keep = (itemId: ItemId, path: string, reason: string): void =>
         void kept.set(itemId, { kind: "unreadable", itemId, path, reason });
       // A dry run has told nobody, so the source was silent about these.
-      for (const { itemId, unlinkedCount, path } of untold) {
-        if (tools.dryRun && unlinkedCount === 0 && !listed.has(itemId)) keep(itemId, path, NOT_FETCHED);
+      for (const { itemId, wanted, path } of untold) {
+        if (tools.dryRun && wanted === "asked" && !listed.has(itemId)) keep(itemId, path, NOT_FETCHED);
       }
       if (!tools.confirmDeletes) {
-        const lost = await findUnregistered(run, ledger, registry);
+        const lost = await findUnregistered(run, ledger, shelf);
         for (const [itemId, path] of lost) keep(itemId, path, UNREGISTERED);
       }
       if (kept.size > 0) yield [...kept.values()];

@@ -48,11 +48,6 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
     const { signal } = watch;
     await parts.backend.changeOwner(store, { from, to, folders }, { signal, report: (line) => watch.log(line) });
   }
-  if (
-    [...domain.sources, ...roots.map(({ config }) => config)].some(({ sourceType }) => sourceType === "web_sources")
-  ) {
-    await parts.shelf().registry.members.rename(from, to);
-  }
   await endRename(parts.domainsFolder, rename);
   watch.log(`Domain '${from}' is called '${to}' now.`);
 }

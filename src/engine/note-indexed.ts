@@ -1,7 +1,7 @@
 import { isEmptyReason } from "../contracts/document.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
-import { type Member, type Registry, TAKEN_OUT } from "../contracts/registry.ts";
+import type { Member, Members } from "../contracts/members.ts";
 import { afterIndexed } from "../detect/web/after-indexed.ts";
 import { withEvent } from "../detect/web/item-events.ts";
 import { newMember, withStanding } from "../detect/web/member-standing.ts";
@@ -9,7 +9,7 @@ import { forEachConcurrent } from "../lib/concurrency.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { SourceRun } from "./engine-parts.ts";
 import { changeItem } from "./ingest/change-item.ts";
-import { dropItems, type ItemShelf, type Warn } from "./ingest/drop-items.ts";
+import { dropItems, type ItemRecords, type ItemShelf, type Warn } from "./ingest/drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
 
 const WRITES_AT_ONCE = 8;
@@ -31,10 +31,10 @@ export async function noteIndexed(
   { domainId, config }: { readonly domainId: DomainId; readonly config: Pick<SourceRun["config"], "sourceId"> },
   tools: NoteTools,
 ): Promise<void> {
-  const { registry } = tools.shelf;
+  const { members } = tools.shelf;
   const { sourceId } = config;
   const before = new Map<ItemId, Member>();
-  for await (const page of registry.members.in(domainId, sourceId)) for (const one of page) before.set(one.itemId, one);
+  for await (const page of members.in(domainId, sourceId)) for (const one of page) before.set(one.itemId, one);
   for await (const entries of tools.ledger.entries()) {
     const notes: Note[] = [];
     for (const entry of entries) {
@@ -45,8 +45,8 @@ export async function noteIndexed(
       before.delete(entry.itemId);
       if (!isSame(note.member, known)) notes.push(note);
     }
-    await writeDown(notes, registry);
-    await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, registry));
+    await writeDown(notes, members);
+    await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, tools.shelf));
   }
   await noteLeft([...before.values()].filter(hasLeft), tools);
 }
@@ -79,11 +79,12 @@ function noteOf({ mirrored, indexed }: LedgerEntry, known: Member, mirror: NoteT
  * What the index has, and nothing else: whether somebody wants it is not known here. One that the index has and that is no
  * member any more was taken out while it was being indexed.
  */
-async function writeDown(notes: readonly Note[], registry: Registry): Promise<void> {
+async function writeDown(notes: readonly Note[], members: Members): Promise<void> {
   const noted = notes.map(({ member }) => member);
-  await registry.members.change(noted, (known, member) => {
+  await members.change(noted, (known, member) => {
     const isTakenOut = !known && member.sourceId === REGISTERED_SOURCE && member.lastIndexedDocId !== "";
-    return { ...member, unlinkedCount: known?.unlinkedCount ?? (isTakenOut ? TAKEN_OUT : 0) };
+    const { wanted, unlinkedCount } = known ?? { wanted: isTakenOut ? "no" : "led", unlinkedCount: 0 };
+    return { ...member, wanted, unlinkedCount };
   });
 }
 
@@ -95,11 +96,11 @@ function isSame(a: Member, b: Member): boolean {
   );
 }
 
-async function tellItem({ member, failure }: Note, registry: Registry): Promise<void> {
+async function tellItem({ member, failure }: Note, { registry, members: all }: ItemRecords): Promise<void> {
   const { contentHash, indexedGeneration: generation, lastIndexedDocId: docId } = member;
   const at = new Date();
   await changeItem(registry, member.itemId, async (item) => {
-    const members = await registry.members.of(member.itemId);
+    const members = await all.of(member.itemId);
     if (failure === "") return withStanding(afterIndexed(item, { docId, contentHash, generation, at }), members);
     if (item.content.contentHash !== contentHash) return item;
     const isBlankPage = isEmptyReason(failure) && /html/.test(item.content.mimeType);
@@ -111,30 +112,31 @@ async function tellItem({ member, failure }: Note, registry: Registry): Promise<
 }
 
 /** Of members that the index has nothing of: those of which it had something, or should have nothing. */
-function hasLeft({ sourceId, lastIndexedDocId, unlinkedCount }: Member): boolean {
-  return lastIndexedDocId !== "" || (sourceId === REGISTERED_SOURCE && unlinkedCount === TAKEN_OUT);
+function hasLeft({ sourceId, lastIndexedDocId, wanted }: Member): boolean {
+  return lastIndexedDocId !== "" || (sourceId === REGISTERED_SOURCE && wanted === "no");
 }
 
-/** Registered addresses stay members for as long as somebody wants them, whatever the index has. */
+/** Registered addresses stay members for as long as somebody wants them, whatever the index has; those that the registry lost do not. */
 async function noteLeft(left: readonly Member[], { shelf, warn }: NoteTools): Promise<void> {
-  const { registry } = shelf;
+  const records = await shelf.registry.getMany(left.map(({ itemId }) => itemId));
+  const recorded = new Set(records.flatMap((record) => record?.item.id ?? []));
   const dropped = new Set<ItemId>();
   const takenOut = new Set<ItemId>();
-  await registry.members.change(left, (known, { sourceId, itemId }) => {
-    const isWanted = sourceId === REGISTERED_SOURCE && known?.unlinkedCount === 0;
+  await shelf.members.change(left, (known, { sourceId, itemId }) => {
+    const isWanted = sourceId === REGISTERED_SOURCE && known?.wanted === "asked" && recorded.has(itemId);
     if (isWanted) return { ...known, lastIndexedDocId: "", contentHash: "" };
     if (known && !hasLeft(known)) return known;
-    (known?.unlinkedCount === TAKEN_OUT ? takenOut : dropped).add(itemId);
+    (known?.wanted === "no" ? takenOut : dropped).add(itemId);
     return undefined;
   });
-  for (const { itemId } of left) await tellLeft(itemId, registry);
+  for (const { itemId } of left) await tellLeft(itemId, shelf);
   await dropItems(dropped, shelf, { keepLeft: true, warn });
   await dropItems(takenOut, shelf, { keepLeft: false, warn });
 }
 
-async function tellLeft(id: ItemId, registry: Registry): Promise<void> {
+async function tellLeft(id: ItemId, { registry, members: all }: ItemRecords): Promise<void> {
   await changeItem(registry, id, async (item) => {
-    const members = await registry.members.of(id);
+    const members = await all.of(id);
     const held = members.find(({ lastIndexedDocId }) => lastIndexedDocId !== "")?.lastIndexedDocId ?? "";
     const told = withStanding(item, members);
     if (told.linkage.lastIndexedDocId === held) return told;

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ConflictError, DamagedError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
+import { namesIn } from "../lib/names-in.ts";
 import { openDatabase } from "../lib/sql/open-database.ts";
 import { openPostgres } from "../lib/sql/postgres-database.ts";
 import { refuseNetworkDisk } from "../lib/sql/refuse-network-disk.ts";
@@ -21,6 +22,8 @@ export interface LedgerDatabases {
   open(domainId: DomainId): Promise<SqlDatabase>;
   /** undefined: there is none. */
   find(domainId: DomainId): Promise<SqlDatabase | undefined>;
+  /** Those of all domains that have one. */
+  all(): Promise<readonly SqlDatabase[]>;
   /** The domain's ledger as it is at this moment, whatever is written meanwhile. To be ended. */
   snapshot(domainId: DomainId): Promise<LedgerSnapshot | undefined>;
   /** Lets go of the domain's file, so that its folder can be moved. */
@@ -64,6 +67,7 @@ function inPostgres(url: string): LedgerDatabases {
   return {
     open,
     find: open,
+    all: async () => [await open()],
     async snapshot() {
       if (snapshots >= MAX_SNAPSHOTS) {
         throw new ConflictError(`${snapshots} dry runs are under way. Try again when one of them has ended.`);
@@ -119,10 +123,14 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
       if (opened.get(domainId) === opening) await release(domainId);
     }
   };
+  const find = async (domainId: DomainId): Promise<SqlDatabase | undefined> =>
+    inodeOf(join(crawlerFolder, domainId, LEDGER_FILE)) === 0 ? undefined : await open(domainId);
   return {
     open,
-    async find(domainId) {
-      return inodeOf(join(crawlerFolder, domainId, LEDGER_FILE)) === 0 ? undefined : await open(domainId);
+    find,
+    async all() {
+      const found = await Promise.all((await namesIn(crawlerFolder)).sort().map((name) => find(name as DomainId)));
+      return found.filter((db) => db !== undefined);
     },
     async snapshot(domainId) {
       const path = join(crawlerFolder, domainId, LEDGER_FILE);

@@ -114,6 +114,21 @@ CREATE TABLE schedule (
   attempts ${integer} NOT NULL
 ) ${strict};
 
+-- Why a web page or a registered address is in its source, and what the index has of it.
+CREATE TABLE member (
+  source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,
+  item_id ${text} NOT NULL,
+  -- asked, led or no.
+  wanted ${text} NOT NULL,
+  unlinked_count ${integer} NOT NULL,
+  file_id ${text} NOT NULL,
+  indexed_at ${text} NOT NULL,
+  content_hash ${text} NOT NULL,
+  indexed_generation ${integer} NOT NULL,
+  PRIMARY KEY (source_no, item_id)
+) ${strict};
+CREATE INDEX member_item ON member (item_id);
+
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
 CREATE TABLE cleared (
   source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,

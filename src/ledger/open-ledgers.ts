@@ -2,8 +2,10 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { SOURCE_KINDS } from "../contracts/domain.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
+import type { EarlierMembers } from "../contracts/members.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
@@ -26,6 +28,7 @@ import {
   putOldFilesAside,
 } from "./migrate/migrate-csv-maps.ts";
 import { findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
+import { createMembers } from "./sql-members.ts";
 
 export interface LedgersOptions {
   readonly place: LedgerPlace;
@@ -38,6 +41,8 @@ export interface LedgersOptions {
   keepsMaps(source: LedgerSource): boolean;
   /** While a step runs, so many rows at a time are appended to them. */
   readonly appendEvery: number;
+  /** What earlier releases kept in the registry; asked for when members are needed first. */
+  readonly earlierMembers: () => EarlierMembers;
 }
 
 const IMPORTED = 2;
@@ -46,8 +51,9 @@ const IMPORTED = 2;
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
 
 export function openLedgers(options: LedgersOptions): Ledgers {
-  const { place, crawlerFolder, domainsFolder, rootOf, keepsMaps, appendEvery } = options;
+  const { place, crawlerFolder, domainsFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
   const databases = openLedgerDatabases(place);
+  const members = createMembers({ databases, crawlerFolder, earlier: earlierMembers });
   const folderOf = (source: LedgerSource): string => join(crawlerFolder, rootOf(source));
   const keyOf = (source: LedgerSource): SourceKey => ({
     domainId: source.domainId,
@@ -160,6 +166,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   return {
     ...openDomainState(databases, domainsFolder),
     open,
+    members,
     async version(source) {
       const db = await databases.find(source.domainId);
       const found = db && (await findSource(db, keyOf(source)));
@@ -247,6 +254,8 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
         await renameState(sql, { from, to });
       });
+      const hasWeb = await pathExists(join(crawlerFolder, to, SOURCE_KINDS.web_sources.folder));
+      if (hasWeb) await members.renameDomain({ from, to });
     },
     async forgetDomain(domainId) {
       if (await databases.remove(domainId)) return;

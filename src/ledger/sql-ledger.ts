@@ -357,7 +357,7 @@ export function findSource(sql: Sql, { domainId, kind, sourceId }: SourceKey): P
   return sql.get(`SELECT * FROM source WHERE ${where}`, [domainId, kind, sourceId]);
 }
 
-async function addSource(db: SqlDatabase, key: SourceKey): Promise<SourceRow> {
+export async function addSource(db: Sql, key: SourceKey): Promise<SourceRow> {
   const columns = "domain_id, kind, source_id, birth, imported, rev, seen_rev, mirrored_rev, indexed_rev";
   const values = [key.domainId, key.kind, key.sourceId, randomBytes(6).toString("hex"), 0, 0, 0, 0, 0];
   await db.insert(`source (${columns})`, [values], "ON CONFLICT DO NOTHING");

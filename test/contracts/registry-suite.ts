@@ -4,22 +4,11 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { ConflictError } from "../../src/contracts/errors.ts";
-import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
-import { type IngestItem, ITEM_SORTS, type Member, type Registry } from "../../src/contracts/registry.ts";
+import type { ItemId } from "../../src/contracts/ids.ts";
+import { type IngestItem, ITEM_SORTS, type Registry } from "../../src/contracts/registry.ts";
 import { storableText } from "../../src/lib/sql/storable-text.ts";
 import type { RegistryPlace } from "../ledgers/registry-child.ts";
-import {
-  at,
-  DEMO,
-  gather,
-  itemId,
-  member,
-  namesOf,
-  page,
-  putAll,
-  putMembers,
-  SITE,
-} from "../ledgers/registry-fixture.ts";
+import { at, gather, itemId, namesOf, page, putAll } from "../ledgers/registry-fixture.ts";
 
 /** A registry with nothing in it, and where another process finds it. */
 export interface RegistryUnderTest {
@@ -113,7 +102,7 @@ export function registrySuite(
       assert.deepEqual(await registry.get(itemId("a")), { item: page("a"), version: anew });
     });
 
-    test("two processes change one item and its member: nothing is lost", async (t) => {
+    test("two processes change one item: nothing is lost", async (t) => {
       const { registry, where } = await open(t);
       const times = 15;
       const child = join(import.meta.dirname, "../ledgers/registry-child.ts");
@@ -125,8 +114,6 @@ export function registrySuite(
         [0, 0],
       );
       assert.equal((await registry.get(itemId("counted")))?.item.reindexGeneration, 2 * times);
-      const [counted] = await registry.members.of(itemId("counted"));
-      assert.equal(counted?.indexedGeneration, 2 * times);
     });
 
     test("what is due: its time has come, it is watched or owes a look, and nobody is at it", async (t) => {
@@ -198,12 +185,8 @@ export function registrySuite(
       const behind = await registry.list({ offset: 7, sort: "displaySource", descending: true });
       assert.equal(behind.total, many - 10);
       assert.deepEqual(namesOf(behind.items), all.toReversed().slice(7));
-      const both = names.map((one) => member(one));
-      await putMembers(registry, [...both, ...both.slice(0, 3)]);
-      assert.deepEqual(
-        (await gather(registry.members.in(DEMO, SITE))).map(({ itemId: id }) => id).sort(),
-        names.map(itemId),
-      );
+      const { total: few } = await registry.list({ offset: 0, limit: 20, among: new Set(names.map(itemId)) });
+      assert.equal(few, many - 10);
     });
 
     test("lists what fits a query, in every order", async (t) => {
@@ -215,7 +198,7 @@ export function registrySuite(
         page("c", { status: "Gone", sourceHost: host, content: { foundTitle: "snake_case" } }),
         page("d", { status: "Indexed", sourceHost: host, scheduling: { nextCrawlAt: at(4), lastChanged: at(7) } }),
       ]);
-      await putMembers(registry, [member("a"), member("c", { sourceId: "s2" as SourceId }), member("c")]);
+      const among = new Set(["a", "c", "nobody"].map(itemId));
       const list = async (query: object) => {
         const { items, total } = await registry.list({ offset: 0, limit: 10, ...query });
         return `${namesOf(items).join("")} of ${total}`;
@@ -224,9 +207,9 @@ export function registrySuite(
       assert.equal(await list({ statuses: ["Indexed", "Gone"] }), "acd of 3");
       assert.equal(await list({ statuses: [] }), " of 0");
       assert.equal(await list({ host }), "cd of 2");
-      assert.equal(await list({ domainId: DEMO }), "ac of 2");
-      assert.equal(await list({ domainId: DEMO, host, statuses: ["Gone"], text: "EXAMPLE" }), "c of 1");
-      assert.equal(await list({ domainId: "NOBODY" }), " of 0");
+      assert.equal(await list({ among }), "ac of 2");
+      assert.equal(await list({ among, host, statuses: ["Gone"], text: "EXAMPLE" }), "c of 1");
+      assert.equal(await list({ among: new Set() }), " of 0");
       assert.equal(await list({ text: "ÄRGER" }), "a of 1");
       assert.equal(await list({ text: "0%" }), "a of 1");
       assert.equal(await list({ text: "E_C" }), "c of 1");
@@ -271,8 +254,7 @@ export function registrySuite(
         oldestChecked: at(2),
         ...lastDay,
       });
-      await putMembers(registry, [member("a"), member("e"), member("e", { sourceId: "s2" as SourceId })]);
-      assert.deepEqual(await registry.summary(at(7), DEMO), {
+      assert.deepEqual(await registry.summary(at(7), new Set(["a", "e", "nobody"].map(itemId))), {
         total: 2,
         byStatus: { ...byStatus, Pending: 1, Indexed: 1, Error: 0 },
         due: 1,
@@ -283,91 +265,7 @@ export function registrySuite(
         failedLastDay: 0,
       });
     });
-
-    test("members: put, replaced, found by item, removed, forgotten with their source or domain", async (t) => {
-      const { registry } = await open(t);
-      const { members } = registry;
-      const of = async (name: string) => (await members.of(itemId(name))).toSorted(byPlace);
-      const s2 = "s2" as SourceId;
-      const other = "DEMO2" as DomainId;
-      const full = member("a", {
-        lastIndexedDocId: "file-1",
-        lastIndexed: at(2),
-        contentHash: "h",
-        indexedGeneration: 3,
-        unlinkedCount: 1,
-      });
-      const inS2 = member("a", { sourceId: s2 });
-      const inOther = member("a", { domainId: other });
-      for (const _ of [1, 2]) await putMembers(registry, [member("a"), full, member("b"), inS2, inOther]);
-      assert.deepEqual(await of("a"), [inS2, full, inOther]);
-      assert.deepEqual(await of("nobody"), []);
-      assert.deepEqual(await gather(members.in(DEMO, SITE)), [full, member("b")]);
-      for (const _ of [1, 2]) await members.change([member("a"), member("nobody")], () => undefined);
-      assert.deepEqual(await of("a"), [inS2, inOther]);
-      for (const _ of [1, 2]) await members.forget(DEMO, s2);
-      assert.deepEqual(await of("a"), [inOther]);
-      assert.deepEqual(await gather(members.in(DEMO, SITE)), [member("b")]);
-      await putMembers(registry, [inS2]);
-      for (const _ of [1, 2]) await members.forget(DEMO);
-      assert.deepEqual(await gather(members.in(DEMO, SITE)), []);
-      assert.deepEqual(await gather(members.in(DEMO, s2)), []);
-      assert.deepEqual(await of("a"), [inOther]);
-    });
-
-    test("members are changed from what they are at that moment, whoever else changes them", async (t) => {
-      const { registry } = await open(t);
-      const { members } = registry;
-      const keys = [member("a"), member("b")];
-      const take = () => members.change(keys, (known, key) => ({ ...(known ?? key), unlinkedCount: 7 }));
-      const note = () =>
-        members.change(keys, (known, key) => ({ ...(known ?? key), contentHash: `${known?.contentHash ?? ""}x` }));
-      await Promise.all([note(), take(), note(), note()]);
-      assert.deepEqual(
-        await gather(members.in(DEMO, SITE)),
-        keys.map((key) => ({ ...key, unlinkedCount: 7, contentHash: "xxx" })),
-      );
-      // Of those who remove it and those who add it again, the last has its way, and it can be found.
-      const drop = () => members.change(keys, () => undefined);
-      await Promise.all([drop(), note(), drop()]);
-      const left = (await gather(members.in(DEMO, SITE))).map(({ itemId: id }) => id);
-      for (const { itemId: id } of keys) assert.equal((await members.of(id)).length, left.includes(id) ? 1 : 0);
-      await take();
-      await putMembers(registry, [member("a")]);
-      await members.change(keys, (known) => (known?.unlinkedCount === 0 ? known : undefined));
-      assert.deepEqual(await gather(members.in(DEMO, SITE)), [member("a")]);
-    });
-
-    test("members go along when their domain is renamed, also in two attempts", async (t) => {
-      const { registry } = await open(t);
-      const { members } = registry;
-      const of = async (name: string) => (await members.of(itemId(name))).toSorted(byPlace);
-      const heir = "HEIR" as DomainId;
-      const s2 = "s2" as SourceId;
-      const names = Array.from({ length: many }, (_, n) => `${n}`.padStart(5, "0"));
-      await putMembers(registry, [
-        ...names.map((one) => member(one, { contentHash: one })),
-        member("a", { sourceId: s2 }),
-        // As an interrupted attempt left it.
-        member("00000", { domainId: heir, contentHash: "00000" }),
-        member("a", { domainId: "DEM" as DomainId }),
-      ]);
-      await members.rename(DEMO, DEMO);
-      assert.equal((await gather(members.in(DEMO, SITE))).length, many);
-      for (const _ of [1, 2]) await members.rename(DEMO, heir);
-      const moved = await gather(members.in(heir, SITE));
-      assert.deepEqual(moved.map(({ contentHash }) => contentHash).sort(), names);
-      assert.deepEqual(await gather(members.in(DEMO, SITE)), []);
-      assert.deepEqual(
-        (await of("a")).map(({ domainId }) => domainId),
-        ["DEM", heir],
-      );
-    });
   });
-}
-
-function byPlace(a: Member, b: Member): number {
-  return [a.domainId, a.sourceId].join() < [b.domainId, b.sourceId].join() ? -1 : 1;
 }
 
 /** Replaces what only some registries can keep. */

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
+import type { Ledgers } from "../../src/contracts/ledger.ts";
+import type { Members } from "../../src/contracts/members.ts";
 import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
 import type { Registry } from "../../src/contracts/registry.ts";
 import { USUAL_RULES } from "../../src/detect/web/web-identity.ts";
@@ -12,49 +14,49 @@ import { addUrl } from "../../src/engine/ingest/add-item.ts";
 import { dropItems } from "../../src/engine/ingest/drop-items.ts";
 import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { DEMO } from "../ledgers/registry-fixture.ts";
 
 let folder: string;
 let registry: Registry;
+let ledgers: Ledgers;
 let queue: ListedTaskQueue;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "lockstep-add-"));
   registry = openSqlRegistry({ folder });
+  ledgers = openTestLedgers(join(folder, "crawler"));
   queue = openTaskQueue({ folder });
 });
 after(async () => {
-  await Promise.all([registry.close(), queue.close()]);
+  await Promise.all([registry.close(), ledgers.close(), queue.close()]);
   await rm(folder, { recursive: true });
 });
 
-async function add(path: string, seen: Registry = registry): Promise<ItemId> {
+async function add(path: string, members: Members = ledgers.members): Promise<ItemId> {
   const request = { url: `https://example.com${path}`, title: "", force: false, includeImages: false };
   const crawlerFolder = join(folder, "crawler");
   const domains = createDomainStore({ domainsFolder: join(folder, "domains"), crawlerFolder });
-  const given = { registry: seen, queue, domains, crawlerFolder };
+  const given = { registry, members, queue, domains, crawlerFolder };
   const parts = { ...given, rules: USUAL_RULES, defaultDomain: DEMO, now: () => new Date() };
   return (await addUrl({ ...request, domainId: undefined }, parts, { dryRun: false })).id;
 }
 
-async function drop(id: ItemId, seen: Registry = registry): Promise<void> {
+async function drop(id: ItemId, members: Members = ledgers.members): Promise<void> {
   const nothing = { delete: async () => undefined };
-  await dropItems(
-    [id],
-    { registry: seen, documents: nothing, images: nothing },
-    { keepLeft: false, warn: assert.fail },
-  );
+  const shelf = { registry, members, documents: nothing, images: nothing };
+  await dropItems([id], shelf, { keepLeft: false, warn: assert.fail });
 }
 
 /** The same members, with something that happens once before or after one of them is called. */
-function withMembers(changes: Partial<Registry["members"]>): Registry {
-  return { ...registry, members: { ...registry.members, ...changes } };
+function withMembers(changes: Partial<Members>): Members {
+  return { ...ledgers.members, ...changes };
 }
 
 async function assertRegistered(id: ItemId): Promise<void> {
   assert.equal((await registry.get(id))?.item.watched, true);
   assert.deepEqual(
-    (await registry.members.of(id)).map(({ domainId, unlinkedCount }) => [domainId, unlinkedCount]),
-    [[DEMO, 0]],
+    (await ledgers.members.of(id)).map(({ domainId, wanted }) => [domainId, wanted]),
+    [[DEMO, "asked"]],
   );
   const messages = (await queue.list()).map(({ payload }) => (payload as { id: string }).id);
   assert.deepEqual(
@@ -73,7 +75,7 @@ test("an address whose record is dropped before its member is there is registere
           isDropped = true;
           await drop(keys[0].itemId);
         }
-        await registry.members.change(keys, change);
+        await ledgers.members.change(keys, change);
       },
     }),
   );
@@ -83,13 +85,13 @@ test("an address whose record is dropped before its member is there is registere
 
 test("whoever drops a record that somebody registers meanwhile leaves it alone", async () => {
   const id = await add("/kept");
-  await registry.members.change(await registry.members.of(id), () => undefined);
+  await ledgers.members.change(await ledgers.members.of(id), () => undefined);
   let isAdded = false;
   await drop(
     id,
     withMembers({
       async of(item) {
-        const found = await registry.members.of(item);
+        const found = await ledgers.members.of(item);
         if (!isAdded) {
           isAdded = true;
           await add("/kept");

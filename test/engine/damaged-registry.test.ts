@@ -21,9 +21,9 @@ beforeEach(async () => {
 afterEach(() => stage.close());
 
 /** With the product closed meanwhile. */
-async function harm(work: (file: string) => void): Promise<void> {
+async function harm(work: (file: string) => void, file = "index/registry.sqlite"): Promise<void> {
   await stage.app.close();
-  work(join(stage.storage, "index", "registry.sqlite"));
+  work(join(stage.storage, file));
   await stage.reopen();
 }
 
@@ -145,12 +145,12 @@ test("an address that was registered again keeps its document while it cannot be
 /** As a kill between the commit of the index and the note of it leaves the member. */
 function forgetIndexed(file: string): void {
   const db = new DatabaseSync(file);
-  db.exec("UPDATE members SET last_indexed_doc_id = '', content_hash = '', indexed_generation = 0");
+  db.exec("UPDATE member SET file_id = '', content_hash = '', indexed_generation = 0");
   db.close();
 }
 
 test("what was indexed and not noted stays while its page cannot be asked, and leaves when it is taken out", async () => {
-  await harm(forgetIndexed);
+  await harm(forgetIndexed, `crawler/${INGEST}/ledger.sqlite`);
   stage.pages.answers.set("/quokka", { status: 503 });
   stage.later(15);
   await stage.app.ingest.remove(okapi, INGEST);

@@ -5,6 +5,7 @@ import { openWeb } from "../../src/app/open-web.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import { createIngest } from "../../src/engine/ingest/create-ingest.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** How long an item belongs to a worker that was killed. */
 export const LOCK_MS = 2500;
@@ -15,21 +16,28 @@ export function openWorker(
   userAgent: string,
 ): { readonly ingest: Ingest; close(): Promise<void> } {
   const config = readConfig(settings);
-  const web = openWeb(config, new Set(["md", "html"]), { userAgent, lockMs: LOCK_MS, restMs: 1 });
-  const folders = {
-    domainsFolder: join(config.storagePath, "domains"),
-    crawlerFolder: join(config.storagePath, "crawler"),
-  };
-  const { registry, queue, looker, files, documents, images, rules, policy, close } = web;
+  const crawlerFolder = join(config.storagePath, "crawler");
+  const { database } = config;
+  const place = database.kind === "postgres" ? { url: database.url.reveal() } : { crawlerFolder };
+  const ledgers = openTestLedgers(crawlerFolder, place);
+  const web = openWeb(config, new Set(["md", "html"]), ledgers.members, { userAgent, lockMs: LOCK_MS, restMs: 1 });
+  const folders = { domainsFolder: join(config.storagePath, "domains"), crawlerFolder };
+  const { registry, members, queue, looker, files, documents, images, rules, policy, close } = web;
   const { defaultDomain, checks } = config.web;
   const ingest = createIngest({
-    ...{ registry, queue, looker, files, documents, images, rules, policy, defaultDomain },
+    ...{ registry, members, queue, looker, files, documents, images, rules, policy, defaultDomain },
     domains: createDomainStore(folders),
-    crawlerFolder: folders.crawlerFolder,
+    crawlerFolder,
     keepGoneDays: checks.keepGoneDays,
     lockMs: LOCK_MS,
   });
-  return { ingest, close };
+  return {
+    ingest,
+    async close() {
+      await close();
+      await ledgers.close();
+    },
+  };
 }
 
 /** Three at a time, like a worker, until it is killed. */

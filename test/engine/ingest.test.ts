@@ -7,7 +7,6 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import sharp from "sharp";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
-import { openWeb } from "../../src/app/open-web.ts";
 import { renameJob } from "../../src/app/rename-job.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, type SourceId } from "../../src/contracts/ids.ts";
@@ -15,7 +14,9 @@ import type { IngestItem } from "../../src/contracts/registry.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
 import type { CrawlResult } from "../../src/engine/crawl-request.ts";
 import { changeItem } from "../../src/engine/ingest/change-item.ts";
+import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { INGEST, IngestStage } from "./ingest-stage.ts";
 
 /** Every test has pages of its own on one stage. */
@@ -343,10 +344,9 @@ describe("registered addresses", () => {
     await (await stage.app.planDeletion(domainId, { withVectorStore: false })).apply(() => undefined);
     await assert.rejects(ingest.item(early), NotFoundError);
     await stage.round();
-    const web = openWeb(readConfig(stage.settings), new Set());
-    const { members } = await ingest.item(orphan);
-    await web.registry.members.change(members, () => undefined);
-    await web.close();
+    const ledgers = openTestLedgers(join(stage.storage, "crawler"));
+    await ledgers.members.change((await ingest.item(orphan)).members, () => undefined);
+    await ledgers.close();
     stage.later(2);
     await stage.sweep();
     await assert.rejects(ingest.item(orphan), NotFoundError);
@@ -536,11 +536,11 @@ describe("registered addresses", () => {
     await stage.add("/calm");
     await stage.app.close();
     stage.app = await compose(readConfig(stage.settings), { web: { now: () => stage.now, restMs: 1, lockMs: 200 } });
-    const web = openWeb(readConfig(stage.settings), new Set());
+    const registry = openSqlRegistry({ folder: join(stage.storage, "index") });
     stage.pages.beforeAnswer = async (path, response) => {
       if (path !== "/contested") return;
       const rival = { lockedBy: "a rival", lockedUntil: "2999-01-01T00:00:00.000000Z" };
-      await changeItem(web.registry, id, (item) => ({ ...item, lock: rival }));
+      await changeItem(registry, id, (item) => ({ ...item, lock: rival }));
       await once(response, "close");
     };
     const { result } = await stage.crawl();
@@ -548,8 +548,8 @@ describe("registered addresses", () => {
     assert.deepEqual([result?.ok, result?.error], [true, ""]);
     assert.deepEqual(await stage.found("caribou"), ["/calm"]);
     assert.equal((await stage.item(id)).lock.lockedBy, "a rival");
-    await changeItem(web.registry, id, (item) => ({ ...item, lock: { lockedBy: "", lockedUntil: "" } }));
-    await web.close();
+    await changeItem(registry, id, (item) => ({ ...item, lock: { lockedBy: "", lockedUntil: "" } }));
+    await registry.close();
     await stage.reopen();
     await stage.round();
     assert.deepEqual(await stage.found("cougar"), ["/contested"]);

@@ -10,6 +10,7 @@ import { shortHash } from "../../src/detect/web/short-hash.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { INGEST, IngestStage } from "./ingest-stage.ts";
 
 const SECRET = "hunter2hunter2";
@@ -99,12 +100,17 @@ test("an address registered with a token by an earlier release is known without 
   const old = `url_${shortHash(written)}` as ItemId;
   await stage.add("/other");
   const registry = openSqlRegistry({ folder: join(stage.storage, "index") });
+  const ledgers = openTestLedgers(join(stage.storage, "crawler"));
   try {
     const identity = { ...clean, id: old, normalizedSource: written, displaySource: written, foundSource: written };
     await registry.put({ ...newItem(identity, stage.now), watched: true, title: "The list" }, null);
-    await registry.members.change([newMember(INGEST, parseSourceId("urls"), old)], (_, member) => member);
+    await ledgers.members.change([newMember(INGEST, parseSourceId("urls"), old)], (_, added) => ({
+      ...added,
+      wanted: "asked",
+    }));
   } finally {
     await registry.close();
+    await ledgers.close();
   }
   await stage.sweep();
   assert.deepEqual(await known(SECRET), []);

@@ -1,12 +1,19 @@
 import { join } from "node:path";
 import { SOURCE_KINDS } from "../../src/contracts/domain.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
+import type { EarlierMembers } from "../../src/contracts/members.ts";
 import type { LedgerPlace } from "../../src/ledger/ledger-databases.ts";
 import { openLedgers } from "../../src/ledger/open-ledgers.ts";
 import { sourceFolder } from "../../src/mirror/layout.ts";
 
+const NO_MEMBERS: EarlierMembers = { isEmpty: async () => true, handOver: async () => undefined };
+
 /** As compose opens them. */
-export function openTestLedgers(crawlerFolder: string, place: LedgerPlace = { crawlerFolder }): Ledgers {
+export function openTestLedgers(
+  crawlerFolder: string,
+  place: LedgerPlace = { crawlerFolder },
+  earlierMembers: EarlierMembers = NO_MEMBERS,
+): Ledgers {
   return openLedgers({
     place,
     crawlerFolder,
@@ -14,5 +21,6 @@ export function openTestLedgers(crawlerFolder: string, place: LedgerPlace = { cr
     rootOf: ({ domainId, config }) => sourceFolder(domainId, config),
     keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: 10,
+    earlierMembers: () => earlierMembers,
   });
 }

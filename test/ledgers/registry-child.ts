@@ -1,12 +1,11 @@
 import { ConflictError } from "../../src/contracts/errors.ts";
 import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
 import { openTableRegistry } from "../../src/ledgers/registry/open-table-registry.ts";
-import { member, page } from "./registry-fixture.ts";
+import { page } from "./registry-fixture.ts";
 
 export type RegistryPlace = Parameters<typeof openSqlRegistry>[0] | Parameters<typeof openTableRegistry>[0];
 
-// Run as a process of its own: registers a page and its member unless they are there, and adds one to the generation of each,
-// so many times.
+// Run as a process of its own: registers a page unless it is there, and adds one to its generation, so many times.
 const { where, times } = JSON.parse(process.argv[2] ?? "") as { where: RegistryPlace; times: number };
 const registry = "tableName" in where ? openTableRegistry(where) : openSqlRegistry(where);
 for (let done = 0; done < times; ) {
@@ -18,11 +17,5 @@ for (let done = 0; done < times; ) {
   } catch (error) {
     if (!(error instanceof ConflictError)) throw error;
   }
-}
-for (let done = 0; done < times; done++) {
-  await registry.members.change([member("counted")], (known, added) => {
-    const { indexedGeneration } = known ?? added;
-    return { ...(known ?? added), indexedGeneration: indexedGeneration + 1 };
-  });
 }
 await registry.close();

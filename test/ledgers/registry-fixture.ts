@@ -1,7 +1,8 @@
 import { TableClient } from "@azure/data-tables";
 import { EMPTY_ITEM } from "../../src/contracts/empty-item.ts";
 import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
-import type { IngestItem, Member, RegisteredItem, Registry } from "../../src/contracts/registry.ts";
+import type { Member, Members } from "../../src/contracts/members.ts";
+import type { IngestItem, RegisteredItem, Registry } from "../../src/contracts/registry.ts";
 import { createEntityTable } from "../../src/ledgers/registry/entity-table.ts";
 import { toEntity } from "../../src/ledgers/registry/item-entity.ts";
 import { idKey, partitionOf, rowKeyOf } from "../../src/ledgers/registry/table-keys.ts";
@@ -48,11 +49,12 @@ export function member(item: string, changes: Partial<Member> = {}): Member {
     domainId: DEMO,
     sourceId: SITE,
     itemId: itemId(item),
+    wanted: "led",
+    unlinkedCount: 0,
     lastIndexedDocId: "",
     lastIndexed: "",
     contentHash: "",
     indexedGeneration: 0,
-    unlinkedCount: 0,
     ...changes,
   };
 }
@@ -79,7 +81,7 @@ export async function plant(connectionString: string, tableName: string, items: 
 }
 
 /** Adds or replaces. */
-export async function putMembers({ members }: Pick<Registry, "members">, all: readonly Member[]): Promise<void> {
+export async function putMembers(members: Members, all: readonly Member[]): Promise<void> {
   await members.change(all, (_, member) => member);
 }
 

@@ -36,7 +36,7 @@ async function cutAfter(count: number): Promise<string[]> {
 }
 
 async function loseRecords(which: (id: string) => boolean): Promise<number> {
-  const { registry } = world.world;
+  const { registry, ledgers } = world.world;
   let lost = 0;
   for await (const page of registry.entries()) {
     for (const { item, version } of page) {
@@ -44,7 +44,7 @@ async function loseRecords(which: (id: string) => boolean): Promise<number> {
       lost += 1;
       await registry.delete(item.id, version);
       const key = { domainId: parseDomainId("STORY"), sourceId: parseSourceId("site"), itemId: item.id };
-      await registry.members.change([key], () => undefined);
+      await ledgers.members.change([key], () => undefined);
     }
   }
   return lost;

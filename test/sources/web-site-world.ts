@@ -52,8 +52,15 @@ export class SiteWorld {
   }
 
   source(config: Partial<WebSourceConfig> = {}, tools: Partial<WebTools> = {}): ReturnType<typeof openWebSite> {
-    const { client, visitor, registry, parts } = this.world;
-    const usual = { domainId: parseDomainId("STORY"), client, visitor, registry, rules: parts.rules };
+    const { client, visitor, registry, ledgers, parts } = this.world;
+    const usual = {
+      domainId: parseDomainId("STORY"),
+      client,
+      visitor,
+      registry,
+      members: ledgers.members,
+      rules: parts.rules,
+    };
     const quiet = { folder: this.folder, dryRun: false, force: false, pagesAtOnce: 4, log: () => undefined };
     return openWebSite(this.config(config), { ...usual, ...quiet, ...tools });
   }
@@ -86,8 +93,8 @@ export class SiteWorld {
   /** Addresses of the members below the site. */
   async members(): Promise<string[]> {
     const found: string[] = [];
-    const { registry } = this.world;
-    for await (const page of registry.members.in(parseDomainId("STORY"), parseSourceId("site"))) {
+    const { registry, ledgers } = this.world;
+    for await (const page of ledgers.members.in(parseDomainId("STORY"), parseSourceId("site"))) {
       for (const item of await registry.getMany(page.map(({ itemId }) => itemId))) {
         found.push(item?.item.normalizedSource.slice(this.site.origin.length) ?? "?");
       }

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { mkdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { IngestItem, Registry } from "../../src/contracts/registry.ts";
 import type { PageVisitor, Visit, VisitOptions, WebClient, WebDocuments } from "../../src/contracts/web.ts";
 import type { CheckPolicy } from "../../src/detect/web/schedule-item.ts";
@@ -17,6 +19,7 @@ import { createWebClient, type WebClientOptions } from "../../src/sources/web/cl
 import { createWebDocuments } from "../../src/sources/web/documents/create-web-documents.ts";
 import { createWebImages } from "../../src/sources/web/images/create-web-images.ts";
 import { createPageVisitor, type VisitorParts } from "../../src/sources/web/visit/create-page-visitor.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 export interface PageAnswer {
   readonly status?: number;
@@ -133,6 +136,8 @@ export class VisitWorld {
   readonly site: PageSite;
   readonly client: WebClient;
   readonly registry: Registry;
+  /** With a folder for the domain STORY. */
+  readonly ledgers: Ledgers;
   readonly documents: WebDocuments;
   readonly visitor: PageVisitor;
   readonly parts: VisitorParts;
@@ -144,6 +149,8 @@ export class VisitWorld {
     const client = createWebClient(CLIENT);
     this.client = client;
     this.registry = openSqlRegistry({ folder });
+    mkdirSync(join(folder, "crawler", "STORY"), { recursive: true });
+    this.ledgers = openTestLedgers(join(folder, "crawler"));
     this.documents = createWebDocuments({ folder: join(folder, "documents"), keepSnapshotsDays: 1 });
     const rules = { minWidth: 1, minHeight: 1, minArea: 1, minBytes: 1, maxAspect: 10, enableSvg: false };
     this.parts = {
@@ -180,6 +187,7 @@ export class VisitWorld {
   async close(): Promise<void> {
     await this.client.close();
     await this.registry.close();
+    await this.ledgers.close();
     await this.site.close();
     await rm(this.folder, { recursive: true, force: true });
   }

@@ -1,5 +1,6 @@
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
-import { type IngestItem, type Member, TAKEN_OUT } from "../../contracts/registry.ts";
+import type { Member } from "../../contracts/members.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 
 /** Of an item that the index of the domain has nothing of yet. */
 export function newMember(domainId: DomainId, sourceId: SourceId, itemId: ItemId): Member {
@@ -7,18 +8,19 @@ export function newMember(domainId: DomainId, sourceId: SourceId, itemId: ItemId
     domainId,
     sourceId,
     itemId,
+    wanted: "led",
+    unlinkedCount: 0,
     lastIndexedDocId: "",
     lastIndexed: "",
     contentHash: "",
     indexedGeneration: 0,
-    unlinkedCount: 0,
   };
 }
 
 /** Does the index of this domain have the item as it is known now? Of one that was taken out it should have nothing. */
 export function isInStep(member: Member, { content, processedGeneration }: IngestItem): boolean {
-  const isWanted = member.unlinkedCount < TAKEN_OUT;
-  return isWanted && member.contentHash === content.contentHash && member.indexedGeneration === processedGeneration;
+  const { wanted, contentHash, indexedGeneration } = member;
+  return wanted !== "no" && contentHash === content.contentHash && indexedGeneration === processedGeneration;
 }
 
 /**
@@ -27,7 +29,7 @@ export function isInStep(member: Member, { content, processedGeneration }: Inges
  */
 export function withStanding(item: IngestItem, members: readonly Member[]): IngestItem {
   const hasLeft = item.status === "Gone" || item.status === "OutOfScope";
-  const isTakenOut = !hasLeft && members.some(({ unlinkedCount }) => unlinkedCount >= TAKEN_OUT);
+  const isTakenOut = !hasLeft && members.some(({ wanted }) => wanted === "no");
   if (item.status !== "Crawled" && item.status !== "Indexed" && !isTakenOut) return item;
   const isIndexed = members.length > 0 && members.every((one) => one.lastIndexedDocId !== "" && isInStep(one, item));
   const status = isIndexed ? "Indexed" : "Crawled";

@@ -1,11 +1,12 @@
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import type { IngestItem, Registry } from "../../contracts/registry.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 import { newMember, withStanding } from "../../detect/web/member-standing.ts";
 import { afterRegistration, newItem } from "../../detect/web/schedule-item.ts";
 import { type Identity, identifyUrl } from "../../detect/web/web-identity.ts";
 import { findAddressSecret } from "../../lib/secret-parameters.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
+import type { ItemRecords } from "./drop-items.ts";
 import { ensureSource } from "./ensure-source.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./queue-item.ts";
@@ -13,7 +14,7 @@ import { settleItem } from "./settle-item.ts";
 
 export type AddParts = Pick<
   OpenIngestParts,
-  "registry" | "queue" | "domains" | "crawlerFolder" | "defaultDomain" | "now"
+  "registry" | "members" | "queue" | "domains" | "crawlerFolder" | "defaultDomain" | "now"
 >;
 
 export async function addUrl(
@@ -59,7 +60,7 @@ export async function addItem(
       if (error instanceof ConflictError) continue;
       throw error;
     }
-    const status = await join(item, domainId, registry);
+    const status = await join(item, domainId, parts);
     // Whoever saw the record before its member may have taken it away, or off the timer's hands.
     if (!(await registry.get(item.id))?.item.watched) continue;
     if (!isSent) await sendItem(item, parts);
@@ -68,16 +69,16 @@ export async function addItem(
 }
 
 /** What another domain has indexed already, this one has not: then it is Crawled again. */
-async function join(item: IngestItem, domainId: DomainId, registry: Registry): Promise<IngestItem["status"]> {
+async function join(item: IngestItem, domainId: DomainId, records: ItemRecords): Promise<IngestItem["status"]> {
   let isNew = false;
-  await registry.members.change([newMember(domainId, REGISTERED_SOURCE, item.id)], (known, added) => {
-    isNew = known?.unlinkedCount !== 0;
-    return isNew ? { ...(known ?? added), unlinkedCount: 0 } : known;
+  await records.members.change([newMember(domainId, REGISTERED_SOURCE, item.id)], (known, added) => {
+    isNew = known?.wanted !== "asked";
+    return isNew ? { ...(known ?? added), wanted: "asked" } : known;
   });
   if (!isNew) return item.status;
-  if (item.aliasOf !== "") await settleItem(item.id, item.aliasOf, registry);
-  await settleItem(item.id, item.id, registry);
-  return withStanding(item, await registry.members.of(item.id)).status;
+  if (item.aliasOf !== "") await settleItem(item.id, item.aliasOf, records);
+  await settleItem(item.id, item.id, records);
+  return withStanding(item, await records.members.of(item.id)).status;
 }
 
 export function told(item: IngestItem, domainId: DomainId, { isNew }: { readonly isNew: boolean }): Registered {

@@ -1,5 +1,6 @@
 import { explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
-import type { DomainId } from "../../contracts/ids.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { Members } from "../../contracts/members.ts";
 import type { TaskQueue } from "../../contracts/queue.ts";
 import type { Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, ItemLooker, WebDocuments, WebImages } from "../../contracts/web.ts";
@@ -23,6 +24,7 @@ import { workOne } from "./work-one.ts";
 
 export interface IngestParts {
   readonly registry: Registry;
+  readonly members: Members;
   readonly queue: TaskQueue;
   readonly looker: ItemLooker;
   readonly files: Pick<FileVisitor, "check">;
@@ -48,7 +50,9 @@ const HOUR_MS = 3600_000;
 
 export function createIngest(given: IngestParts): Ingest {
   const parts: OpenIngestParts = { lockMs: LOCK_MS, now: () => new Date(), ...given };
-  const { registry, images, now } = parts;
+  const { registry, members, images, now } = parts;
+  const among = async (domainId: DomainId | undefined): Promise<ReadonlySet<ItemId> | undefined> =>
+    domainId && (await members.idsIn(domainId));
   const wet = { dryRun: false };
   const seats = new HostSeats(parts.looksPerHost ?? Number.POSITIVE_INFINITY);
   const isTimeFor = { goneOnes: everyMs(HOUR_MS), strayOnes: everyMs(24 * HOUR_MS) };
@@ -59,14 +63,15 @@ export function createIngest(given: IngestParts): Ingest {
     rebuild: (request, job) => rebuildItems(request, parts, job),
     remove: (id, domainId, options = wet) => removeItem(id, domainId, parts, options),
     idOf: async (source, domainId = parts.defaultDomain) => (await findIdentity(source, { ...parts, domainId })).id,
-    items: ({ host, ...query }) => registry.list(host === undefined ? query : { ...query, host: hostOf(host) }),
+    items: async ({ host, domainId, ...query }) =>
+      registry.list({ ...query, ...(host !== undefined && { host: hostOf(host) }), among: await among(domainId) }),
     async item(id) {
       const found = await registry.get(id);
       if (!found) throw new NotFoundError(`Item '${id}' is not registered.`);
-      return { item: found.item, members: await registry.members.of(id), images: await images.of(id) };
+      return { item: found.item, members: await members.of(id), images: await images.of(id) };
     },
     images,
-    summary: (domainId) => registry.summary(toUtcMicros(now()), domainId),
+    summary: async (domainId) => registry.summary(toUtcMicros(now()), await among(domainId)),
     async sweep(signal) {
       const queued = await sweepItems(parts, signal);
       const troubles: string[] = [];

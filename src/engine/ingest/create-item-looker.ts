@@ -1,19 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { IngestItem, Registry } from "../../contracts/registry.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 import type { ItemLooker, ItemVisitor, Looked, LookOptions } from "../../contracts/web.ts";
 import { LOCK_MS, lock, mayLock, unlock } from "../../detect/web/lock-item.ts";
 import { isDue, isForced } from "../../detect/web/schedule-item.ts";
 import type { IdentityRules } from "../../detect/web/web-identity.ts";
 import { changeItem } from "./change-item.ts";
+import type { ItemRecords } from "./drop-items.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { withoutMessage } from "./queue-item.ts";
 import { type RekeyParts, rekeyItem } from "./rekey-item.ts";
 import { settleItem } from "./settle-item.ts";
 
-export interface LookerParts {
-  readonly registry: Registry;
+export interface LookerParts extends ItemRecords {
   readonly visitor: ItemVisitor;
   readonly documents: RekeyParts["documents"];
   readonly rules: IdentityRules;
@@ -48,7 +48,7 @@ async function look(id: ItemId, options: LookOptions, parts: Required<LookerPart
       ...(options.tell && { tell: options.tell }),
       signal: AbortSignal.any([options.signal, held.lost]),
     });
-    await settleItem(id, visit.item.id, parts.registry);
+    await settleItem(id, visit.item.id, parts);
     return { kind: "visited", visit };
   } catch (error) {
     if (!held.lost.aborted) throw error;

@@ -1,13 +1,19 @@
 import { ConflictError, explain } from "../../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
-import type { Member, Registry } from "../../contracts/registry.ts";
+import type { Member, Members } from "../../contracts/members.ts";
+import type { Registry } from "../../contracts/registry.ts";
 import type { WebDocuments, WebImages } from "../../contracts/web.ts";
 import { changeItem } from "./change-item.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 
-/** Where items are kept. */
-export interface ItemShelf {
+/** What is known of addresses, and which sources have them. */
+export interface ItemRecords {
   readonly registry: Registry;
+  readonly members: Members;
+}
+
+/** Where items are kept. */
+export interface ItemShelf extends ItemRecords {
   readonly documents: Pick<WebDocuments, "delete">;
   readonly images: Pick<WebImages, "delete">;
 }
@@ -25,7 +31,7 @@ export async function dropItems(
   for (const id of ids) {
     let members: readonly Member[] = [];
     const found = await changeItem(registry, id, async (item) => {
-      members = await registry.members.of(id);
+      members = await shelf.members.of(id);
       const isRegistered = members.some(({ sourceId }) => sourceId === REGISTERED_SOURCE);
       return item.watched && !isRegistered ? { ...item, watched: false } : item;
     });
@@ -67,9 +73,8 @@ export async function forgetMembers(
 ): Promise<void> {
   const ids = new Set<ItemId>();
   for (const source of sources) {
-    for await (const page of shelf.registry.members.in(domainId, source))
-      for (const { itemId } of page) ids.add(itemId);
-    await shelf.registry.members.forget(domainId, source);
+    for await (const page of shelf.members.in(domainId, source)) for (const { itemId } of page) ids.add(itemId);
+    await shelf.members.forget(domainId, source);
   }
   await dropItems(ids, shelf, { keepLeft: false, warn });
 }

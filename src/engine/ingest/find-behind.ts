@@ -1,22 +1,24 @@
 import { createHash } from "node:crypto";
 import { NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
-import { type IngestItem, type Member, type Registry, TAKEN_OUT } from "../../contracts/registry.ts";
+import type { Member } from "../../contracts/members.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 import { isInStep, withStanding } from "../../detect/web/member-standing.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import type { ItemRecords } from "./drop-items.ts";
 import { type Behind, REGISTERED_SOURCE } from "./ingest.ts";
 import { settleItem } from "./settle-item.ts";
 
 const READS_AT_ONCE = 8;
 
-interface BehindParts {
-  readonly registry: Registry;
+interface BehindParts extends ItemRecords {
   readonly domains: Pick<DomainStore, "get">;
 }
 
 /** Sites are crawled when somebody wishes it; only a request for one of their pages is a wish. */
-export async function findBehind({ registry, domains }: BehindParts): Promise<readonly Behind[]> {
+export async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
+  const { registry } = parts;
   const counts = new Map<string, Behind>();
   const count = ({ domainId, sourceId, itemId }: Member): void => {
     const key = JSON.stringify([domainId, sourceId]);
@@ -25,19 +27,19 @@ export async function findBehind({ registry, domains }: BehindParts): Promise<re
   };
   for await (const page of registry.entries({ statuses: ["Crawled"] })) {
     await forEachConcurrent(page, READS_AT_ONCE, async ({ item }) => {
-      const members = await registry.members.of(item.id);
+      const members = await parts.members.of(item.id);
       if (withStanding(item, members) === item) members.filter((one) => lacks(one, item)).forEach(count);
       // The index got it while somebody looked at it.
-      else await settleItem(item.id, item.id, registry);
+      else await settleItem(item.id, item.id, parts);
     });
   }
   for await (const page of registry.entries({ statuses: ["Gone", "OutOfScope"], watched: true })) {
     await forEachConcurrent(page, READS_AT_ONCE, async ({ item }) =>
-      (await registry.members.of(item.id)).filter(hasTooMuch).forEach(count),
+      (await parts.members.of(item.id)).filter(hasTooMuch).forEach(count),
     );
   }
   const behind: Behind[] = [];
-  for (const one of counts.values()) if (await exists(one, domains)) behind.push(one);
+  for (const one of counts.values()) if (await exists(one, parts.domains)) behind.push(one);
   return behind;
 }
 
@@ -51,8 +53,8 @@ function withItem(which: string, id: ItemId): string {
   return (BigInt(which) ^ BigInt(`0x${createHash("sha256").update(id).digest("hex")}`)).toString();
 }
 
-function hasTooMuch({ sourceId, lastIndexedDocId, unlinkedCount }: Member): boolean {
-  return sourceId === REGISTERED_SOURCE && (lastIndexedDocId !== "" || unlinkedCount === TAKEN_OUT);
+function hasTooMuch({ sourceId, lastIndexedDocId, wanted }: Member): boolean {
+  return sourceId === REGISTERED_SOURCE && (lastIndexedDocId !== "" || wanted === "no");
 }
 
 async function exists(

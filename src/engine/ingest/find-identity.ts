@@ -1,12 +1,14 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
-import type { Members, Registry } from "../../contracts/registry.ts";
+import type { Members } from "../../contracts/members.ts";
+import type { Registry } from "../../contracts/registry.ts";
 import { identifyFile } from "../../detect/web/file-identity.ts";
 import { type Identity, type IdentityRules, identifyUrl } from "../../detect/web/web-identity.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 
 interface IdentityParts {
-  readonly registry: Pick<Registry, "get"> & { readonly members: Pick<Members, "of"> };
+  readonly registry: Pick<Registry, "get">;
+  readonly members: Pick<Members, "of">;
   readonly rules: IdentityRules;
   /** Where it was registered, if anywhere. */
   readonly domainId: DomainId;
@@ -34,9 +36,9 @@ function identifyBlob(source: string): Identity | undefined {
   }
 }
 
-async function nearnessOf(id: ItemId, { registry, domainId }: IdentityParts): Promise<number> {
+async function nearnessOf(id: ItemId, { registry, members, domainId }: IdentityParts): Promise<number> {
   if (!(await registry.get(id))) return 0;
-  const here = (await registry.members.of(id)).filter((one) => one.domainId === domainId);
+  const here = (await members.of(id)).filter((one) => one.domainId === domainId);
   if (here.some(({ sourceId }) => sourceId === REGISTERED_SOURCE)) return 3;
   return here.length > 0 ? 2 : 1;
 }

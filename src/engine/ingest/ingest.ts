@@ -1,13 +1,7 @@
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
-import type {
-  IngestItem,
-  IngestStatus,
-  ItemPage,
-  ItemQuery,
-  Member,
-  RegistrySummary,
-} from "../../contracts/registry.ts";
+import type { Member } from "../../contracts/members.ts";
+import type { IngestItem, IngestStatus, ItemPage, ItemQuery, RegistrySummary } from "../../contracts/registry.ts";
 import type { StoredImage, WebImages } from "../../contracts/web.ts";
 
 export { REGISTERED_SOURCE } from "../../contracts/domain.ts";
@@ -82,7 +76,7 @@ export interface Ingest {
    * for what is none.
    */
   idOf(source: string, domainId?: DomainId): Promise<ItemId>;
-  items(query: ItemQuery): Promise<ItemPage>;
+  items(query: Omit<ItemQuery, "among"> & { readonly domainId?: DomainId | undefined }): Promise<ItemPage>;
   /** NotFoundError. */
   item(id: ItemId): Promise<ItemView>;
   images: Pick<WebImages, "of" | "read">;

@@ -9,19 +9,19 @@ const DAY_MS = 24 * 3600_000;
 
 /** Forgets what has been gone for long enough, wherever it was registered. Not while an index still has it: there somebody has to confirm that it goes. */
 export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
-  const { registry } = parts;
+  const { registry, members: all } = parts;
   let purged = 0;
   for await (const page of registry.entries({ statuses: ["Gone"] })) {
     for (const found of page) {
       if (signal.aborted) return purged;
       const { id, scheduling } = found.item;
       if (scheduling.lastChanged > limitOf(parts)) continue;
-      const members = await registry.members.of(id);
+      const members = await all.of(id);
       if (members.some(({ lastIndexedDocId }) => lastIndexedDocId !== "")) continue;
-      await registry.members.change(members, () => undefined);
+      await all.change(members, () => undefined);
       if (await deleteItem(id, found.version, parts, warn)) purged += 1;
       // Somebody asked for it meanwhile.
-      else await registry.members.change(members, (known, member) => known ?? member);
+      else await all.change(members, (known, member) => known ?? member);
     }
   }
   return purged;
@@ -44,7 +44,7 @@ export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, wa
       });
       if (idNow !== id) await dropItems([id], parts, { keepLeft: false, warn });
       else if (watched) await dropItems([id], parts, { keepLeft: true, warn });
-      else if (isStale(found, parts) && (await parts.registry.members.of(id)).length === 0) {
+      else if (isStale(found, parts) && (await parts.members.of(id)).length === 0) {
         if (await deleteItem(id, found.version, parts, warn)) purged += 1;
       }
     }

@@ -14,9 +14,9 @@ export async function rebuildItems(
   const domainId = request.domainId ?? parts.defaultDomain;
   const { sources } = await parts.domains.get(domainId);
   let queued = 0;
-  for await (const page of parts.registry.members.in(domainId, REGISTERED_SOURCE)) {
-    for (const { itemId, unlinkedCount } of page) {
-      if (unlinkedCount > 0) continue;
+  for await (const page of parts.members.in(domainId, REGISTERED_SOURCE)) {
+    for (const { itemId, wanted } of page) {
+      if (wanted !== "asked") continue;
       await job.checkpoint();
       if (!job.dryRun && !(await requestLook(itemId, parts, request))) continue;
       queued += 1;

@@ -1,6 +1,7 @@
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import { type IngestItem, type Member, type Registry, TAKEN_OUT } from "../../contracts/registry.ts";
+import type { Member } from "../../contracts/members.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 import type { WebDocuments } from "../../contracts/web.ts";
 import { withEvent } from "../../detect/web/item-events.ts";
 import { newMember } from "../../detect/web/member-standing.ts";
@@ -9,10 +10,10 @@ import { type Identity, type IdentityRules, identifyUrl } from "../../detect/web
 import { findAddressSecret, withoutAddressSecrets } from "../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { changeItem } from "./change-item.ts";
+import type { ItemRecords } from "./drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 
-export interface RekeyParts {
-  readonly registry: Registry;
+export interface RekeyParts extends ItemRecords {
   readonly documents: Pick<WebDocuments, "get" | "put">;
   readonly rules: IdentityRules;
   readonly now: () => Date;
@@ -26,17 +27,15 @@ export interface RekeyParts {
 export async function rekeyItem(item: IngestItem, parts: RekeyParts): Promise<ItemId> {
   const identity = identityNow(item, parts.rules);
   if (!identity || identity.id === item.id) return item.id;
-  const { registry } = parts;
-  const members = await registry.members.of(item.id);
-  const registered = members.filter(({ sourceId }) => sourceId === REGISTERED_SOURCE);
+  const registered = (await parts.members.of(item.id)).filter(({ sourceId }) => sourceId === REGISTERED_SOURCE);
   if (item.normalizedSource !== identity.normalizedSource) {
     await carryOver(item, identity, registered, parts);
-    await changeItem(registry, item.id, (old) => ({
+    await changeItem(parts.registry, item.id, (old) => ({
       ...newItem({ ...identity, id: old.id }, parts.now()),
       ...{ status: "OutOfScope", aliasOf: identity.id, lock: old.lock, linkage: old.linkage },
     }));
   }
-  await registry.members.change(registered, (known) => (known?.lastIndexedDocId === "" ? undefined : known));
+  await parts.members.change(registered, (known) => (known?.lastIndexedDocId === "" ? undefined : known));
   return identity.id;
 }
 
@@ -53,7 +52,7 @@ async function carryOver(
   item: IngestItem,
   identity: Identity,
   registered: readonly Member[],
-  { registry, documents, now }: RekeyParts,
+  { registry, members, documents, now }: RekeyParts,
 ): Promise<void> {
   const { contentHash } = item.content;
   if (!(await registry.get(identity.id))) {
@@ -63,10 +62,10 @@ async function carryOver(
       if (!(error instanceof ConflictError)) throw error;
     });
   }
-  const isWanted = ({ unlinkedCount }: Member): boolean => unlinkedCount < TAKEN_OUT;
-  for (const { domainId, sourceId, unlinkedCount } of registered.filter(isWanted)) {
-    await registry.members.change([newMember(domainId, sourceId, identity.id)], (known, added) =>
-      known && known.unlinkedCount <= unlinkedCount ? known : { ...(known ?? added), unlinkedCount },
+  for (const { domainId, sourceId, wanted } of registered) {
+    if (wanted === "no") continue;
+    await members.change([newMember(domainId, sourceId, identity.id)], (known, added) =>
+      known?.wanted === "asked" || known?.wanted === wanted ? known : { ...(known ?? added), wanted },
     );
   }
   await changeItem(registry, identity.id, (known) => watchedLike(known, item));

@@ -1,6 +1,6 @@
 import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
-import { type Member, type MemberKey, TAKEN_OUT } from "../../contracts/registry.ts";
+import type { Member, MemberKey } from "../../contracts/members.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { dropItems } from "./drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
@@ -16,9 +16,8 @@ export async function removeItem(
   parts: OpenIngestParts,
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<void> {
-  const { registry } = parts;
-  const found = await registry.get(id);
-  const [member] = (await registry.members.of(id)).filter((one) => one.domainId === domainId).sort(registeredFirst);
+  const found = await parts.registry.get(id);
+  const [member] = (await parts.members.of(id)).filter((one) => one.domainId === domainId).sort(registeredFirst);
   if (!found || !member) throw new NotFoundError(`Item '${id}' is not in domain '${domainId}'.`);
   if (member.sourceId !== REGISTERED_SOURCE) {
     throw new BadInputError(
@@ -38,7 +37,11 @@ function registeredFirst(a: Member, b: Member): number {
 }
 
 /** Left alone, an address that leads to it would bring it back; what only it leads to is there for nobody. */
-async function allOf(id: ItemId, domainId: DomainId, { registry }: OpenIngestParts): Promise<readonly ItemId[]> {
+async function allOf(
+  id: ItemId,
+  domainId: DomainId,
+  { registry, members }: OpenIngestParts,
+): Promise<readonly ItemId[]> {
   const leadsTo = new Map<ItemId, ItemId>();
   const followers = new Set<ItemId>();
   const follow = async (ids: readonly ItemId[]): Promise<void> => {
@@ -46,9 +49,9 @@ async function allOf(id: ItemId, domainId: DomainId, { registry }: OpenIngestPar
       if (record?.item.aliasOf) leadsTo.set(record.item.id, record.item.aliasOf);
     }
   };
-  for await (const page of registry.members.in(domainId, REGISTERED_SOURCE)) {
+  for await (const page of members.in(domainId, REGISTERED_SOURCE)) {
     await follow(page.map(({ itemId }) => itemId));
-    for (const { itemId, unlinkedCount } of page) if (unlinkedCount > 0) followers.add(itemId);
+    for (const { itemId, wanted } of page) if (wanted !== "asked") followers.add(itemId);
   }
   const addresses = [...leadsTo.keys()];
   // Some lead on, and are nobody's any more.
@@ -70,10 +73,10 @@ function chainFrom(id: ItemId, leadsTo: ReadonlyMap<ItemId, ItemId>): ReadonlySe
 }
 
 /** The index may have more of it than the member says, unless nothing was ever read. */
-async function leave(member: MemberKey, { registry }: OpenIngestParts): Promise<void> {
-  const wasRead = (await registry.get(member.itemId))?.item.content.contentHash !== "";
-  await registry.members.change([member], (known) =>
-    known && (wasRead || known.lastIndexedDocId !== "") ? { ...known, unlinkedCount: TAKEN_OUT } : undefined,
+async function leave(member: MemberKey, parts: OpenIngestParts): Promise<void> {
+  const wasRead = (await parts.registry.get(member.itemId))?.item.content.contentHash !== "";
+  await parts.members.change([member], (known) =>
+    known && (wasRead || known.lastIndexedDocId !== "") ? { ...known, wanted: "no" } : undefined,
   );
-  await settleItem(member.itemId, member.itemId, registry);
+  await settleItem(member.itemId, member.itemId, parts);
 }

@@ -22,7 +22,7 @@ export async function reindexItem(
   if (!found) throw new NotFoundError(`${displaySource ? `'${displaySource}'` : `Item '${id}'`} is not registered.`);
   const target = found.item.aliasOf ? await parts.registry.get(found.item.aliasOf) : undefined;
   const { item } = target ?? found;
-  const [member] = await parts.registry.members.of(item.id);
+  const [member] = await parts.members.of(item.id);
   const domainId = member?.domainId ?? parts.defaultDomain;
   const requested = dryRun
     ? afterForce(item, parts.now())

@@ -1,4 +1,5 @@
-import type { IngestItem, Member, RegistrySummary } from "../../contracts/registry.ts";
+import type { Member } from "../../contracts/members.ts";
+import type { IngestItem, RegistrySummary } from "../../contracts/registry.ts";
 import type { StoredImage } from "../../contracts/web.ts";
 import type { ItemView, Registered } from "../../engine/ingest/ingest.ts";
 import { httpDateToUtc } from "../../lib/time.ts";

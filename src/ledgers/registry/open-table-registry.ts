@@ -3,6 +3,7 @@ import type { Registry } from "../../contracts/registry.ts";
 import { type AzureAccount, identityFor } from "../../lib/azure-account.ts";
 import { azureAnswer, explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
 import { openOnce } from "../../lib/open-once.ts";
+import type { OldTable } from "./earlier-members.ts";
 import { createEntityTable, type EntityTable } from "./entity-table.ts";
 import type { PartitionStrategy } from "./table-keys.ts";
 import { createTableRegistry, type RegistryTables } from "./table-registry.ts";
@@ -19,7 +20,7 @@ export interface TablePlace {
 export function openTableRegistry(where: TablePlace): Registry {
   const opened = openOnce(async () => ({
     items: await openTable(where, ""),
-    members: await openTable(where, "Members"),
+    members: await openOldTable(where, "Members"),
     keys: await openTable(where, "Keys"),
     waiting: await openTable(where, "Index"),
     close: async () => undefined,
@@ -39,6 +40,20 @@ async function openTable(where: TablePlace, suffix: string): Promise<EntityTable
   return createEntityTable(client, entitiesAtOnce);
 }
 
+/** Of an earlier release: it need not be there. */
+async function openOldTable({ account, tableName }: TablePlace, suffix: string): Promise<OldTable> {
+  const client = await clientOf(account, `${tableName}${suffix}`);
+  const asked = <T>(doing: Promise<T>): Promise<T> =>
+    doing.catch((error: unknown) => {
+      throw explainAzure(error, `use the table ${client.tableName}`);
+    });
+  return {
+    ...createEntityTable(client),
+    isThere: () => asked(isThere(client)),
+    drop: () => asked(client.deleteTable()),
+  };
+}
+
 async function clientOf(account: AzureAccount, name: string): Promise<TableClient> {
   // It takes most of a second to load, and most commands never need it.
   const { TableClient } = await import("@azure/data-tables");
@@ -51,11 +66,16 @@ async function clientOf(account: AzureAccount, name: string): Promise<TableClien
 
 /** Whoever may use a table need not be allowed to create one. */
 async function createIfMissing(client: TableClient): Promise<void> {
+  if (!(await isThere(client))) await client.createTable();
+}
+
+async function isThere(client: TableClient): Promise<boolean> {
   try {
     await client.getEntity("is", "there");
   } catch (error) {
     const { status, code } = azureAnswer(error);
-    if (code === "TableNotFound") await client.createTable();
-    else if (status !== 404) throw error;
+    if (code === "TableNotFound") return false;
+    if (status !== 404) throw error;
   }
+  return true;
 }

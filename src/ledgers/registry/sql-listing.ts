@@ -1,4 +1,4 @@
-import type { DomainId } from "../../contracts/ids.ts";
+import type { ItemId } from "../../contracts/ids.ts";
 import {
   INGEST_STATUSES,
   type IngestStatus,
@@ -22,8 +22,6 @@ const SORT_COLUMNS: Readonly<Record<ItemSort, string>> = {
   firstSeen: "first_seen",
 };
 
-const IN_DOMAIN = "id IN (SELECT item_id FROM members WHERE domain_id = $1)";
-
 export function listItems(db: SqlDatabase, query: ItemQuery): Promise<ItemPage> {
   const { where, values } = conditionsOf(db, query);
   const order = `${SORT_COLUMNS[query.sort ?? "displaySource"]} ${query.descending ? "DESC" : "ASC"}, id`;
@@ -41,7 +39,7 @@ export function listItems(db: SqlDatabase, query: ItemQuery): Promise<ItemPage> 
 
 function conditionsOf(
   sql: Sql,
-  { statuses, host, domainId, text }: ItemQuery,
+  { statuses, host, among, text }: ItemQuery,
 ): { readonly where: string; readonly values: readonly SqlValue[] } {
   const parts: string[] = [];
   const values: SqlValue[] = [];
@@ -49,7 +47,7 @@ function conditionsOf(
     values.push(value);
     parts.push(condition(`$${values.length}`));
   };
-  if (domainId !== undefined) add(domainId, (place) => IN_DOMAIN.replace("$1", place));
+  if (among) add(listOf([...among]), (place) => isListed(sql, "id", place, "text"));
   if (statuses) add(listOf(statuses), (place) => isListed(sql, "status", place, "text"));
   if (host !== undefined) add(hostKey(host), (place) => `host = ${place}`);
   if (text) {
@@ -70,7 +68,11 @@ interface SummaryRow {
 }
 
 /** One statement, over an index that has all it needs. */
-export async function summarizeItems(sql: Sql, at: string, domainId: DomainId | undefined): Promise<RegistrySummary> {
+export async function summarizeItems(
+  sql: Sql,
+  at: string,
+  among: ReadonlySet<ItemId> | undefined,
+): Promise<RegistrySummary> {
   const due = "due_at <= $2 AND locked_until <= $2";
   const rows = await sql.all<SummaryRow>(
     `SELECT status, count(*) AS total,
@@ -79,8 +81,8 @@ export async function summarizeItems(sql: Sql, at: string, domainId: DomainId | 
        min(CASE WHEN last_checked <> '' THEN last_checked END) AS "oldestChecked",
        count(CASE WHEN last_checked >= $3 THEN 1 END) AS checked,
        count(CASE WHEN last_checked >= $3 AND last_changed >= $3 THEN 1 END) AS changed
-     FROM items WHERE $1 = '' OR ${IN_DOMAIN} GROUP BY status`,
-    [domainId ?? "", at, dayBefore(at)],
+     FROM items WHERE ${among ? isListed(sql, "id", "$1", "text") : "$1 = ''"} GROUP BY status`,
+    [among ? listOf([...among]) : "", at, dayBefore(at)],
   );
   const sum = (of: (row: SummaryRow) => number): number => rows.reduce((total, row) => total + of(row), 0);
   const oldest = (of: (row: SummaryRow) => string | null): string => rows.map(of).filter(Boolean).sort()[0] ?? "";

@@ -5,9 +5,9 @@ import { openOnce } from "../../lib/open-once.ts";
 import { type GatheredWrite, gatherWrites } from "../../lib/sql/gathered-writes.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { sqlEarlierMembers } from "./earlier-members.ts";
 import { columnsOf, INSERT_ITEM, ITEM_COLUMNS, type ItemRow, toRegistered, UPDATE_ITEM } from "./item-rows.ts";
 import { listItems, summarizeItems } from "./sql-listing.ts";
-import { createSqlMembers } from "./sql-members.ts";
 import { type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
 
 const ROWS_AT_ONCE = 500;
@@ -48,10 +48,10 @@ export function createSqlRegistry(
     async list(query) {
       return listItems(await open(), query);
     },
-    async summary(at, domainId) {
-      return summarizeItems(await open(), at, domainId);
+    async summary(at, among) {
+      return summarizeItems(await open(), at, among);
     },
-    members: createSqlMembers(open),
+    earlierMembers: sqlEarlierMembers(open),
     close: opened.close,
   };
 }

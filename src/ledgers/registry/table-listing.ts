@@ -1,5 +1,5 @@
 import { BadInputError } from "../../contracts/errors.ts";
-import type { DomainId } from "../../contracts/ids.ts";
+import type { ItemId } from "../../contracts/ids.ts";
 import {
   INGEST_STATUSES,
   type IngestItem,
@@ -27,11 +27,9 @@ export interface ListingParts {
   readonly items: EntityTable;
   /** Where all items are that may fit, and perhaps others; undefined: too many to remember, or anywhere. */
   among(query: Narrowing): Promise<readonly EntityKey[] | undefined>;
-  /** All items of the domain. */
-  idsIn(domain: DomainId): Promise<ReadonlySet<string>>;
 }
 
-export type Narrowing = Pick<ItemQuery, "domainId" | "host" | "statuses">;
+export type Narrowing = Pick<ItemQuery, "among" | "host" | "statuses">;
 
 /** The service cannot sort, so whatever matches is read, and put in order here. */
 export async function listEntities(parts: ListingParts, query: ItemQuery): Promise<ItemPage> {
@@ -82,7 +80,7 @@ async function eachMatching(
   select: readonly string[] | undefined,
   take: (entity: Entity) => void,
 ): Promise<void> {
-  const { host, domainId, statuses } = query;
+  const { host, among, statuses } = query;
   const text = storableText(query.text?.toLowerCase() ?? "");
   const takeFitting = (entity: Entity): void => {
     const item = toItem(entity);
@@ -92,9 +90,8 @@ async function eachMatching(
   };
   const keys = await parts.among(query);
   if (keys) return await readMany(parts.items, keys, select, takeFitting);
-  const inDomain = domainId === undefined ? undefined : await parts.idsIn(domainId);
   for await (const page of parts.items.pages(filterOf(query), select)) {
-    for (const entity of page) if (!inDomain || inDomain.has(String(entity["id"]))) takeFitting(entity);
+    for (const entity of page) if (!among || among.has(String(entity["id"]) as ItemId)) takeFitting(entity);
   }
 }
 
@@ -145,10 +142,10 @@ const SUMMARY_PROPERTIES = [
 export async function summarizeEntities(
   parts: ListingParts,
   at: string,
-  domainId: DomainId | undefined,
+  among: ReadonlySet<ItemId> | undefined,
 ): Promise<RegistrySummary> {
   const tally = new Tally(at);
-  await eachMatching(parts, domainId === undefined ? {} : { domainId }, SUMMARY_PROPERTIES, (entity) => {
+  await eachMatching(parts, { among }, SUMMARY_PROPERTIES, (entity) => {
     tally.count(toItem(entity));
   });
   return tally.summary();

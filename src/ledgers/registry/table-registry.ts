@@ -1,13 +1,13 @@
 import { ConflictError } from "../../contracts/errors.ts";
-import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, ItemVersion, RegisteredItem, Registry } from "../../contracts/registry.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { type MemberTables, tableEarlierMembers } from "./earlier-members.ts";
 import { type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
 import { toEntity, toItem } from "./item-entity.ts";
 import { isLookedAfter } from "./item-wishes.ts";
-import { beginsWith, encodeKey, idKey, type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
+import { encodeKey, idKey, type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
 import { filterOf, type ListingParts, listEntities, type Narrowing, summarizeEntities } from "./table-listing.ts";
-import { createTableMembers, type MemberTables } from "./table-members.ts";
 import { dueRowOf, isLedTo, type Lead, nameOf, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
 
 export interface RegistryTables extends MemberTables {
@@ -31,8 +31,8 @@ export function createTableRegistry(
   const waiting = new WaitingIndex(async () => (await open()).waiting, graceMs);
   const rows = new RememberedRows();
   const listing = async (): Promise<ListingParts> => {
-    const { items, members } = await open();
-    return { items, among: (query) => among(query, tools), idsIn: (domain) => idsIn(members, domain) };
+    const { items } = await open();
+    return { items, among: (query) => among(query, tools) };
   };
   const get = async (id: ItemId): Promise<RegisteredItem | undefined> => {
     const partitionKey = await places.find(id);
@@ -74,8 +74,8 @@ export function createTableRegistry(
       );
     },
     list: async (query) => listEntities(await listing(), query),
-    summary: async (at, domainId) => summarizeEntities(await listing(), at, domainId),
-    members: createTableMembers(open),
+    summary: async (at, ids) => summarizeEntities(await listing(), at, ids),
+    earlierMembers: tableEarlierMembers(open),
     close: async () => undefined,
   };
 }
@@ -125,16 +125,13 @@ async function deleteEntity(
   await waiting.forget(id, String(entity?.["sourceHost"] ?? ""));
 }
 
-/** Members, or rows of the index: there may be more than there are items that fit, never fewer. */
+/** Those that were named, or rows of the index: there may be more than there are items that fit, never fewer. */
 async function among(
-  { domainId, host, statuses }: Narrowing,
+  { among: ids, host, statuses }: Narrowing,
   { open, places, waiting }: RegistryTools,
 ): Promise<readonly EntityKey[] | undefined> {
-  const { items, members } = await open();
-  if (domainId !== undefined) {
-    const ids = await idsIn(members, domainId);
-    return ids.size > MAX_REMEMBERED ? undefined : await places.keysOf(ids);
-  }
+  const { items } = await open();
+  if (ids) return ids.size > MAX_REMEMBERED ? undefined : await places.keysOf(ids);
   if (host === undefined && !statuses) return undefined;
   await waiting.ensureWhole(items);
   const keys = new Map<string, EntityKey>();
@@ -267,12 +264,4 @@ function toRegistered(entity: Entity): RegisteredItem {
 
 async function* readItems(items: EntityTable, filter: string): AsyncGenerator<readonly RegisteredItem[], void> {
   for await (const page of items.pages(filter)) yield page.map(toRegistered);
-}
-
-async function idsIn(members: EntityTable, domain: DomainId): Promise<ReadonlySet<ItemId>> {
-  const ids = new Set<ItemId>();
-  for await (const page of members.pages(beginsWith("PartitionKey", `${domain}|`), ["itemId"])) {
-    for (const { itemId } of page) ids.add(String(itemId) as ItemId);
-  }
-  return ids;
 }

@@ -1,6 +1,7 @@
 import type { WebSourceConfig } from "../../contracts/domain.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import { type IngestItem, type Member, TAKEN_OUT } from "../../contracts/registry.ts";
+import type { Member } from "../../contracts/members.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../../contracts/source.ts";
 import type { ItemLooker, ItemVisitor } from "../../contracts/web.ts";
 import { plural } from "../../lib/plural.ts";
@@ -31,8 +32,8 @@ export function openRegisteredUrls(config: WebSourceConfig, tools: RegisteredToo
     },
     async *examine() {
       let count = 0;
-      for await (const page of registry.members.in(tools.domainId, config.sourceId)) {
-        count += page.filter(({ unlinkedCount }) => unlinkedCount === 0).length;
+      for await (const page of tools.members.in(tools.domainId, config.sourceId)) {
+        count += page.filter(({ wanted }) => wanted === "asked").length;
       }
       const detail = `${plural(count, "address is", "addresses are")} registered.`;
       yield { subject: "Registered addresses", outcome: "ok", detail, remedy: "" };
@@ -45,13 +46,12 @@ async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 async function* listRegistered(config: WebSourceConfig, tools: RegisteredTools, signal: AbortSignal): Listing {
-  const { registry, domainId } = tools;
   const members = new Map<ItemId, Member>();
-  for await (const page of registry.members.in(domainId, config.sourceId)) {
+  for await (const page of tools.members.in(tools.domainId, config.sourceId)) {
     for (const member of page) members.set(member.itemId, member);
   }
   // The others are there because one of these leads to them.
-  const registered = [...members.values()].filter(({ unlinkedCount }) => unlinkedCount === 0);
+  const registered = [...members.values()].filter(({ wanted }) => wanted === "asked");
   const listed = new Set<ItemId>();
   for (let at = 0; at < registered.length; at += PAGE) {
     const ids = registered.slice(at, at + PAGE).map(({ itemId }) => itemId);
@@ -108,13 +108,12 @@ function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed
 
 /** What no registered address leads to any more, and the index has nothing of. What was taken out waits for it to say so. */
 async function dropUnused(
-  members: readonly Member[],
+  all: readonly Member[],
   listed: ReadonlySet<ItemId>,
-  { registry, dryRun }: RegisteredTools,
+  { members, dryRun }: RegisteredTools,
 ): Promise<void> {
   if (dryRun) return;
-  const isUnused = (one: Member): boolean =>
-    one.unlinkedCount > 0 && one.unlinkedCount < TAKEN_OUT && one.lastIndexedDocId === "";
-  const unused = members.filter((one) => isUnused(one) && !listed.has(one.itemId));
-  await registry.members.change(unused, (known) => (known && isUnused(known) ? undefined : known));
+  const isUnused = (one: Member): boolean => one.wanted === "led" && one.lastIndexedDocId === "";
+  const unused = all.filter((one) => isUnused(one) && !listed.has(one.itemId));
+  await members.change(unused, (known) => (known && isUnused(known) ? undefined : known));
 }

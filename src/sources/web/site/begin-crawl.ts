@@ -27,7 +27,7 @@ export interface Beginning {
 export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Promise<Beginning> {
   const { sourceId, limits: _, ...what } = config;
   const { folder, dryRun, force } = tools;
-  const members = new SiteMembers(tools.registry, tools.domainId, sourceId, tools);
+  const members = new SiteMembers(tools.members, tools.domainId, sourceId, tools);
   await members.load();
   const site = digest(config.startUrls);
   const memory = await LinkMemory.open(folder, site);

@@ -1,5 +1,6 @@
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { DomainId } from "../../../contracts/ids.ts";
+import type { Members } from "../../../contracts/members.ts";
 import type { Registry } from "../../../contracts/registry.ts";
 import type { Source } from "../../../contracts/source.ts";
 import type { PageVisitor, WebClient } from "../../../contracts/web.ts";
@@ -16,6 +17,7 @@ export interface WebTools {
   readonly client: WebClient;
   readonly visitor: PageVisitor;
   readonly registry: Registry;
+  readonly members: Members;
   readonly rules: IdentityRules;
   /** A folder of the source's own, for what it remembers between and during crawls; absolute, need not exist yet. */
   readonly folder: string;

@@ -1,5 +1,5 @@
 import type { DomainId, ItemId, SourceId } from "../../../contracts/ids.ts";
-import type { Registry } from "../../../contracts/registry.ts";
+import type { Members } from "../../../contracts/members.ts";
 import { newMember } from "../../../detect/web/member-standing.ts";
 
 /** Complete crawls in a row without a link to it after which a page leaves. */
@@ -11,7 +11,7 @@ type Fate = number | "removed" | "leaving";
 /** The items of a source before a crawl, and what it makes of them. Changes wait for `flush`. */
 export class SiteMembers {
   readonly #place: { readonly domainId: DomainId; readonly sourceId: SourceId };
-  readonly #registry: Registry;
+  readonly #members: Members;
   readonly #isDry: boolean;
   /** How often in a row nobody linked to them. No more of them is held: a site may have a million. */
   readonly #counts = new Map<ItemId, number>();
@@ -19,15 +19,15 @@ export class SiteMembers {
   /** Counts of this crawl, which only one that comes to its end may keep. */
   readonly #unlinked = new Map<ItemId, number>();
 
-  constructor(registry: Registry, domainId: DomainId, sourceId: SourceId, { dryRun }: { readonly dryRun: boolean }) {
-    this.#registry = registry;
+  constructor(members: Members, domainId: DomainId, sourceId: SourceId, { dryRun }: { readonly dryRun: boolean }) {
+    this.#members = members;
     this.#place = { domainId, sourceId };
     this.#isDry = dryRun;
   }
 
   async load(): Promise<void> {
     const { domainId, sourceId } = this.#place;
-    for await (const page of this.#registry.members.in(domainId, sourceId)) {
+    for await (const page of this.#members.in(domainId, sourceId)) {
       for (const { itemId, unlinkedCount } of page) this.#counts.set(itemId, unlinkedCount);
     }
   }
@@ -86,7 +86,7 @@ export class SiteMembers {
     this.#changed.clear();
     if (this.#isDry || changed.size === 0) return;
     const keys = [...changed.keys()].map((itemId) => ({ ...this.#place, itemId }));
-    await this.#registry.members.change(keys, (known, { domainId, sourceId, itemId }) => {
+    await this.#members.change(keys, (known, { domainId, sourceId, itemId }) => {
       const fate = changed.get(itemId) ?? "removed";
       if (fate === "removed") return undefined;
       if (fate === "leaving") return known?.lastIndexedDocId === "" ? undefined : known;

@@ -1,0 +1,134 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { EarlierMembers, Member, MemberKey, Members } from "../contracts/members.ts";
+import { openOnce } from "../lib/open-once.ts";
+import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
+import type { LedgerDatabases } from "./ledger-databases.ts";
+import { migrateMembers } from "./migrate/migrate-members.ts";
+import { addSource, findSource } from "./sql-ledger.ts";
+
+export interface MembersOptions {
+  readonly databases: LedgerDatabases;
+  readonly crawlerFolder: string;
+  readonly earlier: () => EarlierMembers;
+}
+
+/** Small enough that others get their turn in between. */
+const ROWS_AT_ONCE = 500;
+const KIND = "web_sources";
+
+const INTO =
+  "member (source_no, item_id, wanted, unlinked_count, file_id, indexed_at, content_hash, indexed_generation)";
+const REPLACE = `ON CONFLICT (source_no, item_id) DO UPDATE SET wanted = excluded.wanted, unlinked_count = excluded.unlinked_count,
+  file_id = excluded.file_id, indexed_at = excluded.indexed_at, content_hash = excluded.content_hash,
+  indexed_generation = excluded.indexed_generation`;
+const SELECT = `SELECT s.domain_id AS "domainId", s.source_id AS "sourceId", m.item_id AS "itemId", m.wanted,
+  m.unlinked_count AS "unlinkedCount", m.file_id AS "lastIndexedDocId", m.indexed_at AS "lastIndexed",
+  m.content_hash AS "contentHash", m.indexed_generation AS "indexedGeneration"
+  FROM member m JOIN source s ON s.source_no = m.source_no`;
+const OF_SOURCE = `s.domain_id = $1 AND s.kind = '${KIND}' AND s.source_id = $2`;
+
+/** What an earlier release kept in the registry is taken over before the first use. */
+export function createMembers({ databases, crawlerFolder, earlier }: MembersOptions): Members & {
+  renameDomain(ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
+} {
+  /** A domain without a folder was deleted; a file there would stand in the way of a new one. */
+  const isThere = (domainId: DomainId): boolean => existsSync(join(crawlerFolder, domainId));
+  const change: Members["change"] = async (keys, make) => {
+    for (const [domainId, group] of Map.groupBy(keys, (key) => key.domainId)) {
+      if (!isThere(domainId)) continue;
+      const db = await databases.open(domainId);
+      const unique = [...new Map(group.map((key) => [placeOf(key), key])).values()];
+      for (let from = 0; from < unique.length; from += ROWS_AT_ONCE) {
+        await db.write((sql) => changeSome(sql, unique.slice(from, from + ROWS_AT_ONCE), make));
+      }
+    }
+  };
+  const migrate = (renamed?: { readonly from: DomainId; readonly to: DomainId }): Promise<void> =>
+    migrateMembers(earlier(), { change, isThere, crawlerFolder, ...(renamed && { renamed }) });
+  const ready = openOnce(async () => {
+    await migrate();
+    return { close: async () => undefined };
+  });
+  const find = async (domainId: DomainId): Promise<SqlDatabase | undefined> => {
+    await ready.open();
+    return await databases.find(domainId);
+  };
+  return {
+    async of(item) {
+      await ready.open();
+      const found: Member[] = [];
+      for (const db of await databases.all())
+        found.push(...(await readMembers(db, "WHERE m.item_id = $1 ORDER BY s.domain_id, s.source_id", [item])));
+      return found;
+    },
+    async *in(domain, source) {
+      const db = await find(domain);
+      for (let after = ""; db; ) {
+        const which = `WHERE ${OF_SOURCE} AND m.item_id > $3 ORDER BY m.item_id LIMIT ${ROWS_AT_ONCE}`;
+        const page = await readMembers(db, which, [domain, source, after]);
+        if (page.length > 0) yield page;
+        if (page.length < ROWS_AT_ONCE) return;
+        after = page.at(-1)?.itemId ?? "";
+      }
+    },
+    async idsIn(domain) {
+      const text = "SELECT m.item_id FROM member m JOIN source s ON s.source_no = m.source_no WHERE s.domain_id = $1";
+      const rows = (await (await find(domain))?.all<{ item_id: ItemId }>(text, [domain])) ?? [];
+      return new Set(rows.map(({ item_id }) => item_id));
+    },
+    async change(keys, make) {
+      await ready.open();
+      await change(keys, make);
+    },
+    async forget(domain, source) {
+      const text = `DELETE FROM member WHERE source_no IN (SELECT s.source_no FROM source s WHERE ${OF_SOURCE})`;
+      await (await find(domain))?.run(text, [domain, source]);
+    },
+    renameDomain: migrate,
+  };
+}
+
+/** Rows of SQLite are no plain objects. */
+async function readMembers(sql: Sql, which: string, values: Values): Promise<readonly Member[]> {
+  return (await sql.all<Member>(`${SELECT} ${which}`, values)).map((row) => ({ ...row }));
+}
+
+function placeOf({ domainId, sourceId, itemId }: MemberKey): string {
+  return `${domainId}/${sourceId}/${itemId}`;
+}
+
+/** In a transaction that has the ledger to itself. */
+async function changeSome<Key extends MemberKey>(
+  sql: Sql,
+  keys: readonly Key[],
+  change: (known: Member | undefined, key: Key) => Member | undefined,
+): Promise<void> {
+  const ids = listOf(keys.map(({ itemId }) => itemId));
+  const found = await readMembers(sql, `WHERE ${isListed(sql, "m.item_id", "$1", "text")}`, [ids]);
+  const known = new Map(found.map((member) => [placeOf(member), member]));
+  const put: Values[] = [];
+  const sources = new Map<SourceId, number>();
+  const sourceNo = async ({ domainId, sourceId }: MemberKey): Promise<number> => {
+    const key = { domainId, sourceId, kind: KIND, root: "" };
+    const no = sources.get(sourceId) ?? ((await findSource(sql, key)) ?? (await addSource(sql, key))).source_no;
+    sources.set(sourceId, no);
+    return no;
+  };
+  for (const key of keys) {
+    const before = known.get(placeOf(key));
+    const after = change(before, key);
+    if (after && after !== before) put.push([await sourceNo(after), ...valuesOf(after)]);
+    if (before && !after) {
+      await sql.run("DELETE FROM member WHERE source_no = $1 AND item_id = $2", [await sourceNo(key), key.itemId]);
+    }
+  }
+  await sql.insert(INTO, put, REPLACE);
+}
+
+function valuesOf(member: Member): Values {
+  const { itemId, wanted, unlinkedCount, lastIndexedDocId, lastIndexed, contentHash, indexedGeneration } = member;
+  return [itemId, wanted, unlinkedCount, lastIndexedDocId, lastIndexed, contentHash, indexedGeneration];
+}
