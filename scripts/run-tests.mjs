@@ -22,6 +22,7 @@ const FIRST = [
   ["cli/doctor", "cli/steps", "cli/rename"],
   ["engine/kill"],
   ["engine/folder-kill"],
+  ["engine/misplaced"],
   ["engine/folder-histories", "engine/folder-stories"],
   ["engine/ingest-kill", "engine/rename"],
   ["engine/crawl-stories", "engine/safety-stories"],

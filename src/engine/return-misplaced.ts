@@ -1,6 +1,7 @@
 import { lstat } from "node:fs/promises";
 import type { ListedChange } from "../contracts/change.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Mirrored } from "../contracts/ledger.ts";
 import { judge } from "../detect/detect-changes.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
@@ -18,50 +19,50 @@ export async function returnMisplaced(
   job: JobContext,
   counts: StepCounts,
 ): Promise<ReadonlySet<string>> {
+  const { mirror } = tools;
   const returned = new Set<string>();
-  const missing = plan.fetched.filter(
-    ({ anomaly, entry }) =>
-      anomaly === "missing" && entry?.mirrored?.observed && tools.mirror.owns(entry.mirrored.file),
-  );
-  if (missing.length === 0) return returned;
-  const strays = await findStrays(plan, tools);
-  for (const change of missing) {
+  const missing = (change: ListedChange): Mirrored | undefined => {
+    const mirrored = change.anomaly === "missing" ? change.entry?.mirrored : undefined;
+    return mirrored?.observed && mirror.owns(mirrored.file) ? mirrored : undefined;
+  };
+  const sizes = new Set(plan.fetched.flatMap((change) => missing(change)?.observed?.size ?? []));
+  if (sizes.size === 0) return returned;
+  const strays = await findStrays(plan, sizes, tools, job);
+  for (const change of plan.fetched.splice(0)) {
     await job.checkpoint();
-    const stray = await findStray(change, strays, tools);
-    if (stray === undefined) continue;
-    strays.delete(stray);
-    const file = change.entry?.mirrored?.file ?? "";
+    const { file = "", observed } = missing(change) ?? {};
+    const stray = strays.get(observed?.sha256 ?? "")?.pop();
+    if (stray === undefined) {
+      plan.fetched.push(change);
+      continue;
+    }
     if (job.dryRun) job.log(`  MOVE BACK '${stray}' to '${file}'`);
-    else await tools.mirror.shift(stray, file);
+    else await mirror.shift(stray, file);
     if (!job.dryRun) job.log(`Moved '${stray}' back to '${file}'.`);
     returned.add(stray);
-    const stats = await lstat(tools.mirror.absolute(job.dryRun ? stray : file));
+    const stats = await lstat(mirror.absolute(job.dryRun ? stray : file));
     judgeAgain(change, { file, stats }, plan, request, counts);
   }
   return returned;
 }
 
-/** Files of the mirror that no ledger entry knows. */
-async function findStrays({ disk }: Plan, { ledger }: DownloadTools): Promise<Map<string, number>> {
-  const strays = new Map([...disk].map(([file, { size }]) => [file, size]));
-  for await (const entries of ledger.entries()) {
-    for (const { mirrored } of entries) if (mirrored?.file) strays.delete(mirrored.file);
+/** Files of the mirror that no ledger entry knows, of these sizes: by their hash. Each is read once. */
+async function findStrays(
+  { disk }: Plan,
+  sizes: ReadonlySet<number>,
+  { ledger, mirror }: DownloadTools,
+  job: JobContext,
+): Promise<ReadonlyMap<string, string[]>> {
+  const files = new Set([...disk].flatMap(([file, { size }]) => (sizes.has(size) ? [file] : [])));
+  for await (const page of ledger.files()) for (const { file } of page) files.delete(file);
+  const strays = new Map<string, string[]>();
+  for (const file of files) {
+    await job.checkpoint();
+    const sha256 = await hashFile(mirror.absolute(file)).catch(() => "unreadable");
+    strays.set(sha256, strays.get(sha256) ?? []);
+    strays.get(sha256)?.push(file);
   }
   return strays;
-}
-
-async function findStray(
-  { entry }: ListedChange,
-  strays: ReadonlyMap<string, number>,
-  { mirror }: DownloadTools,
-): Promise<string | undefined> {
-  const observed = entry?.mirrored?.observed;
-  for (const [file, size] of strays) {
-    if (size !== observed?.size) continue;
-    const sha256 = await hashFile(mirror.absolute(file)).catch(() => "");
-    if (sha256 === observed.sha256) return file;
-  }
-  return undefined;
 }
 
 /** Back in its place the file may be all that was needed, or its item may have changed as well. */
@@ -75,7 +76,6 @@ function judgeAgain(
   const now = judge(change.sighting, change.entry, (at) => (at === back.file ? back.stats : undefined), { mode });
   counts[change.kind] -= 1;
   counts[now.kind] += 1;
-  plan.fetched.splice(plan.fetched.indexOf(change), 1);
   if (now.kind === "moved") plan.moved.push(now);
   else if (now.kind !== "unchanged") plan.fetched.push(now);
 }
