@@ -80,7 +80,25 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const extractor = createExtractor(pace.extract);
   const searching = createSearching();
   const notes = createResponseNotes(folder("inventory"));
-  const opened = await openBackend(config, { indexFolder: folder("index"), extractor, notes, searching, ...pace });
+  const crawlerFolder = folder("crawler");
+  const ledgers = openLedgers({
+    place: config.database.kind === "postgres" ? { url: config.database.url.reveal() } : { crawlerFolder },
+    crawlerFolder,
+    domainsFolder: folder("domains"),
+    indexFolder: folder("index"),
+    rootOf: (source) => sourceFolder(source.domainId, source.config),
+    keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
+    appendEvery: config.appendToMapsEvery,
+    earlierMembers: () => web.registry.earlierMembers,
+  });
+  const opened = await openBackend(config, {
+    indexFolder: folder("index"),
+    extractor,
+    notes,
+    searching,
+    uploads: ledgers.uploads,
+    ...pace,
+  });
   const { backend, facts } = opened;
   const reports = createReportStore(folder("reports"));
   const sharepoint = openSharePoint(config, pace);
@@ -88,16 +106,6 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const now = pace.now ?? ((): Date => new Date());
   const { access, roots } = await openGates(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
-  const crawlerFolder = folder("crawler");
-  const ledgers = openLedgers({
-    place: config.database.kind === "postgres" ? { url: config.database.url.reveal() } : { crawlerFolder },
-    crawlerFolder,
-    domainsFolder: folder("domains"),
-    rootOf: (source) => sourceFolder(source.domainId, source.config),
-    keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
-    appendEvery: config.appendToMapsEvery,
-    earlierMembers: () => web.registry.earlierMembers,
-  });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees, ledgers });

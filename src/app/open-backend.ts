@@ -8,6 +8,7 @@ import type { Principal } from "../contracts/access.ts";
 import type { Backend, Searching, Wire } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
 import type { Embedder } from "../contracts/embedder.ts";
+import type { UploadJournals } from "../contracts/uploads.ts";
 import { openVectorModel, type VectorModelSettings } from "../index/embed/open-vector-model.ts";
 import type { VectorModel } from "../index/embed/vector-model.ts";
 import { openPostgresHouse } from "../index/postgres/open-postgres-house.ts";
@@ -40,6 +41,8 @@ export interface BackendOptions {
   readonly extractor: Extractor;
   /** Of the answers and conversations that are made over the wire. */
   readonly notes: ResponseNotes;
+  /** Of what is sent to a remote one. */
+  readonly uploads: UploadJournals;
   readonly searching?: Searching;
   /** Without threads of their own. */
   readonly searchesHere?: boolean;
@@ -106,17 +109,17 @@ function openChatModel({ model, instructions, temperature }: AnswerSettings) {
 
 async function openRemote(
   settings: Exclude<Config["backend"], { kind: "embedded" }>,
-  { indexFolder, notes }: BackendOptions,
+  { indexFolder, notes, uploads }: BackendOptions,
 ): Promise<OpenedBackend> {
   const apiKey = settings.apiKey.reveal();
-  const shared = { apiKey, model: settings.model, journalFolder: indexFolder };
+  const shared = { apiKey, model: settings.model };
   const options =
     settings.kind === "openai"
       ? { ...shared, kind: settings.kind, baseUrl: settings.baseUrl, organization: settings.organization }
       : { ...shared, kind: settings.kind, baseUrl: settings.endpoint, apiVersion: settings.apiVersion };
   const place = settings.kind === "openai" ? "Vector stores at OpenAI" : "Vector stores at Azure OpenAI";
   const facts = { place, vectors: "", embedder: undefined, setting: "" };
-  const backend = createOpenAiBackend(options);
+  const backend = createOpenAiBackend(options, { journals: uploads, folder: indexFolder });
   const proxy = createProxy(options);
   const wire = onlyOwn(
     noting((request, call) => proxy.forward(request, call?.tell), notes),

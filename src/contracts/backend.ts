@@ -41,6 +41,8 @@ export interface Backend {
    * the account holds. Others' are never touched; where nobody can tell, they are left and counted.
    */
   sweepUploads?(sweep: UploadSweep): Promise<SweptUploads>;
+  /** Likewise, before the ledger of a domain goes: what was uploaded for it can still be swept. */
+  forgetDomain?(domainId: DomainId): Promise<void>;
   close(): Promise<void>;
 }
 

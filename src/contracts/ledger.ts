@@ -3,6 +3,7 @@ import type { OtherStores, ScheduleStates } from "./domain-state.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Members } from "./members.ts";
 import type { Fingerprint } from "./source.ts";
+import type { UploadJournals } from "./uploads.ts";
 
 /** What the source said when it was last listed: a row of `sharepoint_map.csv`. */
 export interface Seen {
@@ -121,6 +122,7 @@ export interface Ledgers {
   /** Vector stores beside the domains' own. */
   readonly stores: OtherStores;
   readonly schedules: ScheduleStates;
+  readonly uploads: UploadJournals;
   /** What somebody did to the map files of the source is taken over first, where the ledger knows nothing newer. */
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** What `version()` of the ledger would say; "" when there is none to rely on, or somebody edited a map file. */

@@ -15,7 +15,7 @@ export interface DeletionParts
     EngineParts,
     "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "ledgers" | "shelf"
   > {
-  readonly backend: Pick<Backend, "deleteVectorStore" | "openIndex" | "commits">;
+  readonly backend: Pick<Backend, "deleteVectorStore" | "openIndex" | "commits" | "forgetDomain">;
   /** A job that works on the domain. */
   busyWith(domainId: DomainId, except?: JobId): Promise<JobId | undefined>;
 }
@@ -62,6 +62,7 @@ export async function planDeletion(
           await refuseNow();
           await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
           await forgetTrees(domain, parts);
+          await parts.backend.forgetDomain?.(domainId);
           await parts.ledgers.forgetDomain(domainId);
         });
       } finally {

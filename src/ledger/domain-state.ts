@@ -12,7 +12,7 @@ export interface DomainState {
 }
 
 /** Each has a column `domain_id`. */
-const TABLES = ["store", "schedule"] as const;
+const TABLES = ["store", "schedule", "upload"] as const;
 
 export async function renameState(sql: Sql, { from, to }: { from: DomainId; to: DomainId }): Promise<void> {
   for (const table of TABLES) await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [from, to]);

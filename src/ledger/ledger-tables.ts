@@ -129,6 +129,23 @@ CREATE TABLE member (
 ) ${strict};
 CREATE INDEX member_item ON member (item_id);
 
+-- Uploads to a remote service, noted before they are sent: its file, or that no answer came; settled when nothing is left to do about it.
+CREATE TABLE upload (
+  upload_no ${serial},
+  domain_id ${text} NOT NULL,
+  source_id ${text} NOT NULL,
+  store_id ${text} NOT NULL,
+  item_id ${text} NOT NULL,
+  name ${text} NOT NULL,
+  bytes ${real} NOT NULL,
+  sent_at ${text} NOT NULL,
+  file_id ${text} NOT NULL,
+  sha256 ${text} NOT NULL,
+  lost_at ${text} NOT NULL,
+  settled ${integer} NOT NULL
+) ${strict};
+CREATE INDEX upload_of_place ON upload (domain_id, source_id, store_id);
+
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
 CREATE TABLE cleared (
   source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,

@@ -29,12 +29,15 @@ import {
 } from "./migrate/migrate-csv-maps.ts";
 import { findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
 import { createMembers } from "./sql-members.ts";
+import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
 
 export interface LedgersOptions {
   readonly place: LedgerPlace;
   /** Where the folders of all sources are, whatever the place of the ledgers. */
   readonly crawlerFolder: string;
+  /** Where earlier releases kept what is in the ledger now. */
   readonly domainsFolder: string;
+  readonly indexFolder: string;
   /** The source's folder below it. */
   rootOf(source: LedgerSource): string;
   /** Its map files are written at the end of every step, and read back. */
@@ -51,7 +54,7 @@ const IMPORTED = 2;
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
 
 export function openLedgers(options: LedgersOptions): Ledgers {
-  const { place, crawlerFolder, domainsFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
+  const { place, crawlerFolder, domainsFolder, indexFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
   const databases = openLedgerDatabases(place);
   const members = createMembers({ databases, crawlerFolder, earlier: earlierMembers });
   const folderOf = (source: LedgerSource): string => join(crawlerFolder, rootOf(source));
@@ -165,6 +168,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
 
   return {
     ...openDomainState(databases, domainsFolder),
+    uploads: openUploadJournals(databases, indexFolder),
     open,
     members,
     async version(source) {
@@ -256,6 +260,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       });
       const hasWeb = await pathExists(join(crawlerFolder, to, SOURCE_KINDS.web_sources.folder));
       if (hasWeb) await members.renameDomain({ from, to });
+      if (db) await takeOverUploads(db, indexFolder, { from, to });
     },
     async forgetDomain(domainId) {
       if (await databases.remove(domainId)) return;

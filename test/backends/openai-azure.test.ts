@@ -6,18 +6,21 @@ import { after, before, describe, test } from "node:test";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";
-import { DOMAIN, found, holdings, never, putAndCommit, SOURCE, sha256Of } from "./openai-bench.ts";
+import { DOMAIN, found, holdings, never, openUploadNotes, putAndCommit, SOURCE, sha256Of } from "./openai-bench.ts";
 import { startWireService, type WireService } from "./openai-wire-service.ts";
 
 describe("Azure OpenAI", () => {
   let folder = "";
   let service: WireService;
+  let notes: ReturnType<typeof openUploadNotes>;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-azure-"));
+    notes = openUploadNotes(folder);
     service = await startWireService(join(folder, "service"), { azure: true });
   });
   after(async () => {
     await service.close();
+    await notes.close();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -41,7 +44,7 @@ describe("Azure OpenAI", () => {
     const address = apiVersion === "v1" ? "the v1 address" : `the dated address of ${apiVersion}`;
     test(`is brought in step at ${address}, whatever its ids look like, with or without batches`, async () => {
       const options = { kind: "azure_openai", apiKey: "test", baseUrl: service.url, apiVersion } as const;
-      const backend = createOpenAiBackend(options);
+      const backend = createOpenAiBackend(options, notes);
       const storeId = await backend.createVectorStore("demo");
       const index = await backend.openIndex(storeId, DOMAIN);
       assert.ok(index);

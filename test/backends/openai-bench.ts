@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach } from "node:test";
 import OpenAI from "openai";
-import { connect, type OpenAiOptions } from "../../src/backends/openai/connection.ts";
+import { connect, type OpenAiOptions, type UploadNotes } from "../../src/backends/openai/connection.ts";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import { removeLostUploads } from "../../src/backends/openai/remove-lost-uploads.ts";
-import { openUploadJournal } from "../../src/backends/openai/upload-journal.ts";
 import type { Backend } from "../../src/contracts/backend.ts";
 import { type FileId, type ItemId, parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import type { Faults } from "./faults/faults.ts";
 import { type FaultProxy, startFaultProxy } from "./openai-fault-proxy.ts";
 import { createVirtualClock, type VirtualClock } from "./openai-virtual-clock.ts";
@@ -32,19 +32,21 @@ export interface Bench {
   readonly backend: Backend;
   readonly storeId: VectorStoreId;
   readonly index: Index;
-  /** "" without a journal. */
-  readonly journalFolder: string;
+  /** Where the storage is that both `notes` and other processes open. */
+  readonly storage: string;
+  readonly notes: UploadNotes;
   /** Another process that drives the same store: nothing in memory is shared with the first. */
   restart(): Promise<Index>;
   makeFile(item: string, text: string): Promise<DocumentFile>;
 }
 
 /** Registers the hooks; the fields are there while a test runs. */
-export function useVectorStore({ journal = false, ...more }: BenchOptions = {}): Bench {
+export function useVectorStore(more: Partial<Pick<OpenAiOptions, "model">> = {}): Bench {
   const bench = {} as Bench;
   let folder: string;
   let wire: WireService;
   const opened: Backend[] = [];
+  const closing: (() => Promise<void>)[] = [];
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-openai-"));
@@ -57,17 +59,12 @@ export function useVectorStore({ journal = false, ...more }: BenchOptions = {}):
   beforeEach(async () => {
     const proxy = await startFaultProxy(wire.url);
     const clock = createVirtualClock({ patient: true });
-    const journalFolder = journal ? await mkdtemp(join(folder, "journal-")) : "";
-    const kept = journal ? { journalFolder } : {};
+    const storage = await mkdtemp(join(folder, "storage-"));
+    const { close: closeNotes, ...notes } = openUploadNotes(storage);
+    closing.push(closeNotes);
     const open = () => {
-      const backend = createOpenAiBackend({
-        kind: "openai",
-        apiKey: "test",
-        baseUrl: `${proxy.url}/v1`,
-        clock,
-        ...kept,
-        ...more,
-      });
+      const options = { kind: "openai", apiKey: "test", baseUrl: `${proxy.url}/v1`, clock, ...more } as const;
+      const backend = createOpenAiBackend(options, notes);
       opened.push(backend);
       return backend;
     };
@@ -79,18 +76,23 @@ export function useVectorStore({ journal = false, ...more }: BenchOptions = {}):
     const restart = () => openIndex(open(), storeId);
     const { faults } = wire;
     const outside = { proxy, faults, client, clock };
-    const inside = { backend, storeId, index, journalFolder, restart, makeFile };
+    const inside = { backend, storeId, index, storage, notes, restart, makeFile };
     Object.assign(bench, { ...outside, ...inside } satisfies Bench);
   });
   afterEach(async () => {
     wire.faults.stop();
     for (const backend of opened.splice(0)) await backend.close();
+    for (const close of closing.splice(0)) await close();
     await bench.proxy.close();
   });
   return bench;
 }
 
-type BenchOptions = Partial<Pick<OpenAiOptions, "model">> & { readonly journal?: boolean };
+/** As compose opens them for this storage. */
+export function openUploadNotes(storage: string): UploadNotes & { close(): Promise<void> } {
+  const ledgers = openTestLedgers(join(storage, "crawler"));
+  return { journals: ledgers.uploads, folder: join(storage, "index"), close: () => ledgers.close() };
+}
 
 async function openIndex(backend: Backend, storeId: VectorStoreId): Promise<Index> {
   const index = await backend.openIndex(storeId, DOMAIN);
@@ -132,15 +134,12 @@ export async function uploadedIds(at: Bench): Promise<string[]> {
 
 /** What a draft of the next day does about uploads whose answers were lost. */
 export async function tidyADayLater(at: Bench): Promise<void> {
-  const { clock, storeId, proxy, journalFolder } = at;
-  const connection = connect({ kind: "openai", apiKey: "test", baseUrl: `${proxy.url}/v1`, clock });
-  const folder = join(journalFolder, "upload-journal");
+  const { clock, storeId, proxy, notes } = at;
+  const connection = connect({ kind: "openai", apiKey: "test", baseUrl: `${proxy.url}/v1`, clock }, notes);
   const attached = new Set((await attachedIds(at)) as FileId[]);
-  for (const name of await readdir(folder)) {
-    const journal = await openUploadJournal(join(folder, name));
-    const nowMs = Date.now() + 25 * 3600_000;
-    await removeLostUploads({ storeId, connection }, journal, attached, { nowMs, signal: never });
-  }
+  const journal = await notes.journals.open({ domainId: DOMAIN, sourceId: SOURCE, storeId });
+  const nowMs = Date.now() + 25 * 3600_000;
+  await removeLostUploads({ storeId, connection }, journal, attached, { nowMs, signal: never });
   await connection.close();
 }
 

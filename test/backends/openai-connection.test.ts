@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import type { UploadNotes } from "../../src/backends/openai/connection.ts";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import { explain, RemoteError } from "../../src/contracts/errors.ts";
 import { parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
+import { openUploadNotes } from "./openai-bench.ts";
 import { errorBody, type FaultProxy, startFaultProxy } from "./openai-fault-proxy.ts";
 import { createVirtualClock } from "./openai-virtual-clock.ts";
 
@@ -16,14 +20,17 @@ const rateLimited = errorBody("Slow down.", "rate_limit_exceeded", "requests");
 
 describe("the way to OpenAI", () => {
   let server: FaultProxy;
+  let notes: UploadNotes;
   before(async () => {
+    // None of these tests uploads anything.
+    notes = openUploadNotes(join(tmpdir(), "lockstep-no-uploads"));
     server = await startFaultProxy();
   });
   after(() => server.close());
 
   function openBackend() {
     const clock = createVirtualClock();
-    const backend = createOpenAiBackend({ kind: "openai", apiKey: API_KEY, baseUrl: `${server.url}/v1`, clock });
+    const backend = createOpenAiBackend({ kind: "openai", apiKey: API_KEY, baseUrl: `${server.url}/v1`, clock }, notes);
     return { clock, backend };
   }
 
@@ -99,7 +106,7 @@ describe("the way to OpenAI", () => {
     const closed = await startFaultProxy();
     await closed.close();
     const clock = createVirtualClock();
-    const backend = createOpenAiBackend({ kind: "openai", apiKey: API_KEY, baseUrl: closed.url, clock });
+    const backend = createOpenAiBackend({ kind: "openai", apiKey: API_KEY, baseUrl: closed.url, clock }, notes);
     await assert.rejects(backend.openIndex(STORE, DOMAIN, new AbortController().signal), (error: unknown) => {
       assert.ok(error instanceof RemoteError);
       assert.match(error.message, /^open vector store vs_1: no answer from the service after 8 tries: .*ECONNREFUSED/);
@@ -164,12 +171,15 @@ describe("the way to OpenAI", () => {
 
   test("Azure is called at its v1 address, or with the dated version when one is set", async () => {
     for (const apiVersion of ["", "2025-04-01-preview"]) {
-      const backend = createOpenAiBackend({
-        kind: "azure_openai",
-        apiKey: API_KEY,
-        baseUrl: `${server.url}/`,
-        apiVersion,
-      });
+      const backend = createOpenAiBackend(
+        {
+          kind: "azure_openai",
+          apiKey: API_KEY,
+          baseUrl: `${server.url}/`,
+          apiVersion,
+        },
+        notes,
+      );
       const path = apiVersion ? "/openai/vector_stores/vs_1" : "/openai/v1/vector_stores/vs_1";
       script(`GET ${path}`, { status: 200, body: storeBody });
       assert.ok(await backend.openIndex(STORE, DOMAIN));
@@ -198,7 +208,7 @@ describe("the way to OpenAI", () => {
     process.env["HTTP_PROXY"] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     try {
       script("GET /vector_stores/vs_1", { status: 200, body: storeBody });
-      const backend = createOpenAiBackend({ kind: "openai", apiKey: API_KEY, baseUrl: "http://api.invalid/v1" });
+      const backend = createOpenAiBackend({ kind: "openai", apiKey: API_KEY, baseUrl: "http://api.invalid/v1" }, notes);
       assert.ok(await backend.openIndex(STORE, DOMAIN));
       await backend.close();
     } finally {

@@ -18,7 +18,7 @@ import { errorBody } from "./openai-fault-proxy.ts";
 
 /** What services were seen to do, each played by the service itself; the numbers are those of the guide. */
 describe("what a service does besides what it promises", () => {
-  const at = useVectorStore({ journal: true });
+  const at = useVectorStore();
 
   test("1 what was just attached is not found yet: waited for, alone and in a batch", async () => {
     at.faults.play("attach-then-404", { times: 5 });

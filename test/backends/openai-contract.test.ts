@@ -4,12 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
+import { openUploadNotes } from "./openai-bench.ts";
 import { startWireService } from "./openai-wire-service.ts";
 
 indexSuite("OpenAI over the network", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-openai-"));
   const service = await startWireService(folder);
-  const backend = createOpenAiBackend({ kind: "openai", apiKey: "test", baseUrl: `${service.url}/v1` });
+  const notes = openUploadNotes(folder);
+  const backend = createOpenAiBackend({ kind: "openai", apiKey: "test", baseUrl: `${service.url}/v1` }, notes);
   const storeId = await backend.createVectorStore("demo");
   return {
     async openIndex(domain) {
@@ -19,6 +21,7 @@ indexSuite("OpenAI over the network", async () => {
     },
     async close() {
       await backend.close();
+      await notes.close();
       await service.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -32,7 +32,7 @@ const MOMENTS: readonly { readonly after: string; readonly nth: number }[] = [
 ];
 
 describe("a process that is killed while it brings a store in step", () => {
-  const at = useVectorStore({ journal: true });
+  const at = useVectorStore();
 
   for (const { after, nth } of MOMENTS) {
     test(`after ${after} number ${nth}: nothing is missing then, and the next run converges`, async () => {
@@ -43,8 +43,8 @@ describe("a process that is killed while it brings a store in step", () => {
       const news = [...REPLACED, "new"].map((item) => at.makeFile(name(item), `New ${item}, ${after} ${nth}.`));
       const put = await Promise.all(news);
       const remove = [name("gone") as ItemId];
-      const { journalFolder, storeId } = at;
-      await killAfter({ baseUrl: `${at.proxy.url}/v1`, journalFolder, storeId, put, remove }, after, nth);
+      const { storage, storeId } = at;
+      await killAfter({ baseUrl: `${at.proxy.url}/v1`, storage, storeId, put, remove }, after, nth);
 
       const items = new Set((await holdings(at)).map(({ itemId }) => itemId as string));
       for (const item of REPLACED) assert.ok(items.has(name(item)), `${item} is missing`);
@@ -64,7 +64,7 @@ describe("a process that is killed while it brings a store in step", () => {
       await tidyADayLater(at);
       // What the service finished between the look at what is held and the draft was replaced like every old version: the
       // sweep knows it.
-      const known = new Set<string>([...uploadsBefore, ...attached, ...(await detachedUploads(journalFolder))]);
+      const known = new Set<string>([...uploadsBefore, ...attached, ...(await detachedUploads(at.notes.folder))]);
       const orphans = (await uploadedIds(at)).filter((id) => !known.has(id));
       assert.deepEqual(orphans, []);
       assert.deepEqual(await found({ index }, "Old"), []);
@@ -76,8 +76,8 @@ describe("a process that is killed while it brings a store in step", () => {
     const [old, next] = await Promise.all([at.makeFile("second", "Old second."), at.makeFile("second", "New second.")]);
     await putAndCommit(at, old);
     const before = await uploadedIds(at);
-    const { journalFolder, storeId } = at;
-    const work = { baseUrl: `${at.proxy.url}/v1`, journalFolder, storeId, put: [next], remove: [] };
+    const { storage, storeId } = at;
+    const work = { baseUrl: `${at.proxy.url}/v1`, storage, storeId, put: [next], remove: [] };
     await killAfter(work, "POST /vector_stores/:store/files", 1);
     for (;;) {
       const { data } = await at.client.vectorStores.files.list(storeId);

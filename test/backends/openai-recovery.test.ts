@@ -18,7 +18,7 @@ import {
 } from "./openai-bench.ts";
 
 describe("uploads that a run did not come to attach", () => {
-  const at = useVectorStore({ journal: true });
+  const at = useVectorStore();
 
   test("are taken over by the next run when the content is still wanted, and deleted when it is not", async () => {
     const before = await uploadedIds(at);
@@ -112,7 +112,7 @@ describe("uploads that a run did not come to attach", () => {
 });
 
 describe("a used-up quota", () => {
-  const at = useVectorStore({ journal: true });
+  const at = useVectorStore();
 
   test("while uploading ends the run with one sentence, and the next run goes on where it stopped", async () => {
     await putAndCommit(at, await at.makeFile("a", "Old otters."));

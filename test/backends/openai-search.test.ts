@@ -89,7 +89,10 @@ describe("a service that asks to wait for an hour", () => {
         return new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()));
       },
     };
-    const backend = createOpenAiBackend({ kind: "openai", apiKey: "test", baseUrl: `${at.proxy.url}/v1`, clock });
+    const backend = createOpenAiBackend(
+      { kind: "openai", apiKey: "test", baseUrl: `${at.proxy.url}/v1`, clock },
+      at.notes,
+    );
     const index = await backend.openIndex(at.storeId, DOMAIN);
     assert.ok(index);
     const draft = await index.draft(SOURCE);

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { appendFile, readFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { toFile } from "openai";
 import { detachedUploads, noteDetached } from "../../src/backends/openai/detached-uploads.ts";
 import type { SweptUploads } from "../../src/contracts/backend.ts";
 import type { FileId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
-import { never, putAndCommit, SOURCE, uploadedIds, useVectorStore } from "./openai-bench.ts";
+import { DOMAIN, never, putAndCommit, SOURCE, uploadedIds, useVectorStore } from "./openai-bench.ts";
 
 describe("uploads that no vector store holds", () => {
-  const at = useVectorStore({ journal: true });
+  const at = useVectorStore();
 
   const sweep = async (options: { dryRun?: boolean; stores?: VectorStoreId[] } = {}): Promise<SweptUploads> => {
     const { dryRun = false, stores = [at.storeId] } = options;
@@ -48,14 +48,15 @@ describe("uploads that no vector store holds", () => {
     const left = (await uploadedIds(at)).filter((id) => !before.includes(id));
     assert.deepEqual(left.toSorted(), [second, others].sort());
     assert.deepEqual(idsOf(await sweep()), []);
-    assert.equal(await readFile(join(at.journalFolder, "detached-uploads.txt"), "utf8"), "");
+    assert.equal(await readFile(join(at.notes.folder, "detached-uploads.txt"), "utf8"), "");
   });
 
   test("are known although a crash cut off the line before theirs", async () => {
     const gone = await put("b", "Beavers build.");
-    await appendFile(join(at.journalFolder, "detached-uploads.txt"), "file-tor");
-    await noteDetached(at.journalFolder, [gone as FileId]);
-    const noted = await detachedUploads(at.journalFolder);
+    await mkdir(at.notes.folder);
+    await appendFile(join(at.notes.folder, "detached-uploads.txt"), "file-tor");
+    await noteDetached(at.notes.folder, [gone as FileId]);
+    const noted = await detachedUploads(at.notes.folder);
     assert.deepEqual([noted.has(gone as FileId), noted.has("file-tor" as FileId)], [true, true]);
     await remove("b");
     assert.deepEqual(idsOf(await sweep()), [gone]);
@@ -92,6 +93,16 @@ describe("uploads that no vector store holds", () => {
     assert.ok((await uploadedIds(at)).includes(others));
   });
 
+  test("of a domain that was deleted are known after its ledger is gone", async () => {
+    const draft = await at.index.draft(SOURCE);
+    await draft.put(await at.makeFile("a", "Otters sleep."), never);
+    await draft.discard();
+    const [left] = await uploadedIds(at);
+    await at.backend.forgetDomain?.(DOMAIN);
+    await rm(join(at.storage, "crawler"), { recursive: true });
+    assert.deepEqual(idsOf(await sweep()), [left]);
+  });
+
   test("are left when they are on their way, and when the lists of the service cannot be trusted", async () => {
     const draft = await at.index.draft(SOURCE);
     await draft.put(await at.makeFile("young", "Otters wait."), never);
@@ -111,7 +122,7 @@ describe("uploads that no vector store holds", () => {
     const held = await put("a", "Otters sleep.");
     await put("b", "Beavers build.");
     // As after a crash between the note and the detaching.
-    await noteDetached(at.journalFolder, [held as FileId]);
+    await noteDetached(at.notes.folder, [held as FileId]);
     const act = {
       kind: "rewrite",
       rewrite: (body: { data?: { id: string }[] }) => ({ ...body, data: body.data?.filter(({ id }) => id !== held) }),

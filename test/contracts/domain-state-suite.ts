@@ -4,8 +4,9 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { OtherStore, ScheduleState } from "../../src/contracts/domain-state.ts";
-import type { DomainId, JobId, VectorStoreId } from "../../src/contracts/ids.ts";
+import type { DomainId, FileId, ItemId, JobId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
+import type { UploadIntent, UploadPlace } from "../../src/contracts/uploads.ts";
 
 export interface StatePlace {
   readonly storage: string;
@@ -133,5 +134,82 @@ export function domainStateSuite(name: string, place: () => StatePlace): void {
       await schedules.put(id, NIGHTLY);
       assert.deepEqual(await schedules.get(id), NIGHTLY);
     });
+  });
+
+  describe(`uploads under way, in ${name}`, () => {
+    const placeIn = (domainId: DomainId, source = "s", to = "vs_a"): UploadPlace => ({
+      domainId,
+      sourceId: source as SourceId,
+      storeId: to as VectorStoreId,
+    });
+    const intent = (item: string): UploadIntent => ({ itemId: item as ItemId, name: `${item}.md`, bytes: 7 });
+    const told = async (at: UploadPlace): Promise<string[]> =>
+      (await (await place().ledgers.uploads.open(at)).unsettled()).map(({ itemId, fileId = "", sha256, lostAtMs }) =>
+        [itemId, fileId, sha256, lostAtMs === undefined ? "" : "lost"].join(" ").trim(),
+      );
+    const filesOf = async (domainId?: DomainId): Promise<string[]> =>
+      (await place().ledgers.uploads.files(domainId)).map(({ fileId }) => fileId as string).sort();
+
+    test("are known from before they are sent until they are settled, each source and store by itself", async () => {
+      const { uploads } = place().ledgers;
+      const id = newDomain();
+      const journal = await uploads.open(placeIn(id));
+      const keys = await Promise.all(["a", "b", "c", "d"].map((item) => journal.begin(intent(item))));
+      await (await uploads.open(placeIn(id, "other"))).begin(intent("x"));
+      const [a = 0, b = 0, c = 0] = keys;
+      await Promise.all([journal.answered(a, "file-a" as FileId, "aa"), journal.lost(b)]);
+      await journal.answered(c, "file-c" as FileId, "cc");
+      await journal.settle(c);
+      assert.deepEqual((await told(placeIn(id))).sort(), ["a file-a aa", "b   lost", "d"]);
+      assert.deepEqual(await told(placeIn(id, "other")), ["x"]);
+      assert.deepEqual(await told(placeIn(id, "s", "vs_b")), []);
+      const [first] = await journal.unsettled();
+      assert.ok(first && Math.abs(Date.now() - first.startedAtMs) < 600_000);
+      assert.deepEqual([first.name, first.bytes], [`${first.itemId}.md`, 7]);
+      assert.deepEqual(await filesOf(id), ["file-a", "file-c"]);
+    });
+
+    test("follow a rename, also those of an earlier release, and go with their domain", async () => {
+      const { ledgers } = place();
+      const from = newDomain();
+      await (await ledgers.uploads.open(placeIn(from))).begin(intent("a"));
+      await writeJournal(from, "old");
+      const to = await renamed(from);
+      assert.deepEqual([await told(placeIn(to)), await told(placeIn(to, "old"))], [["a"], ["b file-b bb", "c   lost"]]);
+      await ledgers.forgetDomain(to);
+      assert.deepEqual(await filesOf(to), []);
+    });
+
+    test("are taken over from the journals of an earlier release, what is settled and old without", async () => {
+      const id = newDomain();
+      const path = await writeJournal(id, "s");
+      await makesNoDatabase(id, async () => assert.deepEqual(await filesOf(id), ["file-b", "file-d", "file-old"]));
+      assert.deepEqual(await told(placeIn(id)), ["b file-b bb", "c   lost"]);
+      assert.deepEqual(await filesOf(id), ["file-b", "file-d"]);
+      assert.ok((await filesOf()).includes("file-b"), "among those of all domains");
+      assert.ok(!existsSync(path), "the file is moved away");
+    });
+
+    /** The last line was cut off by a crash. */
+    async function writeJournal(id: DomainId, source: string): Promise<string> {
+      const at = Date.now() - 1000;
+      const lines = [
+        { key: 1, at: at - 8 * 24 * 3600_000, item_id: "o", name: "o.md", bytes: 1 },
+        { key: 1, file_id: "file-old", sha256: "oo" },
+        { key: 1, settled: true },
+        { key: 2, at, item_id: "b", name: "b.md", bytes: 1 },
+        { key: 2, file_id: "file-b", sha256: "bb" },
+        { key: 3, at, item_id: "c", name: "c.md", bytes: 1 },
+        { key: 3, lost_at: at + 1 },
+        { key: 4, at, item_id: "d", name: "d.md", bytes: 1 },
+        { key: 4, file_id: "file-d", sha256: "dd" },
+        { key: 4, settled: true },
+      ];
+      const text = [...lines.map((line) => JSON.stringify(line)), '{"key":2,"settled":tr'].join("\n");
+      const path = join(place().storage, "index", "upload-journal", `${id}.${source}.vs_a.jsonl`);
+      await mkdir(join(path, ".."), { recursive: true });
+      await writeFile(path, text);
+      return path;
+    }
   });
 }

@@ -26,6 +26,7 @@ import { createExtractor } from "../../src/extract/extractor.ts";
 import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 export const FOLDERS = parseDomainId("FOLDERS");
 export const DOCS = parseSourceId("docs");
@@ -217,6 +218,7 @@ export class FolderStage {
       indexFolder: storageFolder(this.storage, "index"),
       extractor: createExtractor(),
       notes: createResponseNotes(storageFolder(this.storage, "inventory")),
+      uploads: openTestLedgers(storageFolder(this.storage, "crawler")).uploads,
       searchesHere: true,
     });
     const index = await this.#reader.backend.openIndex(vectorStoreId, FOLDERS);

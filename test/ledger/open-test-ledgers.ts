@@ -18,6 +18,7 @@ export function openTestLedgers(
     place,
     crawlerFolder,
     domainsFolder: join(crawlerFolder, "../domains"),
+    indexFolder: join(crawlerFolder, "../index"),
     rootOf: ({ domainId, config }) => sourceFolder(domainId, config),
     keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: 10,

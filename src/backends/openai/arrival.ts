@@ -1,12 +1,12 @@
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef } from "../../contracts/search-index.ts";
+import type { UploadJournal } from "../../contracts/uploads.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { Refusal } from "./refusal.ts";
 import { detachFile, type Store } from "./store-files.ts";
 import { deleteUpload, findUpload, type Upload, uploadFile } from "./upload.ts";
-import type { UploadJournal } from "./upload-journal.ts";
 
 /** What the arrivals of one draft share. */
 export interface ArrivalScope {

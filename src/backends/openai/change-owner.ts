@@ -1,8 +1,5 @@
-import { rename } from "node:fs/promises";
-import { join } from "node:path";
 import type { OwnerChange, Watch } from "../../contracts/backend.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { namesIn } from "../../lib/names-in.ts";
 import { hasStatus } from "./refusal.ts";
 import { listStoreFiles, type Store, updateAttributes } from "./store-files.ts";
 import { isOfDomain } from "./wire-codec.ts";
@@ -15,7 +12,6 @@ const REPORT_EVERY = 100;
  * id already is left alone, so it may be interrupted anywhere.
  */
 export async function changeOwner(store: Store, change: OwnerChange, { signal, report }: Watch): Promise<void> {
-  await renameJournals(store, change);
   const files = (await listStoreFiles(store, undefined, signal)).filter((file) => isOfDomain(file, change.from));
   let done = 0;
   await forEachConcurrent(files, AT_ONCE, async ({ fileId, attributes }) => {
@@ -28,15 +24,4 @@ export async function changeOwner(store: Store, change: OwnerChange, { signal, r
     done += 1;
     if (done % REPORT_EVERY === 0) report(`  ${done} of ${files.length} files in '${store.storeId}' were marked anew.`);
   });
-}
-
-/** Uploads under way are known by the domain they were made for; see docs/formats/upload-journal.md. */
-async function renameJournals({ storeId, connection }: Store, { from, to }: OwnerChange): Promise<void> {
-  if (!connection.journalFolder) return;
-  const folder = join(connection.journalFolder, "upload-journal");
-  const [begin, end] = [`${encodeURIComponent(from)}.`, `.${encodeURIComponent(storeId)}.jsonl`];
-  for (const name of await namesIn(folder)) {
-    if (!name.startsWith(begin) || !name.endsWith(end)) continue;
-    await rename(join(folder, name), join(folder, `${encodeURIComponent(to)}.${name.slice(begin.length)}`));
-  }
 }

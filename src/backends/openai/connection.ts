@@ -2,6 +2,7 @@ import OpenAI, { AzureOpenAI, type ClientOptions } from "openai";
 import { EnvHttpProxyAgent, fetch as undiciFetch } from "undici";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
+import type { UploadJournals } from "../../contracts/uploads.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { createRateGate, type RateGate } from "./rate-gate.ts";
 import { createServiceCalls, type ServiceCalls } from "./service-calls.ts";
@@ -17,11 +18,17 @@ export interface OpenAiOptions {
   readonly apiVersion?: string;
   /** Answers searches through the responses API where the service has no search of its own; "" for none. */
   readonly model?: string;
-  /** Uploads under way are written down in its folder `upload-journal`, so that a run after a crash finds them again. */
-  readonly journalFolder?: string;
   /** Replaces the network, for a server in the same process. */
   readonly fetch?: Fetch;
   readonly clock?: Clock;
+}
+
+/** What is written down of uploads. */
+export interface UploadNotes {
+  /** Those under way, so that a run after a crash finds them again. */
+  readonly journals: UploadJournals;
+  /** Here, those that were taken out of vector stores. */
+  readonly folder: string;
 }
 
 type Fetch = NonNullable<ClientOptions["fetch"]>;
@@ -42,7 +49,7 @@ export interface Connection {
   readonly model: string;
   /** The setting that gives the model, for people. */
   readonly modelSetting: string;
-  readonly journalFolder: string | undefined;
+  readonly notes: UploadNotes;
   close(): Promise<void>;
 }
 
@@ -64,7 +71,7 @@ const REQUEST_TIMEOUT_MS = 120_000;
 /** Whoever searches rather reads why there is no answer than waits for longer. */
 const QUESTION_PATIENCE_MS = 20_000;
 
-export function connect(options: OpenAiOptions): Connection {
+export function connect(options: OpenAiOptions, notes: UploadNotes): Connection {
   if (!options.apiKey) throw new BadInputError(`${KEY_NAMES[options.kind]} is missing: the key of the backend.`);
   const clock = options.clock ?? systemClock;
   const network = options.fetch ? { fetch: options.fetch, close: async () => {} } : openNetwork();
@@ -78,7 +85,7 @@ export function connect(options: OpenAiOptions): Connection {
     lacks: { search: false, batches: false },
     model: options.model ?? "",
     modelSetting: MODEL_NAMES[options.kind],
-    journalFolder: options.journalFolder,
+    notes,
     close: network.close,
   };
 }

@@ -6,11 +6,10 @@ import { withFileLock } from "../../lib/file-lease.ts";
 
 /**
  * Uploads of ours that were taken out of a vector store, an id a line: nothing at the service says whose a file is that no
- * store holds. Written down before they are detached, so it may also name one that a store still holds. Without a folder
- * nothing is written down.
+ * store holds. Written down before they are detached, so it may also name one that a store still holds.
  */
-export async function noteDetached(folder: string | undefined, fileIds: readonly FileId[]): Promise<void> {
-  if (folder === undefined || fileIds.length === 0) return;
+export async function noteDetached(folder: string, fileIds: readonly FileId[]): Promise<void> {
+  if (fileIds.length === 0) return;
   const path = pathIn(folder);
   await mkdir(dirname(path), { recursive: true });
   // Begins a line of its own: a crash may have cut off the last one.

@@ -1,6 +1,7 @@
 import { CancelledError, ConflictError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexedRef, Label } from "../../contracts/search-index.ts";
+import type { UploadJournal } from "../../contracts/uploads.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { type ArrivalOutcome, type Arrived, dropUpload } from "./arrival.ts";
@@ -12,7 +13,6 @@ import { removeLostUploads } from "./remove-lost-uploads.ts";
 import { detachFile, type Store, updateAttributes, type WireAttributes } from "./store-files.ts";
 import type { Survey } from "./survey.ts";
 import { uploadName } from "./upload.ts";
-import type { UploadJournal } from "./upload-journal.ts";
 import { readContentHash, type StoreFile, toWireAttributes } from "./wire-codec.ts";
 
 export interface DraftParts {
@@ -204,7 +204,7 @@ export class DraftCommit {
   /** Uploads nobody wants any more: superseded within the draft, left by an earlier one, sent twice. */
   async #tidy(signal: AbortSignal): Promise<void> {
     const { store, journal, survey } = this.#parts;
-    const unwanted = journal.unsettled().flatMap(({ key, fileId }) => (fileId ? [{ key, fileId }] : []));
+    const unwanted = (await journal.unsettled()).flatMap(({ key, fileId }) => (fileId ? [{ key, fileId }] : []));
     try {
       await forEachConcurrent(unwanted, AT_ONCE, (upload) => dropUpload(this.#parts, upload, signal));
       await removeLostUploads(store, journal, survey.files, { signal });
@@ -235,7 +235,7 @@ export class DraftCommit {
   async #detachAll(files: readonly StoreFile[] | undefined, signal: AbortSignal): Promise<void> {
     for (const { fileId } of files ?? []) {
       if (this.#detached.has(fileId)) continue;
-      await noteDetached(this.#parts.store.connection.journalFolder, [fileId]);
+      await noteDetached(this.#parts.store.connection.notes.folder, [fileId]);
       await detachFile(this.#parts.store, fileId, signal);
       this.#detached.add(fileId);
       this.#filesInStore -= 1;

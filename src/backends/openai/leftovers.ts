@@ -1,12 +1,12 @@
 import type { DocumentFile } from "../../contracts/search-index.ts";
+import type { UploadTry } from "../../contracts/uploads.ts";
 import type { Leftovers } from "./arrival.ts";
 import { uploadName } from "./upload.ts";
-import type { UploadJournal, UploadTry } from "./upload-journal.ts";
 
 /** Uploads of earlier drafts whose files are in no store: a put of the same content takes one over instead of sending it again. */
-export function collectLeftovers(journal: UploadJournal): Leftovers {
+export function collectLeftovers(unsettled: readonly UploadTry[]): Leftovers {
   const byContent = Map.groupBy(
-    journal.unsettled().filter(({ fileId, sha256 }) => fileId !== undefined && sha256 !== ""),
+    unsettled.filter(({ fileId, sha256 }) => fileId !== undefined && sha256 !== ""),
     (one: UploadTry) => contentKey(one.itemId, one.name, one.sha256),
   );
   return {

@@ -1,7 +1,7 @@
 import type { Backend } from "../../contracts/backend.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import { changeOwner } from "./change-owner.ts";
-import { connect, type OpenAiOptions } from "./connection.ts";
+import { connect, type OpenAiOptions, type UploadNotes } from "./connection.ts";
 import { noteDetached } from "./detached-uploads.ts";
 import { hasStatus } from "./refusal.ts";
 import { findStore, listStoreFiles, type Store } from "./store-files.ts";
@@ -15,8 +15,8 @@ const ACCEPTED_TYPES: ReadonlySet<string> = new Set(
 );
 
 /** Vector stores at OpenAI or Azure OpenAI. No request is made before the first verb. */
-export function createOpenAiBackend(options: OpenAiOptions): Backend {
-  const connection = connect(options);
+export function createOpenAiBackend(options: OpenAiOptions, notes: UploadNotes): Backend {
+  const connection = connect(options, notes);
   return {
     acceptedTypes: ACCEPTED_TYPES,
     commits: "gradual",
@@ -50,6 +50,14 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
       if (store) await changeOwner(store, change, watch);
     },
 
+    async forgetDomain(domainId) {
+      const files = await notes.journals.files(domainId);
+      await noteDetached(
+        notes.folder,
+        files.map(({ fileId }) => fileId),
+      );
+    },
+
     sweepUploads: (sweep) => sweepUploads(connection, sweep),
 
     close: () => connection.close(),
@@ -60,7 +68,7 @@ export function createOpenAiBackend(options: OpenAiOptions): Backend {
 async function noteMarked(store: Store): Promise<void> {
   const files = (await listStoreFiles(store)).filter(hasMarks);
   await noteDetached(
-    store.connection.journalFolder,
+    store.connection.notes.folder,
     files.map(({ fileId }) => fileId),
   );
 }

@@ -1,8 +1,8 @@
 import type { FileId } from "../../contracts/ids.ts";
+import type { UploadJournal, UploadTry } from "../../contracts/uploads.ts";
 import { listUploads } from "./list-uploads.ts";
 import type { Store } from "./store-files.ts";
 import { deleteUpload } from "./upload.ts";
-import type { UploadJournal, UploadTry } from "./upload-journal.ts";
 import { everyStore, isInUse, UncertainStores } from "./upload-use.ts";
 import type { UploadedFile } from "./wire-codec.ts";
 
@@ -27,10 +27,10 @@ export async function removeLostUploads(
   { nowMs = Date.now(), signal }: { readonly nowMs?: number; readonly signal: AbortSignal },
 ): Promise<void> {
   const isDue = ({ fileId, startedAtMs }: UploadTry) => !fileId && nowMs - startedAtMs > ATTACHED_WITHIN_MS;
-  const lost = journal.unsettled().filter(isDue);
+  const lost = (await journal.unsettled()).filter(isDue);
   if (lost.length === 0) return;
   const uploads = await listUploads(store.connection, signal);
-  const known = await journal.knownFiles();
+  const known = new Set((await store.connection.notes.journals.files()).map(({ fileId }) => fileId));
   const unknown = uploads.filter(({ fileId }) => !known.has(fileId) && !attached.has(fileId));
   for (const alike of Map.groupBy(lost, ({ name, bytes }) => `${bytes} ${name}`).values()) {
     const matching = unknown.filter((upload) => alike.some((one) => isLike(upload, one)));

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { SweptUploads, UploadSweep } from "../../contracts/backend.ts";
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
@@ -7,7 +6,6 @@ import { detachedUploads, forgetDetached } from "./detached-uploads.ts";
 import { listUploads } from "./list-uploads.ts";
 import { findStore, listStoreFiles } from "./store-files.ts";
 import { deleteUpload, findUpload } from "./upload.ts";
-import { readJournals, type UploadTry } from "./upload-journal.ts";
 import { everyStore, isInUse } from "./upload-use.ts";
 import type { UploadedFile } from "./wire-codec.ts";
 
@@ -20,13 +18,12 @@ const SETTLED_WITHIN_MS = 24 * 3600_000;
  * service answered an upload, or before we detached a file. The lists only point to them: each is asked for in every store.
  */
 export async function sweepUploads(connection: Connection, sweep: UploadSweep): Promise<SweptUploads> {
-  const { journalFolder: folder } = connection;
-  if (folder === undefined) return { removed: [], unknown: 0 };
+  const { folder } = connection.notes;
   const { dryRun, signal, report, checkpoint } = sweep;
   const storeIds = await everyStore(connection, await existing(connection, sweep), signal);
   const attached = await attachedFiles(connection, storeIds, signal);
   const loose = (await listUploads(connection, signal)).filter(({ fileId }) => !attached.has(fileId));
-  const { ours, underWay } = await knownUploads(folder);
+  const { ours, underWay } = await knownUploads(connection);
   const removed: UploadedFile[] = [];
   const candidates = loose.filter(({ fileId }) => ours.has(fileId) && !underWay.has(fileId));
   await forEachConcurrent(candidates, AT_ONCE, async (upload) => {
@@ -59,16 +56,15 @@ async function attachedFiles(
   return attached;
 }
 
-async function knownUploads(
-  folder: string,
-): Promise<{ readonly ours: ReadonlySet<FileId>; readonly underWay: ReadonlySet<FileId> }> {
-  const tries = await readJournals(join(folder, "upload-journal"));
-  const isYoung = ({ startedAtMs }: UploadTry) => Date.now() - startedAtMs < SETTLED_WITHIN_MS;
-  const idsOf = (some: readonly UploadTry[]) => some.flatMap(({ fileId }) => fileId ?? []);
+async function knownUploads({
+  notes: { folder, journals },
+}: Connection): Promise<{ readonly ours: ReadonlySet<FileId>; readonly underWay: ReadonlySet<FileId> }> {
+  const files = await journals.files();
+  const young = files.filter(({ startedAtMs }) => Date.now() - startedAtMs < SETTLED_WITHIN_MS);
   const detached = await detachedUploads(folder);
-  const ours = new Set([...detached, ...idsOf(tries)]);
+  const ours = new Set([...detached, ...files.map(({ fileId }) => fileId)]);
   // What was detached since is not on its way any more.
-  return { ours, underWay: new Set(idsOf(tries.filter(isYoung)).filter((id) => !detached.has(id))) };
+  return { ours, underWay: new Set(young.map(({ fileId }) => fileId).filter((id) => !detached.has(id))) };
 }
 
 /** Those that were written down and do not exist any more, by whoever's hand. */

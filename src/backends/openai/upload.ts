@@ -3,10 +3,10 @@ import { open } from "node:fs/promises";
 import { APIError, toStreamingFile } from "openai";
 import type { FileId } from "../../contracts/ids.ts";
 import type { DocumentFile } from "../../contracts/search-index.ts";
+import type { UploadJournal } from "../../contracts/uploads.ts";
 import { withFileType } from "../../lib/file-type.ts";
 import type { Connection } from "./connection.ts";
 import { hasStatus } from "./refusal.ts";
-import type { UploadJournal } from "./upload-journal.ts";
 import { readUpload } from "./wire-codec.ts";
 
 export interface Upload {

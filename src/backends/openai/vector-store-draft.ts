@@ -2,10 +2,9 @@ import { ConflictError, RemoteError } from "../../contracts/errors.ts";
 import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../../contracts/search-index.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { type ArrivalOutcome, type ArrivalScope, arrive, dropUpload } from "./arrival.ts";
+import { type ArrivalOutcome, type ArrivalScope, arrive, type Leftovers } from "./arrival.ts";
 import { throwIfCancelled } from "./clock.ts";
 import { type ArrivedPut, DraftCommit, type DraftParts } from "./draft-commit.ts";
-import { collectLeftovers } from "./leftovers.ts";
 import { detachFile } from "./store-files.ts";
 import { readItemId } from "./wire-codec.ts";
 
@@ -39,11 +38,11 @@ export class VectorStoreDraft implements IndexDraft {
   #commit: DraftCommit | undefined;
   #ended = false;
 
-  constructor(parts: DraftParts) {
+  constructor(parts: DraftParts, leftovers: Leftovers) {
     this.#parts = parts;
     const { store, journal } = parts;
     const claim = (fileId: FileId, itemId: ItemId) => this.#claim(fileId, itemId);
-    this.#scope = { store, journal, leftovers: collectLeftovers(journal), claim, unanswered: 0, trouble: undefined };
+    this.#scope = { store, journal, leftovers, claim, unanswered: 0, trouble: undefined };
   }
 
   /** Returns when the bytes are there. Rejects for what would meet every other file, too: a used-up quota, a refused key. */
@@ -91,20 +90,16 @@ export class VectorStoreDraft implements IndexDraft {
 
   /**
    * Takes out what a commit had attached and not come to give up the old for. Uploads wait in the journal for the next
-   * draft of the source; without one that is kept they are deleted. Never fails for what the service does not do now.
+   * draft of the source. Never fails for what the service does not do now.
    */
   async discard(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
     this.#stop.abort();
     await Promise.allSettled(this.#puts().map(({ outcome }) => outcome));
-    const { store, journal } = this.#parts;
-    const uploads = journal.isKept
-      ? []
-      : journal.unsettled().flatMap(({ key, fileId }) => (fileId ? [{ key, fileId }] : []));
+    const { store } = this.#parts;
     try {
       await forEachConcurrent(this.#commit?.inFlight ?? [], AT_ONCE, (fileId) => detachFile(store, fileId));
-      await forEachConcurrent(uploads, AT_ONCE, (upload) => dropUpload(this.#scope, upload));
     } catch (error) {
       // What is left carries our marks, and the next draft of the source detaches it.
       if (!(error instanceof RemoteError)) throw error;

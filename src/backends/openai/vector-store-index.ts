@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { DomainId, FileId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type {
   DocumentCount,
@@ -8,11 +7,12 @@ import type {
   SearchHit,
   SearchQuery,
 } from "../../contracts/search-index.ts";
+import type { UploadJournal } from "../../contracts/uploads.ts";
 import { carryOthers } from "./carry-others.ts";
+import { collectLeftovers } from "./leftovers.ts";
 import { searchStore } from "./search-store.ts";
 import { countStoreFiles, findStore, type Store } from "./store-files.ts";
 import { type Survey, surveySource } from "./survey.ts";
-import { openUploadJournal, type UploadJournal } from "./upload-journal.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
 import { readContentHash, readFileType } from "./wire-codec.ts";
 
@@ -39,7 +39,8 @@ export class VectorStoreIndex implements Index {
     const store = this.#store;
     const survey = await this.#survey(sourceId);
     const journal = await this.#openJournal(domainId, sourceId, survey);
-    const draft = new VectorStoreDraft({ store, domainId, sourceId, survey, journal });
+    const leftovers = collectLeftovers(await journal.unsettled());
+    const draft = new VectorStoreDraft({ store, domainId, sourceId, survey, journal }, leftovers);
     this.#drafts.set(sourceId, draft);
     return draft;
   }
@@ -86,12 +87,10 @@ export class VectorStoreIndex implements Index {
   /** What the store keeps is known by its marks; what else the journal has waits to be taken over or deleted. */
   async #openJournal(domainId: DomainId, sourceId: SourceId, survey: Survey): Promise<UploadJournal> {
     const { storeId, connection } = this.#store;
-    const folder = connection.journalFolder;
-    const name = [domainId, sourceId, storeId].map(encodeURIComponent).join(".");
-    const journal = await openUploadJournal(folder && join(folder, "upload-journal", `${name}.jsonl`));
+    const journal = await connection.notes.journals.open({ domainId, sourceId, storeId });
     const strays = new Set([...survey.items.values()].flatMap((held) => held.strays.map(({ fileId: stray }) => stray)));
     const isKept = (fileId: FileId) => survey.files.get(fileId)?.status === "completed" && !strays.has(fileId);
-    for (const { key, fileId } of journal.unsettled()) if (fileId && isKept(fileId)) await journal.settle(key);
+    for (const { key, fileId } of await journal.unsettled()) if (fileId && isKept(fileId)) await journal.settle(key);
     return journal;
   }
 

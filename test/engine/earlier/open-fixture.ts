@@ -15,6 +15,7 @@ import type { QuerySource } from "../../../src/engine/query.ts";
 import { createExtractor } from "../../../src/extract/extractor.ts";
 import { createResponseNotes } from "../../../src/inventory/response-notes.ts";
 import { storageFolder } from "../../../src/mirror/layout.ts";
+import { openTestLedgers } from "../../ledger/open-test-ledgers.ts";
 import { type Fixture, unpackFolder } from "./fixture.ts";
 import { openPlace, type Place } from "./source-state.ts";
 import { StoreService } from "./store-service.ts";
@@ -115,6 +116,7 @@ export class OpenFixture {
       indexFolder: storageFolder(this.storage, "index"),
       extractor: createExtractor(),
       notes: createResponseNotes(storageFolder(this.storage, "inventory")),
+      uploads: openTestLedgers(storageFolder(this.storage, "crawler")).uploads,
       searchesHere: true,
     });
     try {
