@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { type Facets, facetsOf, id } from "./ledger-fixture.ts";
 import { closeLedgers, type LedgerPlace, leaseStep, openLedger } from "./ledger-place.ts";
 
@@ -37,7 +38,8 @@ async function writeWithoutEnd(place: LedgerPlace, n: number): Promise<void> {
       ledger.put(id(item), facets ?? { seen: null, mirrored: null, indexed: null });
     }
     await ledger.flush();
-    process.stdout.write(`${i}\n`);
+    // Not by the stream: what waits in it is lost with the process.
+    writeSync(1, `${i}\n`);
     if (i % SETTLES_EVERY === SETTLES_EVERY - 1) await ledger.flush();
   }
 }

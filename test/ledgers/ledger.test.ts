@@ -6,10 +6,12 @@ import { after, before, test } from "node:test";
 import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { LedgerSource } from "../../src/contracts/ledger.ts";
 import { ledgerSuite } from "../contracts/ledger-suite.ts";
+import { observeSqlite, scansInSqlite, unindexedReferences } from "../ledger/observed-statements.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { facetsOf, id } from "./ledger-fixture.ts";
 import { closeLedgers, newLedgerPlace } from "./ledger-place.ts";
 
+const statements = observeSqlite();
 let root: string;
 let count = 0;
 before(async () => {
@@ -49,3 +51,14 @@ test("what was forgotten, or was in a store that is dropped, is not to be found 
 });
 
 ledgerSuite("SQLite", () => newLedgerPlace(root, `D${++count}`), { many: 50_000 });
+
+test("nothing of that reads a whole table of items, and neither does the deletion of a row", () => {
+  assert.ok(statements.size > 20, "they were not observed");
+  assert.deepEqual(scansInSqlite(statements), []);
+  const blind = [
+    "SELECT 1 FROM item i WHERE i.name = ?",
+    "SELECT 1 FROM item WHERE source_no = ? ORDER BY name LIMIT 5",
+  ];
+  assert.equal(scansInSqlite(blind).length, 2);
+  assert.deepEqual(unindexedReferences(), []);
+});

@@ -6,10 +6,14 @@ import { after, before, test } from "node:test";
 import type { DomainId } from "../../src/contracts/ids.ts";
 import { openLedgerDatabases } from "../../src/ledger/ledger-databases.ts";
 import { ledgerSuite } from "../contracts/ledger-suite.ts";
+import { FolderStage } from "../engine/folder-stage.ts";
+import { World } from "../engine/world.ts";
+import { observePostgres, scansInPostgres } from "../ledger/observed-statements.ts";
 import { entriesOf, facetsOf, id } from "../ledgers/ledger-fixture.ts";
 import { closeLedgers, newLedgerPlace, openForDryRun, openLedger } from "../ledgers/ledger-place.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
+const statements = observePostgres();
 let server: PostgresServer;
 let url = "";
 let root: string;
@@ -54,3 +58,22 @@ test("a dry run may be paused for as long as it likes", async () => {
 });
 
 ledgerSuite("PostgreSQL", () => newLedgerPlace(root, `D${++count}`, url));
+
+test("nothing of that, and of a crawl, reads a whole table of items", async () => {
+  const stage = await FolderStage.open({ settings: { DATABASE_URL: url } });
+  const world = await World.open({ settings: { DATABASE_URL: url } });
+  try {
+    for (const text of ["The zebra is striped.", "The zebra is gone."]) {
+      await stage.write("a.md", text);
+      await stage.crawl();
+      await world.change("add", { path: `${text.length}.txt`, text });
+      await world.crawl();
+    }
+  } finally {
+    await stage.close();
+    await world.close();
+  }
+  assert.deepEqual(await scansInPostgres(url, statements), []);
+  const blind = ["SELECT 1 FROM item WHERE name = $1", "SELECT 1 FROM indexed WHERE store = $1"];
+  assert.equal((await scansInPostgres(url, blind)).length, 2);
+});

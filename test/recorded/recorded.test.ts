@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { observeSqlite, scansInSqlite } from "../ledger/observed-statements.ts";
 import { HISTORIES } from "./all-histories.ts";
 import { differences } from "./differences.ts";
 import { play, RECORDINGS } from "./play.ts";
+
+const statements = observeSqlite();
 
 test("every recording has its history", async () => {
   assert.deepEqual((await readdir(RECORDINGS)).sort(), HISTORIES.map(({ name }) => name).sort());
@@ -22,3 +25,8 @@ for (const history of HISTORIES) {
     assert.ok(found.length === 0, `test/recorded/recordings/${history.name}:\n${found.join("\n")}\n\n${advice}`);
   });
 }
+
+test("none of these histories read a whole table of items in the ledger", () => {
+  assert.ok(statements.size > 20, "the statements were not observed");
+  assert.deepEqual(scansInSqlite(statements), []);
+});
