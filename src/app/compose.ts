@@ -3,7 +3,6 @@ import { SOURCE_KINDS } from "../contracts/domain.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
-import { createFilesMetadataReader } from "../domains/files-metadata-reader.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
 import { crawl } from "../engine/crawl.ts";
@@ -110,7 +109,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees, ledgers });
   const manifests = new ManifestReader(parts);
-  const queryParts = { ...parts, manifests, metadata: createFilesMetadataReader() };
+  const queryParts = { ...parts, manifests };
   const jobs = createJobStore(folder("jobs"));
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));

@@ -1,5 +1,6 @@
 import type { SourceConfig } from "./domain.ts";
 import type { OtherStores, ScheduleStates } from "./domain-state.ts";
+import type { FilesMetadata } from "./files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Members } from "./members.ts";
 import type { Fingerprint } from "./source.ts";
@@ -89,6 +90,11 @@ export interface Ledger {
    */
   put(item: ItemId, facets: Partial<Omit<LedgerEntry, "itemId">>): void;
   /**
+   * Likewise for the facet indexed; in the domain's own store, the version gets an entry of `files_metadata.json` with it, or the entry that
+   * it has says its present name and place.
+   */
+  putEmbedded(entry: LedgerEntry, indexed: Indexed): void;
+  /**
    * The same text means the same content, now and in a later run: a word each for seen, mirrored and indexed. "" when there are
    * changes not written yet, or when somebody else wrote meanwhile.
    */
@@ -119,6 +125,8 @@ export interface LedgerSource {
 
 /** The ledgers of all domains. */
 export interface Ledgers {
+  /** What was embedded, with users' properties. */
+  readonly metadata: FilesMetadata;
   /** Vector stores beside the domains' own. */
   readonly stores: OtherStores;
   readonly schedules: ScheduleStates;

@@ -4,9 +4,9 @@ import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, explain, NotFoundError, UnreadableError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { parseJsonBytes, toJsonText } from "../lib/json-file.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { parseDomain } from "./domain-codec.ts";
-import { parseJsonBytes, toJsonText } from "./json-file.ts";
 
 export interface DomainListing {
   readonly domains: readonly Domain[];

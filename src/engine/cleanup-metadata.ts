@@ -1,15 +1,10 @@
 import { join } from "node:path";
 import { type Domain, SOURCE_KINDS } from "../contracts/domain.ts";
 import { BadInputError, CancelledError, ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
+import type { EntrySummary } from "../contracts/files-metadata.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import {
-  countMetadataEntries,
-  type PrunedEntry,
-  type PruneRules,
-  pruneFilesMetadata,
-} from "../domains/prune-files-metadata.ts";
 import type { Lease } from "../lib/file-lease.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
@@ -40,24 +35,70 @@ export interface CleanupResult {
 export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<CleanupResult> {
   await settleRenames(parts, waitingJob(job), domainId);
   const domain = await parts.domains.get(domainId);
-  const path = join(parts.domainsFolder, domainId, "files_metadata.json");
+  const { metadata } = parts.ledgers;
   const { dryRun } = job;
   const result = { domain_id: domainId, dry_run: dryRun };
   try {
     const runs = await findRuns(domain, parts);
-    const { removed, remaining } = await withoutEmbedding(runs, parts, job, async (stillAlone) => {
+    const removed = await withoutEmbedding(runs, parts, job, async (stillAlone) => {
+      const damage = await metadata.readBack(domainId);
+      if (damage !== "") throw new BadInputError(`files_metadata.json could not be read: ${damage}`);
       const rules = await gatherRules(domain, runs, parts, job);
       await stillAlone();
-      return pruneFilesMetadata(path, rules, { dryRun });
+      const leaving = await findLeaving(metadata.entries(domainId), rules);
+      if (dryRun || leaving.length === 0) return leaving;
+      await metadata.remove(domainId, { fileIds: leaving.map(({ fileId }) => fileId) });
+      for (const warning of await metadata.write(domainId)) job.log(`WARNING: ${warning}`);
+      return leaving;
     });
+    const remaining = (await metadata.count(domainId)) - (dryRun ? removed.length : 0);
     tell(removed, remaining, job);
     return { ...result, removed: removed.length, remaining, problem: "" };
   } catch (error) {
     if (error instanceof CancelledError) throw error;
     const problem = `Nothing was removed from files_metadata.json: ${explain(error)}`;
     job.log(`ERROR: ${problem}`);
-    return { ...result, removed: 0, remaining: await countMetadataEntries(path), problem };
+    return { ...result, removed: 0, remaining: await metadata.count(domainId), problem };
   }
+}
+
+/** What the crawl knows of entries. */
+interface PruneRules {
+  /** Why nobody needs the entry any more; "" when somebody does. */
+  reasonToRemove(fileId: string, itemId: string): string;
+  /** Whether the item still is somewhere, so that its next version may want what people wrote down about it. */
+  isAlive(itemId: string): boolean;
+}
+
+interface PrunedEntry extends EntrySummary {
+  readonly reason: string;
+}
+
+/** Of an item that is alive, an entry goes only when every property that a user gave it is on an entry that stays. */
+async function findLeaving(
+  pages: AsyncIterable<readonly EntrySummary[]>,
+  rules: PruneRules,
+): Promise<readonly PrunedEntry[]> {
+  const candidates: PrunedEntry[] = [];
+  const kept = new Map<string, Set<string>>();
+  const keep = ({ itemId, properties }: EntrySummary): void => {
+    if (properties.length > 0) kept.set(itemId, new Set([...(kept.get(itemId) ?? []), ...properties]));
+  };
+  for await (const page of pages) {
+    for (const entry of page) {
+      const reason = rules.reasonToRemove(entry.fileId, entry.itemId);
+      if (reason === "") keep(entry);
+      else candidates.push({ ...entry, reason });
+    }
+  }
+  // The newest first: it has what its predecessors had, so it is the one to stay if one has to.
+  candidates.sort((a, b) => (a.embeddedAt < b.embeddedAt ? 1 : -1));
+  return candidates.filter((entry) => {
+    const isElsewhere = (key: string): boolean => kept.get(entry.itemId)?.has(key) === true;
+    if (!rules.isAlive(entry.itemId) || entry.properties.every(isElsewhere)) return true;
+    keep(entry);
+    return false;
+  });
 }
 
 /** The sources of the domain, and those that were taken out but whose documents are not removed yet. */
@@ -78,8 +119,7 @@ async function findRuns(domain: Domain, parts: EngineParts): Promise<SourceRun[]
 }
 
 /**
- * An embed step writes its entry first and its map row later; in between, the entry would look like one that nobody
- * needs. So all of them wait meanwhile, as this waits for those that are under way.
+ * An embed step commits to the store first and writes down its entry later; what is gathered in between would not fit together. So all of them wait meanwhile, as this waits for those that are under way.
  */
 async function withoutEmbedding<T>(
   runs: readonly SourceRun[],

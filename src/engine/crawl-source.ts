@@ -200,15 +200,21 @@ async function takeEmbed(
   removals: Removals,
 ): Promise<Embedded> {
   const { run, request, parts, job, mirror, planned } = course;
-  const metadataPath = join(parts.domainsFolder, run.domainId, "files_metadata.json");
   const vectorStoreId = target.isOwn ? undefined : target.store;
   return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async (setting) => {
     const reader = parts.extractor.revision;
-    const tools = { ...target, ledger: setting.ledger, maps: setting.maps, mirror, metadataPath, reader };
+    const tools = { ...target, ledger: setting.ledger, maps: setting.maps, mirror, reader };
     const typeByName = parts.openConverter(run.config) === undefined;
     const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
     const isOwnWeb = run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun;
     const unregistered = isOwnWeb && (await findUnregistered(run, await setting.ledger(), parts.shelf()));
+    const { metadata } = parts.ledgers;
+    const writeMetadata = async (): Promise<void> => {
+      if (!target.isOwn || job.dryRun) return;
+      for (const warning of await metadata.write(run.domainId)) job.log(`WARNING: ${warning}`);
+    };
+    // New versions inherit what users wrote into it.
+    if (target.isOwn && !job.dryRun) await metadata.readBack(run.domainId);
     const embedded = await embed({
       run,
       request,
@@ -219,7 +225,7 @@ async function takeEmbed(
       wanted: { ...parts, typeByName },
       planned,
       job: setting.job,
-    });
+    }).finally(writeMetadata);
     if (target.swap && !job.dryRun) {
       const ledger = await setting.ledger();
       target.swap.shortfalls.push(

@@ -68,8 +68,6 @@ export interface EmbedTools {
   readonly isOwn: boolean;
   /** The revision of whoever reads the files. */
   readonly reader: string;
-  /** `domains/<id>/files_metadata.json` */
-  readonly metadataPath: string;
 }
 
 export interface Embedded {
@@ -187,7 +185,7 @@ async function reviveFailed(
 
 async function commitPlan(plan: IndexPlan, work: EmbedWork): Promise<readonly FailedRef[]> {
   const committed = await commitDraft(plan, work);
-  await recordCommit(work.run, { plan, ...committed }, work.tools, work.job);
+  await recordCommit({ plan, ...committed }, work.tools, work.job);
   return committed.failed;
 }
 

@@ -1,12 +1,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Domain, SOURCE_KINDS, SOURCE_TYPES } from "../contracts/domain.ts";
-import { BadInputError, explain } from "../contracts/errors.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { LedgerSource } from "../contracts/ledger.ts";
 import { type DomainRename, endRename, moveDomain } from "../domains/domain-rename.ts";
-import { renameMetadataPaths } from "../domains/rename-metadata-paths.ts";
 import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { foldersIn } from "./retired-sources.ts";
@@ -41,7 +39,7 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
     }
   }
   begin("Paths in files_metadata.json...");
-  await renameInMetadata(rename, parts, watch);
+  for (const warning of await parts.ledgers.metadata.write(to)) watch.log(`WARNING: ${warning}`);
   for (const store of stores) {
     begin(`Marks in the vector store '${store}'...`);
     const folders = { from: join(parts.crawlerFolder, from), to: join(parts.crawlerFolder, to) };
@@ -91,15 +89,5 @@ export async function ownedStores(
 async function removeLeases(folder: string): Promise<void> {
   for (const name of await foldersIn(join(folder, PRIVATE_FOLDER))) {
     if (name.startsWith("lease-")) await rm(join(folder, PRIVATE_FOLDER, name), { recursive: true, force: true });
-  }
-}
-
-/** A damaged file is left as it is: the next crawl moves it aside. */
-async function renameInMetadata(rename: DomainRename, parts: EngineParts, watch: RenameWatch): Promise<void> {
-  try {
-    await renameMetadataPaths(join(parts.domainsFolder, rename.to, "files_metadata.json"), rename);
-  } catch (error) {
-    if (!(error instanceof BadInputError)) throw error;
-    watch.log(`WARNING: files_metadata.json could not be read: ${explain(error)}`);
   }
 }

@@ -1,10 +1,8 @@
-import { join } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { ManifestEntry } from "../contracts/manifest.ts";
 import type { Index } from "../contracts/search-index.ts";
 import { asDeleted, isExpired } from "../detect/lineage/sweep-entry.ts";
-import { pruneFilesMetadata } from "../domains/prune-files-metadata.ts";
 import { plural } from "../lib/plural.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { nothingExpired, rememberExpiry } from "./purge-note.ts";
@@ -79,7 +77,12 @@ export async function purge(
     for (const docId of (await index?.forget?.(run.config.sourceId, items)) ?? []) visible.add(docId);
   }
   const leaving = entries.filter(({ docId }) => !visible.has(docId));
-  await forgetMetadata(run, new Set(leaving.map(({ docId }) => docId)), parts);
+  await forgetMetadata(
+    run,
+    leaving.map(({ docId }) => docId),
+    tree,
+    parts,
+  );
   const purged: Purged[] = [];
   for (const some of slices(leaving)) {
     await job.checkpoint();
@@ -97,15 +100,14 @@ export async function purge(
  */
 async function forgetMetadata(
   { domainId }: SourceRun,
-  purged: ReadonlySet<string>,
-  { domainsFolder }: EngineParts,
+  itemIds: readonly ItemId[],
+  { job }: OpenTree,
+  { ledgers: { metadata } }: EngineParts,
 ): Promise<void> {
-  if (purged.size === 0) return;
-  const rules = {
-    reasonToRemove: (_fileId: string, itemId: string) => (purged.has(itemId) ? "purged" : ""),
-    isAlive: () => false,
-  };
-  await pruneFilesMetadata(join(domainsFolder, domainId, "files_metadata.json"), rules, { dryRun: false });
+  if (itemIds.length === 0) return;
+  await metadata.readBack(domainId);
+  await metadata.remove(domainId, { itemIds });
+  for (const warning of await metadata.write(domainId)) job.log(`WARNING: ${warning}`);
 }
 
 export function* slices<T>(all: readonly T[]): Generator<readonly T[]> {

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
@@ -10,7 +9,6 @@ import type {
   SearchHit,
   SearchScope,
 } from "../contracts/search-index.ts";
-import type { FilesMetadataReader } from "../domains/files-metadata-reader.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { foldVariants } from "./fold-variants.ts";
 
@@ -43,7 +41,7 @@ export interface QuerySource {
   readonly url: string;
   readonly modifiedAt: string;
   readonly attributes: Attributes;
-  /** The entry of `files_metadata.json`, as it is on disk; null when there is none. */
+  /** The entry of `files_metadata.json`; null when there is none. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** What only our own index tells; null from other backends. */
   readonly details: HitDetails | null;
@@ -57,10 +55,7 @@ export interface QueryAnswer {
   readonly notes?: readonly string[];
 }
 
-export interface QueryParts
-  extends Pick<EngineParts, "domains" | "backend" | "domainsFolder" | "defaultVectorStoreId"> {
-  readonly metadata: FilesMetadataReader;
-}
+export type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId">;
 
 /** Passages from one vector store, each with the address of the document it comes from. */
 export async function query(request: QueryRequest, parts: QueryParts): Promise<QueryAnswer> {
@@ -86,9 +81,8 @@ async function searchFolded(
   const { vectorStoreId: _store, domainId: _domain, ...search } = request;
   for (let limit = request.limit; ; limit = Math.min(2 * limit, MOST_HITS)) {
     const hits = await index.search({ ...search, limit, tell: (note) => notes.add(note) });
-    const metadataPath = domain ? join(parts.domainsFolder, domain.domainId, "files_metadata.json") : undefined;
     const fileIds = hits.map(({ fileId }) => fileId);
-    const metadata = metadataPath ? await parts.metadata.find(metadataPath, fileIds) : undefined;
+    const metadata = domain && (await parts.ledgers.metadata.find(domain.domainId, fileIds));
     const sources = foldVariants(hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null)));
     const isAll = hits.length < limit || limit >= MOST_HITS || sources.length === hits.length;
     if (isAll || sources.length >= request.limit) return sources.slice(0, request.limit);

@@ -6,11 +6,8 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Indexed, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { FailedRef, IndexedRef } from "../contracts/search-index.ts";
 import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
-import { updateFilesMetadata } from "../domains/files-metadata.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import type { EmbedTools } from "./embed.ts";
-import type { SourceRun } from "./engine-parts.ts";
-import { metadataEntry } from "./metadata-entry.ts";
 import type { IndexPlan } from "./plan-index.ts";
 import { readerTries, withReader, withTries } from "./reader-tries.ts";
 
@@ -22,16 +19,8 @@ export interface CommitOutcome {
   readonly failed: readonly FailedRef[];
 }
 
-/**
- * Writes down what the index now holds. `files_metadata.json` comes before the map rows: a run killed in between finds
- * the documents in the index without a row, adopts them, and comes through here again.
- */
-export async function recordCommit(
-  run: SourceRun,
-  outcome: CommitOutcome,
-  tools: EmbedTools,
-  job: JobContext,
-): Promise<void> {
+/** Writes down what the index now holds. A run killed before finds the documents in the index without a row, adopts them, and comes through here again. */
+export async function recordCommit(outcome: CommitOutcome, tools: EmbedTools, job: JobContext): Promise<void> {
   const { plan, failed } = outcome;
   const ledger = await tools.ledger();
   const putEntries = new Map(plan.put.map((entry) => [entry.itemId, entry]));
@@ -48,16 +37,9 @@ export async function recordCommit(
     .filter(({ entry }) => !failedItems.has(entry.itemId))
     .map(({ entry, indexed }) => ({ entry, indexed: relabelledRow(entry, indexed) }));
 
-  // What was adopted, or put again with the same bytes, may be known under its file id, from another name or place.
-  // The file is about the domain's own store only.
-  const known = tools.isOwn ? [...nowHeld, ...relabelled] : [];
-  const entries = known.map(({ entry, indexed }) => metadataEntry(run, entry, indexed));
-  const warnings = await updateFilesMetadata(tools.metadataPath, entries);
-  for (const warning of warnings) job.log(`WARNING: ${warning}`);
-
   let rows = 0;
   for (const { entry, indexed } of [...nowHeld, ...relabelled]) {
-    ledger.put(entry.itemId, { indexed });
+    ledger.putEmbedded(entry, indexed);
     // A first crawl writes a row for everything there is: not all of them wait in memory at once.
     if (++rows % ROWS_PER_FLUSH === 0) await ledger.flush();
   }

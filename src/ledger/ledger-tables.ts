@@ -14,6 +14,7 @@ export function ledgerTables(dialect: Sql["dialect"]): Schema {
   return {
     version: 1,
     sql: `
+-- A row for each source, and one of kind 'domain' for the domain itself.
 CREATE TABLE source (
   source_no ${serial},
   domain_id ${text} NOT NULL,
@@ -145,6 +146,33 @@ CREATE TABLE upload (
   settled ${integer} NOT NULL
 ) ${strict};
 CREATE INDEX upload_of_place ON upload (domain_id, source_id, store_id);
+
+-- Every version that was embedded into the domain's own store, each an entry of files_metadata.json, in this order. They belong to the
+-- domain's own row in source: history outlives sources. NULL: the entry does not have the field.
+CREATE TABLE embedded_file (
+  source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,
+  entry_no ${integer} NOT NULL,
+  rev ${integer} NOT NULL,
+  -- '' for what is no entry: then properties has it.
+  file_id ${text} NOT NULL,
+  item_id ${text},
+  list_item_id ${integer},
+  path ${text},
+  url ${text},
+  raw_url ${text},
+  server_path ${text},
+  name ${text},
+  size ${real},
+  modified_at ${text},
+  embedded_at ${text},
+  source_id ${text},
+  source_type ${text},
+  -- The user's, as a JSON object.
+  properties ${text} NOT NULL,
+  PRIMARY KEY (source_no, entry_no)
+) ${strict};
+CREATE INDEX embedded_file_of_id ON embedded_file (source_no, file_id);
+CREATE INDEX embedded_file_of_item ON embedded_file (source_no, item_id);
 
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
 CREATE TABLE cleared (

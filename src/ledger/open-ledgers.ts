@@ -9,16 +9,17 @@ import type { EarlierMembers } from "../contracts/members.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
+import { readExports } from "./exports/export-file.ts";
 import {
   areMapsUntouched,
   MapAppender,
   type MapPlace,
-  readExports,
   readMapsBack,
   replaceMaps,
   withMapsLock,
 } from "./exports/map-exports.ts";
 import { encodeMap, FACETS, mapFile } from "./exports/map-files.ts";
+import { openFilesMetadata } from "./exports/metadata-export.ts";
 import { emptyLog, type LedgerPlace, openLedgerDatabases } from "./ledger-databases.ts";
 import {
   copyMapsAside,
@@ -169,6 +170,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   return {
     ...openDomainState(databases, domainsFolder),
     uploads: openUploadJournals(databases, indexFolder),
+    metadata: openFilesMetadata(databases, domainsFolder),
     open,
     members,
     async version(source) {
@@ -251,9 +253,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     },
     async renameDomain({ from, to }) {
       const db = await databases.find(to);
-      // Map files name the domain: none of them says what the ledger says now.
-      const sources = "SELECT source_no FROM source WHERE domain_id IN ($1, $2)";
+      // Files that are written from it name the domain: none of them says what the ledger says now.
+      const sources = "SELECT source_no FROM source WHERE domain_id IN ($1, $2) AND kind <> 'domain'";
       await db?.write(async (sql) => {
+        await sql.run("UPDATE source SET rev = rev + 1 WHERE domain_id IN ($1, $2) AND kind = 'domain'", [from, to]);
         await sql.run(`UPDATE export SET rev = -1 WHERE source_no IN (${sources})`, [from, to]);
         await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
         await renameState(sql, { from, to });

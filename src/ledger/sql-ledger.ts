@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { DomainId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
+import type { Indexed, Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import { isListed, listOf } from "../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
+import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-files.ts";
 import {
   type EntryRow,
   FILE_INTO,
@@ -24,6 +25,8 @@ import { FACETS, rowOf } from "./exports/map-files.ts";
 import { emptyLog } from "./ledger-databases.ts";
 
 export type Facets = Partial<Omit<LedgerEntry, "itemId">>;
+/** What is put of an item: facets, and the version that its facet indexed is about. */
+type Put = Facets & { readonly embedded?: EmbeddedFile };
 export type Facet = keyof Omit<LedgerEntry, "itemId">;
 
 /** A row of the table `source`. */
@@ -75,8 +78,8 @@ export class SqlLedger implements Ledger {
   readonly #release: (() => Promise<void>) | undefined;
   #source: SourceRow;
   /** Put and not written yet; and what a transaction that is under way writes. */
-  #pending = new Map<ItemId, Facets>();
-  #writing: ReadonlyMap<ItemId, Facets> = new Map();
+  #pending = new Map<ItemId, Put>();
+  #writing: ReadonlyMap<ItemId, Put> = new Map();
   #queue: Promise<void> = Promise.resolve();
   #hasWritten = false;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
@@ -207,13 +210,18 @@ export class SqlLedger implements Ledger {
     if (rest.length > 0) yield rest;
   }
 
-  put(item: ItemId, facets: Facets): void {
+  put(item: ItemId, facets: Put): void {
     if (!this.#writer) throw new Error(`put ${item}: the ledger was opened for reading only`);
     this.overlay(item, facets);
   }
 
+  putEmbedded(entry: LedgerEntry, indexed: Indexed): void {
+    const embedded = this.#store === "" ? { embedded: embeddedFile(this.#key, entry, indexed) } : {};
+    this.put(entry.itemId, { indexed, ...embedded });
+  }
+
   /** Like put, also where the ledger is only read: then it is never written. */
-  overlay(item: ItemId, facets: Facets): void {
+  overlay(item: ItemId, facets: Put): void {
     this.#pending.set(item, { ...this.#pending.get(item), ...facets });
   }
 
@@ -278,7 +286,7 @@ export class SqlLedger implements Ledger {
     }
   }
 
-  async #write(sql: Sql, puts: ReadonlyMap<ItemId, Facets>): Promise<FacetChanges> {
+  async #write(sql: Sql, puts: ReadonlyMap<ItemId, Put>): Promise<FacetChanges> {
     const source = await findSource(sql, this.#key);
     if (!source) throw new Error(`write the ledger of source '${this.sourceId}': somebody forgot the source meanwhile`);
     if (versionOf(source) !== versionOf(this.#source)) this.#disturbed = true;
@@ -288,6 +296,8 @@ export class SqlLedger implements Ledger {
     for (let from = 0; from < all.length; from += PAGE) {
       for (const row of await this.#select(sql, all.slice(from, from + PAGE))) rows.set(row.item_id, row);
     }
+    const versions = [...puts.values()].flatMap(({ embedded }) => embedded ?? []);
+    if (versions.length > 0) await describeVersions(sql, this.#key.domainId, versions);
     const changes = new FacetChanges(this.#key.root);
     for (const [item, facets] of puts) changes.add(item, facets, rows.get(item));
     if (changes.isEmpty) return changes;

@@ -104,12 +104,7 @@ test("an orphan is deleted; a file that came while the run was on may be another
 });
 
 /** One file that the index refused for good, about to be written down. */
-async function refuse(
-  mirror: Mirror,
-  run: SourceRun,
-  root: string,
-  meanwhile: (file: string) => Promise<void>,
-): Promise<void> {
+async function refuse(mirror: Mirror, run: SourceRun, meanwhile: (file: string) => Promise<void>): Promise<void> {
   const file = await place(mirror, "a.pdf");
   const { mtimeMs } = await stat(mirror.absolute(file));
   const ledger = await openLedger(run);
@@ -124,9 +119,8 @@ async function refuse(
   };
   await meanwhile(mirror.absolute(file));
   const index = undefined as unknown as Index;
-  const metadataPath = join(crawler, root, "files_metadata.json");
-  const target = { index, store: "vs_1" as VectorStoreId, isOwn: true, maps: "", reader: "1", metadataPath };
-  await recordCommit(run, outcome, { ledger: async () => ledger, mirror, ...target }, job);
+  const target = { index, store: "vs_1" as VectorStoreId, isOwn: true, maps: "", reader: "1" };
+  await recordCommit(outcome, { ledger: async () => ledger, mirror, ...target }, job);
   await ledger.close();
 }
 
@@ -139,14 +133,14 @@ test("when a failed file arrives in 03_failed, the ledger says so already", asyn
       await super.moveIn(itemId, file);
     }
   }
-  await refuse(new WatchedMirror(crawler, root), run, root, async () => undefined);
+  await refuse(new WatchedMirror(crawler, root), run, async () => undefined);
   assert.equal(fileThen, `${root}/03_failed/a.pdf`);
   assert.ok(existsSync(join(crawler, root, "03_failed/a.pdf")));
 });
 
 test("a file that a download replaced after it was refused is not buried for what its predecessor was", async () => {
   const { run, root } = newRun();
-  await refuse(new Mirror(crawler, root), run, root, (path) => writeFile(path, "a good one now"));
+  await refuse(new Mirror(crawler, root), run, (path) => writeFile(path, "a good one now"));
   assert.ok(existsSync(join(crawler, root, "02_embedded/a.pdf")));
   assert.doesNotMatch(await readFile(join(crawler, root, "vectorstore_map.csv"), "utf8"), /broken/);
 });

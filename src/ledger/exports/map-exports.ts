@@ -1,32 +1,20 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { appendFile, mkdir, open, rename, rm, stat, truncate } from "node:fs/promises";
+import { appendFile, mkdir, rename, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId, VectorStoreId } from "../../contracts/ids.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
-import { hashFile } from "../../lib/hash-file.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { type EntryRow, toEntry } from "../entry-rows.ts";
 import type { Facet, Facets, SourceRow, SqlLedger } from "../sql-ledger.ts";
+import { type ExportRow, NEVER_EXPORTED, noteExport, readExports, recognise, replaceExport } from "./export-file.ts";
 import { decodeIndexed, decodeMirrored, decodeSeen, type Row } from "./map-codec.ts";
 import { CorruptMapError, encodeMap, FACETS, mapFile, readMap, rowOf, SHAPES } from "./map-files.ts";
-
-/** A map file as we last wrote it. */
-interface ExportRow {
-  readonly name: string;
-  readonly rev: number;
-  readonly stamp: string;
-  readonly size: number;
-  readonly sha256: string;
-  readonly appending: number;
-  readonly pending_rev: number;
-  readonly pending_sha256: string;
-}
 
 /** Where the map files of a source are. */
 export interface MapPlace {
@@ -40,8 +28,6 @@ export interface MapPlace {
 const FACET_REV = { seen: "seen_rev", mirrored: "mirrored_rev", indexed: "indexed_rev" } as const;
 const FACET_ROWS = { seen: "item", mirrored: "file", indexed: "indexed" } as const;
 const ROWS_PER_FLUSH = 5000;
-/** Somebody else may write while a map is written; then it is written again, so often. */
-const TRIES = 5;
 
 /** Do the map files say what they said when they were written? Somebody may have edited, restored or deleted one. */
 export async function areMapsUntouched(sql: Sql, sourceNo: number, { folder, store }: MapPlace): Promise<boolean> {
@@ -91,12 +77,8 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
   if (stamp === "") {
     await clear();
   } else {
-    const sha256 = await hashFile(path);
-    if (exported && sha256 === exported.sha256) return await note(writer, ledger, { ...exported, stamp });
-    if (exported && sha256 === exported.pending_sha256) {
-      const size = (await stat(path)).size;
-      return await note(writer, ledger, { ...NEVER_EXPORTED, name, stamp, size, sha256, rev: exported.pending_rev });
-    }
+    const ours = await recognise(path, exported);
+    if (ours) return await noteExport(writer, ledger.source.source_no, ours);
     try {
       for await (const _ of readMap(path, SHAPES[facet])) {
         // Only to see whether all of it can be read.
@@ -172,13 +154,11 @@ export class MapAppender {
       await truncate(path, known.size);
       stamp = await fileStamp(path);
     }
-    await note(db, ledger, { ...known, appending: 1 });
+    await noteExport(db, ledger.source.source_no, { ...known, appending: 1 });
     this.#begun.set(facet, stamp);
     return known.size === 0 ? [`${encodeCsvRow(SHAPES[facet].columns)}\r\n`] : [];
   }
 }
-
-const NEVER_EXPORTED = { rev: 0, stamp: "", size: 0, sha256: "", appending: 0, pending_rev: 0, pending_sha256: "" };
 
 /** Of several rows of one item the last one counts. */
 async function takeRows(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<void> {
@@ -302,63 +282,14 @@ async function exportMap(ledger: SqlLedger, db: SqlDatabase, map: MapToRead): Pr
   const revNow = async (): Promise<number> => facetRev(await ledger.readSource(), facet, store);
   const rev = await revNow();
   if (exported && exported.rev === rev && exported.stamp !== "" && !exported.appending) return;
-  const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`;
-  try {
-    const written = await writeUntilSteady(temporary, ledger, facet, revNow);
-    const { rev, size, sha256 } = written;
-    await note(db, ledger, { ...NEVER_EXPORTED, name, ...exported, pending_rev: rev, pending_sha256: sha256 });
-    await rename(temporary, path);
-    const stamp = await fileStamp(path);
-    await note(db, ledger, { ...NEVER_EXPORTED, name, rev, stamp, size, sha256 });
-    if (store === "") {
-      const values = [ledger.source.source_no, facet, rev];
-      await db.run("DELETE FROM cleared WHERE source_no = $1 AND facet = $2 AND rev <= $3", values);
-    }
-  } finally {
-    await rm(temporary, { force: true });
+  const pieces = (): AsyncIterable<Buffer> => encodeMap(facet, ledger.entries());
+  const written = await replaceExport(db, ledger.source.source_no, path, exported, { revNow, pieces });
+  if (store === "") {
+    const values = [ledger.source.source_no, facet, written];
+    await db.run("DELETE FROM cleared WHERE source_no = $1 AND facet = $2 AND rev <= $3", values);
   }
 }
 
 function facetRev(source: SourceRow, facet: Facet, store: string): number {
   return facet === "indexed" && store !== "" ? source.rev : source[FACET_REV[facet]];
-}
-
-async function writeUntilSteady(
-  path: string,
-  ledger: SqlLedger,
-  facet: Facet,
-  revNow: () => Promise<number>,
-): Promise<{ readonly rev: number; readonly size: number; readonly sha256: string }> {
-  for (let tries = 1; ; tries++) {
-    const rev = await revNow();
-    const hash = createHash("sha256");
-    let size = 0;
-    const file = await open(path, "w");
-    try {
-      for await (const piece of encodeMap(facet, ledger.entries())) {
-        hash.update(piece);
-        size += piece.length;
-        await file.write(piece);
-      }
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    if (tries === TRIES || (await revNow()) === rev) return { rev, size, sha256: hash.digest("hex") };
-  }
-}
-
-export async function readExports(sql: Sql, sourceNo: number): Promise<ReadonlyMap<string, ExportRow>> {
-  const rows = await sql.all<ExportRow>("SELECT * FROM export WHERE source_no = $1", [sourceNo]);
-  return new Map(rows.map((row) => [row.name, row]));
-}
-
-async function note(writer: SqlDatabase | undefined, ledger: SqlLedger, row: ExportRow): Promise<void> {
-  const { name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256 } = row;
-  await writer?.insert(
-    "export (source_no, name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256)",
-    [[ledger.source.source_no, name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256]],
-    `ON CONFLICT (source_no, name) DO UPDATE SET rev = excluded.rev, stamp = excluded.stamp, size = excluded.size, sha256 = excluded.sha256,
-     appending = excluded.appending, pending_rev = excluded.pending_rev, pending_sha256 = excluded.pending_sha256`,
-  );
 }

@@ -1,0 +1,271 @@
+import { randomBytes } from "node:crypto";
+import type { DomainId } from "../contracts/ids.ts";
+import type { Indexed, LedgerEntry } from "../contracts/ledger.ts";
+import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import type { Sql, SqlValue } from "../lib/sql/sql.ts";
+import type { SourceKey } from "./sql-ledger.ts";
+
+/** One version of an item: the columns of `embedded_file` that say something of it. NULL: the entry does not have the field. */
+export interface EmbeddedFile {
+  /** "" for what is no entry: then `properties` is the JSON text of what stands there. */
+  readonly file_id: string;
+  readonly item_id: string | null;
+  readonly list_item_id: number | null;
+  /** Below the domain's folder in `crawler/`; with a slash in front, below `crawler/`. */
+  readonly path: string | null;
+  readonly url: string | null;
+  readonly raw_url: string | null;
+  readonly server_path: string | null;
+  readonly name: string | null;
+  readonly size: number | null;
+  readonly modified_at: string | null;
+  readonly embedded_at: string | null;
+  readonly source_id: string | null;
+  readonly source_type: string | null;
+  /** A JSON object: every other field, which belongs to the user. */
+  readonly properties: string;
+}
+
+export interface EmbeddedRow extends EmbeddedFile {
+  readonly entry_no: number;
+  readonly rev: number;
+}
+
+/** What can change without the content: a rename, a move, or a touch that only moves the time. */
+const LABEL = ["path", "url", "raw_url", "server_path", "name", "size", "modified_at"] as const;
+const COLUMNS = [
+  ...["file_id", "item_id", "list_item_id", ...LABEL, "embedded_at", "source_id", "source_type", "properties"],
+] as (keyof EmbeddedFile)[];
+const NAMES = COLUMNS.join(", ");
+const INTO = `embedded_file (source_no, entry_no, rev, ${NAMES})`;
+const REPLACE = `ON CONFLICT (source_no, entry_no) DO UPDATE SET rev = excluded.rev, ${COLUMNS.map((name) => `${name} = excluded.${name}`).join(", ")}`;
+const SELECT = `SELECT entry_no, rev, ${NAMES} FROM embedded_file WHERE source_no = $1`;
+const PAGE = 1000;
+
+/** The row of the table `source` that stands for the domain itself. */
+export interface DomainRow {
+  readonly source_no: number;
+  readonly imported: number;
+  /** + 1 with every transaction that changes entries. */
+  readonly rev: number;
+}
+
+export function findDomain(sql: Sql, domainId: DomainId): Promise<DomainRow | undefined> {
+  const where = "domain_id = $1 AND kind = 'domain' AND source_id = ''";
+  return sql.get(`SELECT source_no, imported, rev FROM source WHERE ${where}`, [domainId]);
+}
+
+export async function openDomain(sql: Sql, domainId: DomainId): Promise<DomainRow> {
+  const found = await findDomain(sql, domainId);
+  if (found) return found;
+  const columns = "domain_id, kind, source_id, birth, imported, rev, seen_rev, mirrored_rev, indexed_rev";
+  const values = [domainId, "domain", "", randomBytes(6).toString("hex"), 0, 0, 0, 0, 0];
+  await sql.insert(`source (${columns})`, [values], "ON CONFLICT DO NOTHING");
+  const added = await findDomain(sql, domainId);
+  if (!added) throw new Error(`add domain '${domainId}' to the ledger: it is not there`);
+  return added;
+}
+
+/** The version of an item that the index now holds: the join of its three facets. */
+export function embeddedFile(
+  { domainId, kind, sourceId }: SourceKey,
+  { itemId, seen, mirrored }: LedgerEntry,
+  indexed: Indexed,
+): EmbeddedFile {
+  if (indexed.fileId === "") throw new Error(`describe ${itemId}: it is not in the index`);
+  return {
+    file_id: indexed.fileId,
+    item_id: itemId,
+    list_item_id: indexed.listItemId,
+    path: belowDomain(indexed.file, domainId),
+    url: seen?.url ?? "",
+    raw_url: seen?.rawUrl ?? "",
+    server_path: mirrored?.serverPath ?? seen?.serverPath ?? "",
+    name: indexed.name,
+    size: indexed.size,
+    modified_at: indexed.modifiedAt,
+    embedded_at: indexed.embeddedAt,
+    source_id: sourceId,
+    source_type: kind,
+    properties: NO_PROPERTIES,
+  };
+}
+
+export const NO_PROPERTIES = "{}";
+
+/** `place`: where the source has its folder, if it is known; the domain may have had another id when the path was written. */
+export function belowDomain(file: string, domainId: DomainId, place = ""): string {
+  const at = file.indexOf("/");
+  const isBelow = file.slice(0, at) === domainId || (place !== "" && file.startsWith(`/${place}/`, at));
+  return at > 0 && isBelow ? file.slice(at + 1) : `/${file}`;
+}
+
+export function fromDomain(path: string, domainId: DomainId): string {
+  return path.startsWith("/") ? path.slice(1) : `${domainId}/${path}`;
+}
+
+/**
+ * A file id that is known may have a new name or place; one that is not becomes a new entry, with what it inherits. Entries of earlier
+ * versions stay as they are: history.
+ */
+export async function describeVersions(sql: Sql, domainId: DomainId, versions: readonly EmbeddedFile[]): Promise<void> {
+  const { source_no: source } = await openDomain(sql, domainId);
+  const known = await rowsByFile(
+    sql,
+    source,
+    versions.map(({ file_id }) => file_id),
+  );
+  const fresh = versions.filter(({ file_id }) => !known.has(file_id));
+  const earlier = await rowsByItem(sql, source, fresh);
+  const written: EntryToWrite[] = [];
+  for (const version of versions) {
+    const row = known.get(version.file_id);
+    if (!row) continue;
+    const next = { ...row, ...label(version), ...(version.url === "" && addressOf(row)) };
+    if (LABEL.some((name) => next[name] !== row[name])) written.push(next);
+  }
+  let entryNo = fresh.length > 0 ? await lastEntryNo(sql, source) : 0;
+  for (const version of new Map(fresh.map((one) => [one.file_id, one])).values()) {
+    entryNo += 1;
+    written.push({ ...version, ...inherited(version, earlier.get(version.item_id ?? "") ?? []), entry_no: entryNo });
+  }
+  await writeEntries(sql, source, written);
+}
+
+/**
+ * Users' properties go on to the next version of an item, from the newest earlier one: of the same source if there is one, since an item
+ * may be in two sources of a domain. So does its address where the item is not listed now, because its removal is held.
+ */
+function inherited(version: EmbeddedFile, earlier: readonly EmbeddedRow[]): Partial<EmbeddedFile> {
+  const newest = (rows: readonly EmbeddedRow[]): EmbeddedRow | undefined =>
+    rows.reduce<EmbeddedRow | undefined>(
+      (best, row) => (best && (best.embedded_at ?? "") > (row.embedded_at ?? "") ? best : row),
+      undefined,
+    );
+  const from = newest(earlier.filter(({ source_id }) => source_id === version.source_id)) ?? newest(earlier);
+  return from ? { properties: from.properties, ...(version.url === "" && addressOf(from)) } : {};
+}
+
+function label(version: EmbeddedFile): Pick<EmbeddedFile, (typeof LABEL)[number]> {
+  const { path, url, raw_url, server_path, name, size, modified_at } = version;
+  return { path, url, raw_url, server_path, name, size, modified_at };
+}
+
+function addressOf({ url, raw_url }: EmbeddedFile): Pick<EmbeddedFile, "url" | "raw_url"> | undefined {
+  return url ? { url, raw_url } : undefined;
+}
+
+export interface EntryToWrite extends EmbeddedFile {
+  readonly entry_no: number;
+}
+
+/** Under one new revision, which is returned; undefined when there is nothing to write. */
+export async function writeEntries(
+  sql: Sql,
+  source: number,
+  entries: readonly EntryToWrite[],
+  gone: readonly number[] = [],
+): Promise<number | undefined> {
+  if (entries.length + gone.length === 0) return undefined;
+  const rev = await nextRev(sql, source);
+  const listed = isListed(sql, "entry_no", "$2", "integer");
+  if (gone.length > 0) {
+    await sql.run(`DELETE FROM embedded_file WHERE source_no = $1 AND ${listed}`, [source, listOf(gone)]);
+  }
+  const valuesOf = (entry: EntryToWrite): SqlValue[] => COLUMNS.map((name) => entry[name]);
+  await sql.insert(
+    INTO,
+    entries.map((entry) => [source, entry.entry_no, rev, ...valuesOf(entry)]),
+    REPLACE,
+  );
+  return rev;
+}
+
+export function isSameFile(a: EmbeddedFile, b: EmbeddedFile): boolean {
+  return COLUMNS.every((name) => a[name] === b[name]);
+}
+
+/** Entries that go, with a note of it until the file is written: one that somebody edited meanwhile does not bring them back. */
+export async function removeEntries(
+  sql: Sql,
+  source: number,
+  column: "file_id" | "item_id",
+  ids: readonly string[],
+): Promise<void> {
+  const rows: { entry_no: number; file_id: string }[] = [];
+  for (let from = 0; from < ids.length; from += PAGE) {
+    const list = listOf(ids.slice(from, from + PAGE));
+    const text = `SELECT entry_no, file_id FROM embedded_file WHERE source_no = $1 AND ${isListed(sql, column, "$2", "text")}`;
+    rows.push(...(await sql.all<{ entry_no: number; file_id: string }>(text, [source, list])));
+  }
+  const rev = await writeEntries(
+    sql,
+    source,
+    [],
+    rows.map(({ entry_no }) => entry_no),
+  );
+  await sql.insert(
+    "cleared (source_no, facet, item_id, rev)",
+    rows.map(({ file_id }) => [source, CLEARED, file_id, rev ?? 0]),
+    "ON CONFLICT (source_no, facet, item_id) DO UPDATE SET rev = excluded.rev",
+  );
+}
+
+/** In the table `cleared`, beside the facets: `item_id` is then the id of a file. */
+export const CLEARED = "embedded";
+
+export async function nextRev(sql: Sql, source: number): Promise<number> {
+  await sql.run("UPDATE source SET rev = rev + 1 WHERE source_no = $1", [source]);
+  const row = await sql.get<{ rev: number }>("SELECT rev FROM source WHERE source_no = $1", [source]);
+  if (!row) throw new Error("write entries of files_metadata.json: somebody deleted the domain meanwhile");
+  return row.rev;
+}
+
+export async function lastEntryNo(sql: Sql, source: number): Promise<number> {
+  const text = "SELECT entry_no FROM embedded_file WHERE source_no = $1 ORDER BY entry_no DESC LIMIT 1";
+  return (await sql.get<{ entry_no: number }>(text, [source]))?.entry_no ?? 0;
+}
+
+export async function rowsByFile(
+  sql: Sql,
+  source: number,
+  fileIds: readonly string[],
+): Promise<ReadonlyMap<string, EmbeddedRow>> {
+  const found = new Map<string, EmbeddedRow>();
+  for (let from = 0; from < fileIds.length; from += PAGE) {
+    const list = listOf(fileIds.slice(from, from + PAGE));
+    const rows = await sql.all<EmbeddedRow>(`${SELECT} AND ${isListed(sql, "file_id", "$2", "text")}`, [source, list]);
+    for (const row of rows) found.set(row.file_id, row);
+  }
+  return found;
+}
+
+async function rowsByItem(
+  sql: Sql,
+  source: number,
+  versions: readonly EmbeddedFile[],
+): Promise<ReadonlyMap<string, EmbeddedRow[]>> {
+  const found = new Map<string, EmbeddedRow[]>();
+  for (let from = 0; from < versions.length; from += PAGE) {
+    const list = listOf(versions.slice(from, from + PAGE).map(({ item_id }) => item_id ?? ""));
+    const text = `${SELECT} AND ${isListed(sql, "item_id", "$2", "text")} ORDER BY entry_no`;
+    for (const row of await sql.all<EmbeddedRow>(text, [source, list])) {
+      const rows = found.get(row.item_id ?? "") ?? [];
+      rows.push(row);
+      found.set(row.item_id ?? "", rows);
+    }
+  }
+  return found;
+}
+
+/** In the order of the file. */
+export async function* allRows(sql: Sql, source: number): AsyncGenerator<EmbeddedRow[], void> {
+  const text = `${SELECT} AND entry_no > $2 ORDER BY entry_no LIMIT ${PAGE}`;
+  for (let after = 0; ; ) {
+    const rows = await sql.all<EmbeddedRow>(text, [source, after]);
+    if (rows.length > 0) yield rows;
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) return;
+    after = last.entry_no;
+  }
+}
