@@ -23,6 +23,10 @@ await report(async () => {
   const ledgers = openTestLedgers(join(storage, "crawler"));
   const web = openWeb(config, new Set(["html", "md", "txt"]), ledgers.members);
   const { client, visitor, registry, rules, pagesAtOnce } = web;
+  const run = {
+    domainId: parseDomainId("BENCH"),
+    config: { sourceType: "web_sources", sourceId: "site" as SourceId },
+  } as const;
   const source = openWebSite(
     {
       sourceType: "web_sources",
@@ -42,7 +46,7 @@ await report(async () => {
       registry,
       members: ledgers.members,
       rules,
-      folder: join(storage, "state"),
+      openMemory: (head) => ledgers.openSiteMemory(run, head, { dryRun: false }),
       dryRun: false,
       force: false,
       pagesAtOnce,

@@ -13,6 +13,7 @@ import {
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
+import type { CrawlHead, SiteMemory } from "../contracts/site-memory.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../engine/engine-parts.ts";
 import { mirroredFiles } from "../engine/mirrored-files.ts";
@@ -81,9 +82,10 @@ export function openSource(run: SourceRun, { log, ...options }: SourceOptions, c
   if (isOfSharePoint(source)) return openSharePointSource(source, connections.sharepoint(), log);
   const root = join(connections.crawlerFolder, sourceFolder(run.domainId, source));
   if (isTree(source)) return openTree(run.domainId, source, root, { log, ...options }, connections);
-  const folder = join(root, PRIVATE_FOLDER, "web");
+  const openMemory = (head: CrawlHead): Promise<SiteMemory> =>
+    connections.ledgers.openSiteMemory(run, head, { dryRun: options.dryRun });
   const { client, visitor, items, looker, registry, members, rules, pagesAtOnce, now } = connections.web;
-  const known = { registry, members, rules, folder };
+  const known = { registry, members, openMemory, rules };
   const tools = { domainId: run.domainId, client, visitor, ...known, pagesAtOnce, log, ...options };
   return source.startUrls.length === 0 && source.sourceId === REGISTERED_SOURCE
     ? openRegisteredUrls(source, { ...tools, items, looker, now })

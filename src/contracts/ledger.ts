@@ -3,6 +3,7 @@ import type { OtherStores, ScheduleStates } from "./domain-state.ts";
 import type { FilesMetadata } from "./files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Members } from "./members.ts";
+import type { CrawlHead, SiteMemory } from "./site-memory.ts";
 import type { Fingerprint } from "./source.ts";
 import type { UploadJournals } from "./uploads.ts";
 
@@ -137,6 +138,8 @@ export interface Ledgers {
   version(source: LedgerSource): Promise<string>;
   /** Which web pages and registered addresses the sources of all domains have. */
   readonly members: Members;
+  /** What a web site remembers between crawls and during one; a dry run only reads it. */
+  openSiteMemory(source: LedgerSource, head: CrawlHead, options: { readonly dryRun: boolean }): Promise<SiteMemory>;
   /** The three map files, whole, as they would be written now: by their names. */
   maps(source: LedgerSource): readonly { readonly name: string; content(): AsyncIterable<Uint8Array> }[];
   /** For a dry run: the two map files that a download works on, under this id, until they are removed; undefined before the first crawl. */

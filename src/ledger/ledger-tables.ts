@@ -174,6 +174,47 @@ CREATE TABLE embedded_file (
 CREATE INDEX embedded_file_of_id ON embedded_file (source_no, file_id);
 CREATE INDEX embedded_file_of_item ON embedded_file (source_no, item_id);
 
+-- The last crawl of a web site, or the one under way.
+CREATE TABLE site_crawl (
+  source_no ${integer} NOT NULL PRIMARY KEY REFERENCES source ON DELETE CASCADE,
+  crawl_no ${integer} NOT NULL,
+  digest ${text} NOT NULL,
+  site ${text} NOT NULL,
+  started_at ${text} NOT NULL,
+  finished ${integer} NOT NULL
+) ${strict};
+
+-- Pages, and lists of pages (sitemaps, feeds), as a crawl last looked at them.
+CREATE TABLE page (
+  page_no ${serial},
+  source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,
+  page_id ${text} NOT NULL,
+  crawl_no ${integer} NOT NULL,
+  url ${text} NOT NULL,
+  depth ${integer} NOT NULL,
+  outcome ${text} NOT NULL,
+  -- What it turned out to be; '' when it was only read on the way to that.
+  item_id ${text} NOT NULL,
+  undated ${text} NOT NULL,
+  -- 1: page_link has everything it links to.
+  complete ${integer} NOT NULL,
+  etag ${text} NOT NULL,
+  last_modified ${text} NOT NULL,
+  UNIQUE (source_no, page_id)
+) ${strict};
+CREATE INDEX page_of_crawl ON page (source_no, crawl_no, depth, page_no);
+
+CREATE TABLE page_link (
+  page_no ${integer} NOT NULL REFERENCES page ON DELETE CASCADE,
+  -- link, feed, alias or list.
+  kind ${text} NOT NULL,
+  n ${integer} NOT NULL,
+  target ${text} NOT NULL,
+  -- As a sitemap says.
+  modified ${text} NOT NULL,
+  PRIMARY KEY (page_no, kind, n)
+) ${sqlite ? "STRICT, WITHOUT ROWID" : ""};
+
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
 CREATE TABLE cleared (
   source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,

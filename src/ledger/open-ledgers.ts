@@ -6,6 +6,7 @@ import { SOURCE_KINDS } from "../contracts/domain.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
 import type { EarlierMembers } from "../contracts/members.ts";
+import type { CrawlHead } from "../contracts/site-memory.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
@@ -28,8 +29,10 @@ import {
   migrateCsvMaps,
   putOldFilesAside,
 } from "./migrate/migrate-csv-maps.ts";
-import { findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
+import { migrateSiteMemory } from "./migrate/migrate-site-memory.ts";
+import { addSource, findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
 import { createMembers } from "./sql-members.ts";
+import { SqlSiteMemory } from "./sql-site-memory.ts";
 import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
 
 export interface LedgersOptions {
@@ -173,6 +176,19 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     metadata: openFilesMetadata(databases, domainsFolder),
     open,
     members,
+    async openSiteMemory(source, head, { dryRun }) {
+      const { domainId } = source;
+      if (dryRun) {
+        const db = await databases.find(domainId);
+        const found = db && (await findSource(db, keyOf(source)));
+        return await SqlSiteMemory.read(db, found?.source_no ?? 0, head);
+      }
+      const db = await databases.open(domainId);
+      const { source_no: no } = (await findSource(db, keyOf(source))) ?? (await addSource(db, keyOf(source)));
+      const openCrawl = (one: CrawlHead): Promise<SqlSiteMemory> => SqlSiteMemory.open(db, no, one);
+      await migrateSiteMemory(join(folderOf(source), ".lockstep"), openCrawl);
+      return await openCrawl(head);
+    },
     async version(source) {
       const db = await databases.find(source.domainId);
       const found = db && (await findSource(db, keyOf(source)));

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import { type SiteCrawled, SiteWorld } from "./web-site-world.ts";
@@ -73,7 +71,10 @@ test("a host that stops answering is left alone; the others are crawled, and tha
   assert.equal(crawled.completeness, "partial");
   assert.match(problemsOf(crawled), /^localhost:\d+ stopped answering: \d+ addresses not looked at$/);
   assert.ok(world.site.asked.filter((line) => line.includes("/dead/")).length < 40);
-  await readFile(join(world.folder, "pages.jsonl"));
+  assert.deepEqual(
+    world.inLedger("SELECT finished FROM site_crawl").map((row) => row["finished"]),
+    [1],
+  );
 });
 
 test("a server that dies while pages nobody links to are looked at is left alone, too", async () => {

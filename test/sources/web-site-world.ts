@@ -1,6 +1,8 @@
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { WebSourceConfig } from "../../src/contracts/domain.ts";
 import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import type { LedgerSource } from "../../src/contracts/ledger.ts";
 import type { Completeness, Listed } from "../../src/contracts/source.ts";
 import { openWebSite, type WebTools } from "../../src/sources/web/site/open-web-site.ts";
 import { VisitWorld } from "./web-visit-world.ts";
@@ -32,8 +34,29 @@ export class SiteWorld {
     return this.world.site;
   }
 
+  /** The source's folder. */
   get folder(): string {
-    return join(this.world.folder, "crawl");
+    return join(this.world.folder, "crawler/STORY/04_web/site");
+  }
+
+  get #site(): LedgerSource {
+    return { domainId: parseDomainId("STORY"), config: this.config() };
+  }
+
+  /** Rows of its ledger, read or changed behind its back. */
+  inLedger(statement: string, ...values: string[]): Record<string, unknown>[] {
+    const db = new DatabaseSync(join(this.world.folder, "crawler/STORY/ledger.sqlite"));
+    try {
+      return db.prepare(statement).all(...values);
+    } finally {
+      db.close();
+    }
+  }
+
+  /** Everything that is remembered of pages and lists. */
+  remembered(): string {
+    const rows = this.inLedger("SELECT * FROM page LEFT JOIN page_link USING (page_no) ORDER BY page_id, kind, n");
+    return JSON.stringify(rows);
   }
 
   config(more: Partial<WebSourceConfig> = {}): WebSourceConfig {
@@ -61,8 +84,10 @@ export class SiteWorld {
       members: ledgers.members,
       rules: parts.rules,
     };
-    const quiet = { folder: this.folder, dryRun: false, force: false, pagesAtOnce: 4, log: () => undefined };
-    return openWebSite(this.config(config), { ...usual, ...quiet, ...tools });
+    const quiet = { dryRun: false, force: false, pagesAtOnce: 4, log: () => undefined };
+    const all = { ...usual, ...quiet, ...tools };
+    const openMemory: WebTools["openMemory"] = (head) => ledgers.openSiteMemory(this.#site, head, all);
+    return openWebSite(this.config(config), { openMemory, ...all });
   }
 
   async crawl(config: Partial<WebSourceConfig> = {}, tools: Partial<WebTools> = {}): Promise<SiteCrawled> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { access, readFile, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -103,7 +103,7 @@ test("what links hold that nobody should write down is not written down", async 
   world.site.set("/sitemap.xml", { type: "text/xml", body: sitemap("/a?password=hunter2") });
   world.site.set("/a", html("A"));
   assert.deepEqual((await world.crawl()).pages, ["/", "/a"]);
-  assert.doesNotMatch(await readFile(join(world.folder, "pages.jsonl"), "utf8"), /hunter2/);
+  assert.doesNotMatch(world.remembered(), /hunter2/);
 });
 
 test("links are followed without their secrets, and as they are where a name only looks like one", async () => {
@@ -138,7 +138,7 @@ test("a feed that is a start address with a token from earlier is asked for with
   const { departed } = await world.crawl({ startUrls });
   assert.deepEqual(departed, []);
   assert.doesNotMatch(world.site.asked.join(), /hunter2/);
-  assert.doesNotMatch(await readFile(join(world.folder, "pages.jsonl"), "utf8"), /hunter2/);
+  assert.doesNotMatch(world.remembered(), /hunter2/);
 });
 
 test("include and exclude choose by path or by whole address; the way may lead through what is not wanted", async () => {
@@ -377,18 +377,17 @@ test("a crawl that was cut off goes on with what is left", async () => {
   await assert.rejects(async () => {
     while (!(await cut.next()).done);
   }, /stopped|cancelled/);
-  const path = join(world.folder, "crawl.jsonl");
-  await writeFile(path, `${await readFile(path, "utf8")}{"id":"url_torn`);
   world.site.onRequest = () => undefined;
   world.site.forgetRequests();
   const { pages, log, completeness } = await world.crawl();
   assert.deepEqual([pages, completeness], [["/", "/a", "/a/deep", "/b"], "complete"]);
   assert.match(log.join("\n"), /Going on with the crawl of .*: \d pages? looked at already/);
   assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
-  await assert.rejects(access(path), "a finished crawl is not gone on with");
-  const lines = (await readFile(join(world.folder, "pages.jsonl"), "utf8")).trimEnd().split("\n").slice(1);
-  const ids = new Set(lines.map((line) => (JSON.parse(line) as { id: string }).id));
-  assert.equal(ids.size, 6, "four pages, an alias and a dead link, each on lines of their own");
+  const left = world.inLedger(
+    "SELECT page_id FROM page WHERE crawl_no = (SELECT crawl_no FROM site_crawl WHERE finished)",
+  );
+  assert.equal(left.length, 6, "four pages, an alias and a dead link");
+  assert.doesNotMatch((await world.crawl()).log.join(), /Going on/, "a finished crawl is not gone on with");
 });
 
 test("who watches a crawl is told why it takes long", async () => {
@@ -410,20 +409,21 @@ test("who watches a crawl is told why it takes long", async () => {
 test("a crawl with other rules, or an old one, starts from the beginning", async () => {
   plainSite();
   await world.crawl();
-  const path = join(world.folder, "crawl.jsonl");
-  const finished = await readFile(join(world.folder, "pages.jsonl"), "utf8");
-  await writeFile(path, finished);
+  world.inLedger("UPDATE site_crawl SET finished = 0");
   const other = await world.crawl({ exclude: ["/b"] });
   assert.doesNotMatch(other.log.join("\n"), /Going on/);
+  await world.crawl();
+  world.inLedger("UPDATE site_crawl SET finished = 0");
+  assert.match((await world.crawl()).log.join("\n"), /Going on/);
   const old = new Date(Date.now() - 25 * 3600 * 1000).toISOString();
-  await writeFile(path, finished.replace(/"started_at":"[^"]*"/, `"started_at":"${old}"`));
+  world.inLedger("UPDATE site_crawl SET finished = 0, started_at = ?", old);
   assert.doesNotMatch((await world.crawl()).log.join("\n"), /Going on/);
 });
 
 test("without the memory of links a page is read again", async () => {
   plainSite();
   await world.crawl();
-  await writeFile(join(world.folder, "pages.jsonl"), "not ours\n");
+  world.inLedger("DELETE FROM page");
   world.site.forgetRequests();
   assert.deepEqual((await world.crawl({}, { pagesAtOnce: 1 })).pages, ["/", "/a", "/a/deep", "/b"]);
   assert.deepEqual(world.site.bodies.sort(), ["/", "/a", "/a/deep", "/b"]);
@@ -436,6 +436,52 @@ test("a dry run leaves nothing", async () => {
   assert.deepEqual(await world.members(), []);
   for await (const page of world.world.registry.entries()) assert.deepEqual(page, []);
   await assert.rejects(access(world.folder));
+  await assert.rejects(access(join(world.world.folder, "crawler/STORY/ledger.sqlite")));
+});
+
+test("a page whose links changed is remembered with the new ones, one that is not met any more is forgotten", async () => {
+  plainSite();
+  await world.crawl();
+  const links = (): string[] =>
+    world
+      .inLedger("SELECT url, target FROM page JOIN page_link USING (page_no) WHERE kind = 'link'")
+      .map(({ url, target }) => `${String(url).slice(world.site.origin.length)} ${target}`)
+      .sort();
+  const before = links();
+  await world.crawl();
+  assert.deepEqual(links(), before);
+  world.site.set("/", html("Home", linksTo("/new")));
+  world.site.set("/new", html("New", linksTo("/new/er")));
+  world.site.set("/new/er", html("Newer"));
+  for (const path of ["/a", "/a/deep", "/b"]) world.site.pages.delete(path);
+  for (let crawl = 0; crawl < 4; crawl++) await world.crawl();
+  assert.deepEqual(links(), ["/ /new", "/new /new/er"]);
+});
+
+test("what an earlier release left of a crawl that was cut off is gone on with, also when its last line was cut", async () => {
+  plainSite();
+  await world.crawl();
+  const [head] = world.inLedger("SELECT digest, site, started_at FROM site_crawl");
+  const pages = world.inLedger("SELECT page_id, url, depth, item_id FROM page WHERE item_id <> ''");
+  const lines = pages
+    .filter(({ url }) => String(url).endsWith("/a"))
+    .map(({ page_id: id, url, depth, item_id: item }) =>
+      JSON.stringify({ id, url, depth, outcome: "new", item, aliases: [], links: ["/a/deep"], feeds: [] }),
+    );
+  for (const table of ["page", "site_crawl"]) world.inLedger(`DELETE FROM ${table}`);
+  const folder = join(world.folder, ".lockstep/web");
+  await mkdir(folder, { recursive: true });
+  const log = [JSON.stringify({ version: 1, ...head }), ...lines, '{"id":"url_torn'].join("\n");
+  await writeFile(join(folder, "crawl.jsonl"), log);
+  await writeFile(join(folder, "pages.jsonl"), JSON.stringify({ version: 1, ...head, digest: "other" }));
+  world.site.forgetRequests();
+  const crawled = await world.crawl();
+  assert.match(crawled.log.join("\n"), /Going on with the crawl of .*: 1 page looked at already/);
+  assert.deepEqual(crawled.pages, ["/", "/a", "/a/deep", "/b"]);
+  assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
+  assert.ok(world.site.asked.includes("GET /a/deep"), world.site.asked.join());
+  await assert.rejects(access(folder));
+  assert.equal(await readFile(join(world.folder, ".lockstep/before-ledger/crawl.jsonl"), "utf8"), log);
 });
 
 test("a reader that takes its time is not run away from", async () => {

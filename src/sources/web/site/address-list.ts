@@ -2,11 +2,11 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { XMLParser } from "fast-xml-parser";
 import { explain } from "../../../contracts/errors.ts";
+import type { ReadList } from "../../../contracts/site-memory.ts";
 import type { Tell, WebAnswer, WebClient, WebResponse } from "../../../contracts/web.ts";
 import { decodeEntities } from "../../../lib/html/entities.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { followRedirects, MAX_REDIRECTS } from "../client/follow-redirects.ts";
-import type { ListLine } from "./crawl-lines.ts";
 
 /** As the protocol of sitemaps has it. */
 const MAX_BYTES = 50 * 1024 * 1024;
@@ -19,7 +19,7 @@ const unpack = promisify(gunzip);
 
 /** A sitemap or a feed: addresses that somebody wrote down. */
 export type AddressList =
-  | ({ readonly kind: "list" } & ListLine)
+  | ({ readonly kind: "list" } & ReadList)
   /** Something else is there, or nothing. */
   | { readonly kind: "none"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
@@ -28,7 +28,7 @@ export interface ListReading {
   readonly client: WebClient;
   readonly isOfSite: (url: string) => boolean;
   /** As it was read the last time. */
-  readonly known?: ListLine | undefined;
+  readonly known?: ReadList | undefined;
   readonly tell?: Tell;
   readonly signal: AbortSignal;
 }
@@ -58,7 +58,7 @@ export async function readAddressList(
 }
 
 /** Where a list was, only "there is none" says that it is gone: a sign-in page in its place names nothing, and means nothing. */
-function noList(reason: string, known: ListLine | undefined): AddressList {
+function noList(reason: string, known: ReadList | undefined): AddressList {
   return { kind: known ? "failed" : "none", reason };
 }
 
@@ -84,7 +84,7 @@ async function takeList(
   }
 }
 
-type Addresses = Pick<ListLine, "addresses" | "dates" | "lists" | "isCut">;
+type Addresses = Pick<ReadList, "addresses" | "dates" | "lists" | "isCut">;
 
 /** What it is, is told by what it holds. */
 function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined {

@@ -2,12 +2,10 @@ import { createHash } from "node:crypto";
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Registry } from "../../../contracts/registry.ts";
+import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import { plural } from "../../../lib/plural.ts";
 import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
-import type { CrawlLine } from "./crawl-lines.ts";
-import { CrawlLog } from "./crawl-log.ts";
-import { LinkMemory } from "./link-memory.ts";
 import type { LookedAt } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import { SiteMembers } from "./site-members.ts";
@@ -15,49 +13,30 @@ import { SiteMembers } from "./site-members.ts";
 /** What a crawl starts from. */
 export interface Beginning {
   readonly members: SiteMembers;
-  readonly memory: LinkMemory;
-  readonly log: CrawlLog;
-  /** Pages that a crawl which was cut off has looked at, without their links. */
-  readonly recalled: readonly CrawlLine[];
-  /** It did not see all that some of them link to. */
-  readonly isBlind: boolean;
+  readonly memory: SiteMemory;
 }
 
 /** Opens what is remembered, and goes on with a crawl of the same kind that was cut off. A dry run starts from the beginning. */
 export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Promise<Beginning> {
   const { sourceId, limits: _, ...what } = config;
-  const { folder, dryRun, force } = tools;
   const members = new SiteMembers(tools.members, tools.domainId, sourceId, tools);
   await members.load();
   const site = digest(config.startUrls);
-  const memory = await LinkMemory.open(folder, site);
-  if (dryRun) return { members, memory, log: CrawlLog.dry(folder), recalled: [], isBlind: false };
-  const recalled: CrawlLine[] = [];
-  let isBlind = false;
-  const head = { digest: digest({ ...what, force }), site, startedAt: toUtcMicros(new Date()) };
-  const { log, resumes } = await CrawlLog.open(folder, head, (line) => {
-    // What failed then is tried again now.
-    if (line.outcome === "failed") return;
-    isBlind ||= line.isBlind;
-    if (line.item !== "") recalled.push({ ...line, links: [], feeds: [] });
-  });
-  if (recalled.length > 0) {
-    tools.log(`Going on with the crawl of ${resumes}: ${plural(recalled.length, "page")} looked at already.`);
-  }
-  return { members, memory, log, recalled, isBlind };
+  const startedAt = toUtcMicros(new Date());
+  const memory = await tools.openMemory({ digest: digest({ ...what, force: tools.force }), site, startedAt });
+  const { pages, startedAt: before } = memory.resumes;
+  if (pages > 0) tools.log(`Going on with the crawl of ${before}: ${plural(pages, "page")} looked at already.`);
+  return { members, memory };
 }
-
-const RECORDS_AT_ONCE = 200;
 
 /** Pages of the crawl that was cut off, as the registry knows them. What an older registry knows nothing of is looked at again. */
 export async function* recallPages(
-  { recalled }: Beginning,
+  memory: SiteMemory,
   registry: Registry,
-): AsyncGenerator<readonly (LookedAt & Pick<CrawlLine, "id">)[]> {
-  for (let at = 0; at < recalled.length; at += RECORDS_AT_ONCE) {
-    const lines = recalled.slice(at, at + RECORDS_AT_ONCE);
-    const records = await registry.getMany(lines.map(({ item }) => item as ItemId));
-    yield lines.flatMap(({ id, outcome, aliases }, i) => {
+): AsyncGenerator<readonly (LookedAt & Pick<CrawledPage, "id">)[]> {
+  for await (const pages of memory.lookedAt()) {
+    const records = await registry.getMany(pages.map(({ item }) => item as ItemId));
+    yield pages.flatMap(({ id, outcome, aliases }, i) => {
       const item = records[i]?.item;
       return item ? [{ id, outcome, aliases, item, reason: item.scheduling.errorMessage }] : [];
     });

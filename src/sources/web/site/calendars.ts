@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
+import type { CrawledPage } from "../../../contracts/site-memory.ts";
 import { type DatedAddress, readDatedAddress } from "../../../detect/web/dated-address.ts";
-import type { CrawlLine } from "./crawl-lines.ts";
 
-type LookedAtPage = Pick<CrawlLine, "url" | "depth" | "outcome" | "links" | "undated">;
+type LookedAtPage = Pick<CrawledPage, "url" | "depth" | "outcome" | "links" | "undated">;
 
 /** Pages that show nothing but another date, one after the other, before no more are looked for: a year to both sides of a month. */
 const ENOUGH = 24;

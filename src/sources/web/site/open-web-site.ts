@@ -2,6 +2,7 @@ import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { DomainId } from "../../../contracts/ids.ts";
 import type { Members } from "../../../contracts/members.ts";
 import type { Registry } from "../../../contracts/registry.ts";
+import type { CrawlHead, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Source } from "../../../contracts/source.ts";
 import type { PageVisitor, WebClient } from "../../../contracts/web.ts";
 import type { IdentityRules } from "../../../detect/web/web-identity.ts";
@@ -19,8 +20,8 @@ export interface WebTools {
   readonly registry: Registry;
   readonly members: Members;
   readonly rules: IdentityRules;
-  /** A folder of the source's own, for what it remembers between and during crawls; absolute, need not exist yet. */
-  readonly folder: string;
+  /** What the source remembers between and during crawls. */
+  readonly openMemory: (head: CrawlHead) => Promise<SiteMemory>;
   /** Nothing may be written, neither to the registry nor to disk. */
   readonly dryRun: boolean;
   /** Ask for every page regardless of what is known. */

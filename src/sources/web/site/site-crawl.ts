@@ -1,6 +1,7 @@
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
+import type { SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { Turn } from "../../../lib/turn.ts";
@@ -19,7 +20,7 @@ import { PassedOver } from "./passed-over.ts";
 import type { SiteMembers } from "./site-members.ts";
 import { SiteScope, withoutTraps } from "./site-scope.ts";
 import { isListName, SeedReader, type Seeds } from "./site-seeds.ts";
-import { linesOf, SiteVisits } from "./site-visits.ts";
+import { pagesOf, SiteVisits } from "./site-visits.ts";
 
 /** Handed over together: a page of the listing. */
 const PAGE_OF_LISTING = 32;
@@ -28,7 +29,7 @@ const PAGE_OF_LISTING = 32;
 export class SiteCrawl {
   readonly #config: WebSourceConfig;
   readonly #tools: WebTools;
-  readonly #beginning: Beginning;
+  readonly #memory: SiteMemory;
   readonly #scope: SiteScope;
   readonly #frontier: Frontier;
   readonly #members: SiteMembers;
@@ -60,14 +61,14 @@ export class SiteCrawl {
   constructor(config: WebSourceConfig, tools: WebTools, beginning: Beginning, signal: AbortSignal) {
     this.#config = config;
     this.#tools = tools;
-    this.#beginning = beginning;
+    this.#memory = beginning.memory;
     this.#members = beginning.members;
     this.#scope = new SiteScope(config);
-    this.#isBlind = beginning.isBlind;
+    this.#isBlind = beginning.memory.isBlind;
     this.#limits = new CrawlLimits(config);
     this.#calendars = new Calendars(config);
     this.#frontier = new Frontier(tools.rules, this.#limits.room);
-    this.#seeds = new SeedReader(tools, this.#scope, beginning, signal);
+    this.#seeds = new SeedReader(tools, this.#scope, beginning.memory, signal);
     const isFresh = (id: ItemId): boolean => this.#looked.has(id);
     this.#visits = new SiteVisits(config, tools, this.#scope, beginning, { isFresh, signal });
     this.#passed = new PassedOver(this.#limits.room, this.#visits.variants, this.#frontier);
@@ -75,7 +76,6 @@ export class SiteCrawl {
   }
 
   async *list(): Listing {
-    const { memory, log } = this.#beginning;
     try {
       yield* this.#recallPages();
       yield* this.#lookAtStarts();
@@ -85,11 +85,10 @@ export class SiteCrawl {
       if (!this.#patience.isOver) yield* this.#settle();
       await this.#members.flush();
     } finally {
-      await memory.close();
-      await log.close();
+      await this.#memory.flush();
     }
     if (!this.#patience.isOver) {
-      await log.finish();
+      await this.#memory.finish();
       await this.#members.finish({ isComplete: this.#isComplete() });
     }
     const [variants, calendars] = [this.#passed.count, this.#calendars.sentences()];
@@ -102,7 +101,7 @@ export class SiteCrawl {
 
   /** Pages of the crawl that was cut off, as the registry knows them. */
   async *#recallPages(): AsyncGenerator<readonly Listed[]> {
-    for await (const pages of recallPages(this.#beginning, this.#tools.registry)) {
+    for await (const pages of recallPages(this.#memory, this.#tools.registry)) {
       for (const { id, aliases, item } of pages) this.#noteLook([id, ...aliases, item.id]);
       const listed = pages.flatMap((page) => this.#listed(page));
       await this.#members.flush();
@@ -127,8 +126,8 @@ export class SiteCrawl {
 
   /** Links of an earlier beginning come after the seeds: what is also a seed is not as deep as it looks. */
   async *#lookAtWaiting(): AsyncGenerator<readonly Listed[]> {
-    for await (const line of this.#beginning.log.earlier()) {
-      await this.#follow(this.#calendars.linksOf(line), line.depth + 1);
+    for await (const pages of this.#memory.earlier()) {
+      for (const page of pages) await this.#follow(this.#calendars.linksOf(page), page.depth + 1);
     }
     yield* this.#lookTwice(this.#take);
     for (let pages = this.#passed.next(); pages.length > 0; pages = this.#passed.next()) {
@@ -180,6 +179,7 @@ export class SiteCrawl {
 
   async *#handOver(next: NextLook): AsyncGenerator<readonly Listed[]> {
     for await (const pages of lookAhead(next, { atOnce: this.#tools.pagesAtOnce, together: PAGE_OF_LISTING })) {
+      await this.#memory.flush();
       await this.#members.flush();
       yield pages.flat();
     }
@@ -199,7 +199,8 @@ export class SiteCrawl {
     this.#noteLook([page.id, visit.item.id, ...visit.aliases]);
     this.#passed.note(page, visit);
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
-    await this.#beginning.log.write(linesOf(page, { visit, read }));
+    this.#memory.put(pagesOf(page, { visit, read }));
+    await this.#memory.flushNowAndThen();
     const links = read.flatMap((each) => each.links);
     const undated = read.find((each) => each.undated)?.undated ?? "";
     const worth = this.#calendars.linksOf({ ...page, outcome: visit.outcome, links, undated });

@@ -1,9 +1,7 @@
 import { explain } from "../../../contracts/errors.ts";
+import type { ReadList, SiteMemory } from "../../../contracts/site-memory.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import { type AddressList, MAX_ADDRESSES, readAddressList } from "./address-list.ts";
-import type { ListLine } from "./crawl-lines.ts";
-import type { CrawlLog } from "./crawl-log.ts";
-import type { LinkMemory } from "./link-memory.ts";
 import { asPart, isThere } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import type { SiteScope } from "./site-scope.ts";
@@ -30,8 +28,7 @@ export interface Seeds {
 export class SeedReader {
   readonly #tools: Pick<WebTools, "client" | "visitor" | "log">;
   readonly #scope: SiteScope;
-  readonly #memory: LinkMemory;
-  readonly #log: CrawlLog;
+  readonly #memory: SiteMemory;
   readonly #signal: AbortSignal;
   readonly #read = new Set<string>();
   readonly #feeds = new Set<string>();
@@ -39,13 +36,12 @@ export class SeedReader {
   constructor(
     tools: Pick<WebTools, "client" | "visitor" | "log">,
     scope: SiteScope,
-    { memory, log }: { readonly memory: LinkMemory; readonly log: CrawlLog },
+    memory: SiteMemory,
     signal: AbortSignal,
   ) {
     this.#tools = tools;
     this.#scope = scope;
     this.#memory = memory;
-    this.#log = log;
     this.#signal = signal;
   }
 
@@ -72,18 +68,18 @@ export class SeedReader {
   }
 
   /** Pages that are only named in a list which cannot be read now are still named there. */
-  async #readList(url: string): Promise<AddressList & { readonly known?: ListLine | undefined }> {
+  async #readList(url: string): Promise<AddressList & { readonly known?: ReadList | undefined }> {
     const known = await this.#memory.recallList(url);
     const isOfSite = (target: string): boolean => this.#scope.isOfSite(target);
     const { client, log: tell } = this.#tools;
     const list = await readAddressList(url, { client, isOfSite, known, tell, signal: this.#signal });
     const read = list.kind === "list" ? { ...list, ...this.#ofSite(list) } : undefined;
     const remembered = read ?? (list.kind === "failed" ? known : undefined);
-    if (remembered) await this.#log.writeList(remembered);
+    if (remembered) this.#memory.putList(remembered);
     return { ...list, known: remembered };
   }
 
-  #ofSite({ addresses, dates }: ListLine): Pick<ListLine, "addresses" | "dates"> {
+  #ofSite({ addresses, dates }: ReadList): Pick<ReadList, "addresses" | "dates"> {
     if (dates.length === 0) return { addresses: this.#scope.linksOf(addresses), dates };
     const own = addresses.flatMap((address, at) =>
       this.#scope.linksOf([address]).map((link) => ({ link, date: dates[at] ?? "" })),
@@ -119,7 +115,7 @@ export class SeedReader {
   }
 
   /** By its headers alone: if it is another one, the visitor reads it. */
-  async #isAsKnown({ url, etag, lastModified }: ListLine): Promise<boolean> {
+  async #isAsKnown({ url, etag, lastModified }: ReadList): Promise<boolean> {
     if (etag === "" && lastModified === "") return false;
     const request = { url, method: "HEAD", etag, lastModified, maxBytes: 0, signal: this.#signal } as const;
     const answer = await this.#tools.client.ask({ ...request, ...(this.#tools.log && { tell: this.#tools.log }) });
@@ -132,7 +128,7 @@ export class SeedReader {
   async #readText(url: string, { onAddresses, onProblem }: Seeds): Promise<void> {
     const known = await this.#memory.recallList(url);
     if (known && (await this.#isAsKnown(known))) {
-      await this.#log.writeList(known);
+      this.#memory.putList(known);
       return await onAddresses(known.addresses);
     }
     const options = { force: true, dryRun: true, tell: this.#tools.log, signal: this.#signal };
@@ -147,7 +143,7 @@ export class SeedReader {
     const { etag, lastModified } = item.foundSource === url ? item.http : UNTAGGED;
     const read = { url, etag, lastModified, addresses: this.#scope.linksOf(found), dates: [], lists: [], isCut: false };
     const list = isText ? read : known;
-    if (list) await this.#log.writeList(list);
+    if (list) this.#memory.putList(list);
     await onAddresses(list?.addresses ?? []);
   }
 }

@@ -1,19 +1,18 @@
 import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
+import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../detect/web/dated-address.ts";
 import { AddressVariants, type TwinOf } from "./address-variants.ts";
 import type { Beginning } from "./begin-crawl.ts";
-import type { CrawlLine } from "./crawl-lines.ts";
 import type { WaitingPage } from "./frontier.ts";
-import type { LinkMemory } from "./link-memory.ts";
 import { isDocument } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import { SharedTexts } from "./shared-texts.ts";
 import type { SiteScope } from "./site-scope.ts";
 
-export type PageLinks = Pick<CrawlLine, "id" | "links" | "feeds" | "undated" | "isBlind">;
+export type PageLinks = Pick<CrawledPage, "id" | "links" | "feeds" | "undated" | "isBlind">;
 
 export interface VisitedPage {
   readonly visit: Visit;
@@ -29,7 +28,7 @@ const MAX_DATES = 500_000;
 export class SiteVisits {
   readonly #tools: WebTools;
   readonly #scope: SiteScope;
-  readonly #memory: LinkMemory;
+  readonly #memory: SiteMemory;
   readonly #options: Omit<VisitOptions, "force" | "inScope">;
   /** What sitemaps say of pages. */
   readonly #dates = new Map<ItemId, string>();
@@ -39,7 +38,7 @@ export class SiteVisits {
     { images, limits }: WebSourceConfig,
     tools: WebTools,
     scope: SiteScope,
-    { memory, members }: Pick<Beginning, "memory" | "members">,
+    { memory, members }: Beginning,
     { isFresh, signal }: Required<Pick<VisitOptions, "isFresh" | "signal">>,
   ) {
     this.#tools = tools;
@@ -62,17 +61,17 @@ export class SiteVisits {
     const visit = await this.variants.during((twinOf) => (settle ? settle({ twinOf }) : this.#visit(page, twinOf)));
     const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
     const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];
-    // What is as it was, like the Markdown of a page, is remembered for the next crawl, too.
-    const unread = visit.aliases.filter((id) => !visit.links.has(id) && this.#memory.has(id));
-    const others = [...visit.links, ...unread.map((id) => [id, undefined] as const)].filter(([id]) => id !== page.id);
-    // Its own line comes last: only when all are written is the page done with.
-    const links = [...others, [page.id, own] as const];
+    const others = new Set([...visit.links.keys(), ...visit.aliases]);
+    others.delete(page.id);
     const read: PageLinks[] = [];
-    for (const [id, found] of links) {
+    for (const id of [...others, page.id]) {
+      const found = id === page.id ? own : visit.links.get(id);
       // Links of a page that was not read again are those it had.
       const known = found
         ? { links: found, feeds: visit.feeds, undated: visit.undated ?? "" }
         : await this.#memory.recall(id);
+      // What is as it was, like the Markdown of a page, is remembered for the next crawl, too.
+      if (!known && id !== page.id && !visit.links.has(id)) continue;
       const isBlind = !known || known.links.length > MAX_LINKS;
       const { links: all, feeds, undated } = known ?? { links: [], feeds: [], undated: "" };
       read.push({ id, links: this.#scope.linksOf(all.slice(0, MAX_LINKS)), feeds, undated, isBlind });
@@ -92,9 +91,8 @@ export class SiteVisits {
 
   /** "Not modified" is of no use when nobody remembers what the page links to, or shows beside its date. */
   async #isRemembered(id: ItemId, url: string): Promise<boolean> {
-    if (!this.#memory.has(id) || !readDatedAddress(url)) return this.#memory.has(id);
     const known = await this.#memory.recall(id);
-    return known !== undefined && (known.undated !== "" || known.links.length === 0);
+    return known !== undefined && (!readDatedAddress(url) || known.undated !== "" || known.links.length === 0);
   }
 
   async #visit({ id, url, depth }: WaitingPage, twinOf: TwinOf): Promise<Visit> {
@@ -104,14 +102,16 @@ export class SiteVisits {
     const more = { inScope, twinOf, listedDate: this.#dates.get(id) };
     const options = { ...this.#options, ...more };
     const visit = await visitor.visit(url, { ...options, force: force || !(await this.#isRemembered(id, url)) });
-    const isForgotten = ([page, links]: [ItemId, readonly string[] | undefined]): boolean =>
-      links === undefined && !this.#memory.has(page);
-    return [...visit.links].some(isForgotten) ? await visitor.visit(url, { ...options, force: true }) : visit;
+    for (const [page, links] of visit.links) {
+      const isForgotten = links === undefined && !(await this.#memory.recall(page));
+      if (isForgotten) return await visitor.visit(url, { ...options, force: true });
+    }
+    return visit;
   }
 }
 
-/** What is written down of it. Only the line of its own address says what it is. */
-export function linesOf({ id, url, depth }: WaitingPage, { visit, read }: VisitedPage): CrawlLine[] {
+/** What is written down of it. Only that of its own address says what it is. */
+export function pagesOf({ id, url, depth }: WaitingPage, { visit, read }: VisitedPage): CrawledPage[] {
   const { outcome, item, aliases } = visit;
   const own = { item: item.id, aliases };
   const none = { item: "" as const, aliases: [] };
