@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { ConflictError, DamagedError } from "../contracts/errors.ts";
+import { DamagedError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { namesIn } from "../lib/names-in.ts";
 import { openDatabase } from "../lib/sql/open-database.ts";
@@ -41,7 +41,6 @@ export interface LedgerSnapshot {
 export const LEDGER_FILE = "ledger.sqlite";
 const MAX_OPEN = 50;
 const CONNECTIONS = 10;
-const MAX_SNAPSHOTS = 10;
 const SCHEMA = "lockstep_ledger";
 /** A paused dry run does nothing for as long as it likes. The server notices by itself when its machine is gone. */
 const SNAPSHOT_SESSION = `SET idle_in_transaction_session_timeout = 0; SET tcp_keepalives_idle = 60;
@@ -53,7 +52,6 @@ export function openLedgerDatabases(place: LedgerPlace): LedgerDatabases {
 
 function inPostgres(url: string): LedgerDatabases {
   let opening: Promise<SqlDatabase> | undefined;
-  let snapshots = 0;
   const open = async (): Promise<SqlDatabase> => {
     opening ??= openDatabase(
       { url },
@@ -69,20 +67,13 @@ function inPostgres(url: string): LedgerDatabases {
     find: open,
     all: async () => [await open()],
     async snapshot() {
-      if (snapshots >= MAX_SNAPSHOTS) {
-        throw new ConflictError(`${snapshots} dry runs are under way. Try again when one of them has ended.`);
-      }
-      snapshots += 1;
       // A connection of its own: dry runs must not keep others from theirs.
       const postgres = openPostgres(url, { maxConnections: 1 });
-      const close = async (): Promise<void> => {
-        snapshots -= 1;
-        await postgres.close();
-      };
       try {
-        return await snapshotOf(await postgres.openTables(SCHEMA, ledgerTables("postgres"), SNAPSHOT_SESSION), close);
+        const db = await postgres.openTables(SCHEMA, ledgerTables("postgres"), SNAPSHOT_SESSION);
+        return await snapshotOf(db, () => postgres.close());
       } catch (error) {
-        await close();
+        await postgres.close();
         throw error;
       }
     },
@@ -167,7 +158,8 @@ function snapshotOf(db: SqlDatabase, close: () => Promise<void>): Promise<Ledger
         sql,
         async end() {
           end();
-          await reading;
+          // A connection that broke has nothing to end.
+          await reading.catch(() => undefined);
           await close();
         },
       });

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SOURCE_KINDS } from "../contracts/domain.ts";
+import { ConflictError } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
 import type { EarlierMembers } from "../contracts/members.ts";
@@ -21,7 +22,7 @@ import {
 } from "./exports/map-exports.ts";
 import { encodeMap, FACETS, mapFile } from "./exports/map-files.ts";
 import { openFilesMetadata } from "./exports/metadata-export.ts";
-import { emptyLog, type LedgerPlace, openLedgerDatabases } from "./ledger-databases.ts";
+import { emptyLog, type LedgerPlace, type LedgerSnapshot, openLedgerDatabases } from "./ledger-databases.ts";
 import {
   copyMapsAside,
   hasCsvMaps,
@@ -53,6 +54,9 @@ export interface LedgersOptions {
 }
 
 const IMPORTED = 2;
+
+/** Each has a connection of its own to PostgreSQL. */
+const MAX_DRY_RUNS = 10;
 
 /** What nobody else writes while the step has its lease. */
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
@@ -88,16 +92,30 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     return imported;
   };
 
+  let dryRuns = 0;
+  const endDryRun = async (snapshot: LedgerSnapshot): Promise<void> => {
+    dryRuns -= 1;
+    await snapshot.end();
+  };
+
   /** Nothing is written: what would be taken over first is only remembered by this ledger. */
   const openForReading = async (
     source: LedgerSource,
     { isSnapshot = false }: LedgerOptions,
     { folder, store, ...wishes }: SqlLedgerOptions & MapPlace,
   ): Promise<SqlLedger> => {
+    if (isSnapshot && "url" in place && dryRuns >= MAX_DRY_RUNS) {
+      throw new ConflictError(`${dryRuns} dry runs are under way. Try again when one of them has ended.`);
+    }
     for (;;) {
       const snapshot = isSnapshot ? await databases.snapshot(source.domainId) : undefined;
+      if (snapshot) dryRuns += 1;
       const sql = isSnapshot ? snapshot?.sql : await databases.find(source.domainId);
-      const ledger = await SqlLedger.read(sql, { ...wishes, release: snapshot?.end });
+      const release = snapshot && ((): Promise<void> => endDryRun(snapshot));
+      const ledger = await SqlLedger.read(sql, { ...wishes, release }).catch(async (error: unknown) => {
+        await release?.();
+        throw error;
+      });
       try {
         const before = await mapStateOf(sql, source);
         const keepsMaps = wishes.mapFolder !== undefined;

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { appendFile, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, type TestContext, test } from "node:test";
+import { setImmediate as nextRound } from "node:timers/promises";
 import fc from "fast-check";
 import type { FileId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../../src/contracts/ledger.ts";
@@ -655,6 +656,27 @@ function foreignCases(newPlace: NewPlace): void {
     assert.deepEqual(found["a"]?.mirrored, facetsOf(23).mirrored);
     assert.deepEqual(found["c"], { ...three.c, mirrored: null });
     assert.equal((await rowsOf(place, "files_map.csv")).length, 2);
+  });
+
+  test("a row that was edited while the map was being written counts", async (t) => {
+    const place = await newPlace(t);
+    await fill(place, Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`item ${n}`, facetsOf(n)])));
+    const edited = (await readMap(place, "files_map.csv")).replace(",7.txt,", ",theirs.txt,");
+    await writeFile(join(place.folder, "theirs.csv"), edited);
+    const { ledger } = await openLedger(place);
+    ledger.put(id("item 1"), { mirrored: facetsOf(11).mirrored });
+    let isOver = false;
+    const closing = ledger.close().finally(() => {
+      isOver = true;
+    });
+    const isWriting = async (): Promise<boolean> =>
+      (await readdir(place.folder)).some((name) => /^files_map\.csv\..*\.tmp$/.test(name));
+    while (!isOver && !(await isWriting())) await nextRound();
+    await rename(join(place.folder, "theirs.csv"), join(place.folder, "files_map.csv"));
+    await closing;
+    const found = await entriesIn(place);
+    assert.equal(found["item 7"]?.mirrored?.name, "theirs.txt");
+    assert.deepEqual(found["item 1"]?.mirrored, facetsOf(11).mirrored);
   });
 
   test("B7 a number that is none makes a map corrupt", async (t) => {

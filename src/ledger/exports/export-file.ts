@@ -60,6 +60,8 @@ export interface ExportContent {
   /** The revision that it says, if this is the same before and after the pieces. */
   revNow(): Promise<number>;
   pieces(): AsyncIterable<Uint8Array>;
+  /** The stamp of the predecessor when it was last read; with another one it stays in its place. */
+  readonly stampBefore?: string | undefined;
 }
 
 /** Somebody else may write while a file is written; then it is written again, so often. */
@@ -67,7 +69,7 @@ const TRIES = 5;
 
 /**
  * Puts a file in the place of its predecessor: written beside, flushed, its hash noted as pending, renamed over, noted as written. Returns
- * the revision that it says.
+ * the revision that it says; undefined where somebody changed the predecessor meanwhile, which then stays.
  */
 export async function replaceExport(
   db: SqlDatabase,
@@ -75,13 +77,14 @@ export async function replaceExport(
   path: string,
   exported: ExportRow | undefined,
   content: ExportContent,
-): Promise<number> {
+): Promise<number | undefined> {
   const name = basename(path);
   const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`;
   try {
     const written = await writeUntilSteady(temporary, content);
     const { rev, sha256 } = written;
     await noteExport(db, sourceNo, { ...NEVER_EXPORTED, name, ...exported, pending_rev: rev, pending_sha256: sha256 });
+    if (content.stampBefore !== undefined && (await fileStamp(path)) !== content.stampBefore) return undefined;
     await rename(temporary, path);
     await noteExport(db, sourceNo, { ...NEVER_EXPORTED, name, ...written, stamp: await fileStamp(path) });
     return rev;

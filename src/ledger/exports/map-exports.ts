@@ -69,7 +69,7 @@ interface MapToRead extends MapPlace {
 async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<void> {
   const { folder, name, facet, exported, writer } = map;
   const path = join(folder, name);
-  const stamp = await fileStamp(path);
+  let stamp = await fileStamp(path);
   if (exported ? stamp === exported.stamp : stamp === "") return;
   // Rows that a run appended are in the ledger, and what a killed one left half written is no edit.
   if (exported?.appending && stamp !== "" && (await isBehind(path, exported))) return;
@@ -88,6 +88,7 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
       if (!(error instanceof CorruptMapError)) throw error;
       const aside = `${name}.corrupt-${toFileStamp(new Date())}`;
       if (writer) await rename(path, join(folder, aside));
+      stamp = "";
       ledger.problems.push(`${name} cannot be used (${error.message}); it is set aside as ${aside}`);
       await clear();
     }
@@ -95,7 +96,7 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
   if (!writer) return;
   await ledger.flush();
   // What it says is in the ledger now. Written anew at once, it can be edited again.
-  await exportMap(ledger, writer, { ...map, exported: undefined });
+  if (!(await exportMap(ledger, writer, { ...map, exported: undefined }, stamp))) await readMapBack(ledger, db, map);
 }
 
 /** Begins the file with what we wrote last? */
@@ -135,7 +136,6 @@ export class MapAppender {
     const path = join(this.#folder, mapFile(facet));
     try {
       if (!this.#begun.has(facet)) waiting.unshift(...(await this.#begin(facet, path, ledger, db)));
-      // Somebody edited it meanwhile: the end of the step reads that, and writes the file anew.
       if ((await fileStamp(path)) !== this.#begun.get(facet)) throw new Error("it is not as we left it");
       await appendFile(path, waiting.splice(0).join(""));
       this.#begun.set(facet, await fileStamp(path));
@@ -154,6 +154,8 @@ export class MapAppender {
       await truncate(path, known.size);
       stamp = await fileStamp(path);
     }
+    // Somebody edited it meanwhile: the end of the step reads that, and writes the file anew.
+    if ((await fileStamp(path)) !== stamp) throw new Error("it is not as we left it");
     await noteExport(db, ledger.source.source_no, { ...known, appending: 1 });
     this.#begun.set(facet, stamp);
     return known.size === 0 ? [`${encodeCsvRow(SHAPES[facet].columns)}\r\n`] : [];
@@ -255,39 +257,57 @@ export async function exportMaps(
 ): Promise<void> {
   await withMapsLock(place.folder, async () => {
     for (const facet of FACETS) {
-      const name = mapFile(facet, place.store);
-      const exported = (await readExports(db, ledger.source.source_no)).get(name);
-      const stamp = await fileStamp(join(place.folder, name));
-      const map = { ...place, writer: db, facet, name };
-      if (stamp !== (exported?.stamp ?? "") && !appender?.isOurs(facet, stamp)) {
-        const before = (await ledger.readSource()).rev;
-        await readMapBack(ledger, db, { ...map, exported });
-        if ((await ledger.readSource()).rev !== before) ledger.disturb();
-      }
-      await exportMap(ledger, db, { ...map, exported: (await readExports(db, ledger.source.source_no)).get(name) });
+      const map = { ...place, writer: db, facet, name: mapFile(facet, place.store) };
+      for (let isWritten = false; !isWritten; ) isWritten = await bringUpToDate(ledger, db, map, appender);
     }
   });
+}
+
+/** false: somebody changed the file meanwhile. */
+async function bringUpToDate(
+  ledger: SqlLedger,
+  db: SqlDatabase,
+  map: Omit<MapToRead, "exported">,
+  appender: MapAppender | undefined,
+): Promise<boolean> {
+  const path = join(map.folder, map.name);
+  const readExport = async (): Promise<ExportRow | undefined> =>
+    (await readExports(db, ledger.source.source_no)).get(map.name);
+  const exported = await readExport();
+  const stamp = await fileStamp(path);
+  if (stamp === (exported?.stamp ?? "") || appender?.isOurs(map.facet, stamp)) {
+    return await exportMap(ledger, db, { ...map, exported }, stamp);
+  }
+  const before = (await ledger.readSource()).rev;
+  await readMapBack(ledger, db, { ...map, exported });
+  if ((await ledger.readSource()).rev !== before) ledger.disturb();
+  return await exportMap(ledger, db, { ...map, exported: await readExport() }, await fileStamp(path));
 }
 
 /** Whatever is in them: it was taken over. To be called with the lock. */
 export async function replaceMaps(ledger: SqlLedger, db: SqlDatabase, place: MapPlace): Promise<void> {
   for (const facet of FACETS) {
-    await exportMap(ledger, db, { ...place, facet, name: mapFile(facet, place.store), exported: undefined });
+    const name = mapFile(facet, place.store);
+    await exportMap(ledger, db, { ...place, facet, name, exported: undefined });
   }
 }
 
-async function exportMap(ledger: SqlLedger, db: SqlDatabase, map: MapToRead): Promise<void> {
+/** false: the file has not the stamp any more that it had when somebody last looked at it, and was left as it is. */
+async function exportMap(ledger: SqlLedger, db: SqlDatabase, map: MapToRead, stampBefore?: string): Promise<boolean> {
   const { folder, name, facet, exported, store } = map;
   const path = join(folder, name);
   const revNow = async (): Promise<number> => facetRev(await ledger.readSource(), facet, store);
   const rev = await revNow();
-  if (exported && exported.rev === rev && exported.stamp !== "" && !exported.appending) return;
+  if (exported && exported.rev === rev && exported.stamp !== "" && !exported.appending) return true;
   const pieces = (): AsyncIterable<Buffer> => encodeMap(facet, ledger.entries());
-  const written = await replaceExport(db, ledger.source.source_no, path, exported, { revNow, pieces });
+  const content = { revNow, pieces, stampBefore };
+  const written = await replaceExport(db, ledger.source.source_no, path, exported, content);
+  if (written === undefined) return false;
   if (store === "") {
     const values = [ledger.source.source_no, facet, written];
     await db.run("DELETE FROM cleared WHERE source_no = $1 AND facet = $2 AND rev <= $3", values);
   }
+  return true;
 }
 
 function facetRev(source: SourceRow, facet: Facet, store: string): number {
