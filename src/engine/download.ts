@@ -1,4 +1,4 @@
-import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
+import type { AbsentChange, Change, ChangeKind, ListedChange } from "../contracts/change.ts";
 import type { Converter } from "../contracts/converter.ts";
 import { isTree } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
@@ -40,6 +40,8 @@ export interface SourceLook {
   /** Gone at the source, and removed from the mirror by this run. */
   readonly removed: ReadonlySet<ItemId>;
   /** What was, or in a dry run would be, done to the mirror. */
+  readonly touched: ReadonlyMap<ItemId, ChangeKind>;
+  /** The same with all that is known of it, of a dry run: a first crawl touches everything there is. */
   readonly planned: ReadonlyMap<ItemId, Change>;
 }
 
@@ -107,7 +109,7 @@ export async function download(
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const tools = { ...setting, ledger: await setting.ledger() };
   const returned = await returnMisplaced(plan, tools, request, job, counts);
-  const look = lookOf(plan, hiddenRows);
+  const look = lookOf(plan, hiddenRows, job);
   if (job.dryRun) {
     writeDown(plan, run, setting);
     await previewOrphans(plan, { ...tools, returned, rotation: view.rotation }, job);
@@ -149,7 +151,8 @@ async function nothingToDo(
   job.log(`Integrity check passed: ${plural(files, "file")} verified`);
   const hiddenRows = countHidden(view, source);
   sayHidden(hiddenRows, job);
-  const look = { complete: true, sawAll: true, listed, hiddenRows, removed: new Set<ItemId>(), planned: new Map() };
+  const nothing = { removed: new Set<ItemId>(), touched: new Map(), planned: new Map() };
+  const look = { complete: true, sawAll: true, listed, hiddenRows, ...nothing };
   const { owed, next } = view.rotation;
   const lastLook = {
     ...view.memory,
@@ -213,7 +216,8 @@ async function outcomeOf({ detected, removed, staying }: Plan, ledger: Ledger): 
   return { complete: detected.completeness === "complete", stillHeld };
 }
 
-function lookOf({ detected, removed, moved, fetched }: Plan, hiddenRows: number): SourceLook {
+function lookOf({ detected, removed, moved, fetched }: Plan, hiddenRows: number, { dryRun }: JobContext): SourceLook {
+  const changes = [...removed, ...moved, ...fetched];
   const complete = detected.completeness === "complete";
   return {
     complete,
@@ -221,7 +225,8 @@ function lookOf({ detected, removed, moved, fetched }: Plan, hiddenRows: number)
     listed: detected.listed,
     hiddenRows,
     removed: new Set(removed.map(({ itemId }) => itemId)),
-    planned: new Map([...removed, ...moved, ...fetched].map((change) => [change.itemId, change])),
+    touched: new Map(changes.map(({ itemId, kind }) => [itemId, kind])),
+    planned: new Map(dryRun ? changes.map((change) => [change.itemId, change]) : []),
   };
 }
 

@@ -14,14 +14,15 @@ import { documentOf, labelOf } from "./document-label.ts";
 import type { SourceLook } from "./download.ts";
 import type { SourceRun } from "./engine-parts.ts";
 import { withKeptText } from "./kept-text.ts";
-import { type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
+import { emptyPlan, type IndexPlan, isEmptyPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { PlannedChanges } from "./planned-changes.ts";
 import { MAX_READER_TRIES, readerTries } from "./reader-tries.ts";
-import { isDoubtful, recordCommit } from "./record-commit.ts";
+import { markOf, type PutMarks, recordCommit } from "./record-commit.ts";
 import { noCounts, Progress, sumUp } from "./tally.ts";
 
 /** Our own index works on this machine; a remote one is mostly waited for. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
+const PAGE = 500;
 /** As in a listing: one or two that vanish are believable. */
 const SUSPICIOUSLY_MANY = 3;
 
@@ -87,8 +88,9 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
   job.log(`Index: ${sumUp(counts)}${deferred > 0 ? `; ${deferred} to be removed when all sources are in` : ""}.`);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   if (job.dryRun) return { counts, problems, failed: [], deferred };
-  const failed = await commitInBatches(plan, work);
-  countFailures(failed, plan, counts);
+  const doubtful = new Set<ItemId>();
+  const failed = await commitInBatches(plan, work, doubtful);
+  countFailures(failed, plan, doubtful, counts);
   if (counts.failed > 0) {
     problems.push(
       `${plural(counts.failed, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
@@ -101,22 +103,22 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
 async function planRemovals(work: EmbedWork): Promise<Planned> {
   const { remove } = (await planIndex(work)).plan;
   const counts = { ...noCounts(), removed: remove.length };
-  return { plan: { put: [], relabel: [], adopt: [], remove }, counts, problems: [] };
+  return { plan: { ...emptyPlan(), remove }, counts, problems: [] };
 }
 
 /** What failed was planned as something else. */
-function countFailures(failed: readonly FailedRef[], plan: IndexPlan, counts: StepCounts): void {
+function countFailures(
+  failed: readonly FailedRef[],
+  plan: IndexPlan,
+  doubtful: ReadonlySet<ItemId>,
+  counts: StepCounts,
+): void {
   const planned = new Map<ItemId, keyof StepCounts>();
-  const doubtful = new Set<ItemId>();
   for (const itemId of plan.remove) planned.set(itemId, "removed");
   for (const { entry } of plan.relabel) planned.set(entry.itemId, "moved");
   for (const { entry } of plan.adopt) planned.set(entry.itemId, "unchanged");
-  for (const { itemId, mirrored, indexed } of plan.put) {
-    planned.set(itemId, indexed?.fileId ? "changed" : "added");
-    if (mirrored && isDoubtful(mirrored, indexed)) doubtful.add(itemId);
-  }
   for (const { itemId, reason } of failed) {
-    const kind = planned.get(itemId);
+    const kind = plan.put.get(itemId) ?? planned.get(itemId);
     if (kind) counts[kind] -= 1;
     const isEmpty = isEmptyReason(reason) && !doubtful.has(itemId);
     counts[isEmpty ? "empty" : "failed"] += 1;
@@ -126,10 +128,15 @@ function countFailures(failed: readonly FailedRef[], plan: IndexPlan, counts: St
 }
 
 /** Whatever may succeed at another try gets one, at the end, when what ailed it may have passed. */
-async function commitInBatches(plan: IndexPlan, work: EmbedWork): Promise<readonly FailedRef[]> {
-  if (Object.values(plan).every((changes) => changes.length === 0)) return [];
-  const final: FailedRef[] = [];
-  let failed = await commitPlan(await reviveFailed(plan, work, final), work);
+async function commitInBatches(plan: IndexPlan, work: EmbedWork, doubtful: Set<ItemId>): Promise<readonly FailedRef[]> {
+  if (isEmptyPlan(plan)) return [];
+  const final = await reviveFailed(plan, work);
+  const lost = new Set(final.map(({ itemId }) => itemId));
+  let failed = await commitPlan(
+    onlyFor(plan, (itemId) => !lost.has(itemId)),
+    work,
+    doubtful,
+  );
   for (let batch = 2; batch <= work.request.retryBatches; batch++) {
     // What a reader failed at has had its time in this run.
     const mayPass = ({ permanent, byReader = false }: FailedRef): boolean => !permanent && !byReader;
@@ -138,63 +145,63 @@ async function commitInBatches(plan: IndexPlan, work: EmbedWork): Promise<readon
     failed = [];
     if (again.size === 0) break;
     work.job.log(`Trying ${plural(again.size, "failed document")} once more.`);
-    failed = await commitPlan(await remaining(plan, again, work), work);
+    failed = await commitPlan(
+      onlyFor(plan, (itemId) => again.has(itemId)),
+      work,
+      doubtful,
+    );
   }
   return [...final, ...failed];
 }
 
-async function remaining(plan: IndexPlan, again: ReadonlySet<ItemId>, { tools }: EmbedWork): Promise<IndexPlan> {
-  const entries = await (await tools.ledger()).getMany(plan.put.map(({ itemId }) => itemId));
+function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPlan {
   return {
-    put: entries.filter((entry) => entry !== undefined && again.has(entry.itemId)) as LedgerEntry[],
-    relabel: plan.relabel.filter(({ entry }) => again.has(entry.itemId)),
-    adopt: plan.adopt.filter(({ entry }) => again.has(entry.itemId)),
-    remove: plan.remove.filter((itemId) => again.has(itemId)),
+    put: new Map([...plan.put].filter(([itemId]) => isMeant(itemId))),
+    revive: [],
+    relabel: plan.relabel.filter(({ entry }) => isMeant(entry.itemId)),
+    adopt: plan.adopt.filter(({ entry }) => isMeant(entry.itemId)),
+    remove: plan.remove.filter(isMeant),
   };
 }
 
-/** Files that had failed and are tried again come back from `03_failed/` first; those that cannot go to `lost`. */
+/** Files that had failed and are tried again come back from `03_failed/` first; returns those that cannot. */
 async function reviveFailed(
-  plan: IndexPlan,
+  { revive }: IndexPlan,
   { tools: { ledger: open, mirror }, job }: EmbedWork,
-  lost: FailedRef[],
-): Promise<IndexPlan> {
+): Promise<FailedRef[]> {
   const ledger = await open();
-  const put: LedgerEntry[] = [];
-  for (const entry of plan.put) {
-    const { itemId, mirrored } = entry;
-    if (!mirrored || !mirror.isFailed(mirrored.file)) {
-      put.push(entry);
-      continue;
-    }
+  const lost: FailedRef[] = [];
+  for (const itemId of revive) {
+    const mirrored = (await ledger.get(itemId))?.mirrored;
+    if (!mirrored) continue;
     const file = mirror.embeddedFile(mirror.relativePath(mirrored.file));
     try {
       await mirror.moveOut(itemId, mirrored.file);
       ledger.put(itemId, { mirrored: { ...mirrored, file } });
       await ledger.flush();
       await mirror.moveIn(itemId, file);
-      put.push((await ledger.get(itemId)) ?? entry);
     } catch (error) {
       stopWhenFull(error);
       job.log(`ERROR: '${mirrored.file}' cannot be tried again: ${explain(error)}`);
       lost.push({ itemId, reason: explain(error), permanent: false });
     }
   }
-  return { ...plan, put };
+  return lost;
 }
 
-async function commitPlan(plan: IndexPlan, work: EmbedWork): Promise<readonly FailedRef[]> {
-  const committed = await commitDraft(plan, work);
-  await recordCommit({ plan, ...committed }, work.tools, work.job);
+async function commitPlan(plan: IndexPlan, work: EmbedWork, doubtful: Set<ItemId>): Promise<readonly FailedRef[]> {
+  const marks: PutMarks = new Map();
+  const committed = await commitDraft(plan, work, marks);
+  await recordCommit({ plan, marks, doubtful, ...committed }, work.tools, work.job);
   return committed.failed;
 }
 
 /** Nothing is visible before the commit; a draft that is not committed leaves readers where they were. */
-async function commitDraft(plan: IndexPlan, work: EmbedWork): ReturnType<IndexDraft["commit"]> {
+async function commitDraft(plan: IndexPlan, work: EmbedWork, marks: PutMarks): ReturnType<IndexDraft["commit"]> {
   const { run, tools, request, job } = work;
   const draft = await tools.index.draft(run.config.sourceId, tools.crawl);
   try {
-    await fillDraft(plan, draft, work);
+    await fillDraft(plan, draft, work, marks);
     return await draft.commit(job.signal, { allowEmpty: request.confirmDeletes || mayEmpty(plan) });
   } catch (error) {
     await draft.discard();
@@ -205,10 +212,10 @@ async function commitDraft(plan: IndexPlan, work: EmbedWork): ReturnType<IndexDr
 
 /** Removals have passed the guard. Where several files were put and yet nothing is left, none of them could be read. */
 function mayEmpty({ put }: IndexPlan): boolean {
-  return put.length < SUSPICIOUSLY_MANY;
+  return put.size < SUSPICIOUSLY_MANY;
 }
 
-async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork): Promise<void> {
+async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork, marks: PutMarks): Promise<void> {
   const { run, request, tools, uploaded, job } = work;
   for (const itemId of plan.remove) {
     await job.checkpoint();
@@ -218,13 +225,24 @@ async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork): P
     await job.checkpoint();
     await draft.relabel(entry.itemId, labelOf(run, entry, tools.mirror));
   }
-  const progress = new Progress(job, plan.put.length);
-  await forEachConcurrent(plan.put, PUTS_AT_ONCE[tools.index.commits], async (entry) => {
+  const progress = new Progress(job, plan.put.size);
+  const entries = entriesOf([...plan.put.keys()], await tools.ledger());
+  await forEachConcurrent(entries, PUTS_AT_ONCE[tools.index.commits], async (entry) => {
     await job.checkpoint();
+    // Another step has taken its file away since this was planned.
+    if (!entry.mirrored?.file) return;
+    marks.set(entry.itemId, markOf(entry.mirrored));
     const file = withKeptText(documentOf(run, entry, tools.mirror), run, tools.mirror);
     const knownFileId = await uploaded?.(file);
     const isLastTry = !request.retryFailed && readerTries(entry, tools.reader) + 1 >= MAX_READER_TRIES;
     await draft.put({ ...file, ...(knownFileId && { knownFileId }), isLastTry }, job.signal);
     progress.step(`Indexing '${tools.mirror.relativePath(entry.mirrored?.file ?? "")}'.`);
   });
+}
+
+async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenerator<LedgerEntry> {
+  await ledger.flush();
+  for (let from = 0; from < items.length; from += PAGE) {
+    for (const entry of await ledger.getMany(items.slice(from, from + PAGE))) if (entry) yield entry;
+  }
 }

@@ -1,4 +1,3 @@
-import type { ListedChange } from "../contracts/change.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
@@ -74,7 +73,7 @@ async function findTasks(
   const isReadable = readableIn(work);
   const candidates = new Set<ItemId>();
   for (const { docId, path } of manifest.unkept()) if (isReadable(path)) candidates.add(docId);
-  for (const { itemId } of touchedBy(work)) candidates.add(itemId);
+  for (const itemId of touchedBy(work)) candidates.add(itemId);
   if (lookAtAll) for (const page of manifest.entries()) for (const { docId } of page) candidates.add(docId);
   const tasks: KeepTask[] = [];
   for (const docId of candidates) {
@@ -105,8 +104,9 @@ function readableIn({ parts }: KeepWork): (path: string) => boolean {
   };
 }
 
-function touchedBy({ look }: KeepWork): readonly ListedChange[] {
-  return [...(look?.planned.values() ?? [])].filter((change) => "sighting" in change);
+/** Those that are there. */
+function touchedBy({ look }: KeepWork): readonly ItemId[] {
+  return [...(look?.touched ?? [])].flatMap(([itemId, kind]) => (kind === "removed" ? [] : [itemId]));
 }
 
 function preview(tasks: readonly KeepTask[], { job }: KeepWork): Kept {

@@ -22,7 +22,10 @@ import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 /** What the index needs to say what the mirror says. */
 export interface IndexPlan {
-  readonly put: LedgerEntry[];
+  /** Which, and what that is for whoever searches. Their entries are read when they are put: a first crawl puts everything there is. */
+  readonly put: Map<ItemId, "added" | "changed">;
+  /** Those of them whose file waits in `03_failed/`. */
+  readonly revive: ItemId[];
   readonly relabel: { readonly entry: LedgerEntry; readonly indexed: Indexed }[];
   readonly adopt: { readonly entry: LedgerEntry; readonly held: IndexedRef }[];
   readonly remove: ItemId[];
@@ -34,17 +37,25 @@ export interface Planned {
   readonly problems: string[];
 }
 
+export function emptyPlan(): IndexPlan {
+  return { put: new Map(), revive: [], relabel: [], adopt: [], remove: [] };
+}
+
+export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean {
+  return put.size + relabel.length + adopt.length + remove.length === 0;
+}
+
 /** Mirror and ledger against what the index holds; in a dry run, against the mirror as it would be. Changes nothing. */
 export async function planIndex(work: EmbedWork): Promise<Planned> {
   const { run, tools } = work;
   const { sourceId } = run.config;
   const held = new Map<ItemId, IndexedRef>();
   // Where something happened, all of them will be needed; otherwise most likely none.
-  const isBusy = (work.look?.planned.size ?? 0) > 0;
+  const isBusy = (work.look?.touched.size ?? 0) > 0;
   const pages = tools.index.holdings(sourceId);
   const holdings = await digestHoldings(isBusy ? noting(pages, held) : pages);
   const settled = await recallSettled(work, holdings);
-  if (settled) return { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: settled, problems: [] };
+  if (settled) return { plan: emptyPlan(), counts: settled, problems: [] };
   if (!isBusy) for await (const refs of tools.index.holdings(sourceId)) note(refs, held);
   const planned = await compareAll(held, work);
   if (isEmpty(planned)) await rememberSettled(work, holdings, planned.counts);
@@ -67,13 +78,13 @@ function note(refs: readonly IndexedRef[], held: Map<ItemId, IndexedRef>): void 
 
 /** Nothing to do, nothing held, nothing to complain about. */
 function isEmpty({ plan, counts, problems }: Planned): boolean {
-  return Object.values(plan).every((changes) => changes.length === 0) && counts.held === 0 && problems.length === 0;
+  return isEmptyPlan(plan) && counts.held === 0 && problems.length === 0;
 }
 
 async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promise<Planned> {
   const { look, tools, job } = work;
   const holdings = held.size;
-  const planned: Planned = { plan: { put: [], relabel: [], adopt: [], remove: [] }, counts: noCounts(), problems: [] };
+  const planned: Planned = { plan: emptyPlan(), counts: noCounts(), problems: [] };
   const notes = new PlannedEmbeddings(work);
   const withheld = new Set(look ? [] : (await readLastLook(tools.mirror))?.withheld);
   const turn = new Turn();
@@ -97,6 +108,7 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
       if (isEmptyFile) planned.counts.empty += 1;
       else if (isMissing || isLeft) planned.counts.skipped += 1;
       else addChange(planned, entry, change);
+      if (change.kind === "put" && tools.mirror.isFailed(file)) planned.plan.revive.push(entry.itemId);
       if (isLeft && !isEmptyFile) failed += 1;
       held.delete(entry.itemId);
       if (turn.isOver()) await turn.next();
@@ -142,7 +154,7 @@ function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Judg
   });
   // A site under another address: nothing of the file changed, but where results lead did.
   const { indexed } = entry;
-  const moved = change.kind === "none" && look?.planned.get(entry.itemId)?.kind === "moved";
+  const moved = change.kind === "none" && look?.touched.get(entry.itemId) === "moved";
   return moved && indexed?.fileId ? { kind: "relabel", indexed } : change;
 }
 
@@ -241,10 +253,12 @@ function planLeftovers(
 
 function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexChange): void {
   switch (change.kind) {
-    case "put":
-      plan.put.push(entry);
-      counts[entry.indexed?.fileId ? "changed" : "added"] += 1;
+    case "put": {
+      const kind = entry.indexed?.fileId ? "changed" : "added";
+      plan.put.set(entry.itemId, kind);
+      counts[kind] += 1;
       return;
+    }
     case "relabel":
       plan.relabel.push({ entry, indexed: change.indexed });
       counts.moved += 1;

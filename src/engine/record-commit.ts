@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { isEmptyReason } from "../contracts/document.ts";
 import { explain } from "../contracts/errors.ts";
@@ -13,8 +14,14 @@ import { readerTries, withReader, withTries } from "./reader-tries.ts";
 
 const ROWS_PER_FLUSH = 1000;
 
+/** By item, what was put: see markOf. */
+export type PutMarks = Map<ItemId, string>;
+
 export interface CommitOutcome {
   readonly plan: IndexPlan;
+  readonly marks: PutMarks;
+  /** Gets those of the failed items whose bytes may be the fault. */
+  readonly doubtful: Set<ItemId>;
   readonly ready: readonly IndexedRef[];
   readonly failed: readonly FailedRef[];
 }
@@ -23,32 +30,57 @@ export interface CommitOutcome {
 export async function recordCommit(outcome: CommitOutcome, tools: EmbedTools, job: JobContext): Promise<void> {
   const { plan, failed } = outcome;
   const ledger = await tools.ledger();
-  const putEntries = new Map(plan.put.map((entry) => [entry.itemId, entry]));
   const failedItems = new Set(failed.map(({ itemId }) => itemId));
-  const nowHeld: { entry: LedgerEntry; indexed: Indexed }[] = [];
-  for (const ref of outcome.ready) {
-    const entry = putEntries.get(ref.itemId);
-    if (entry) nowHeld.push({ entry, indexed: rowOf(entry, tools, ref) });
-  }
-  for (const { entry, held } of plan.adopt) {
-    if (!failedItems.has(entry.itemId)) nowHeld.push({ entry, indexed: rowOf(entry, tools, held) });
-  }
-  const relabelled = plan.relabel
-    .filter(({ entry }) => !failedItems.has(entry.itemId))
-    .map(({ entry, indexed }) => ({ entry, indexed: relabelledRow(entry, indexed) }));
-
-  let rows = 0;
-  for (const { entry, indexed } of [...nowHeld, ...relabelled]) {
-    ledger.putEmbedded(entry, indexed);
+  for (let from = 0; from < outcome.ready.length; from += ROWS_PER_FLUSH) {
+    const refs = outcome.ready.slice(from, from + ROWS_PER_FLUSH).filter(({ itemId }) => plan.put.has(itemId));
+    const entries = await entriesAsPut(
+      refs.map(({ itemId }) => itemId),
+      outcome,
+      ledger,
+      job,
+    );
+    for (const ref of refs) {
+      const entry = entries.get(ref.itemId);
+      if (entry) ledger.putEmbedded(entry, rowOf(entry, tools, ref));
+    }
     // A first crawl writes a row for everything there is: not all of them wait in memory at once.
-    if (++rows % ROWS_PER_FLUSH === 0) await ledger.flush();
+    await ledger.flush();
   }
+  let rows = 0;
+  const note = async (entry: LedgerEntry, indexed: Indexed): Promise<void> => {
+    if (failedItems.has(entry.itemId)) return;
+    ledger.putEmbedded(entry, indexed);
+    if (++rows % ROWS_PER_FLUSH === 0) await ledger.flush();
+  };
+  for (const { entry, held } of plan.adopt) await note(entry, rowOf(entry, tools, held));
+  for (const { entry, indexed } of plan.relabel) await note(entry, relabelledRow(entry, indexed));
   for (const itemId of plan.remove) {
     // A document that could not be removed keeps its row: the next run sees it and tries again.
     if (!failedItems.has(itemId)) ledger.put(itemId, { indexed: null });
   }
-  await recordFailures(failed, putEntries, { ...tools, ledger }, job);
+  await recordFailures(outcome, { ...tools, ledger }, job);
   await ledger.flush();
+}
+
+/** Tells whether a file, its name or its place is another one by now. */
+export function markOf(mirrored: Mirrored): string {
+  return hash("sha256", JSON.stringify(mirrored), "base64");
+}
+
+/** Of those that a download beside us changed, nothing is written down: what the index has is not what the ledger then says. */
+async function entriesAsPut(
+  items: readonly ItemId[],
+  { marks }: CommitOutcome,
+  ledger: Ledger,
+  job: JobContext,
+): Promise<ReadonlyMap<ItemId, LedgerEntry>> {
+  const found = new Map<ItemId, LedgerEntry>();
+  for (const entry of await ledger.getMany(items)) {
+    if (!entry?.mirrored) continue;
+    if (marks.get(entry.itemId) === markOf(entry.mirrored)) found.set(entry.itemId, entry);
+    else job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+  }
+  return found;
 }
 
 function rowOf(entry: LedgerEntry, tools: EmbedTools, ref: IndexedRef): Indexed {
@@ -91,11 +123,13 @@ function copiedFrom(
  * the map files.
  */
 async function recordFailures(
-  failed: readonly FailedRef[],
-  entries: ReadonlyMap<ItemId, LedgerEntry>,
+  outcome: CommitOutcome,
   tools: Omit<EmbedTools, "ledger"> & { readonly ledger: Ledger },
   job: JobContext,
 ): Promise<void> {
+  const { plan, failed, doubtful } = outcome;
+  const put = failed.flatMap(({ itemId }) => (plan.put.has(itemId) ? [itemId] : []));
+  const entries = await entriesAsPut(put, outcome, tools.ledger, job);
   const leaving: { itemId: ItemId; file: string }[] = [];
   for (const failure of failed) {
     const entry = entries.get(failure.itemId);
@@ -105,11 +139,13 @@ async function recordFailures(
     job.log(sayFailure({ ...failure, reason }, entry));
     if (!entry?.mirrored) continue;
     const { itemId } = entry;
+    const mayBeBytes = isDoubtful(entry.mirrored, entry.indexed);
+    if (mayBeBytes) doubtful.add(itemId);
     if (await wasReplaced(entry.mirrored, tools)) {
       job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
       continue;
     }
-    const permanent = failure.permanent && tools.isOwn && !isDoubtful(entry.mirrored, entry.indexed);
+    const permanent = failure.permanent && tools.isOwn && !mayBeBytes;
     const mirrored = permanent
       ? await leave(itemId, entry.mirrored, tools, job)
       : withDoubt(entry.mirrored, { ...failure, reason });
@@ -153,7 +189,7 @@ async function wasReplaced({ file, observed }: Mirrored, { mirror }: Pick<EmbedT
  * Bytes that are not as many as were listed may be the fault, not the file: they are fetched again by the next run. If the
  * very same bytes come a second time, they are what the file is. What came out of the process step never has the listed size.
  */
-export function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: Indexed | null): boolean {
+function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: Indexed | null): boolean {
   const isProcessed = fileTypeOf(name) !== fileTypeOf(file);
   const cameBefore = indexed?.fileId === "" && indexed.embeddingError !== "" && indexed.sha256 === observed?.sha256;
   if (observed === null || isProcessed || cameBefore) return false;

@@ -32,7 +32,7 @@ export async function recallSettled(work: EmbedWork, holdings: string): Promise<
   const state = stateOf(work, holdings);
   const isOpen = work.request.mode === "full" || work.request.retryFailed || work.job.dryRun || !work.tools.isOwn;
   // Without a look before this step, nobody has seen whether the files are there.
-  if (!state || isOpen || !work.look || work.look.planned.size > 0) return undefined;
+  if (!state || isOpen || !work.look || work.look.touched.size > 0) return undefined;
   const bytes = await readFileIfExists(work.tools.mirror.privatePath("settled.json"));
   const settled = bytes && parse(bytes.toString("utf8"));
   return settled?.state === state ? { ...noCounts(), ...settled.counts } : undefined;

@@ -11,7 +11,8 @@ import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import type { EngineParts, SourceRun } from "../../src/engine/engine-parts.ts";
-import { recordCommit } from "../../src/engine/record-commit.ts";
+import { emptyPlan } from "../../src/engine/plan-index.ts";
+import { markOf, recordCommit } from "../../src/engine/record-commit.ts";
 import { noCounts } from "../../src/engine/tally.ts";
 import { verifyMirror } from "../../src/engine/verify.ts";
 import { withLedger } from "../../src/engine/with-ledger.ts";
@@ -111,9 +112,11 @@ async function refuse(mirror: Mirror, run: SourceRun, meanwhile: (file: string) 
   ledger.put("a" as ItemId, { mirrored: { ...mirroredAt(file), observed: { size: 4, mtimeMs, sha256: "aa" } } });
   await ledger.flush();
   const entry = await ledger.get("a" as ItemId);
-  assert.ok(entry);
+  assert.ok(entry?.mirrored);
   const outcome = {
-    plan: { put: [entry], relabel: [], adopt: [], remove: [] },
+    plan: { ...emptyPlan(), put: new Map([[entry.itemId, "added" as const]]) },
+    marks: new Map([[entry.itemId, markOf(entry.mirrored)]]),
+    doubtful: new Set<ItemId>(),
     ready: [],
     failed: [{ itemId: "a" as ItemId, reason: "broken", permanent: true }],
   };

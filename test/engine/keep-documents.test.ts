@@ -101,6 +101,7 @@ class Source {
         sawAll: true,
         listed: 1,
         removed: new Set(),
+        touched: new Map([...this.touched].map(([itemId, { kind }]) => [itemId, kind])),
         planned: new Map(this.touched),
       },
       parts: {

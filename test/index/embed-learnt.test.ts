@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { learnVectors } from "../../src/index/embed/learn-vectors.ts";
+import { Corpus, learnVectors } from "../../src/index/embed/learn-vectors.ts";
 import { lastChunkOf, packLearnt, unpackLearnt } from "../../src/index/embed/learnt-codec.ts";
 import { createLearntEmbedder } from "../../src/index/embed/learnt-embedder.ts";
 import { createLearntModel } from "../../src/index/embed/learnt-model.ts";
@@ -27,7 +27,13 @@ function passage(at: number): string {
 const PASSAGES = Array.from({ length: 200 }, (_, at) => passage(at));
 /** No more directions than topics, so that there is no room for the differences between two words of one topic. */
 const LIMITS = { maxWords: 1000, dimensions: 4 };
-const learnt = learnVectors(PASSAGES.map(analyze), LIMITS);
+function corpusOf(passages: readonly string[]): Corpus {
+  const corpus = new Corpus();
+  for (const passage of passages) corpus.add(analyze(passage));
+  return corpus;
+}
+
+const learnt = learnVectors(corpusOf(PASSAGES), LIMITS);
 const embedder = createLearntEmbedder(unpackLearnt(packLearnt(learnt, 0)) ?? assert.fail("not readable"), "1");
 
 function cosine(a: Float32Array | undefined, b: Float32Array | undefined): number {
@@ -47,7 +53,7 @@ test("vectors have length 1, and text without a known word has none", async () =
 });
 
 test("the same passages teach the same", () => {
-  assert.deepEqual(packLearnt(learnVectors(PASSAGES.map(analyze), LIMITS), 7), packLearnt(learnt, 7));
+  assert.deepEqual(packLearnt(learnVectors(corpusOf(PASSAGES), LIMITS), 7), packLearnt(learnt, 7));
 });
 
 test("a packed model is the model, up to one step in 127, and remembers how far it had read", () => {

@@ -6,7 +6,8 @@ const READERS = 2;
 /** A reader is replaced before what libraries forget to free adds up. */
 const MAX_FILES = 500;
 const MAX_RESTING_BYTES = 256 * 1024 * 1024;
-const IDLE_MS = 5 * 60_000;
+/** It starts in tenths of a second, and takes up to 175 MB. */
+const IDLE_MS = 5000;
 
 /** Readers are started when needed, rest for a while, and are replaced after a kill. */
 export class ReaderPool {

@@ -14,52 +14,84 @@ export interface LearnLimits {
   readonly dimensions: number;
 }
 
+/** What is learnt from. Each word is kept once, and passages as numbers: as texts they would take ten times the memory. */
+export class Corpus {
+  readonly #numbers = new Map<string, number>();
+  readonly passages: Uint32Array[] = [];
+
+  add(words: readonly string[]): void {
+    const numbers = new Uint32Array(words.length);
+    for (const [at, word] of words.entries()) {
+      const number = this.#numbers.get(word) ?? this.#numbers.size;
+      if (number === this.#numbers.size) this.#numbers.set(word, number);
+      numbers[at] = number;
+    }
+    this.passages.push(numbers);
+  }
+
+  get words(): string[] {
+    return [...this.#numbers.keys()];
+  }
+}
+
 /**
  * What words mean here, as far as their company tells: passages become rows of log-tf·idf weights, and words that occur
  * in the same passages, or in passages like them, come out close.
  */
-export function learnVectors(passages: readonly (readonly string[])[], limits: LearnLimits): LearntVectors {
-  const vocabulary = chooseWords(passages, limits.maxWords);
-  const places = new Map([...vocabulary.keys()].map((word, place) => [word, place]));
-  const idf = Float32Array.from(vocabulary.values(), (count) => inverseFrequency(count, passages.length));
-  const matrix = weigh(passages, places, idf);
-  const dimensions = Math.min(limits.dimensions, places.size, passages.length);
-  return { words: [...places.keys()], idf, dimensions, directions: principalDirections(matrix, dimensions) };
+export function learnVectors({ passages, words }: Corpus, limits: LearnLimits): LearntVectors {
+  const counts = countPassages(passages, words.length);
+  const chosen = chooseWords(words, counts, passages.length, limits.maxWords);
+  const places = new Int32Array(words.length).fill(-1);
+  for (const [place, word] of chosen.entries()) places[word] = place;
+  const countOf = (word: number): number => counts[word] as number;
+  const idf = Float32Array.from(chosen, (word) => inverseFrequency(countOf(word), passages.length));
+  const size = chosen.reduce((sum, word) => sum + countOf(word), 0);
+  const matrix = weigh(passages, places, idf, size);
+  const dimensions = Math.min(limits.dimensions, chosen.length, passages.length);
+  return {
+    words: chosen.map((word) => words[word] as string),
+    idf,
+    dimensions,
+    directions: principalDirections(matrix, dimensions),
+  };
 }
 
-/** With the number of passages that have each; ties settled by the words, so that order of passages does not matter. */
-function chooseWords(passages: readonly (readonly string[])[], maxWords: number): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const passage of passages) {
-    for (const word of new Set(passage)) counts.set(word, (counts.get(word) ?? 0) + 1);
+/** How many passages have each word. */
+function countPassages(passages: readonly Uint32Array[], words: number): Uint32Array {
+  const counts = new Uint32Array(words);
+  const last = new Int32Array(words).fill(-1);
+  for (const [at, passage] of passages.entries()) {
+    for (const word of passage) {
+      if (last[word] !== at) counts[word] = (counts[word] as number) + 1;
+      last[word] = at;
+    }
   }
-  const frequent = [...counts].filter(
-    ([, count]) => count >= MIN_PASSAGES_OF_WORD && count <= passages.length * MAX_SHARE,
-  );
-  frequent.sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
-  return new Map(frequent.slice(0, maxWords));
+  return counts;
 }
 
-function weigh(
-  passages: readonly (readonly string[])[],
-  places: ReadonlyMap<string, number>,
-  idf: Float32Array,
-): SparseMatrix {
+/** The most frequent first; ties settled by the words, so that order of passages does not matter. */
+function chooseWords(words: readonly string[], counts: Uint32Array, passages: number, maxWords: number): number[] {
+  const frequent: number[] = [];
+  for (const [word, count] of counts.entries()) {
+    if (count >= MIN_PASSAGES_OF_WORD && count <= passages * MAX_SHARE) frequent.push(word);
+  }
+  const [textOf, countOf] = [(word: number) => words[word] as string, (word: number) => counts[word] as number];
+  frequent.sort((a, b) => countOf(b) - countOf(a) || (textOf(a) < textOf(b) ? -1 : 1));
+  return frequent.slice(0, maxWords);
+}
+
+function weigh(passages: readonly Uint32Array[], places: Int32Array, idf: Float32Array, size: number): SparseMatrix {
   const starts = new Uint32Array(passages.length + 1);
-  const columns: number[] = [];
-  const values: number[] = [];
+  const columns = new Uint32Array(size);
+  const values = new Float32Array(size);
+  let next = 0;
   for (const [row, passage] of passages.entries()) {
     for (const { place, weight } of termWeights(countWords(passage, places), idf)) {
-      columns.push(place);
-      values.push(weight);
+      columns[next] = place;
+      values[next] = weight;
+      next += 1;
     }
-    starts[row + 1] = columns.length;
+    starts[row + 1] = next;
   }
-  return {
-    rows: passages.length,
-    columnCount: places.size,
-    starts,
-    columns: Uint32Array.from(columns),
-    values: Float32Array.from(values),
-  };
+  return { rows: passages.length, columnCount: idf.length, starts, columns, values };
 }

@@ -1,16 +1,16 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { analyze } from "../text/analyze.ts";
 import type { LearnMessage, LearnOrder } from "./learn-in-thread.ts";
-import { learnVectors } from "./learn-vectors.ts";
+import { Corpus, learnVectors } from "./learn-vectors.ts";
 import { packLearnt } from "./learnt-codec.ts";
 
 const { limits } = workerData as LearnOrder;
-const passages: string[][] = [];
+const corpus = new Corpus();
 
 parentPort?.on("message", (message: LearnMessage) => {
-  for (const text of message.texts) passages.push(analyze(text));
+  for (const text of message.texts) corpus.add(analyze(text));
   if (message.lastChunkId === undefined) return;
-  const packed = packLearnt(learnVectors(passages, limits), message.lastChunkId);
+  const packed = packLearnt(learnVectors(corpus, limits), message.lastChunkId);
   parentPort?.postMessage(packed, [packed.buffer as ArrayBuffer]);
   parentPort?.close();
 });

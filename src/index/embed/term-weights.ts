@@ -3,12 +3,12 @@ export interface TermWeight {
   readonly weight: number;
 }
 
-/** How often each known word occurs, by its place in the vocabulary. */
-export function countWords(words: readonly string[], places: ReadonlyMap<string, number>): Map<number, number> {
+/** How often each known word occurs, by its place in the vocabulary; words that are not in it have none. */
+export function countWords(words: Uint32Array, places: Int32Array): Map<number, number> {
   const counts = new Map<number, number>();
   for (const word of words) {
-    const place = places.get(word);
-    if (place !== undefined) counts.set(place, (counts.get(place) ?? 0) + 1);
+    const place = places[word] as number;
+    if (place >= 0) counts.set(place, (counts.get(place) ?? 0) + 1);
   }
   return counts;
 }
