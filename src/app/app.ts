@@ -5,6 +5,7 @@ import type { OtherStore } from "../contracts/domain-state.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Leases } from "../contracts/lease.ts";
 import type { GenerationChange } from "../contracts/search-index.ts";
 import type { DomainRename } from "../domains/domain-rename.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
@@ -50,6 +51,8 @@ export interface App {
   readonly documents: Documents;
   /** Vector stores that are being built for the domain, or were its own and are kept for a while. */
   otherStores(domainId: DomainId): Promise<readonly OtherStore[]>;
+  /** Who alone works on what. */
+  readonly leases: Leases;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
   /** The verb itself, to be run inside a job. */

@@ -128,6 +128,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(queryParts),
+    leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
     checkCrawl: (request) => checkCrawl(request, parts),

@@ -1,18 +1,17 @@
 import { realpath } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { relative, sep } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type Domain, isTree, SOURCE_KINDS, type TreeSourceConfig } from "../contracts/domain.ts";
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
+import { sourceLease } from "../contracts/lease.ts";
 import { createTreeRules } from "../detect/lineage/tree-rules.ts";
 import { crawlRequest, type SourceResult, type StepCounts } from "../engine/crawl-request.ts";
 import { noCounts } from "../engine/tally.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
-import { acquireLease } from "../lib/file-lease.ts";
 import { sleep } from "../lib/time.ts";
 import { type WatchFolder, watchFolderTree } from "../lib/watch-folder-tree.ts";
-import { PRIVATE_FOLDER, sourceFolder, storageFolder } from "../mirror/layout.ts";
 import type { App } from "./app.ts";
 import { WATCH_PACE, type WatchedSource, type WatchPace, watchSource } from "./watch-source.ts";
 
@@ -30,7 +29,7 @@ export interface WatchOptions {
   readonly watchFolder?: WatchFolder;
 }
 
-type Parts = Pick<App, "config" | "domains" | "crawl">;
+type Parts = Pick<App, "config" | "domains" | "crawl" | "leases">;
 
 /** A container is asked over the network, and every answer may cost money. */
 const CONTAINER_SCAN_MS = 30_000;
@@ -79,7 +78,7 @@ async function watch(app: Parts, watching: Watching, options: WatchOptions, job:
   const begin = (config: TreeSourceConfig): Watched => {
     const leave = new AbortController();
     const leaving = AbortSignal.any([leave.signal, stop.signal, job.signal]);
-    const done = watchUnderLease(describe(app, watching.domainId, config, options), job, leaving, sum);
+    const done = watchUnderLease(app, { domainId: watching.domainId, config }, options, job, leaving, sum);
     const failed = (error: unknown): void => {
       failure ??= error;
       stop.abort();
@@ -142,39 +141,37 @@ async function readSources(app: Parts, watching: Watching): Promise<readonly Tre
 
 /** Two that watch the same source would do everything twice: the second stands by. */
 async function watchUnderLease(
-  source: WatchedSource & { readonly folder: string },
+  app: Parts,
+  { domainId, config }: { readonly domainId: DomainId; readonly config: TreeSourceConfig },
+  options: WatchOptions,
   job: JobContext,
   leaving: AbortSignal,
   sum: StepCounts,
 ): Promise<void> {
-  const lease = await acquireLease(join(source.folder, PRIVATE_FOLDER, "lease-watch"), {
+  const waiting = {
     owner: `job ${job.jobId}`,
     signal: leaving,
-    onWait: (owner) =>
-      job.log(`${source.name}: ${owner} watches this source already. This job stands by in case that ends.`),
-  }).catch((error: unknown) => {
-    if (leaving.aborted) return undefined;
-    throw error;
-  });
+    onWait: (owner: string): void =>
+      job.log(`${config.sourceId}: ${owner} watches this source already. This job stands by in case that ends.`),
+  };
+  const lease = await app.leases
+    .acquire(domainId, sourceLease(config, "watch"), waiting)
+    .catch((error: unknown): undefined => {
+      if (!leaving.aborted) throw error;
+    });
   if (!lease) return;
   try {
-    await watchSource(source, job, leaving, sum);
+    await watchSource(describe(app, domainId, config, options), job, leaving, sum);
   } finally {
     await lease.release();
   }
 }
 
-function describe(
-  app: Parts,
-  domainId: DomainId,
-  config: TreeSourceConfig,
-  options: WatchOptions,
-): WatchedSource & { readonly folder: string } {
+function describe(app: Parts, domainId: DomainId, config: TreeSourceConfig, options: WatchOptions): WatchedSource {
   const { sourceId, sourceType } = config;
   const isFolder = sourceType === "folder_sources";
   return {
     name: sourceId,
-    folder: join(storageFolder(app.config.storagePath, "crawler"), sourceFolder(domainId, config)),
     pace: { ...WATCH_PACE, ...(!isFolder && { scanMs: CONTAINER_SCAN_MS }), ...options.pace },
     notify: isFolder
       ? async (notices) => {

@@ -2,6 +2,7 @@ import type { SourceConfig } from "./domain.ts";
 import type { OtherStores, ScheduleStates } from "./domain-state.ts";
 import type { FilesMetadata } from "./files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
+import type { Leases } from "./lease.ts";
 import type { Members } from "./members.ts";
 import type { CrawlHead, SiteMemory } from "./site-memory.ts";
 import type { Fingerprint } from "./source.ts";
@@ -132,6 +133,7 @@ export interface Ledgers {
   readonly stores: OtherStores;
   readonly schedules: ScheduleStates;
   readonly uploads: UploadJournals;
+  readonly leases: Leases;
   /** What somebody did to the map files of the source is taken over first, where the ledger knows nothing newer. */
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** What `version()` of the ledger would say; "" when there is none to rely on, or somebody edited a map file. */
@@ -150,7 +152,7 @@ export interface Ledgers {
   dropStore(source: LedgerSource, store: VectorStoreId): Promise<void>;
   /** Nothing of the source is remembered any more. */
   forget(source: LedgerSource): Promise<void>;
-  /** The domain has another id now, and its folder, too. Doing it twice changes nothing. */
+  /** The domain has another id now, and its folder, too. Nobody has leases of it any more. Doing it twice changes nothing. */
   renameDomain(ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
   /** Nothing of the domain is remembered any more; to be called before its folder goes. */
   forgetDomain(domainId: DomainId): Promise<void>;

@@ -4,11 +4,10 @@ import { BadInputError, CancelledError, ConflictError, explain, NotFoundError } 
 import type { EntrySummary } from "../contracts/files-metadata.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import { type Lease, sourceLease } from "../contracts/lease.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Lease } from "../lib/file-lease.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
-import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { findRetired } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
@@ -130,7 +129,7 @@ async function withoutEmbedding<T>(
   const leases: Lease[] = [];
   try {
     for (const run of job.dryRun ? [] : runs) {
-      leases.push(await waitForLease(join(folderOfRun(run, parts), PRIVATE_FOLDER, "lease-embed"), job));
+      leases.push(await waitForLease(parts, run.domainId, sourceLease(run.config, "embed"), job));
     }
     return await work(async () => {
       for (const lease of leases) {

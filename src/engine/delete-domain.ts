@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Backend } from "../contracts/backend.ts";
 import { type Domain, SOURCE_KINDS } from "../contracts/domain.ts";
-import { ConflictError } from "../contracts/errors.ts";
+import { ConflictError, DamagedError } from "../contracts/errors.ts";
 import type { DomainId, JobId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -49,7 +49,8 @@ export async function planDeletion(
     async apply(log, except) {
       const refuseNow = (): Promise<void> => refuseWhileBusy(domainId, parts, except);
       await refuseNow();
-      const leases = await leaseSources(domainId, parts, except ? `job ${except}` : "somebody who deletes the domain");
+      const owner = except ? `job ${except}` : "somebody who deletes the domain";
+      const leases = (await unlessDamaged(leaseSources(domainId, parts, owner))) ?? [];
       try {
         // Stores first: while the domain is there, a deletion that failed half-way can simply be repeated.
         for (const [at, store] of stores.entries()) {
@@ -62,7 +63,7 @@ export async function planDeletion(
           await refuseNow();
           await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
           await forgetTrees(domain, parts);
-          await parts.backend.forgetDomain?.(domainId);
+          await unlessDamaged(parts.backend.forgetDomain?.(domainId));
           await parts.ledgers.forgetDomain(domainId);
         });
       } finally {
@@ -70,6 +71,16 @@ export async function planDeletion(
       }
     },
   };
+}
+
+/** With a ledger that cannot be read nobody works on the domain, and nothing is known of its uploads. */
+async function unlessDamaged<T>(work: Promise<T> | undefined): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof DamagedError) return undefined;
+    throw error;
+  }
 }
 
 /** In the last moment before the domain goes: interrupted afterwards, it is a domain to be deleted once more. */

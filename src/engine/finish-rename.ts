@@ -1,11 +1,9 @@
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Domain, SOURCE_KINDS, SOURCE_TYPES } from "../contracts/domain.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { LedgerSource } from "../contracts/ledger.ts";
 import { type DomainRename, endRename, moveDomain } from "../domains/domain-rename.ts";
-import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { foldersIn } from "./retired-sources.ts";
 
@@ -33,7 +31,6 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
   };
   for (const { root, config } of roots) {
     begin(`Paths in the map files of crawler/${root}...`);
-    await removeLeases(join(parts.crawlerFolder, root));
     if (SOURCE_KINDS[config.sourceType].keepsMaps) {
       await (await parts.ledgers.open({ domainId: to, config }, { readOnly: false })).close();
     }
@@ -83,11 +80,4 @@ export async function ownedStores(
     roots.map(({ config }) => config),
   );
   return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped])];
-}
-
-/** They were taken to move the folder and moved with it, so nobody could give them back. */
-async function removeLeases(folder: string): Promise<void> {
-  for (const name of await foldersIn(join(folder, PRIVATE_FOLDER))) {
-    if (name.startsWith("lease-")) await rm(join(folder, PRIVATE_FOLDER, name), { recursive: true, force: true });
-  }
 }

@@ -1,8 +1,6 @@
-import { join } from "node:path";
 import { ConflictError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import { acquireLease, type Lease } from "../lib/file-lease.ts";
-import { PRIVATE_FOLDER } from "../mirror/layout.ts";
+import { type Lease, sourceLease } from "../contracts/lease.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { sourceRoots } from "./finish-rename.ts";
 
@@ -12,14 +10,18 @@ import { sourceRoots } from "./finish-rename.ts";
  */
 export async function leaseSources(
   domainId: DomainId,
-  { crawlerFolder }: Pick<EngineParts, "crawlerFolder">,
+  parts: Pick<EngineParts, "crawlerFolder" | "ledgers">,
   owner: string,
 ): Promise<Lease[]> {
   const leases: Lease[] = [];
   try {
-    for (const { root } of await sourceRoots(domainId, { crawlerFolder })) {
-      for (const name of ["lease-download", "lease-embed"]) {
-        leases.push(await leaseNow(root, join(crawlerFolder, root, PRIVATE_FOLDER, name), owner));
+    for (const { root, config } of await sourceRoots(domainId, parts)) {
+      for (const work of ["download", "embed"] as const) {
+        const late = new AbortController();
+        const onWait = (holder: string): void =>
+          late.abort(new ConflictError(`crawler/${root} is in use by ${holder}. Try again when that is over.`));
+        const options = { owner, signal: late.signal, onWait };
+        leases.push(await parts.ledgers.leases.acquire(domainId, sourceLease(config, work), options));
       }
     }
   } catch (error) {
@@ -27,12 +29,4 @@ export async function leaseSources(
     throw error;
   }
   return leases;
-}
-
-async function leaseNow(root: string, path: string, owner: string): Promise<Lease> {
-  const late = new AbortController();
-  const onWait = (holder: string): void => {
-    late.abort(new ConflictError(`crawler/${root} is in use by ${holder}. Try again when that is over.`));
-  };
-  return await acquireLease(path, { owner, signal: late.signal, onWait });
 }

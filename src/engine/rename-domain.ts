@@ -2,6 +2,7 @@ import type { Domain } from "../contracts/domain.ts";
 import { CancelledError, ConflictError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Lease } from "../contracts/lease.ts";
 import {
   beginRename,
   checkRename,
@@ -10,7 +11,6 @@ import {
   hasMoved,
   moveDomain,
 } from "../domains/domain-rename.ts";
-import type { Lease } from "../lib/file-lease.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { finishRename, ownedStores, sourceRoots } from "./finish-rename.ts";
 import { leaseSources } from "./lease-sources.ts";

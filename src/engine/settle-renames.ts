@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { explain } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Lease } from "../contracts/lease.ts";
 import { type DomainRename, endRename, hasMoved, unfinishedRenames } from "../domains/domain-rename.ts";
-import { acquireLease, type Lease } from "../lib/file-lease.ts";
+import { acquireLease } from "../lib/file-lease.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { finishRename, type RenameWatch } from "./finish-rename.ts";
 

@@ -1,14 +1,16 @@
-import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Lease } from "../contracts/lease.ts";
 import type { Index } from "../contracts/search-index.ts";
-import { acquireLease, type Lease } from "../lib/file-lease.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { foreseeTarget, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import { waitForLease } from "./with-ledger.ts";
+
+/** Of whoever fills a fresh store for a domain. */
+const LEASE = "swap";
 
 /** The successor of a domain's vector store, on its way. */
 export interface Swap {
@@ -36,7 +38,7 @@ export async function openSwapTarget(
     job.log(`A fresh vector store would take the place of '${domain.vectorStoreId}'.`);
     return foreseeTarget(domain, job);
   }
-  const lease = await waitForLease(leasePath(domain, parts), job);
+  const lease = await waitForLease(parts, domain.domainId, LEASE, job);
   try {
     await dropUnfinished(domain, parts, job);
     const store = await parts.backend.createVectorStore(domain.vectorStoreName || domain.domainId);
@@ -102,10 +104,7 @@ export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: 
     await dropStore(domain, vectorStoreId, parts, job);
   }
   if (stores.every(({ state }) => state !== "building")) return;
-  const lease = await acquireLease(leasePath(domain, parts), {
-    owner: `job ${job.jobId}`,
-    signal: AbortSignal.timeout(50),
-  }).catch(() => undefined);
+  const lease = await leaseUnlessHeld(domain, parts, job);
   if (!lease) return;
   try {
     await dropUnfinished(domain, parts, job);
@@ -143,6 +142,14 @@ async function dropMaps(domain: Domain, id: VectorStoreId, parts: EngineParts): 
   }
 }
 
-function leasePath(domain: Domain, { domainsFolder }: EngineParts): string {
-  return join(domainsFolder, ".lockstep", `swap-${domain.domainId}`);
+/** undefined: somebody is filling a store. */
+async function leaseUnlessHeld({ domainId }: Domain, parts: EngineParts, job: JobContext): Promise<Lease | undefined> {
+  const held = new AbortController();
+  const options = { owner: `job ${job.jobId}`, signal: held.signal, onWait: () => held.abort() };
+  try {
+    return await parts.ledgers.leases.acquire(domainId, LEASE, options);
+  } catch (error) {
+    if (held.signal.aborted) return undefined;
+    throw error;
+  }
 }

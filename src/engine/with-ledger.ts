@@ -1,11 +1,10 @@
-import { join } from "node:path";
 import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { CancelledError, ConflictError } from "../contracts/errors.ts";
-import type { VectorStoreId } from "../contracts/ids.ts";
+import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import { type Lease, type Leases, sourceLease } from "../contracts/lease.ts";
 import type { Ledger, LedgerOptions } from "../contracts/ledger.ts";
-import { acquireLease, type Lease } from "../lib/file-lease.ts";
-import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
+import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { Step } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
@@ -28,7 +27,11 @@ interface StepOptions<T = unknown> {
 }
 
 /** Processing works on what downloading writes, rows and files alike, so the two take turns. */
-const LEASES: Readonly<Record<Step, string>> = { download: "download", process: "download", embed: "embed" };
+const LEASES: Readonly<Record<Step, "download" | "embed">> = {
+  download: "download",
+  process: "download",
+  embed: "embed",
+};
 
 /** Well below the minute after which a lease that is not renewed can be taken over. */
 const LEASE_CHECK_MS = 10_000;
@@ -47,7 +50,6 @@ export async function withLedger<T>(
 ): Promise<T> {
   const { step, vectorStoreId } = options;
   const root = sourceFolder(run.domainId, run.config);
-  const folder = join(parts.crawlerFolder, root);
   if (job.dryRun) {
     const isSpecified = step === "download" && SOURCE_KINDS[run.config.sourceType].keepsMaps;
     const scratch = isSpecified ? await parts.ledgers.writeScratchMaps(run, job.jobId) : undefined;
@@ -63,7 +65,7 @@ export async function withLedger<T>(
         );
     }
   }
-  const lease = await waitForLease(join(folder, PRIVATE_FOLDER, `lease-${LEASES[step]}`), job);
+  const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job);
   try {
     const maps = await parts.ledgers.version(run);
     const opening = once(() => openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job));
@@ -142,12 +144,14 @@ export function whileHeld(lease: Lease, job: JobContext): JobContext {
 }
 
 export async function waitForLease(
-  path: string,
+  { ledgers }: { readonly ledgers: { readonly leases: Leases } },
+  domainId: DomainId,
+  name: string,
   job: JobContext,
   options: { readonly within?: string } = {},
 ): Promise<Lease> {
   try {
-    return await acquireLease(path, {
+    return await ledgers.leases.acquire(domainId, name, {
       ...options,
       owner: `job ${job.jobId}`,
       signal: job.signal,

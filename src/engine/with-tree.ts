@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { ConflictError, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
+import { sourceLease } from "../contracts/lease.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Manifest } from "../contracts/manifest.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
-import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
+import { sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { waitForLease, whileHeld } from "./with-ledger.ts";
 
@@ -38,7 +39,7 @@ export async function withTree<T>(
 ): Promise<T> {
   const folder = folderOfRun(run, parts);
   if (job.dryRun) return await openAndWork({ run, folder, job, stillHeld: async () => true }, parts, work);
-  const lease = await waitForLease(join(folder, PRIVATE_FOLDER, "lease-download"), job, { within: folder });
+  const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, "download"), job, { within: folder });
   try {
     const stillHeld = (): Promise<boolean> => lease.stillHeld();
     return await openAndWork({ run, folder, job: whileHeld(lease, job), stillHeld }, parts, work);

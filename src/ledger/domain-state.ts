@@ -15,11 +15,13 @@ export interface DomainState {
 const TABLES = ["store", "schedule", "upload"] as const;
 
 export async function renameState(sql: Sql, { from, to }: { from: DomainId; to: DomainId }): Promise<void> {
+  // They were taken to rename it, and whoever has them knows the old name only.
+  await sql.run("DELETE FROM lease WHERE domain_id IN ($1, $2)", [from, to]);
   for (const table of TABLES) await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [from, to]);
 }
 
 export async function forgetState(sql: Sql, domainId: DomainId): Promise<void> {
-  for (const table of TABLES) await sql.run(`DELETE FROM ${table} WHERE domain_id = $1`, [domainId]);
+  for (const table of [...TABLES, "lease"]) await sql.run(`DELETE FROM ${table} WHERE domain_id = $1`, [domainId]);
 }
 
 function putStore(sql: Sql, domainId: DomainId, { vectorStoreId, state, since }: OtherStore): Promise<void> {

@@ -215,6 +215,19 @@ CREATE TABLE page_link (
   PRIMARY KEY (page_no, kind, n)
 ) ${sqlite ? "STRICT, WITHOUT ROWID" : ""};
 
+-- Who alone works on something of the domain: until expires_at (milliseconds since 1970), unless it is renewed.
+CREATE TABLE lease (
+  domain_id ${text} NOT NULL,
+  name ${text} NOT NULL,
+  owner ${text} NOT NULL,
+  nonce ${text} NOT NULL,
+  host ${text} NOT NULL,
+  pid ${integer} NOT NULL,
+  birth ${text} NOT NULL,
+  expires_at ${integer} NOT NULL,
+  PRIMARY KEY (domain_id, name)
+) ${strict};
+
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.
 CREATE TABLE cleared (
   source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,

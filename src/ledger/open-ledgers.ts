@@ -30,7 +30,9 @@ import {
   migrateCsvMaps,
   putOldFilesAside,
 } from "./migrate/migrate-csv-maps.ts";
+import { removeOldLeases } from "./migrate/migrate-domain-state.ts";
 import { migrateSiteMemory } from "./migrate/migrate-site-memory.ts";
+import { createLeases } from "./sql-leases.ts";
 import { addSource, findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
 import { createMembers } from "./sql-members.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
@@ -179,6 +181,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       }
       if ((await stateOf()) === 1) {
         await putOldFilesAside(folder, { maps: !keepsMaps(source) });
+        await removeOldLeases(folder, domainsFolder, source.domainId);
         if (keepsMaps(source)) {
           await replaceMaps(await SqlLedger.open(db, keyOf(source)), db, { folder, store: "" });
         }
@@ -192,6 +195,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     ...openDomainState(databases, domainsFolder),
     uploads: openUploadJournals(databases, indexFolder),
     metadata: openFilesMetadata(databases, domainsFolder),
+    leases: createLeases(databases),
     open,
     members,
     async openSiteMemory(source, head, { dryRun }) {

@@ -1,34 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, rename, stat, utimes } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { NotFoundError } from "../contracts/errors.ts";
+import { readFile, rename, stat, utimes } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Lease, LeaseOptions } from "../contracts/lease.ts";
 import { isErrno } from "./atomic-file.ts";
-import { type ClaimOptions, claimNumber, highestClaim } from "./numbered-claim.ts";
+import { claimNumber, highestClaim } from "./numbered-claim.ts";
 import { createOneAtATime } from "./one-at-a-time.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 import { sleep } from "./time.ts";
-
-export interface LeaseOptions {
-  /** Who holds it, in words for the one who waits: `job jb_42`. */
-  readonly owner: string;
-  /** Ends the waiting by throwing its reason. */
-  readonly signal?: AbortSignal;
-  /** A folder that must be there: waiting for a lease does not bring back what was removed meanwhile (NotFoundError). */
-  readonly within?: string;
-  /** Called once, before the first wait, with the words of the holder. */
-  readonly onWait?: (owner: string) => void;
-  /** A holder that did not renew for this long has lost it. It renews four times as often. */
-  readonly staleMs?: number;
-  /** How often a waiter looks. */
-  readonly pollMs?: number;
-}
-
-export interface Lease {
-  /** Gives it back; harmless when it was lost or given back before. */
-  release(): Promise<void>;
-  /** False once somebody took it over, which happens to a process that was suspended for longer than `staleMs`. */
-  stillHeld(): Promise<boolean>;
-}
 
 /**
  * An exclusive right among all processes that see the folder `path`. The holder has the highest number in it. A new
@@ -38,59 +16,21 @@ export interface Lease {
 export async function acquireLease(path: string, options: LeaseOptions): Promise<Lease> {
   const staleMs = options.staleMs ?? 60_000;
   const holder = { owner: options.owner, nonce: randomBytes(6).toString("hex"), ...thisProcess() };
-  const { within } = options;
   const claim = { content: JSON.stringify(holder), kept: 0 };
   let waited = false;
   for (;;) {
     options.signal?.throwIfAborted();
-    if (within !== undefined) await requireFolder(within);
     const top = await highestClaim(path);
     const current = top && !top.free ? await readHolder(join(path, String(top.number)), staleMs) : undefined;
     if (!current) {
       const number = (top?.number ?? 0) + 1;
-      const claimed =
-        within === undefined
-          ? await claimNumber(path, number, claim)
-          : await claimBelow(within, { path, number, claim });
-      if (claimed) return holdLease(path, number, staleMs);
-      if (claimed === false) continue;
-    } else {
-      if (!waited) options.onWait?.(current.owner);
-      waited = true;
+      if (await claimNumber(path, number, claim)) return holdLease(path, number, staleMs);
+      continue;
     }
+    if (!waited) options.onWait?.(current.owner);
+    waited = true;
     await sleep(options.pollMs ?? 200, options.signal);
   }
-}
-
-async function requireFolder(path: string): Promise<void> {
-  try {
-    await stat(path);
-  } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error;
-    throw new NotFoundError(`The folder '${path}' does not exist any more.`, { cause: error });
-  }
-}
-
-/** undefined: what is above it is just being removed. */
-async function claimBelow(
-  within: string,
-  { path, number, claim }: { readonly path: string; readonly number: number; readonly claim: ClaimOptions },
-): Promise<boolean | undefined> {
-  try {
-    return await claimNumber(path, number, { ...claim, makeFolder: (folder) => makeBelow(within, folder) });
-  } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error;
-    return undefined;
-  }
-}
-
-/** Makes `folder`, but nothing above `within`, which may go at any moment. */
-async function makeBelow(within: string, folder: string): Promise<void> {
-  if (resolve(folder) === resolve(within)) return;
-  await makeBelow(within, dirname(folder));
-  await mkdir(folder).catch((error: unknown) => {
-    if (!isErrno(error, "EEXIST")) throw error;
-  });
 }
 
 const oneAtATime = createOneAtATime();

@@ -18,17 +18,6 @@ export async function highestClaim(folder: string): Promise<Claim | undefined> {
   );
 }
 
-export interface ClaimOptions {
-  readonly content: string;
-  readonly kept: number;
-  /** Makes the folder when it is not there; with all above it unless given. */
-  readonly makeFolder?: (folder: string) => Promise<void>;
-}
-
-async function makeWithParents(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-}
-
 /**
  * Takes a number that nobody ever had, among all processes that see the folder, and sweeps claims that are more than
  * `kept` below it. False: somebody was faster; look again.
@@ -39,12 +28,12 @@ async function makeWithParents(folder: string): Promise<void> {
 export async function claimNumber(
   folder: string,
   number: number,
-  { content, kept, makeFolder = makeWithParents }: ClaimOptions,
+  { content, kept }: { readonly content: string; readonly kept: number },
 ): Promise<boolean> {
   const path = join(folder, String(number));
   const created = await createFile(path, content).catch(async (error: unknown) => {
     if (!isErrno(error, "ENOENT")) throw error;
-    await makeFolder(folder);
+    await mkdir(folder, { recursive: true });
     return await createFile(path, content);
   });
   if (!created) return false;

@@ -1,17 +1,25 @@
 import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import type { OtherStore, ScheduleState } from "../../src/contracts/domain-state.ts";
 import type { DomainId, FileId, ItemId, JobId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
+import type { LeaseOptions } from "../../src/contracts/lease.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { UploadIntent, UploadPlace } from "../../src/contracts/uploads.ts";
+import type { LeaseTask } from "../ledger/lease-child.ts";
 
 export interface StatePlace {
   readonly storage: string;
   readonly ledgers: Ledgers;
+  /** Of a PostgreSQL database; none: SQLite. */
+  readonly url?: string;
 }
+
+const CHILD = join(import.meta.dirname, "../ledger/lease-child.ts");
 
 const SINCE = "2026-01-15T14:25:00.000000Z";
 const LATER = "2026-01-15T14:25:01.000000Z";
@@ -211,5 +219,123 @@ export function domainStateSuite(name: string, place: () => StatePlace): void {
       await writeFile(path, text);
       return path;
     }
+  });
+
+  describe(`leases, in ${name}`, () => {
+    const acquire = (id: DomainId, owner: string, options: Partial<LeaseOptions & { within: string }> = {}) =>
+      place().ledgers.leases.acquire(id, "x", { owner, pollMs: 1, ...options });
+    const startChild = (t: TestContext, verb: LeaseTask["verb"], domainId: DomainId): ChildProcess => {
+      const { storage, url } = place();
+      const task: LeaseTask = {
+        verb,
+        crawlerFolder: join(storage, "crawler"),
+        url,
+        domainId,
+        marker: `${storage}/inside`,
+      };
+      const child = fork(CHILD, [JSON.stringify(task)]);
+      t.after(() => child.kill("SIGKILL"));
+      return child;
+    };
+
+    test("the second waits for the first, says once for whom, and then has it", async () => {
+      const id = newDomain();
+      const first = await acquire(id, "job jb_1");
+      await (await acquire(newDomain(), "job jb_3")).release();
+      await (await place().ledgers.leases.acquire(id, "y", { owner: "job jb_3" })).release();
+      const waits: string[] = [];
+      const waiting = Promise.withResolvers<void>();
+      const second = acquire(id, "job jb_2", {
+        onWait(owner) {
+          waits.push(owner);
+          waiting.resolve();
+        },
+      });
+      await waiting.promise;
+      assert.equal(await first.stillHeld(), true);
+      await first.release();
+      const lease = await second;
+      assert.deepEqual([await lease.stillHeld(), await first.stillHeld()], [true, false]);
+      assert.deepEqual(waits, ["job jb_1"]);
+      await first.release();
+      assert.equal(await lease.stillHeld(), true, "what was given back is not given back again");
+      await lease.release();
+    });
+
+    test("waiting can be cancelled", async () => {
+      const id = newDomain();
+      const lease = await acquire(id, "job jb_1");
+      const abort = new AbortController();
+      const reason = new Error("enough");
+      const second = acquire(id, "job jb_2", { signal: abort.signal, onWait: () => abort.abort(reason) });
+      await assert.rejects(second, reason);
+      assert.equal(await lease.stillHeld(), true);
+      await lease.release();
+    });
+
+    test("a holder that did not renew loses it, and knows", async () => {
+      const id = newDomain();
+      const asleep = await acquire(id, "asleep", { staleMs: 0 });
+      assert.equal(await asleep.stillHeld(), true, "nobody took it yet");
+      const awake = await acquire(id, "awake", { onWait: (owner) => assert.fail(`waits for ${owner}`) });
+      assert.equal(await asleep.stillHeld(), false);
+      await asleep.release();
+      assert.equal(await awake.stillHeld(), true);
+      await awake.release();
+    });
+
+    test("that of a killed process is free at once", async (t) => {
+      const id = newDomain();
+      const child = startChild(t, "hold", id);
+      await once(child, "message");
+      const waits = Promise.withResolvers<string>();
+      const lease = acquire(id, "the next", { onWait: waits.resolve });
+      assert.equal(await waits.promise, `process ${child.pid}`);
+      child.kill("SIGKILL");
+      await (await lease).release();
+    });
+
+    test("of many processes one is inside at a time", async (t) => {
+      const id = newDomain();
+      await acquire(id, "long gone", { staleMs: 0 });
+      const children = [1, 2, 3].map(() => startChild(t, "enter", id));
+      const codes = await Promise.all(children.map(async (child) => (await once(child, "exit"))[0]));
+      assert.deepEqual(codes, [0, 0, 0]);
+    });
+
+    test("none outlives a rename or its domain, and none brings a domain back", async () => {
+      const { storage, ledgers } = place();
+      const from = newDomain();
+      const held = await acquire(from, "job jb_1");
+      const to = await renamed(from);
+      assert.equal(await held.stillHeld(), false);
+      await held.release();
+      const lease = await acquire(to, "job jb_2", { onWait: (owner) => assert.fail(`waits for ${owner}`) });
+      await ledgers.forgetDomain(to);
+      assert.equal(await lease.stillHeld(), false);
+      await rm(join(storage, "crawler", to), { recursive: true, force: true });
+      await lease.release();
+      for (const id of [from, to]) assert.ok(!existsSync(join(storage, "crawler", id)));
+    });
+
+    test("whoever waits for a folder that is removed is told, and does not bring it back", async () => {
+      const { storage, ledgers } = place();
+      for (let round = 0; round < 5; round++) {
+        const id = newDomain();
+        const within = join(storage, "crawler", id, "05_folders", "docs");
+        await mkdir(within, { recursive: true });
+        const first = await acquire(id, "job jb_1", { within });
+        const waiting = Promise.withResolvers<void>();
+        const seconds = [1, 2, 3].map((n) => acquire(id, `job jb_2${n}`, { within, onWait: () => waiting.resolve() }));
+        const told = Promise.allSettled(seconds.map(async (one) => (await one).release()));
+        await waiting.promise;
+        await rm(within, { recursive: true });
+        for (const one of await told) assert.match(String("reason" in one && one.reason), /does not exist any more/);
+        await ledgers.forgetDomain(id);
+        await rm(join(storage, "crawler", id), { recursive: true });
+        await first.release();
+        assert.ok(!existsSync(join(storage, "crawler", id)));
+      }
+    });
   });
 }

@@ -5,8 +5,8 @@ import { type TestContext, test } from "node:test";
 import { cleanupMetadataJob } from "../../src/app/cleanup-metadata-job.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
-import { acquireLease } from "../../src/lib/file-lease.ts";
-import { DOMAIN, World } from "./world.ts";
+import { sourceLease } from "../../src/contracts/lease.ts";
+import { DOCS, DOMAIN, World } from "./world.ts";
 
 type Entry = Record<string, unknown>;
 
@@ -146,7 +146,7 @@ test("it waits for a crawl that is embedding, and can be cancelled meanwhile", a
   const world = await crawled(t);
   await world.change("delete", { path: "b.txt" });
   await world.crawl();
-  const lease = await acquireLease(world.folder(".lockstep", "lease-embed"), { owner: "job jb_99" });
+  const lease = await world.app.leases.acquire(DOMAIN, sourceLease(DOCS, "embed"), { owner: "job jb_99" });
   const { start, work } = await cleanupMetadataJob(world.app, DOMAIN, { dryRun: false });
   const waits = Promise.withResolvers<void>();
   const running = await world.app.runner.start({ ...start, endpoint: "story" }, (job) =>

@@ -8,12 +8,12 @@ import { crawlJob } from "../../src/app/crawl-job.ts";
 import type { Domain } from "../../src/contracts/domain.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
+import { sourceLease } from "../../src/contracts/lease.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import { type DeletionParts, planDeletion } from "../../src/engine/delete-domain.ts";
-import { acquireLease } from "../../src/lib/file-lease.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
-import { DOMAIN, type World } from "./world.ts";
+import { DOCS, DOMAIN, type World } from "./world.ts";
 
 const ignore = (): void => undefined;
 
@@ -64,7 +64,7 @@ describe("deleting a domain", () => {
   });
 
   test("is refused while somebody holds a source, seen as a job or not", async () => {
-    const lease = await acquireLease(world.folder(".lockstep", "lease-embed"), { owner: "job jb_7" });
+    const lease = await world.app.leases.acquire(DOMAIN, sourceLease(DOCS, "embed"), { owner: "job jb_7" });
     const deletion = await world.app.planDeletion(DOMAIN, { withVectorStore: false });
     await assert.rejects(deletion.apply(ignore), /in use by job jb_7/);
     await lease.release();

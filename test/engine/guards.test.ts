@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
 import { ConflictError } from "../../src/contracts/errors.ts";
 import { type ItemId, type JobId, parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
@@ -70,13 +71,15 @@ test("a run whose lease was taken over stops at its next checkpoint and leaves t
     const ledger = await open();
     ledger.put("mine" as ItemId, { mirrored: mirroredAt("") });
     await guarded.checkpoint();
-    await writeFile(join(crawler, root, ".lockstep/lease-download/999"), "{}");
+    const file = new DatabaseSync(join(crawler, run.domainId, "ledger.sqlite"));
+    file.exec("UPDATE lease SET owner = 'job jb_999', nonce = 'of another'");
+    file.close();
     t.mock.timers.tick(11_000);
     await guarded.checkpoint();
   });
   await assert.rejects(work, ConflictError);
   assert.equal(await (await ledgers.open(run, { readOnly: true })).get("mine" as ItemId), undefined);
-  assert.ok(!existsSync(join(crawler, root, "files_map.csv")));
+  assert.doesNotMatch(await readFile(join(crawler, root, "files_map.csv"), "utf8"), /mine/);
 });
 
 test("an orphan is deleted; a file that came while the run was on may be another step's and is not", async () => {

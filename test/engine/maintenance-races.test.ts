@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { type ItemId, parseDomainId } from "../../src/contracts/ids.ts";
+import { sourceLease } from "../../src/contracts/lease.ts";
 import type { Generation } from "../../src/contracts/search-index.ts";
 import type { MaintenanceRequest } from "../../src/engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
-import { acquireLease } from "../../src/lib/file-lease.ts";
 import { writeDocument } from "../index/index-fixture.ts";
 import { DOCS, FOLDERS, FolderStage, type Maintained } from "./folder-stage.ts";
 
@@ -29,7 +29,11 @@ describe("maintenance beside others", () => {
     wishes: Partial<MaintenanceRequest>,
     meanwhile: () => Promise<void>,
   ): Promise<Maintained> => {
-    const lease = await acquireLease(join(stage.folder, ".lockstep", "lease-download"), { owner: "job jb_77" });
+    const lease = await stage.app.leases.acquire(
+      FOLDERS,
+      sourceLease({ sourceType: "folder_sources", sourceId: DOCS }, "download"),
+      { owner: "job jb_77" },
+    );
     const running = run(wishes);
     const jobs = join(stage.storage, "jobs", "maintenance");
     const logs = async (): Promise<string[]> => {

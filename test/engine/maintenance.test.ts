@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { ItemId } from "../../src/contracts/ids.ts";
+import { sourceLease } from "../../src/contracts/lease.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
-import { acquireLease } from "../../src/lib/file-lease.ts";
 import { writeDocument } from "../index/index-fixture.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
 
@@ -200,7 +200,11 @@ describe("maintenance", () => {
   });
 
   test("waits for whoever works on the source and says for whom; two of them, and a crawl, take turns", async () => {
-    const lease = await acquireLease(join(stage.folder, ".lockstep", "lease-download"), { owner: "job jb_77" });
+    const lease = await stage.app.leases.acquire(
+      FOLDERS,
+      sourceLease({ sourceType: "folder_sources", sourceId: DOCS }, "download"),
+      { owner: "job jb_77" },
+    );
     await plant(`${folderOf("doc_orphan")}/content.md`, "Nobody's.");
     await stage.write("d.md", "The dword stands.");
     const all = Promise.all([run(), run(), stage.crawl()]);

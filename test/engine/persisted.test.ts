@@ -24,7 +24,6 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/\.lockstep\/settled\.json$/, "mirror.md", ".lockstep/settled.json"],
   [/^crawler\/\w+\/ledger\.sqlite(-wal|-shm)?$/, "ledger.md", "crawler/<DOMAIN_ID>/ledger.sqlite"],
   [/^<source>\/\.lockstep\/maps\.lock\/#$/, "leases.md", ".lockstep/maps.lock/"],
-  [/^<source>\/\.lockstep\/lease-(download|embed)\/#$/, "leases.md", ".lockstep/lease-<step>/"],
   [/^<source>\/02_embedded\/./, "mirror.md", "02_embedded/"],
   [/^<source>\/03_failed\/./, "mirror.md", "03_failed/"],
   [/^jobs\/crawler\/[\d_-]+_\[crawl\]_\[jb_\d+\]_\[\w+\]\.completed$/, "job-files.md", "jobs/<router>/"],

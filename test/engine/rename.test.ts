@@ -8,10 +8,11 @@ import { crawlJob } from "../../src/app/crawl-job.ts";
 import { renameJob } from "../../src/app/rename-job.ts";
 import { type DomainId, type JobId, parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
+import { sourceLease } from "../../src/contracts/lease.ts";
 import { type CrawlResult, crawlRequest } from "../../src/engine/crawl-request.ts";
 import { acquireLease } from "../../src/lib/file-lease.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
-import { DOMAIN, World } from "./world.ts";
+import { DOCS, DOMAIN, World } from "./world.ts";
 
 const NEW = parseDomainId("RENAMED");
 const LIST = "/sites/demo/Lists/Tasks";
@@ -221,7 +222,7 @@ describe("a rename", () => {
     finish();
     await running.done;
     await world.crawl();
-    const lease = await acquireLease(world.folder(".lockstep", "lease-embed"), { owner: "job jb_7" });
+    const lease = await world.app.leases.acquire(DOMAIN, sourceLease(DOCS, "embed"), { owner: "job jb_7" });
     await assert.rejects(rename(world, DOMAIN, NEW), /in use by job jb_7/);
     await lease.release();
     await world.crawl();

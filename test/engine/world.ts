@@ -9,7 +9,7 @@ import { crawlJob } from "../../src/app/crawl-job.ts";
 import type { Pace } from "../../src/app/open-sources.ts";
 import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
 import { CancelledError } from "../../src/contracts/errors.ts";
-import { parseDomainId } from "../../src/contracts/ids.ts";
+import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
 import { parseDomain } from "../../src/domains/domain-codec.ts";
 import {
@@ -25,6 +25,7 @@ import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
 
 export const LIBRARY = "/sites/demo/Shared Documents";
 export const DOMAIN = parseDomainId("STORY");
+export const DOCS = { sourceType: "file_sources", sourceId: parseSourceId("docs") } as const;
 export type MapName = "sharepoint_map" | "files_map" | "vectorstore_map";
 
 export interface WorldOptions {

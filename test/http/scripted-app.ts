@@ -124,6 +124,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       }
     },
     otherStores: async () => [],
+    leases: { acquire: () => assert.fail("nobody works") },
     checkPlaces: async () => undefined,
     examineReaders: () => ({ subject: "Readers of files", outcome: "ok", detail: "", remedy: "" }),
     crawl: (request, job) => script.crawl(request, job),

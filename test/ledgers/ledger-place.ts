@@ -2,8 +2,8 @@ import { rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DomainId, SourceId } from "../../src/contracts/ids.ts";
+import { type Lease, sourceLease } from "../../src/contracts/lease.ts";
 import type { Ledger, LedgerOptions, LedgerSource, Ledgers } from "../../src/contracts/ledger.ts";
-import { acquireLease, type Lease } from "../../src/lib/file-lease.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** Where the ledger of one source is, as text can carry it to another process. `folder` is where its map files are. */
@@ -60,12 +60,9 @@ export async function exportMaps(place: LedgerPlace): Promise<void> {
 }
 
 /** The right to run a step of the source, which one process has at a time. */
-export function leaseStep(
-  { folder }: Pick<LedgerPlace, "folder">,
-  step: "download" | "embed",
-  owner: string,
-): Promise<Lease> {
-  return acquireLease(join(folder, ".lockstep", `lease-${step}`), { owner, pollMs: 5 });
+export function leaseStep(place: LedgerPlace, step: "download" | "embed", owner: string): Promise<Lease> {
+  const { domainId, config } = sourceOf(place);
+  return ledgersOf(place).leases.acquire(domainId, sourceLease(config, step), { owner, pollMs: 5 });
 }
 
 /** Takes away whatever is remembered beside the map files. */

@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { leaseStep } from "./ledger-place.ts";
+import { acquireLease } from "../../src/lib/file-lease.ts";
 import { entryOf } from "./manifest-fixture.ts";
 import { type ManifestPlace, openManifestAt } from "./manifest-place.ts";
 
@@ -32,7 +33,10 @@ async function writeWithoutEnd(place: ManifestPlace, n: number): Promise<void> {
 /** n times, under the lease: adds one to the size of a file, and a file that nobody else has. */
 async function count(place: ManifestPlace, n: number): Promise<void> {
   for (let i = 0; i < n; i++) {
-    const lease = await leaseStep(place, "download", `process ${process.pid}`);
+    const lease = await acquireLease(join(place.folder, ".lockstep", "turn"), {
+      owner: `process ${process.pid}`,
+      pollMs: 5,
+    });
     const manifest = await openManifestAt(place);
     manifest.put(entryOf("doc_counted", "counted", { size: (manifest.at("counted")?.size ?? 0) + 1 }));
     manifest.put(entryOf(`doc_${process.pid}_${i}`, `${process.pid}/${i}`));

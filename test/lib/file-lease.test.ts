@@ -147,25 +147,3 @@ async function exitCode(child: ChildProcess): Promise<number | null> {
   if (child.exitCode === null) await once(child, "exit");
   return child.exitCode;
 }
-
-test("whoever waits inside a folder that is being removed does not bring it back, and is told", async (t) => {
-  const top = join(await temporaryFolder(t), "top");
-  const within = join(top, "source");
-  const path = join(within, ".private", "lease");
-  for (let round = 0; round < 20; round++) {
-    await mkdir(within, { recursive: true });
-    const first = await acquireLease(path, { owner: "job jb_1", within });
-    const waiting = Promise.withResolvers<void>();
-    const options = { owner: "job jb_2", within, pollMs: 0, onWait: () => waiting.resolve() };
-    const seconds = [1, 2, 3].map(() => acquireLease(path, options).then((lease) => lease.release()));
-    const told = Promise.allSettled(seconds);
-    await waiting.promise;
-    await rm(top, { recursive: true, maxRetries: 5 });
-    for (const { status, ...rest } of await told) {
-      if (status === "rejected" && "reason" in rest) assert.match(String(rest.reason), /does not exist any more/);
-    }
-    assert.equal(await first.stillHeld(), false);
-    await first.release();
-    await assert.rejects(stat(top), { code: "ENOENT" });
-  }
-});

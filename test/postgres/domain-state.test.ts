@@ -9,11 +9,13 @@ import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
 let server: PostgresServer;
 let storage: string;
+let url: string;
 let ledgers: Ledgers;
 before(async () => {
   server = await startPostgres();
   storage = await mkdtemp(join(tmpdir(), "lockstep-state-"));
-  ledgers = openTestLedgers(join(storage, "crawler"), { url: await server.createDatabase() });
+  url = await server.createDatabase();
+  ledgers = openTestLedgers(join(storage, "crawler"), { url });
 });
 after(async () => {
   await ledgers.close();
@@ -21,4 +23,4 @@ after(async () => {
   await rm(storage, { recursive: true, force: true });
 });
 
-domainStateSuite("PostgreSQL", () => ({ storage, ledgers }));
+domainStateSuite("PostgreSQL", () => ({ storage, ledgers, url }));

@@ -1,10 +1,8 @@
-import { join } from "node:path";
 import type { Domain, FolderSourceConfig } from "../../contracts/domain.ts";
 import { CancelledError, explain } from "../../contracts/errors.ts";
 import type { DomainId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
-import type { Lease } from "../../lib/file-lease.ts";
-import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
+import { type Lease, sourceLease } from "../../contracts/lease.ts";
 import type { EngineParts, SourceRun } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { settleRenames, waitingJob } from "../settle-renames.ts";
@@ -121,8 +119,8 @@ async function withLeases<T>(
   if (job.dryRun) return await work({ config, folder, parts, job });
   const leases: Lease[] = [];
   try {
-    for (const name of ["lease-download", "lease-embed"]) {
-      leases.push(await waitForLease(join(folder, PRIVATE_FOLDER, name), job));
+    for (const work of ["download", "embed"] as const) {
+      leases.push(await waitForLease(parts, run.domainId, sourceLease(config, work), job));
     }
     const held = leases.reduce((inner, lease) => whileHeld(lease, inner), job);
     return await work({ config, folder, parts, job: held });

@@ -1,11 +1,13 @@
-import { mkdir, rename } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { OtherStore, ScheduleState } from "../../contracts/domain-state.ts";
 import type { DomainId, JobId, VectorStoreId } from "../../contracts/ids.ts";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
+import { namesIn } from "../../lib/names-in.ts";
 import { pathExists } from "../../lib/path-exists.ts";
+import { PUT_ASIDE, putAside } from "../../lib/put-aside.ts";
 
 const STORES = "superseded_stores.json";
 const SCHEDULE = "schedule_state.json";
@@ -28,13 +30,23 @@ export async function migrateDomainState(
   const names = [STORES, SCHEDULE];
   const isThere = (name: string): Promise<boolean> => pathExists(join(folder, name));
   if (!(await Promise.all(names.map(isThere))).includes(true)) return;
-  const aside = join(folder, ".lockstep", "before-ledger");
-  await mkdir(aside, { recursive: true });
-  await withFileLock(join(aside, "lock"), async () => {
+  const own = join(folder, ".lockstep");
+  await mkdir(join(own, PUT_ASIDE), { recursive: true });
+  await withFileLock(join(own, PUT_ASIDE, "lock"), async () => {
     const stores = (await readOldStores(domainsFolder, id)) ?? [];
     await put({ stores, schedule: (await readOldSchedule(domainsFolder, id))?.state });
-    for (const name of names) if (await isThere(name)) await rename(join(folder, name), join(aside, name));
+    for (const name of names) if (await isThere(name)) await putAside([join(folder, name)], own);
   });
+}
+
+/** Folders in which earlier releases kept leases of the source and of its domain. */
+export async function removeOldLeases(sourceFolder: string, domainsFolder: string, id: DomainId): Promise<void> {
+  const own = join(sourceFolder, ".lockstep");
+  const old = (await namesIn(own)).filter((name) => name.startsWith("lease-")).map((name) => join(own, name));
+  const locks = join(domainsFolder, ".lockstep");
+  for (const path of [...old, join(locks, `swap-${id}`), join(locks, "store-locks", id)]) {
+    await rm(path, { recursive: true, force: true });
+  }
 }
 
 /** undefined: there is no such file (any more). */
