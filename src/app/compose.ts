@@ -37,6 +37,7 @@ import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
 import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
+import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
 import { crawlJob } from "./crawl-job.ts";
 import { crawlTask } from "./crawl-task.ts";
@@ -74,6 +75,7 @@ export type ComposePace = Pace & {
 /** Puts the product together. The only place that knows a source, a ledger, a backend by name. */
 export async function compose(config: Config, pace: ComposePace = {}): Promise<App> {
   await prepareStorage(config.storagePath);
+  await claimDatabaseFolder(config, pace);
   const folder = (name: Parameters<typeof storageFolder>[1]): string => storageFolder(config.storagePath, name);
   const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler") });
   const extractor = createExtractor(pace.extract);
@@ -81,7 +83,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const notes = createResponseNotes(folder("inventory"));
   const crawlerFolder = folder("crawler");
   const ledgers = openLedgers({
-    place: config.database.kind === "postgres" ? { url: config.database.url.reveal() } : { crawlerFolder },
+    place:
+      config.database.kind === "postgres"
+        ? { url: config.database.url.reveal() }
+        : { crawlerFolder: storageFolder(config.database.folder, "crawler") },
     crawlerFolder,
     domainsFolder: folder("domains"),
     indexFolder: folder("index"),

@@ -113,7 +113,7 @@ export function readConfig(env: Environment): Config {
       contentRoot: reader.url("SEARCH_DEFAULT_SHAREPOINT_ROOT_URL", "warn"),
     },
     answers: readAnswers(reader, backend.kind),
-    database: readDatabase(reader),
+    database: readDatabase(reader, storagePath),
     embeddings: readEmbeddings(reader),
     runJobsIn: reader.choice("RUN_JOBS_IN", ["server", "workers"]),
     appendToMapsEvery: reader.number("APPEND_TO_MAP_FILES_EVERY_X_LINES", 10, { min: 1, max: 1_000_000 }),

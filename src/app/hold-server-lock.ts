@@ -26,7 +26,7 @@ export async function holdServerLock(
   { waitMs, signal, log }: ServerLockOptions,
 ): Promise<{ release(): void }> {
   if (database.kind !== "sqlite") return { release: () => undefined };
-  const folder = join(storagePath, PRIVATE_FOLDER);
+  const folder = join(database.folder, PRIVATE_FOLDER);
   mkdirSync(folder, { recursive: true });
   const path = join(folder, "server-lock.sqlite");
   createSqliteFile(path);

@@ -5,7 +5,8 @@ import type { SettingReader } from "./setting-reader.ts";
 
 /** Where the embedded index, the queue and everything several machines share is kept. */
 export type DatabaseSettings =
-  | { readonly kind: "sqlite" }
+  /** Files below this folder, the storage folder unless another one is named. */
+  | { readonly kind: "sqlite"; readonly folder: string }
   /** The whole address, with its password. */
   | { readonly kind: "postgres"; readonly url: Secret };
 
@@ -29,9 +30,11 @@ export type EmbeddingSettings =
 /** Where crawls run that somebody asked the server for. */
 export type JobPlace = "server" | "workers";
 
-export function readDatabase(reader: SettingReader): DatabaseSettings {
+export function readDatabase(reader: SettingReader, storagePath: string): DatabaseSettings {
   const url = reader.text("DATABASE_URL");
-  if (!url) return { kind: "sqlite" };
+  const folder = reader.text("DATABASE_FOLDER");
+  if (url && folder) reader.problems.push("Set DATABASE_URL or DATABASE_FOLDER, not both.");
+  if (!url) return { kind: "sqlite", folder: folder ? resolve(folder) : storagePath };
   const { protocol } = URL.parse(url) ?? {};
   if (protocol !== "postgres:" && protocol !== "postgresql:") {
     // Not repeated: it may hold a password.

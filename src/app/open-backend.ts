@@ -19,6 +19,7 @@ import { noting } from "../inventory/note-responses.ts";
 import { onlyOwn } from "../inventory/only-own.ts";
 import type { ResponseNotes } from "../inventory/response-notes.ts";
 import { describePostgres } from "../lib/sql/postgres-trouble.ts";
+import { storageFolder } from "../mirror/layout.ts";
 import type { AnswerSettings } from "./answer-settings.ts";
 import type { Config } from "./config.ts";
 import type { IndexFacts } from "./examine-index.ts";
@@ -154,13 +155,14 @@ type HousePlace = Pick<BackendOptions, "indexFolder" | "searchesHere"> & {
 async function openHouse(
   database: Config["database"],
   model: VectorModel,
-  { indexFolder, storagePath, settings, searchesHere }: HousePlace,
+  { storagePath, settings, searchesHere }: HousePlace,
 ): Promise<{ house: StoreHouse; place: string; vectors: string }> {
   const exactly = "Vectors are compared one by one, in memory.";
   if (database.kind === "sqlite") {
-    const threads = searchesHere ? undefined : createSearchThreads({ folder: indexFolder, model: settings });
-    const house = openSqliteHouse(indexFolder, { model, ...(threads && { threads }) });
-    return { house, place: `SQLite files in ${indexFolder}`, vectors: exactly };
+    const folder = storageFolder(database.folder, "index");
+    const threads = searchesHere ? undefined : createSearchThreads({ folder, model: settings });
+    const house = openSqliteHouse(folder, { model, ...(threads && { threads }) });
+    return { house, place: `SQLite files in ${folder}`, vectors: exactly };
   }
   const url = database.url.reveal();
   const house = await openPostgresHouse({ url, model, storageFolder: storagePath });

@@ -200,10 +200,10 @@ function rendererOptions({ web }: Config): Omit<PageRendererOptions, "client"> {
   return { browserPath: web.render.browserPath, timeoutMs: web.timeoutSeconds * 1000 };
 }
 
-export function databaseOf({ database, storagePath }: Config): { readonly url: string } | { readonly folder: string } {
+export function databaseOf({ database }: Config): { readonly url: string } | { readonly folder: string } {
   return database.kind === "postgres"
     ? { url: database.url.reveal() }
-    : { folder: storageFolder(storagePath, "index") };
+    : { folder: storageFolder(database.folder, "index") };
 }
 
 function openRegistry(config: Config): Registry {

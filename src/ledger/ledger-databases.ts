@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { rename, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { DamagedError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
@@ -13,7 +13,7 @@ import { openSqlite } from "../lib/sql/sqlite-database.ts";
 import { type PooledDatabase, SqlitePool } from "../lib/sql/sqlite-pool.ts";
 import { ledgerTables } from "./ledger-tables.ts";
 
-/** `crawler/`, where every domain has a SQLite file in its folder; or the address of a PostgreSQL database with those of all domains. */
+/** A folder in which every domain has one with its SQLite file, usually `crawler/` of the storage; or the address of a PostgreSQL database with those of all domains. */
 export type LedgerPlace = { readonly crawlerFolder: string } | { readonly url: string };
 
 /** Where the ledgers are. */
@@ -28,6 +28,8 @@ export interface LedgerDatabases {
   snapshot(domainId: DomainId): Promise<LedgerSnapshot | undefined>;
   /** Lets go of the domain's file, so that its folder can be moved. */
   release(domainId: DomainId): Promise<void>;
+  /** The domain has another id now: its file follows, where it has not moved with the domain's folder. */
+  rename(ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
   /** Removes the domain's file, also a damaged one. false: all domains share a database, and only rows can be deleted. */
   remove(domainId: DomainId): Promise<boolean>;
   close(): Promise<void>;
@@ -78,6 +80,7 @@ function inPostgres(url: string): LedgerDatabases {
       }
     },
     release: async () => undefined,
+    rename: async () => undefined,
     remove: async () => false,
     async close() {
       await (await opening)?.close();
@@ -135,11 +138,19 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
       }
     },
     release,
+    async rename({ from, to }) {
+      const [before, after] = [from, to].map((id) => join(crawlerFolder, id)) as [string, string];
+      await release(from);
+      if (inodeOf(join(before, LEDGER_FILE)) === 0 || inodeOf(join(after, LEDGER_FILE)) !== 0) return;
+      await rename(before, after);
+    },
     async remove(domainId) {
       await release(domainId);
       for (const end of ["", "-wal", "-shm"]) {
         await rm(join(crawlerFolder, domainId, `${LEDGER_FILE}${end}`), { force: true });
       }
+      // Where other files of the domain are beside it, somebody else removes them.
+      await rmdir(join(crawlerFolder, domainId)).catch(() => undefined);
       return true;
     },
     async close() {

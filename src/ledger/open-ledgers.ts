@@ -290,6 +290,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       await emptyLog(db);
     },
     async renameDomain({ from, to }) {
+      await databases.rename({ from, to });
       const db = await databases.find(to);
       // Files that are written from it name the domain: none of them says what the ledger says now.
       const sources = "SELECT source_no FROM source WHERE domain_id IN ($1, $2) AND kind <> 'domain'";

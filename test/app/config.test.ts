@@ -85,7 +85,7 @@ describe("configuration", () => {
       },
       search: { defaultVectorStoreId: "", maxNumResults: 20, contentRoot: "" },
       answers: { model: null, instructions: "", temperature: null },
-      database: { kind: "sqlite" },
+      database: { kind: "sqlite", folder: resolve("./storage") },
       embeddings: { kind: "built-in" },
       runJobsIn: "server",
       keepSupersededDays: 7,

@@ -6,6 +6,6 @@ export function refuseNetworkDisk(folder: string, typeOf = (path: string): numbe
   mkdirSync(folder, { recursive: true });
   if (!NETWORK_FILE_SYSTEMS.has(typeOf(folder))) return;
   throw new Error(
-    `open ${folder}: it is on a network file system, where SQLite's locks do not hold; use a local disk, or PostgreSQL (DATABASE_URL)`,
+    `open ${folder}: it is on a network file system, where SQLite's locks do not hold; use a local disk (DATABASE_FOLDER), or PostgreSQL (DATABASE_URL)`,
   );
 }

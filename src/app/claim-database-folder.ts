@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import { globSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { BadInputError } from "../contracts/errors.ts";
+import { isErrno, readFileIfExists } from "../lib/atomic-file.ts";
+import { parseJsonObject } from "../lib/json-object.ts";
+import { PRIVATE_FOLDER } from "../mirror/layout.ts";
+import type { Config } from "./config.ts";
+
+/** Which databases a storage folder has. The same record is in the storage folder and in the folder of the databases. */
+interface Claim {
+  readonly id: string;
+  /** For people: where it was made. */
+  readonly host: string;
+  readonly folder: string;
+  readonly storage: string;
+}
+
+const NAME = "database.json";
+const OWN_DATABASES = ["index/*.sqlite", "crawler/*/ledger.sqlite"];
+
+/**
+ * With DATABASE_FOLDER, the storage folder may be on a network disk that several machines see, and its SQLite files are on one of them. The
+ * storage says whose they are. Throws BadInputError for everybody else: they would begin anew beside what is there.
+ */
+export async function claimDatabaseFolder(
+  { database, storagePath }: Pick<Config, "database" | "storagePath">,
+  { isLook = false }: { readonly isLook?: boolean } = {},
+): Promise<void> {
+  if (database.kind !== "sqlite") return;
+  const { folder } = database;
+  const claimed = await readClaim(storagePath);
+  if (folder === storagePath) {
+    if (claimed) throw new BadInputError(`${sayWhere(claimed)} Set DATABASE_FOLDER, ${WAYS_OUT}`);
+    return;
+  }
+  const held = await readClaim(folder);
+  if (claimed) {
+    if (claimed.id === held?.id) return;
+    throw new BadInputError(`${sayWhere(claimed)} It is not in '${folder}' on ${hostname()}. Work there, ${WAYS_OUT}`);
+  }
+  if (held && held.storage !== storagePath) {
+    const whose = `DATABASE_FOLDER: '${folder}' has the databases of the storage folder '${held.storage}'.`;
+    throw new BadInputError(`${whose} Name another folder for those of '${storagePath}'.`);
+  }
+  const own = OWN_DATABASES.flatMap((pattern) => globSync(pattern, { cwd: storagePath })).sort();
+  if (own.length > 0) throw new BadInputError(sayOwn(own, { storagePath, folder }));
+  if (isLook) return;
+  const claim = held ?? { id: randomUUID(), host: hostname(), folder, storage: storagePath };
+  // The storage comes last: killed in between, the next start goes on with what the folder says.
+  for (const place of [folder, storagePath]) await writeClaim(place, claim);
+  // Of two that start at once, the one whose record is in the storage goes on.
+  await claimDatabaseFolder({ database, storagePath });
+}
+
+const WAYS_OUT =
+  "or let all machines use PostgreSQL (DATABASE_URL). If the databases are lost, delete .lockstep/database.json in the storage folder: the next crawl builds the ledger again.";
+
+function sayWhere({ host, folder }: Claim): string {
+  return `The databases of this storage folder are in '${folder}' on the machine ${host}.`;
+}
+
+function sayOwn(own: readonly string[], { storagePath, folder }: { storagePath: string; folder: string }): string {
+  const [first, ...others] = own;
+  const more = others.length > 0 ? ` and ${others.length} more` : "";
+  return `DATABASE_FOLDER: this storage folder has databases of its own (${first}${more}). Stop lockstep, move all ${OWN_DATABASES.join(" and ")} with their -wal and -shm from '${storagePath}' to the same places below '${folder}', and start it again.`;
+}
+
+async function readClaim(place: string): Promise<Claim | undefined> {
+  const bytes = await readFileIfExists(join(place, PRIVATE_FOLDER, NAME));
+  if (!bytes) return undefined;
+  const { id, host, folder, storage } = parseJsonObject(bytes.toString("utf8")) ?? {};
+  if (typeof id !== "string") {
+    throw new BadInputError(`'${join(place, PRIVATE_FOLDER, NAME)}' cannot be read. Restore it, or delete it.`);
+  }
+  return { id, host: String(host), folder: String(folder), storage: String(storage) };
+}
+
+/** One that is there stays. */
+async function writeClaim(place: string, claim: Claim): Promise<void> {
+  await mkdir(join(place, PRIVATE_FOLDER), { recursive: true });
+  try {
+    await writeFile(join(place, PRIVATE_FOLDER, NAME), `${JSON.stringify(claim, null, 2)}\n`, {
+      flag: "wx",
+      flush: true,
+    });
+  } catch (error) {
+    if (!isErrno(error, "EEXIST")) throw error;
+  }
+}
