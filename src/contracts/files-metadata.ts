@@ -5,6 +5,7 @@ export type MetadataEntry = Readonly<Record<string, unknown>>;
 
 /** What tells whether an entry is still needed. */
 export interface EntrySummary {
+  /** "" for an element of the file that is no entry. */
   readonly fileId: string;
   readonly itemId: string;
   readonly name: string;
@@ -24,11 +25,10 @@ export interface FilesMetadata {
   write(domainId: DomainId): Promise<readonly string[]>;
   /** By file id. What somebody did to the file counts. */
   find(domainId: DomainId, fileIds: readonly string[]): Promise<ReadonlyMap<string, MetadataEntry>>;
-  /** In pages, in the order of the file; without what is no entry. */
+  /** In pages, in the order of the file. */
   entries(domainId: DomainId): AsyncIterable<readonly EntrySummary[]>;
-  /** How many elements the file has. */
-  count(domainId: DomainId): Promise<number>;
-  /** Forgets entries; the file has them until it is written. */
-  remove(domainId: DomainId, which: { readonly fileIds: readonly string[] }): Promise<void>;
-  remove(domainId: DomainId, which: { readonly itemIds: readonly ItemId[] }): Promise<void>;
+  /** Takes entries out, and writes the file without them. Returns sentences for the log. */
+  remove(domainId: DomainId, which: EntriesToRemove): Promise<readonly string[]>;
 }
+
+export type EntriesToRemove = { readonly fileIds: readonly string[] } | { readonly itemIds: readonly ItemId[] };

@@ -39,25 +39,25 @@ export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, jo
   const result = { domain_id: domainId, dry_run: dryRun };
   try {
     const runs = await findRuns(domain, parts);
-    const removed = await withoutEmbedding(runs, parts, job, async (stillAlone) => {
+    const { removed, remaining } = await withoutEmbedding(runs, parts, job, async (stillAlone) => {
       const damage = await metadata.readBack(domainId);
       if (damage !== "") throw new BadInputError(`files_metadata.json could not be read: ${damage}`);
       const rules = await gatherRules(domain, runs, parts, job);
       await stillAlone();
-      const leaving = await findLeaving(metadata.entries(domainId), rules);
-      if (dryRun || leaving.length === 0) return leaving;
-      await metadata.remove(domainId, { fileIds: leaving.map(({ fileId }) => fileId) });
-      for (const warning of await metadata.write(domainId)) job.log(`WARNING: ${warning}`);
-      return leaving;
+      const pruned = await findLeaving(metadata.entries(domainId), rules);
+      const fileIds = dryRun ? [] : pruned.removed.map(({ fileId }) => fileId);
+      const warnings = fileIds.length > 0 ? await metadata.remove(domainId, { fileIds }) : [];
+      for (const warning of warnings) job.log(`WARNING: ${warning}`);
+      return pruned;
     });
-    const remaining = (await metadata.count(domainId)) - (dryRun ? removed.length : 0);
     tell(removed, remaining, job);
     return { ...result, removed: removed.length, remaining, problem: "" };
   } catch (error) {
     if (error instanceof CancelledError) throw error;
     const problem = `Nothing was removed from files_metadata.json: ${explain(error)}`;
     job.log(`ERROR: ${problem}`);
-    return { ...result, removed: 0, remaining: await metadata.count(domainId), problem };
+    const { remaining } = await findLeaving(metadata.entries(domainId), KEEP_ALL);
+    return { ...result, removed: 0, remaining, problem };
   }
 }
 
@@ -69,6 +69,8 @@ interface PruneRules {
   isAlive(itemId: string): boolean;
 }
 
+const KEEP_ALL: PruneRules = { reasonToRemove: () => "", isAlive: () => true };
+
 interface PrunedEntry extends EntrySummary {
   readonly reason: string;
 }
@@ -77,7 +79,8 @@ interface PrunedEntry extends EntrySummary {
 async function findLeaving(
   pages: AsyncIterable<readonly EntrySummary[]>,
   rules: PruneRules,
-): Promise<readonly PrunedEntry[]> {
+): Promise<{ readonly removed: readonly PrunedEntry[]; readonly remaining: number }> {
+  let count = 0;
   const candidates: PrunedEntry[] = [];
   const kept = new Map<string, Set<string>>();
   const keep = ({ itemId, properties }: EntrySummary): void => {
@@ -85,19 +88,21 @@ async function findLeaving(
   };
   for await (const page of pages) {
     for (const entry of page) {
-      const reason = rules.reasonToRemove(entry.fileId, entry.itemId);
+      count += 1;
+      const reason = entry.fileId === "" ? "" : rules.reasonToRemove(entry.fileId, entry.itemId);
       if (reason === "") keep(entry);
       else candidates.push({ ...entry, reason });
     }
   }
   // The newest first: it has what its predecessors had, so it is the one to stay if one has to.
   candidates.sort((a, b) => (a.embeddedAt < b.embeddedAt ? 1 : -1));
-  return candidates.filter((entry) => {
+  const removed = candidates.filter((entry) => {
     const isElsewhere = (key: string): boolean => kept.get(entry.itemId)?.has(key) === true;
     if (!rules.isAlive(entry.itemId) || entry.properties.every(isElsewhere)) return true;
     keep(entry);
     return false;
   });
+  return { removed, remaining: count - removed.length };
 }
 
 /** The sources of the domain, and those that were taken out but whose documents are not removed yet. */

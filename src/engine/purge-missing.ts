@@ -105,9 +105,7 @@ async function forgetMetadata(
   { ledgers: { metadata } }: EngineParts,
 ): Promise<void> {
   if (itemIds.length === 0) return;
-  await metadata.readBack(domainId);
-  await metadata.remove(domainId, { itemIds });
-  for (const warning of await metadata.write(domainId)) job.log(`WARNING: ${warning}`);
+  for (const warning of await metadata.remove(domainId, { itemIds })) job.log(`WARNING: ${warning}`);
 }
 
 export function* slices<T>(all: readonly T[]): Generator<readonly T[]> {

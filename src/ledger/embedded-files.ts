@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { EntriesToRemove } from "../contracts/files-metadata.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Indexed, LedgerEntry } from "../contracts/ledger.ts";
 import { isListed, listOf } from "../lib/sql/is-listed.ts";
@@ -185,36 +186,19 @@ export function isSameFile(a: EmbeddedFile, b: EmbeddedFile): boolean {
   return COLUMNS.every((name) => a[name] === b[name]);
 }
 
-/** Entries that go, with a note of it until the file is written: one that somebody edited meanwhile does not bring them back. */
-export async function removeEntries(
-  sql: Sql,
-  source: number,
-  column: "file_id" | "item_id",
-  ids: readonly string[],
-): Promise<void> {
-  const rows: { entry_no: number; file_id: string }[] = [];
+export async function removeEntries(sql: Sql, source: number, which: EntriesToRemove): Promise<void> {
+  const [column, ids] = "fileIds" in which ? ["file_id", which.fileIds] : ["item_id", which.itemIds];
+  const gone: number[] = [];
   for (let from = 0; from < ids.length; from += PAGE) {
-    const list = listOf(ids.slice(from, from + PAGE));
-    const text = `SELECT entry_no, file_id FROM embedded_file WHERE source_no = $1 AND ${isListed(sql, column, "$2", "text")}`;
-    rows.push(...(await sql.all<{ entry_no: number; file_id: string }>(text, [source, list])));
+    const listed = isListed(sql, column, "$2", "text");
+    const text = `SELECT entry_no FROM embedded_file WHERE source_no = $1 AND ${listed}`;
+    const rows = await sql.all<{ entry_no: number }>(text, [source, listOf(ids.slice(from, from + PAGE))]);
+    for (const { entry_no } of rows) gone.push(entry_no);
   }
-  const rev = await writeEntries(
-    sql,
-    source,
-    [],
-    rows.map(({ entry_no }) => entry_no),
-  );
-  await sql.insert(
-    "cleared (source_no, facet, item_id, rev)",
-    rows.map(({ file_id }) => [source, CLEARED, file_id, rev ?? 0]),
-    "ON CONFLICT (source_no, facet, item_id) DO UPDATE SET rev = excluded.rev",
-  );
+  await writeEntries(sql, source, [], gone);
 }
 
-/** In the table `cleared`, beside the facets: `item_id` is then the id of a file. */
-export const CLEARED = "embedded";
-
-export async function nextRev(sql: Sql, source: number): Promise<number> {
+async function nextRev(sql: Sql, source: number): Promise<number> {
   await sql.run("UPDATE source SET rev = rev + 1 WHERE source_no = $1", [source]);
   const row = await sql.get<{ rev: number }>("SELECT rev FROM source WHERE source_no = $1", [source]);
   if (!row) throw new Error("write entries of files_metadata.json: somebody deleted the domain meanwhile");

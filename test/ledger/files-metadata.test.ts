@@ -1,11 +1,17 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { rmSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before } from "node:test";
+import { after, before, test } from "node:test";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import { filesMetadataSuite } from "../contracts/files-metadata-suite.ts";
+import { observeSqlite, scansInSqlite } from "./observed-statements.ts";
 import { openTestLedgers } from "./open-test-ledgers.ts";
+
+const statements = observeSqlite();
 
 let storage: string;
 let ledgers: Ledgers;
@@ -26,3 +32,35 @@ filesMetadataSuite("SQLite", () => ({
     rmSync(join(storage, "crawler", domainId), { recursive: true });
   },
 }));
+
+test("none of its statements reads a whole table of entries", () => {
+  assert.ok(statements.size > 10, "the statements were not observed");
+  assert.deepEqual(scansInSqlite(statements), []);
+});
+
+for (const moment of ["before", "after"]) {
+  test(`killed ${moment} the file takes its place, nothing is lost, and what somebody writes next counts`, async () => {
+    const domainId = `KILLED_${moment}`;
+    const path = join(storage, "domains", domainId, "files_metadata.json");
+    const entries = async (): Promise<Record<string, unknown>[]> => JSON.parse(await readFile(path, "utf8"));
+    await mkdir(join(path, ".."), { recursive: true });
+    assert.equal(await embed(domainId, "file-1"), 0);
+    await writeFile(path, JSON.stringify((await entries()).map((entry) => ({ ...entry, topic: "kept" }))));
+    assert.equal(await embed(domainId, "file-2", moment), "SIGKILL");
+    assert.equal((await entries()).length, moment === "after" ? 2 : 1);
+    await writeFile(path, JSON.stringify((await entries()).map((entry) => ({ ...entry, reviewer: "Ann" }))));
+    assert.equal(await embed(domainId, "file-3"), 0);
+    const told = (await entries()).map(({ openai_file_id, topic, reviewer }) => [openai_file_id, topic, reviewer]);
+    const [first, second, third] = told;
+    assert.deepEqual(first, ["file-1", "kept", "Ann"]);
+    assert.deepEqual(second?.slice(0, 2), ["file-2", "kept"]);
+    assert.deepEqual(third, ["file-3", "kept", second?.[2]]);
+  });
+}
+
+/** In a process of its own; returns its code, or the signal that ended it. */
+async function embed(domainId: string, fileId: string, moment = ""): Promise<unknown> {
+  const task = [join(import.meta.dirname, "metadata-child.ts"), storage, domainId, fileId, moment];
+  const [code, signal] = await once(spawn(process.execPath, task, { stdio: "inherit" }), "exit");
+  return code ?? signal;
+}

@@ -1,4 +1,5 @@
 import { SOURCE_KINDS } from "../../contracts/domain.ts";
+import type { EntrySummary } from "../../contracts/files-metadata.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { parseExactly } from "../../lib/json-file.ts";
@@ -59,7 +60,7 @@ export function formatEntry(file: EmbeddedFile, domainId: DomainId): string {
 /** BadInputError when the element is not well-formed. Ids of older files may carry stray white space. */
 export function decodeEntry(text: string, domainId: DomainId): EmbeddedFile {
   const json = parseExactly(text);
-  if (!isJsonObject(json)) return { ...NO_ENTRY, properties: JSON.stringify(json) };
+  if (!isJsonObject(json)) return { ...decodeEntry("{}", domainId), properties: JSON.stringify(json) };
   const textOf = (key: string): string | null => (typeof json[key] === "string" ? json[key] : null);
   const numberOf = (key: string): number | null => (Number.isFinite(json[key]) ? (json[key] as number) : null);
   const [sourceId, sourceType] = [textOf("source_id"), textOf("source_type")];
@@ -85,19 +86,13 @@ export function decodeEntry(text: string, domainId: DomainId): EmbeddedFile {
   };
 }
 
-const NO_ENTRY: EmbeddedFile = {
-  file_id: "",
-  item_id: null,
-  list_item_id: null,
-  path: null,
-  url: null,
-  raw_url: null,
-  server_path: null,
-  name: null,
-  size: null,
-  modified_at: null,
-  embedded_at: null,
-  source_id: null,
-  source_type: null,
-  properties: NO_PROPERTIES,
-};
+export function summariseEntry({ file_id, item_id, name, embedded_at, properties }: EmbeddedFile): EntrySummary {
+  const own: unknown = JSON.parse(properties);
+  return {
+    fileId: file_id,
+    itemId: item_id ?? "",
+    name: name ?? "",
+    embeddedAt: embedded_at ?? "",
+    properties: isJsonObject(own) ? Object.keys(own) : [],
+  };
+}
