@@ -28,6 +28,8 @@ export interface Members {
   of(item: ItemId): Promise<readonly Member[]>;
   /** In pages. */
   in(domain: DomainId, source: SourceId): AsyncIterable<readonly Member[]>;
+  /** false: the ledger may have been lost, and no crawl has brought back yet what the source had. */
+  isWhole(domain: DomainId, source: SourceId): Promise<boolean>;
   /** Of all sources of the domain. */
   idsIn(domain: DomainId): Promise<ReadonlySet<ItemId>>;
   /**

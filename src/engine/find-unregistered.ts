@@ -1,6 +1,8 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
+import type { RegisteredItem } from "../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../contracts/source.ts";
+import { newMember } from "../detect/web/member-standing.ts";
 import { catchUpMembers, findUntold } from "./catch-up-members.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { ItemRecords } from "./ingest/drop-items.ts";
@@ -34,7 +36,7 @@ export async function findUnregistered(
   return lost;
 }
 
-interface KeepTools extends Pick<EngineParts, "shelf"> {
+interface KeepTools extends Pick<EngineParts, "shelf" | "domains" | "backend"> {
   readonly ledger: () => Promise<Ledger>;
   readonly confirmDeletes: boolean;
   readonly dryRun: boolean;
@@ -50,6 +52,7 @@ export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTool
     ...source,
     async *list(signal): Listing {
       const shelf = tools.shelf();
+      if (!tools.dryRun) await restoreMembers(run, tools, signal);
       const ledger = await tools.ledger();
       const untold = await findUntold(run, ledger, shelf.members);
       if (!tools.dryRun) await catchUpMembers(untold, shelf.members);
@@ -70,6 +73,36 @@ export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTool
       return completeness;
     },
   };
+}
+
+/**
+ * When the ledger was lost, its members were, too: addresses that the index has and the registry knows are members again, and those
+ * that no domain has, if this is the only one in which addresses are registered.
+ */
+async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools, signal: AbortSignal): Promise<void> {
+  const { registry, members } = tools.shelf();
+  const { sourceId } = config;
+  for await (const items of (await tools.ledger()).items()) if (items.length > 0) return;
+  const restore = async (records: readonly (RegisteredItem | undefined)[]): Promise<void> => {
+    const found = records.flatMap((record) => record?.item ?? []);
+    const lost = found.map(({ id, watched }) => {
+      const wanted = watched ? "asked" : "led";
+      return { ...newMember(domainId, sourceId, id), wanted } as const;
+    });
+    await members.change(lost, (known, added) => known ?? added);
+  };
+  const { domains } = await tools.domains.list();
+  const { vectorStoreId = "" } = domains.find((one) => one.domainId === domainId) ?? {};
+  const index = vectorStoreId && (await tools.backend.openIndex(vectorStoreId, domainId, signal));
+  if (!index) return;
+  let isLost = false;
+  for await (const held of index.holdings(sourceId)) {
+    isLost ||= held.length > 0;
+    await restore(await registry.getMany(held.map(({ itemId }) => itemId)));
+  }
+  const others = domains.filter(({ sources }) => sources.some((one) => one.sourceId === REGISTERED_SOURCE));
+  if (!isLost || others.length > 1) return;
+  for await (const page of registry.entries({ watched: true })) await restore(page);
 }
 
 async function* noting(listing: Listing, listed: Set<ItemId>): Listing {

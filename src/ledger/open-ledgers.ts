@@ -33,7 +33,15 @@ import {
 import { removeOldLeases } from "./migrate/migrate-domain-state.ts";
 import { migrateSiteMemory } from "./migrate/migrate-site-memory.ts";
 import { createLeases } from "./sql-leases.ts";
-import { addSource, findSource, type SourceKey, SqlLedger, type SqlLedgerOptions, versionOf } from "./sql-ledger.ts";
+import {
+  addSource,
+  findSource,
+  IMPORTED,
+  type SourceKey,
+  SqlLedger,
+  type SqlLedgerOptions,
+  versionOf,
+} from "./sql-ledger.ts";
 import { createMembers } from "./sql-members.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
 import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
@@ -54,8 +62,6 @@ export interface LedgersOptions {
   /** What earlier releases kept in the registry; asked for when members are needed first. */
   readonly earlierMembers: () => EarlierMembers;
 }
-
-const IMPORTED = 2;
 
 /** Each has a connection of its own to PostgreSQL. */
 const MAX_DRY_RUNS = 10;

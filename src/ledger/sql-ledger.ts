@@ -40,6 +40,9 @@ export interface SourceRow {
   readonly indexed_rev: number;
 }
 
+/** Of `imported`: nothing of an earlier release is left to be taken over. */
+export const IMPORTED = 2;
+
 /** Which source, in which domain. `root` is its folder below `crawler/`: the beginning of every path. */
 export interface SourceKey {
   readonly domainId: DomainId;

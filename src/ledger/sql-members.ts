@@ -7,7 +7,7 @@ import { isListed, listOf } from "../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 import { migrateMembers } from "./migrate/migrate-members.ts";
-import { addSource, findSource } from "./sql-ledger.ts";
+import { addSource, findSource, IMPORTED } from "./sql-ledger.ts";
 
 export interface MembersOptions {
   readonly databases: LedgerDatabases;
@@ -73,6 +73,11 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
         if (page.length < ROWS_AT_ONCE) return;
         after = page.at(-1)?.itemId ?? "";
       }
+    },
+    async isWhole(domain, source) {
+      const db = await find(domain);
+      const found = db && (await findSource(db, { domainId: domain, kind: KIND, sourceId: source, root: "" }));
+      return found?.imported === IMPORTED;
     },
     async idsIn(domain) {
       const text = "SELECT m.item_id FROM member m JOIN source s ON s.source_no = m.source_no WHERE s.domain_id = $1";

@@ -159,6 +159,29 @@ test("what was indexed and not noted stays while its page cannot be asked, and l
   await assert.rejects(stage.item(okapi), /not registered/);
 });
 
+test("addresses stay registered when the ledger of their domain is lost, and nothing is embedded again", async () => {
+  stage.pages.answers.set("/dead", { status: 404 });
+  const dead = await stage.add("/dead");
+  await stage.round();
+  const before = await stage.item(okapi);
+  await harm(lose, `crawler/${INGEST}/ledger.sqlite`);
+  await stage.sweep();
+  stage.pages.answers.set("/new", { text: "A new numbat." });
+  await stage.add("/new");
+  const { result } = await stage.crawl();
+  assert.deepEqual([result?.ok, result?.error], [true, ""]);
+  const found = [await stage.found("okapi"), await stage.found("quokka"), await stage.found("numbat")];
+  assert.deepEqual(found, [["/okapi"], ["/quokka"], ["/new"]]);
+  stage.later(2);
+  await stage.sweep();
+  for (const id of [okapi, dead]) {
+    const { item, members } = await stage.app.ingest.item(id);
+    assert.deepEqual([item.watched, members.map(({ wanted }) => wanted)], [true, ["asked"]]);
+  }
+  assert.deepEqual((await stage.item(okapi)).linkage, before.linkage, "the same document");
+  assert.deepEqual(await stage.round(), []);
+});
+
 test("an address that was never indexed is taken out for good by the next crawl, whether or not it can be asked", async () => {
   stage.pages.answers.set("/lost", { status: 503 });
   const id = await stage.add("/lost");

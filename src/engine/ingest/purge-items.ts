@@ -3,6 +3,7 @@ import type { RegisteredItem } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { deleteItem, dropItems, type Warn } from "./drop-items.ts";
+import { REGISTERED_SOURCE } from "./ingest.ts";
 import { rekeyItem } from "./rekey-item.ts";
 
 const DAY_MS = 24 * 3600_000;
@@ -30,9 +31,11 @@ export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, war
 /**
  * Forgets what no domain has and nobody has looked at for as long: pages that were once followed and led nowhere. What is
  * looked after although nobody has it registered, as a kill may leave it, is not looked after any more. What has another id by
- * today's rules gets it.
+ * today's rules gets it. While a ledger that was lost may still
+ * have to learn which addresses its domain has, nothing else is done.
  */
 export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
+  const isWhole = await areMembersWhole(parts);
   let purged = 0;
   for await (const page of parts.registry.entries()) {
     for (const found of page) {
@@ -43,6 +46,7 @@ export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, wa
         return id;
       });
       if (idNow !== id) await dropItems([id], parts, { keepLeft: false, warn });
+      else if (!isWhole) continue;
       else if (watched) await dropItems([id], parts, { keepLeft: true, warn });
       else if (isStale(found, parts) && (await parts.members.of(id)).length === 0) {
         if (await deleteItem(id, found.version, parts, warn)) purged += 1;
@@ -50,6 +54,14 @@ export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, wa
     }
   }
   return purged;
+}
+
+async function areMembersWhole({ domains, members }: OpenIngestParts): Promise<boolean> {
+  for (const { domainId, sources } of (await domains.list()).domains) {
+    const isRegistered = sources.some(({ sourceId }) => sourceId === REGISTERED_SOURCE);
+    if (isRegistered && !(await members.isWhole(domainId, REGISTERED_SOURCE))) return false;
+  }
+  return true;
 }
 
 function isStale({ item: { scheduling } }: RegisteredItem, parts: OpenIngestParts): boolean {
