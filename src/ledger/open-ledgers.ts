@@ -72,6 +72,7 @@ const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed:
 export function openLedgers(options: LedgersOptions): Ledgers {
   const { place, crawlerFolder, domainsFolder, indexFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
   const databases = openLedgerDatabases(place);
+  const leases = createLeases(databases);
   const members = createMembers({ databases, crawlerFolder, earlier: earlierMembers });
   const folderOf = (source: LedgerSource): string => join(crawlerFolder, rootOf(source));
   const keyOf = (source: LedgerSource): SourceKey => ({
@@ -200,8 +201,8 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   return {
     ...openDomainState(databases, domainsFolder),
     uploads: openUploadJournals(databases, indexFolder),
-    metadata: openFilesMetadata(databases, domainsFolder),
-    leases: createLeases(databases),
+    metadata: openFilesMetadata(databases, leases, domainsFolder),
+    leases,
     open,
     members,
     async openSiteMemory(source, head, { dryRun }) {

@@ -15,7 +15,6 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^domains\/\w+\/files_metadata\.json$/, "files-metadata.md", "files_metadata.json"],
   [/^domains\/\.lockstep\/locks\/\w+\/#$/, "domain-json.md", "domains/.lockstep/locks/<id>/"],
   [/^domains\/\.lockstep\/vector-stores\.lock\/#$/, "domain-json.md", "domains/.lockstep/vector-stores.lock/"],
-  [/^domains\/\w+\/\.lockstep\/files-metadata\.lock\/#$/, "leases.md", ".lockstep/files-metadata.lock/"],
   [/^<source>\/sharepoint_map\.csv$/, "map-files.md", "sharepoint_map.csv"],
   [/^<source>\/files_map\.csv$/, "map-files.md", "files_map.csv"],
   [/^<source>\/vectorstore_map\.csv$/, "map-files.md", "vectorstore_map.csv"],

@@ -1,9 +1,9 @@
-import { rename } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, explain } from "../../contracts/errors.ts";
 import type { FilesMetadata, MetadataEntry } from "../../contracts/files-metadata.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import { withFileLock } from "../../lib/file-lease.ts";
+import type { Leases } from "../../contracts/lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { readJsonArray } from "../../lib/json-file.ts";
@@ -33,7 +33,7 @@ const IMPORTED = 2;
 const ENTRIES_AT_ONCE = 2000;
 
 /** The entries of all domains, and their file in the folder of each below `domainsFolder`. */
-export function openFilesMetadata(databases: LedgerDatabases, domainsFolder: string): FilesMetadata {
+export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, domainsFolder: string): FilesMetadata {
   const domainOf = async (domainId: DomainId): Promise<KnownDomain | undefined> => {
     const db = await databases.find(domainId);
     const domain = db && (await findDomain(db, domainId));
@@ -43,19 +43,29 @@ export function openFilesMetadata(databases: LedgerDatabases, domainsFolder: str
     const folder = join(domainsFolder, domainId);
     return { domainId, folder, path: join(folder, NAME) };
   };
-  const withLock = <T>({ domainId, folder }: MetadataFile, work: (db: SqlDatabase) => Promise<T>): Promise<T> =>
-    withFileLock(join(folder, ".lockstep", "files-metadata.lock"), async () => work(await databases.open(domainId)));
+  const withLease = async <T>(domainId: DomainId, work: (db: SqlDatabase) => Promise<T>): Promise<T> => {
+    const lease = await leases.acquire(domainId, NAME, {
+      owner: `process ${process.pid}`,
+      staleMs: 10_000,
+      pollMs: 20,
+    });
+    try {
+      return await work(await databases.open(domainId));
+    } finally {
+      await lease.release();
+    }
+  };
   const readBack = async (domainId: DomainId): Promise<string> => {
     const file = fileOf(domainId);
     if (isUntouched(await domainOf(domainId), await fileStamp(file.path))) return "";
-    return await withLock(file, (db) => takeBack(db, file));
+    return await withLease(domainId, (db) => takeBack(db, file));
   };
   return {
     readBack,
     async write(domainId) {
       const file = fileOf(domainId);
       if ((await fileStamp(file.path)) === "" && !(await domainOf(domainId))) return [];
-      return await withLock(file, async (db) => {
+      return await withLease(domainId, async (db) => {
         const warnings = await takeBackOrSetAside(db, file);
         await exportMetadata(db, file);
         return warnings;
@@ -63,7 +73,7 @@ export function openFilesMetadata(databases: LedgerDatabases, domainsFolder: str
     },
     async remove(domainId, which) {
       const file = fileOf(domainId);
-      return await withLock(file, async (db) => {
+      return await withLease(domainId, async (db) => {
         const warnings = await takeBackOrSetAside(db, file);
         const { source_no } = await openDomain(db, domainId);
         await db.write((sql) => removeEntries(sql, source_no, which));
@@ -126,7 +136,7 @@ async function findInFile(
   }
 }
 
-/** Under the lock. Returns why the file cannot be read. */
+/** With the lease. Returns why the file cannot be read. */
 async function takeBack(db: SqlDatabase, file: MetadataFile): Promise<string> {
   const domain = await openDomain(db, file.domainId);
   const exported = (await readExports(db, domain.source_no)).get(NAME);
@@ -137,6 +147,7 @@ async function takeBack(db: SqlDatabase, file: MetadataFile): Promise<string> {
     if (damage !== "") return damage;
   }
   if (domain.imported !== IMPORTED) {
+    await rm(join(file.folder, ".lockstep", "files-metadata.lock"), { recursive: true, force: true });
     await db.run("UPDATE source SET imported = $2 WHERE source_no = $1", [domain.source_no, IMPORTED]);
   }
   return "";
@@ -265,7 +276,7 @@ function merged(before: string, after: string): string {
   return JSON.stringify({ ...(JSON.parse(before) as JsonObject), ...(JSON.parse(after) as JsonObject) });
 }
 
-/** Under the lock, after it was read back. */
+/** With the lease, after it was read back. */
 async function exportMetadata(db: SqlDatabase, { domainId, path }: MetadataFile): Promise<void> {
   const [domain, stamp] = [await openDomain(db, domainId), await fileStamp(path)];
   const exported = (await readExports(db, domain.source_no)).get(NAME);
