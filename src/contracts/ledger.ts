@@ -17,6 +17,8 @@ export interface Seen {
   readonly rawUrl: string;
   readonly size: number;
   readonly modifiedAt: string;
+  /** The source lists it and says that it is not to be taken. No map file has this. */
+  readonly withheld?: boolean;
 }
 
 /** What is on our disk: a row of `files_map.csv`, and what that file cannot hold. */
@@ -72,6 +74,45 @@ export interface LedgerEntry {
   readonly indexed: Indexed | null;
 }
 
+/** What a complete listing leaves so that the next look is cheap. Losing it costs time, and nothing else. */
+export interface ListingNote {
+  /** Of everything that decides what is wanted: the source's configuration, accepted types, size limit. */
+  readonly policy: string;
+  /** Where the source's change feed stood before the look; "" when it has none. */
+  readonly mark: string;
+  /** When everything was last listed, and how many runs have gone by the feed since. */
+  readonly listedAt: string;
+  readonly runsByFeed: number;
+  /** Rows that the source counted and did not show. */
+  readonly hiddenRows: number;
+  /** Runs since the last integrity check that hashed files, and where it goes on. */
+  readonly hashesOwed: number;
+  readonly nextHashes: number;
+}
+
+/** Of one item, what tells whether anything is to be looked at: much cheaper to read than its entry. */
+export interface ItemState {
+  readonly itemId: ItemId;
+  /** "" when no bytes were ever fetched; null: nothing of it belongs on disk. */
+  readonly file: string | null;
+  /** As it was measured; null until hashed. */
+  readonly observed: Pick<Observed, "size" | "mtimeMs"> | null;
+  /** The file is what the source last listed, and nothing went wrong with it. */
+  readonly isCurrent: boolean;
+  readonly isListed: boolean;
+}
+
+/** Of one item, what the index should hold: likewise. */
+export interface ItemLabel {
+  readonly itemId: ItemId;
+  readonly fileId: FileId | "";
+  readonly vectorStoreId: VectorStoreId | "";
+  readonly sha256: string;
+  readonly embeddingError: string;
+  readonly file: string;
+  readonly url: string;
+}
+
 /** The memory of one source. All writes of one step go through one open ledger; other steps may have theirs open too. */
 export interface Ledger {
   readonly sourceId: SourceId;
@@ -82,8 +123,14 @@ export interface Ledger {
   getMany(items: readonly ItemId[]): Promise<readonly (LedgerEntry | undefined)[]>;
   /** Every item there is an entry for, in pages; much cheaper than the entries themselves. */
   items(): AsyncIterable<readonly ItemId[]>;
-  /** Where the file of each item is, for items that have one, in pages; likewise. */
-  files(): AsyncIterable<readonly { readonly itemId: ItemId; readonly file: string }[]>;
+  /** Every item that is listed or has a file, in pages. */
+  states(): AsyncIterable<readonly ItemState[]>;
+  /** Of those that have something in the index. */
+  labels(items: readonly ItemId[]): Promise<readonly ItemLabel[]>;
+  /** How many items have a file, and how many a document in this store. */
+  count(): Promise<{ readonly files: number; readonly indexed: number }>;
+  /** Items of which a facet changed after this revision; and those whose file lies below one of these folders of the source. */
+  changedSince(revision: number, folders: readonly string[]): Promise<readonly ItemId[]>;
   /** In pages, in the order in which they were first put; safe against puts while iterating. */
   entries(): AsyncIterable<readonly LedgerEntry[]>;
   /**
@@ -101,6 +148,15 @@ export interface Ledger {
    * changes not written yet, or when somebody else wrote meanwhile.
    */
   version(): string;
+  /** +1 with every transaction that changed something of the source. */
+  readonly revision: number;
+  /** undefined before the first. When somebody edits a map file, its policy is "", which no listing has. */
+  readonly listing: ListingNote | undefined;
+  /** Written with the next flush. */
+  noteListing(listing: ListingNote): void;
+  /** Everything up to this revision was brought into the domain's own store, by these rules; 0 when that is not known of these. */
+  indexedUpTo(rules: string): number;
+  noteIndexed(rules: string, revision: number): void;
   /** One transaction: everything put so far survives a crash, or nothing of it is written. */
   flush(): Promise<void>;
   /** Flushes if the last time was a while ago. For loops over many items of which a kill may lose the last few. */

@@ -31,25 +31,11 @@ export interface Detected {
   readonly heldBecause: string;
 }
 
-/** The changes of one page of the listing, none if it was recognised as a whole; or those of what was not listed. */
-export interface ChangePage {
-  readonly from: "listed" | "recognized" | "absent";
-  readonly changes: readonly Change[];
-}
-
-/** Pages known to be as they were, item for item, when everything about their items was in order. */
-export interface Familiar {
-  /** How many items of the page stand for something; undefined: the page has to be judged. */
-  recognize(page: readonly Listed[]): { readonly held: number } | undefined;
-  /** At the end: every page was recognised, and none is missing. */
-  isAll(): boolean;
-}
-
 /** File systems keep modified times with different precision. */
 export const MTIME_TOLERANCE_MS = 2;
 
 /**
- * The plan: one change for every item that was listed or is known. Touches nothing; a dry run prints what this yields.
+ * The plan, in pages: one change for every item that was listed or is known. Touches nothing; a dry run prints what this yields.
  * Absence counts as deletion only where the listing was complete.
  */
 export async function* detectChanges(
@@ -57,8 +43,7 @@ export async function* detectChanges(
   ledger: Pick<Ledger, "getMany" | "items">,
   disk: DiskLookup,
   policy: DetectPolicy,
-  familiar?: Familiar,
-): AsyncGenerator<ChangePage, Detected> {
+): AsyncGenerator<readonly Change[], Detected> {
   const look: Look = {
     completeness: "complete",
     unreadable: [],
@@ -74,13 +59,6 @@ export async function* detectChanges(
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
     for (const each of step.value) if (each.kind === "sighting" && each.withheld) look.withheld.push(each.itemId);
-    const recognized = familiar?.recognize(step.value);
-    if (recognized) {
-      for (const each of step.value) if (each.kind === "sighting") look.listed.add(each.itemId);
-      look.known += recognized.held;
-      yield { from: "recognized", changes: [] };
-      continue;
-    }
     const sightings = step.value.filter((each) => each.kind === "sighting");
     for (const each of step.value) {
       if (each.kind === "unreadable") look.unreadable.push(each);
@@ -88,14 +66,10 @@ export async function* detectChanges(
       if (each.kind === "undecided") look.undecided.set(each.itemId, each.reason);
     }
     const entries = await ledger.getMany(sightings.map(({ itemId }) => itemId));
-    yield {
-      from: "listed",
-      changes: sightings.map((sighting, i) => judgeListed(sighting, entries[i], look, disk, policy)),
-    };
+    yield sightings.map((sighting, i) => judgeListed(sighting, entries[i], look, disk, policy));
   }
   look.completeness = step.value;
-  const nothingElse = step.value === "complete" && familiar?.isAll() === true;
-  const heldBecause = nothingElse ? "" : yield* judgeAbsent(ledger, look, policy);
+  const heldBecause = yield* judgeAbsent(ledger, look, policy);
   const { completeness, unreadable, listed, withheld } = look;
   return { completeness, unreadable, listed: listed.size, withheld, heldBecause };
 }
@@ -215,7 +189,7 @@ async function* judgeAbsent(
   ledger: Pick<Ledger, "getMany" | "items">,
   look: Look,
   policy: DetectPolicy,
-): AsyncGenerator<ChangePage, string> {
+): AsyncGenerator<readonly Change[], string> {
   const { absent, known } = await findAbsent(ledger, look);
   const kept: Change[] = [];
   const gone: AbsentChange[] = [];
@@ -238,7 +212,7 @@ async function* judgeAbsent(
   const loss = { missing, justLeft: justLeft ?? 0, known: known + unheard, listed: listed + unheard };
   const suspect = policy.confirmDeletes ? undefined : suspectRemovals(loss, policy.limits);
   const judged = gone.map((change) => (replaced.has(change) ? change : hold(change, suspect)));
-  yield { from: "absent", changes: [...kept, ...judged] };
+  yield [...kept, ...judged];
   return suspect ?? "";
 }
 

@@ -12,8 +12,8 @@ import { placeRows } from "./place-rows.ts";
 
 /** What came of the plan, besides the counts. */
 export interface Applied {
-  /** Items that were not there any more when they were asked for. The next look tells whether that is so. */
-  readonly vanished: number;
+  /** Items that are gone and could not be removed. */
+  readonly stuck: number;
 }
 
 export type ApplyTools = DownloadTools & {
@@ -29,17 +29,16 @@ export async function applyPlan(
   job: JobContext,
   counts: StepCounts,
 ): Promise<Applied> {
-  if (plan.removed.length + plan.moved.length + plan.fetched.length === 0) return { vanished: 0 };
+  if (plan.removed.length + plan.moved.length + plan.fetched.length === 0) return { stuck: 0 };
   const { ledger, mirror } = download;
-  const claims = plan.news ? PathClaims.onDisk(mirror) : await PathClaims.of(ledger, mirror);
+  const claims = plan.news?.isHinted ? PathClaims.onDisk(mirror) : await PathClaims.of(ledger, mirror);
   const tools = { ...download, claims, vacated: [] };
   // First the table, which no longer has the rows that are removed: a run that is killed in between removes them again.
   const rows = plan.fetched.filter(({ sighting }) => sighting.form === "row");
   let failed = await placeRows(rows, plan, tools, job);
-  counts.failed += await removeAll(plan.removed, tools, job);
-  const stuck = await moveItems(plan.moved, tools, job);
-  const skipped = counts.skipped;
-  let waiting = [...plan.fetched.filter(({ sighting }) => sighting.form !== "row"), ...stuck];
+  const stuck = await removeAll(plan.removed, tools, job);
+  const unmoved = await moveItems(plan.moved, tools, job);
+  let waiting = [...plan.fetched.filter(({ sighting }) => sighting.form !== "row"), ...unmoved];
   for (let batch = 1; batch <= download.retryBatches && waiting.length > 0; batch++) {
     if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
     waiting = await fetchItems(waiting, tools, job, counts);
@@ -48,8 +47,8 @@ export async function applyPlan(
   await removeVacated(tools, job);
   await takeFreedPlaces(tools, job);
   for (const { kind } of failed) counts[kind] -= 1;
-  counts.failed += failed.length;
-  return { vanished: counts.skipped - skipped };
+  counts.failed += failed.length + stuck;
+  return { stuck };
 }
 
 /** Returns how many could not be removed: they keep their ledger entry, and the next run tries again. */

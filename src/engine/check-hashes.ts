@@ -5,19 +5,14 @@ import type { JobContext } from "../contracts/job.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import type { CrawlRequest } from "./crawl-request.ts";
 
 /** A hundredth of the files is hashed for every run, another one each time: after a hundred runs all were. */
 export const PARTS = 100;
 const READS_AT_ONCE = 4;
 
 /** Size and time are compared in every run; reading every file in every run would cost as much as a first crawl. */
-export function isDue(
-  item: ItemId,
-  { owed, next }: { readonly owed: number; readonly next: number },
-  { checksum }: Pick<CrawlRequest, "checksum">,
-): boolean {
-  return checksum || (partOf(item) - next + PARTS) % PARTS < owed;
+export function isDue(item: ItemId, { owed, next }: { readonly owed: number; readonly next: number }): boolean {
+  return (partOf(item) - next + PARTS) % PARTS < owed;
 }
 
 /** The same for ever, and spread evenly enough. */

@@ -10,13 +10,12 @@ import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, SourceResult, Step, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
-import { type Downloaded, download, type SourceLook } from "./download.ts";
+import { download, type SourceLook } from "./download.ts";
 import { type Embedded, embed, type Removals, type Uploads } from "./embed.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { findUnregistered, keepUnregistered } from "./find-unregistered.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { keepDocuments } from "./keep-documents.ts";
-import { writeLastLook } from "./last-look.ts";
 import { noteIndexed } from "./note-indexed.ts";
 import { PlannedChanges } from "./planned-changes.ts";
 import { processOriginals } from "./process.ts";
@@ -163,11 +162,8 @@ async function takeDownload(course: Course, source: Source): Promise<StepOutcome
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
     job.log("files_map.csv is missing (first run, or deleted): everything is taken as with mode=full.");
   }
-  const remember = async ({ lastLook }: Downloaded, maps: string): Promise<void> => {
-    if (lastLook && maps) await writeLastLook(mirror, { ...lastLook, maps });
-  };
   try {
-    return await withLedger(run, { step: "download", conclude: remember }, parts, job, (setting) => {
+    return await withLedger(run, { step: "download" }, parts, job, (setting) => {
       const { confirmDeletes } = request;
       const kept = keepUnregistered(source, run, { ...parts, ...setting, confirmDeletes, dryRun: job.dryRun });
       return download(run, request, { source: kept, mirror, converter, planned, ...setting }, parts, setting.job);
@@ -203,7 +199,7 @@ async function takeEmbed(
   const vectorStoreId = target.isOwn ? undefined : target.store;
   return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async (setting) => {
     const reader = parts.extractor.revision;
-    const tools = { ...target, ledger: setting.ledger, maps: setting.maps, mirror, reader };
+    const tools = { ...target, ledger: setting.ledger, mirror, reader };
     const typeByName = parts.openConverter(run.config) === undefined;
     const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
     const isOwnWeb = run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun;

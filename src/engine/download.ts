@@ -10,14 +10,14 @@ import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { applyPlan } from "./apply-plan.ts";
+import { PARTS } from "./check-hashes.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import type { LastLook, SettledLook, SettledPage } from "./last-look.ts";
 import { makePlan } from "./make-plan.ts";
 import { type PlannedChanges, plannedDownload } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
 import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
-import { type Checked, previewOrphans, verifyMirror } from "./verify.ts";
+import { compareMirror, previewOrphans, verifyMirror } from "./verify.ts";
 import { type News, type View, viewSource } from "./view-source.ts";
 
 export interface Downloaded {
@@ -25,8 +25,6 @@ export interface Downloaded {
   readonly look: SourceLook;
   /** One sentence each: an incomplete look, held removals, failed items. */
   readonly problems: readonly string[];
-  /** To be remembered once the map files are written, but for their version; undefined: the look is not worth it. */
-  readonly lastLook: Omit<LastLook, "maps"> | undefined;
 }
 
 /** What the download learnt about the source, for the steps that follow. */
@@ -51,16 +49,14 @@ export interface Plan {
   readonly moved: ListedChange[];
   readonly fetched: ListedChange[];
   readonly detected: Detected;
-  /** The mirror as it was before anything of this was done. */
+  /** The mirror; it goes along with what is done to it. */
   readonly disk: ReadonlyMap<string, FileOnDisk>;
   /** List item ids of rows that stay although they were not listed. */
   readonly keptRows: ReadonlySet<number>;
   /** Items that were not listed and are not removed. */
   readonly staying: readonly ItemId[];
-  readonly pages: readonly SettledPage[];
-  /** Every page was recognised: nothing was judged, nothing is to be done, and the ledger was not needed. */
-  readonly allFamiliar: boolean;
-  /** How many files were read and hashed. */
+  /** Files that were due were read and hashed, and how many. */
+  readonly isHashed: boolean;
   readonly hashed: number;
   readonly startedAtMs: number;
   /** Only this was judged. */
@@ -74,11 +70,8 @@ export interface DownloadTools {
   readonly converter: Converter | undefined;
 }
 
-/** The same, before anybody has needed the ledger: opening it means reading the map files. */
 export type DownloadSetting = Omit<DownloadTools, "ledger"> & {
   readonly ledger: () => Promise<Ledger>;
-  /** The map files as they are. */
-  readonly maps: string;
   /** Of a dry run. */
   readonly planned: PlannedChanges;
 };
@@ -92,40 +85,47 @@ export async function download(
   job: JobContext,
 ): Promise<Downloaded> {
   const view = await viewSource(run, request, setting, parts, job);
-  if (view.looking.nothingNew && view.inOrder) return await nothingToDo(view, view.inOrder, setting, job);
   const counts = noCounts();
   const plan = await makePlan(view, { run, request, setting, parts, job, counts });
   const hiddenRows = countHidden(view, setting.source);
-  const { withheld } = plan.detected;
-  if (plan.allFamiliar && view.inOrder) {
-    return await nothingToDo({ ...view, memory: { ...view.memory, withheld } }, view.inOrder, setting, job);
-  }
+  const tools = { ...setting, ledger: await setting.ledger() };
+  const problems = planProblems(plan.detected, counts);
+  const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length + plan.staying.length === 0;
+  const before = isIdle ? await compareMirror(plan, tools) : undefined;
+  const isQuiet = view.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
   const by = isTree(run.config) ? " by what changed since the last look" : " by the change log";
   const how = view.looking.by === "feed" ? by : "";
-  job.log(`Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`);
+  job.log(
+    isQuiet
+      ? `Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`
+      : `Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`,
+  );
   sayHidden(hiddenRows, job);
-  const problems = planProblems(plan.detected, counts);
   if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  const tools = { ...setting, ledger: await setting.ledger() };
   const returned = await returnMisplaced(plan, tools, request, job, counts);
   const look = lookOf(plan, hiddenRows, job);
   if (job.dryRun) {
     writeDown(plan, run, setting);
-    await previewOrphans(plan, { ...tools, returned, rotation: view.rotation }, job);
-    return { counts, look, problems, lastLook: undefined };
+    await previewOrphans(plan, { ...tools, returned }, job);
+    return { counts, look, problems };
   }
-  const { vanished } = await applyPlan(plan, { ...tools, retryBatches: request.retryBatches }, job, counts);
+  const { stuck } = await applyPlan(plan, { ...tools, retryBatches: request.retryBatches }, job, counts);
   await setting.source.conclude?.(await outcomeOf(plan, tools.ledger));
-  const check = await verifyMirror(plan, { ...tools, returned, rotation: view.rotation }, request, job, counts);
+  await verifyMirror(plan, { ...tools, returned, before }, job, counts);
   if (counts.failed > 0)
     problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
-  return {
-    counts,
-    look,
-    problems,
-    lastLook: memoryOf(view, plan, { ...check, hiddenRows, isDone: problems.length + vanished === 0 }, counts),
-  };
+  // An incomplete look teaches nothing that a later one could build on.
+  if (plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0) {
+    const { owed, next } = view.rotation;
+    const rotation = plan.isHashed
+      ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS }
+      : { hashesOwed: owed, nextHashes: next };
+    // The feed tells only once that something is gone. Until it has left, a listing is to miss it again.
+    const mark = stuck + counts.held > 0 ? "" : view.memory.mark;
+    tools.ledger.noteListing({ ...view.memory, mark, hiddenRows, ...rotation });
+  }
+  return { counts, look, problems };
 }
 
 /** The very plan that would be applied; what is held or skipped was written down when it was judged. */
@@ -138,30 +138,6 @@ function writeDown(
     const one = plannedDownload(change, config, mirror);
     if (one) planned.add(one);
   }
-}
-
-async function nothingToDo(
-  view: View,
-  { counts, files, listed }: SettledLook,
-  { source }: DownloadSetting,
-  job: JobContext,
-): Promise<Downloaded> {
-  if (!job.dryRun) await source.conclude?.({ complete: true, stillHeld: new Set() });
-  job.log(`Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`);
-  job.log(`Integrity check passed: ${plural(files, "file")} verified`);
-  const hiddenRows = countHidden(view, source);
-  sayHidden(hiddenRows, job);
-  const nothing = { removed: new Set<ItemId>(), touched: new Map(), planned: new Map() };
-  const look = { complete: true, sawAll: true, listed, hiddenRows, ...nothing };
-  const { owed, next } = view.rotation;
-  const lastLook = {
-    ...view.memory,
-    hiddenRows,
-    hashesOwed: owed,
-    nextHashes: next,
-    settled: view.inOrder,
-  };
-  return { counts: { ...counts }, look, problems: [], lastLook: job.dryRun ? undefined : lastLook };
 }
 
 /** As the listing found it; where only the changes were asked for, as the last listing did. */
@@ -178,35 +154,6 @@ function sayHidden(rows: number, job: JobContext): void {
 
 const HIDDEN_ROWS =
   "They are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them, and they can be found.";
-
-/** undefined: an incomplete look teaches nothing that a later one could build on. */
-function memoryOf(
-  view: View,
-  plan: Plan,
-  check: Checked & { readonly isDone: boolean; readonly hiddenRows: number },
-  counts: StepCounts,
-): Downloaded["lastLook"] {
-  if (plan.detected.completeness !== "complete" || plan.detected.unreadable.length > 0) return undefined;
-  const { unchanged, added, changed, moved, skipped } = counts;
-  const next = { ...noCounts(), unchanged: unchanged + added + changed + moved, skipped };
-  const pages = view.looking.by === "listing" ? plan.pages : [];
-  const settled = {
-    disk: check.digest,
-    listed: plan.detected.listed,
-    files: check.files,
-    counts: next,
-    pages,
-  };
-  const { hashesOwed, nextHashes, hiddenRows } = check;
-  return {
-    ...view.memory,
-    hiddenRows,
-    withheld: plan.detected.withheld,
-    hashesOwed,
-    nextHashes,
-    settled: check.isDone && check.inOrder ? settled : null,
-  };
-}
 
 /** What could not be removed still has its entry. */
 async function outcomeOf({ detected, removed, staying }: Plan, ledger: Ledger): Promise<LookOutcome> {

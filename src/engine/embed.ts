@@ -58,8 +58,6 @@ export interface Wanted {
 
 export interface EmbedTools {
   readonly ledger: () => Promise<Ledger>;
-  /** The map files as the step found them. */
-  readonly maps: string;
   readonly mirror: Mirror;
   readonly index: Index;
   readonly store: VectorStoreId;
@@ -82,7 +80,7 @@ export interface Embedded {
 /** mirror ▶ extract ▶ draft ▶ commit ▶ index, for one source. */
 export async function embed(work: EmbedWork): Promise<Embedded> {
   const { job } = work;
-  const { plan, counts, problems } = work.removals === "only" ? await planRemovals(work) : await planIndex(work);
+  const { plan, counts, problems, upTo } = work.removals === "only" ? await planRemovals(work) : await planIndex(work);
   const deferred = work.removals === "later" ? plan.remove.splice(0).length : 0;
   counts.removed -= deferred;
   job.log(`Index: ${sumUp(counts)}${deferred > 0 ? `; ${deferred} to be removed when all sources are in` : ""}.`);
@@ -91,6 +89,7 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
   const doubtful = new Set<ItemId>();
   const failed = await commitInBatches(plan, work, doubtful);
   countFailures(failed, plan, doubtful, counts);
+  if (upTo && failed.length + deferred === 0) (await work.tools.ledger()).noteIndexed(upTo.rules, upTo.revision);
   if (counts.failed > 0) {
     problems.push(
       `${plural(counts.failed, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,

@@ -3,7 +3,7 @@ import { isTree } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
-import type { Listing, Sighting } from "../contracts/source.ts";
+import type { Sighting } from "../contracts/source.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { Turn } from "../lib/turn.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
@@ -13,8 +13,7 @@ import { countJustLeft } from "./count-just-left.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadSetting, Plan } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { FamiliarPages } from "./familiar-pages.ts";
-import type { Heard } from "./look-at-source.ts";
+import { recallListing } from "./look-at-source.ts";
 import { plannedDownload } from "./planned-changes.ts";
 import type { View } from "./view-source.ts";
 
@@ -29,11 +28,11 @@ interface Planning {
 
 /** list ▶ detect ▶ plan. What the source said goes into the ledger on the way, unless this is a dry run. */
 export async function makePlan(view: View, planning: Planning): Promise<Plan> {
-  const { request, setting, job, counts } = planning;
+  const { setting, job, counts } = planning;
   const startedAtMs = Date.now();
-  const { disk, news, inOrder } = view;
-  const familiar = new FamiliarPages(inOrder?.pages ?? [], counts);
-  const changes = detect(view, planning, familiar);
+  const { disk, news, rotation } = view;
+  const ledger = await setting.ledger();
+  const changes = detect(view, ledger, planning);
   const sorted = new SortedChanges();
   const due: ListedChange[] = [];
   const originals = new OriginalsCheck(setting.mirror, setting.converter, disk);
@@ -41,14 +40,10 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   let step = await changes.next();
   for (; !step.done; step = await changes.next()) {
     await job.checkpoint();
-    const { from, changes: page } = step.value;
-    if (from === "listed") familiar.learn(page);
-    if (page.length === 0) continue;
-    const ledger = await setting.ledger();
-    for (const judged of page) {
+    for (const judged of step.value) {
       const change = originals.judge(judged);
       sorted.add(change, counts);
-      if (change.kind === "unchanged" && isDue(change.itemId, view.rotation, request)) due.push(change);
+      if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);
       if (job.dryRun) preview(change, planning);
       else remember(change, ledger);
       const skipped = job.dryRun ? undefined : skippedPath(change);
@@ -57,36 +52,29 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
     }
     if (!job.dryRun) await ledger.flush();
   }
-  const unheard = news ? Math.max(0, news.settled.counts.unchanged - sorted.held) : 0;
+  const unheard = news ? Math.max(0, news.held - sorted.held) : 0;
   counts.unchanged += unheard;
-  for (const altered of await findAltered(due, setting.mirror, job)) {
+  // Where nothing else is to be done, reading files can wait for a few runs.
+  const isHashed = rotation.isNow || !(view.isNext && isIdle(sorted));
+  for (const altered of isHashed ? await findAltered(due, setting.mirror, job) : []) {
     counts.unchanged -= 1;
     sorted.add(altered, counts);
     if (job.dryRun) preview(altered, planning);
   }
   const { removed, moved, fetched, keptRows, staying } = sorted;
-  const allFamiliar = familiar.isAll();
   const detected: Detected = { ...step.value, listed: step.value.listed + unheard };
-  return {
-    removed,
-    moved,
-    fetched,
-    keptRows,
-    staying,
-    detected,
-    disk,
-    pages: familiar.pages,
-    allFamiliar,
-    hashed: due.length,
-    startedAtMs,
-    news,
-  };
+  const hashed = isHashed ? due.length : 0;
+  return { removed, moved, fetched, keptRows, staying, detected, disk, isHashed, hashed, startedAtMs, news };
+}
+
+function isIdle({ removed, moved, fetched, staying }: SortedChanges): boolean {
+  return removed.length + moved.length + fetched.length + staying.length === 0;
 }
 
 function detect(
   { looking, disk, news }: View,
+  ledger: Ledger,
   { run, request, setting, parts }: Planning,
-  familiar: FamiliarPages,
 ): ReturnType<typeof detectChanges> {
   const policy = {
     mode: request.mode,
@@ -96,26 +84,18 @@ function detect(
     confirmDeletes: request.confirmDeletes,
     ...(request.gathered && isTree(run.config) && { justLeft: () => countJustLeft(run, parts) }),
   };
-  if (!news) return detectChanges(looking.pages, lazily(setting.ledger), (file) => disk.get(file), policy, familiar);
-  const heldBefore = news.settled.counts.unchanged;
-  const find = (file: string): FileOnDisk | undefined => setting.mirror.find(file);
-  return detectChanges(pageOf(news), lazily(setting.ledger, news), find, { ...policy, heldBefore });
-}
-
-async function* pageOf({ touched }: Heard): Listing {
-  yield touched;
-  return "complete";
-}
-
-/** A run that recognises everything never opens the ledger. Of what nothing was heard, there is nothing to ask. */
-function lazily(open: () => Promise<Ledger>, heard?: Heard): Pick<Ledger, "getMany" | "items"> {
-  return {
-    getMany: async (items) => await (await open()).getMany(items),
+  // Another step may have moved a file since the mirror was scanned.
+  const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? setting.mirror.find(file);
+  if (looking.by === "listing") return detectChanges(looking.pages, ledger, find, policy);
+  const { gone = [], suspects = [], held = 0 } = news ?? {};
+  const pages = recallListing(looking.heard, suspects, ledger);
+  const heard = {
+    getMany: (items: readonly ItemId[]) => ledger.getMany(items),
     async *items(): AsyncGenerator<readonly ItemId[]> {
-      if (heard) yield heard.gone;
-      else yield* (await open()).items();
+      yield [...gone, ...suspects, ...looking.heard.touched.map(({ itemId }) => itemId)];
     },
   };
+  return detectChanges(pages, heard, find, { ...policy, heldBefore: held });
 }
 
 class SortedChanges {
@@ -166,7 +146,7 @@ function remember(change: Change, ledger: Ledger): void {
       ledger.put(change.itemId, { mirrored: { ...mirrored, sourceError: change.reason } });
     return;
   }
-  ledger.put(change.itemId, { seen: seenOf(change.sighting) });
+  if (!isSeen(change.sighting, change.entry?.seen)) ledger.put(change.itemId, { seen: seenOf(change.sighting) });
   const known = change.entry?.mirrored;
   if (change.kind !== "unchanged" || !known) return;
   const { etag, contentVersion, modifiedAt } = change.sighting.fingerprint;
@@ -179,8 +159,24 @@ function remember(change: Change, ledger: Ledger): void {
   }
 }
 
+/** Does the ledger say this already? The address is another spelling of the raw one, and costs more to make than to compare. */
+function isSeen(
+  { listItemId, name, serverPath, rawUrl, fingerprint, withheld }: Sighting,
+  seen?: Seen | null,
+): boolean {
+  return (
+    seen?.name === name &&
+    seen.serverPath === serverPath &&
+    seen.rawUrl === rawUrl &&
+    seen.listItemId === listItemId &&
+    seen.size === fingerprint.size &&
+    seen.modifiedAt === fingerprint.modifiedAt &&
+    (seen.withheld ?? false) === (withheld !== undefined)
+  );
+}
+
 function seenOf(sighting: Sighting): Seen {
-  const { listItemId, name, serverPath, rawUrl, fingerprint } = sighting;
+  const { listItemId, name, serverPath, rawUrl, fingerprint, withheld } = sighting;
   return {
     listItemId,
     name,
@@ -191,5 +187,6 @@ function seenOf(sighting: Sighting): Seen {
     rawUrl,
     size: fingerprint.size,
     modifiedAt: fingerprint.modifiedAt,
+    ...(withheld !== undefined && { withheld: true }),
   };
 }

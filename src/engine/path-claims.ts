@@ -34,10 +34,10 @@ export class PathClaims {
   }
 
   /** As the ledger has them, whatever lies on disk. */
-  static async of(ledger: Pick<Ledger, "files">, mirror: Mirror): Promise<PathClaims> {
+  static async of(ledger: Pick<Ledger, "states">, mirror: Mirror): Promise<PathClaims> {
     const claims = new PathClaims(mirror);
-    for await (const page of ledger.files()) {
-      for (const { itemId, file } of page) claims.#recall(mirror.relativePath(file), itemId);
+    for await (const page of ledger.states()) {
+      for (const { itemId, file } of page) if (file) claims.#recall(mirror.relativePath(file), itemId);
     }
     return claims;
   }

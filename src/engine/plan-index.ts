@@ -3,7 +3,7 @@ import { isEmptyReason } from "../contracts/document.ts";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { Indexed, ItemLabel, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
@@ -12,12 +12,11 @@ import { fileTypeOf, withFileType } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
+import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import type { EmbedWork } from "./embed.ts";
-import { readLastLook } from "./last-look.ts";
+import type { EmbedTools, EmbedWork } from "./embed.ts";
 import { PlannedEmbeddings } from "./planned-embeddings.ts";
 import { isOtherReader } from "./reader-tries.ts";
-import { digestHoldings, recallSettled, rememberSettled } from "./settled.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 /** What the index needs to say what the mirror says. */
@@ -35,6 +34,8 @@ export interface Planned {
   readonly plan: IndexPlan;
   readonly counts: StepCounts;
   readonly problems: string[];
+  /** Once all of this is done, the index is up to this revision, by these rules; undefined: it is not known to be. */
+  readonly upTo?: { readonly rules: string; readonly revision: number };
 }
 
 export function emptyPlan(): IndexPlan {
@@ -45,51 +46,99 @@ export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean
   return put.size + relabel.length + adopt.length + remove.length === 0;
 }
 
+/** Changes when the comparison would come to other conclusions than that of an earlier release. */
+const COMPARISON = 4;
+
 /** Mirror and ledger against what the index holds; in a dry run, against the mirror as it would be. Changes nothing. */
 export async function planIndex(work: EmbedWork): Promise<Planned> {
-  const { run, tools } = work;
-  const { sourceId } = run.config;
+  const { tools, look, job } = work;
+  const ledger = await tools.ledger();
+  const rules = `${COMPARISON} ${tools.store} ${tools.reader}`;
+  const { revision } = ledger;
+  const changed = mayTrust(work) ? await findChanged(ledger.indexedUpTo(rules), ledger, work) : undefined;
+  const planned = await compareAll(changed ?? (await holdEverything(work)), ledger, work);
+  const isAll = look?.sawAll && tools.isOwn && !job.dryRun && planned.counts.held + planned.problems.length === 0;
+  return isAll ? { ...planned, upTo: { rules, revision } } : planned;
+}
+
+/** What is to be compared: all of it, or the items that may need something. */
+interface Compared {
+  readonly held: Map<ItemId, IndexedRef>;
+  readonly items: readonly ItemId[] | "all";
+  /** How many documents the index has of the source, and how many files that need nothing were left out. */
+  readonly holdings: number;
+  readonly unchanged: number;
+}
+
+/** Without a look before this step, nobody has seen whether the files are there. */
+function mayTrust({ request, look, tools, job }: EmbedWork): boolean {
+  return look !== undefined && tools.isOwn && request.mode !== "full" && !request.retryFailed && !job.dryRun;
+}
+
+async function holdEverything({ run, tools }: EmbedWork): Promise<Compared> {
   const held = new Map<ItemId, IndexedRef>();
-  // Where something happened, all of them will be needed; otherwise most likely none.
-  const isBusy = (work.look?.touched.size ?? 0) > 0;
-  const pages = tools.index.holdings(sourceId);
-  const holdings = await digestHoldings(isBusy ? noting(pages, held) : pages);
-  const settled = await recallSettled(work, holdings);
-  if (settled) return { plan: emptyPlan(), counts: settled, problems: [] };
-  if (!isBusy) for await (const refs of tools.index.holdings(sourceId)) note(refs, held);
-  const planned = await compareAll(held, work);
-  if (isEmpty(planned)) await rememberSettled(work, holdings, planned.counts);
-  return planned;
+  for await (const refs of tools.index.holdings(run.config.sourceId)) for (const ref of refs) held.set(ref.itemId, ref);
+  return { held, items: "all", holdings: held.size, unchanged: 0 };
 }
 
-async function* noting(
-  pages: AsyncIterable<readonly IndexedRef[]>,
-  held: Map<ItemId, IndexedRef>,
-): AsyncGenerator<readonly IndexedRef[]> {
-  for await (const refs of pages) {
-    note(refs, held);
-    yield refs;
+/**
+ * What changed since everything was in the index; what failed or waits, which is counted anew; and what the index holds otherwise than
+ * we wrote down. undefined: that cannot be told, so everything is compared.
+ */
+async function findChanged(
+  since: number,
+  ledger: Ledger,
+  { run, look, tools }: EmbedWork,
+): Promise<Compared | undefined> {
+  if (since === 0) return undefined;
+  const items = new Set(await ledger.changedSince(since, [ORIGINALS_FOLDER, FAILED_FOLDER]));
+  for (const item of look?.touched.keys() ?? []) items.add(item);
+  const held = new Map<ItemId, IndexedRef>();
+  let [holdings, known] = [0, 0];
+  for await (const refs of tools.index.holdings(run.config.sourceId)) {
+    const labels = new Map(
+      (await ledger.labels(refs.map(({ itemId }) => itemId))).map((label) => [label.itemId, label]),
+    );
+    holdings += refs.length;
+    for (const ref of refs) {
+      const label = labels.get(ref.itemId);
+      if (label?.fileId) known += 1;
+      if (!label || !isHeldAs(ref, label, tools)) items.add(ref.itemId);
+      if (items.has(ref.itemId)) held.set(ref.itemId, ref);
+    }
   }
+  const { files, indexed } = await ledger.count();
+  // Documents that were there are not any more: which, only a comparison of everything tells.
+  if (known !== indexed) return undefined;
+  let compared = 0;
+  const all = [...items];
+  for (const entry of await ledger.getMany(all)) if (entry?.mirrored?.file) compared += 1;
+  return { held, items: all, holdings, unchanged: files - compared };
 }
 
-function note(refs: readonly IndexedRef[], held: Map<ItemId, IndexedRef>): void {
-  for (const ref of refs) held.set(ref.itemId, ref);
+function isHeldAs(ref: IndexedRef, label: ItemLabel, { mirror, store }: EmbedTools): boolean {
+  return (
+    ref.fileId === label.fileId &&
+    label.vectorStoreId === store &&
+    label.embeddingError === "" &&
+    (ref.sha256 === "" || label.sha256 === "" || ref.sha256 === label.sha256) &&
+    (ref.path === undefined || ref.path === mirror.relativePath(label.file)) &&
+    (ref.url === undefined || label.url === "" || ref.url === label.url)
+  );
 }
 
-/** Nothing to do, nothing held, nothing to complain about. */
-function isEmpty({ plan, counts, problems }: Planned): boolean {
-  return isEmptyPlan(plan) && counts.held === 0 && problems.length === 0;
-}
-
-async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promise<Planned> {
+async function compareAll(
+  { held, items, holdings, unchanged }: Compared,
+  ledger: Ledger,
+  work: EmbedWork,
+): Promise<Planned> {
   const { look, tools, job } = work;
-  const holdings = held.size;
-  const planned: Planned = { plan: emptyPlan(), counts: noCounts(), problems: [] };
+  const counts = { ...noCounts(), unchanged };
+  const planned: Planned = { plan: emptyPlan(), counts, problems: [] };
   const notes = new PlannedEmbeddings(work);
-  const withheld = new Set(look ? [] : (await readLastLook(tools.mirror))?.withheld);
   const turn = new Turn();
   let [known, waiting, failed] = [0, 0, 0];
-  for await (const page of (await tools.ledger()).entries()) {
+  for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
     for (const one of page) {
       const entry = lacksHash(one, work) ? await withHash(one, work) : one;
@@ -97,7 +146,7 @@ async function compareAll(held: Map<ItemId, IndexedRef>, work: EmbedWork): Promi
       if (entry.indexed?.fileId) known += 1;
       if (tools.mirror.isOriginal(file)) waiting += 1;
       const foreseen = foresee(entry, work);
-      const judged = foreseen ?? judgeEntry(entry, held.get(entry.itemId), { ...work, withheld });
+      const judged = foreseen ?? judgeEntry(entry, held.get(entry.itemId), work);
       const isMissing = !foreseen && lacksFile(file, judged, work);
       if (isMissing)
         job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
@@ -137,10 +186,16 @@ function preview(entry: LedgerEntry, change: IndexChange, notes: PlannedEmbeddin
   job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
 }
 
-/** Items that the last look put aside; only asked for where this run did not look itself. */
-type Judging = EmbedWork & { readonly withheld: ReadonlySet<ItemId> };
+const PAGE = 1000;
 
-function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Judging): IndexChange {
+async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenerator<readonly LedgerEntry[]> {
+  for (let from = 0; from < items.length; from += PAGE) {
+    const entries = await ledger.getMany(items.slice(from, from + PAGE));
+    yield entries.filter((entry) => entry !== undefined);
+  }
+}
+
+function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: EmbedWork): IndexChange {
   const { request, look, tools } = work;
   const change = judgeIndex(entry, {
     store: tools.store,
@@ -181,9 +236,9 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
  * A run that looked at the source knows what it removed, and everything else it saw has a row. One that did not goes by what the last look wrote down: an item without a
  * place at the source is gone, one of a type or size that is not taken, or not to be taken, was put aside. A lost map file is neither.
  */
-function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted, withheld }: Judging): boolean {
+function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted }: EmbedWork): boolean {
   if (look) return look.removed.has(itemId) || (look.sawAll && !seen);
-  if (!seen || withheld.has(itemId)) return true;
+  if (!seen || seen.withheld) return true;
   return wanted.typeByName && (!wanted.acceptedTypes.has(fileTypeOf(seen.name)) || seen.size > wanted.maxFileBytes);
 }
 

@@ -54,7 +54,7 @@ async function findStrays(
   job: JobContext,
 ): Promise<ReadonlyMap<string, string[]>> {
   const files = new Set([...disk].flatMap(([file, { size }]) => (sizes.has(size) ? [file] : [])));
-  for await (const page of ledger.files()) for (const { file } of page) files.delete(file);
+  for await (const page of ledger.states()) for (const { file } of page) if (file) files.delete(file);
   const strays = new Map<string, string[]>();
   for (const file of files) {
     await job.checkpoint();

@@ -1,28 +1,13 @@
 import type { JobContext } from "../contracts/job.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
-import { MirrorDigest } from "../mirror/mirror-digest.ts";
-import type { FileOnDisk } from "../mirror/visit-files.ts";
-import { PARTS } from "./check-hashes.ts";
-import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
-import type { News, View } from "./view-source.ts";
 
-type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> &
-  Pick<View, "rotation"> & {
-    /** Where files lay that are back in their places. */
-    readonly returned: ReadonlySet<string>;
-  };
-
-export interface Checked {
-  /** Of the mirror as it is now. */
-  readonly digest: string;
-  readonly files: number;
-  /** Nothing is missing any more. */
-  readonly inOrder: boolean;
-  readonly hashesOwed: number;
-  readonly nextHashes: number;
-}
+type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> & {
+  /** Where files lay that are back in their places. */
+  readonly returned: ReadonlySet<string>;
+};
 
 /**
  * The end of every download: does the disk hold what the ledger says, and nothing else? Files that no ledger entry knows
@@ -30,38 +15,25 @@ export interface Checked {
  */
 export async function verifyMirror(
   plan: Plan,
-  tools: VerifyTools,
-  request: CrawlRequest,
+  { before, ...tools }: VerifyTools & { readonly before: MirrorComparison | undefined },
   job: JobContext,
   counts: StepCounts,
-): Promise<Checked> {
-  const { mirror, rotation } = tools;
-  if (plan.news) return await verifyNews(plan, plan.news, tools, job, counts);
-  const { known, disk, orphans } = await lookAgain(plan, tools);
-  const missing = [...known].filter((file) => !disk.has(file));
+): Promise<void> {
+  const { mirror, returned } = tools;
+  const { files, missing, orphans } = before ?? (await compareMirror(plan, tools));
   for (const file of missing) job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
   for (const file of orphans) {
     await mirror.remove(file);
-    disk.delete(file);
     job.log(`Deleted orphan '${file}': no item has it.`);
   }
   const corrected = Math.max(0, countHealed(plan.fetched) - counts.failed);
   job.log(
-    corrected + orphans.length + tools.returned.size > 0
-      ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${tools.returned.size} moved`
-      : `Integrity check passed: ${plural(known.size - missing.length, "file")} verified`,
+    corrected + orphans.length + returned.size > 0
+      ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${returned.size} moved`
+      : `Integrity check passed: ${plural(files - missing.length, "file")} verified`,
   );
   if (plan.hashed > 0)
     job.log(`Read ${plural(plan.hashed, "file")} to the last byte and compared with what was downloaded.`);
-  const paid = request.checksum ? PARTS : rotation.owed;
-  const nextHashes = (rotation.next + paid) % PARTS;
-  return {
-    digest: MirrorDigest.of(disk).toString(),
-    files: known.size,
-    inOrder: missing.length === 0,
-    hashesOwed: 0,
-    nextHashes,
-  };
 }
 
 /** Rows of a list share their export: lost, it is one thing that was missing. */
@@ -71,85 +43,81 @@ function countHealed(fetched: Plan["fetched"]): number {
   return healed.length - Math.max(0, ofTable - 1);
 }
 
-/**
- * Everything was in its place before this run: what it touched has to be now, and it has to leave as many files as that makes. A
- * count that is wrong names no file, so the next run compares every one. So it does when somebody else touched a file: the
- * digest, which knows nothing of that, will not fit.
- */
-async function verifyNews(
-  plan: Plan,
-  { settled, digest }: News,
-  { ledger, mirror, rotation }: VerifyTools,
-  job: JobContext,
-  counts: StepCounts,
-): Promise<Checked> {
-  let inOrder = true;
-  for (const entry of await ledger.getMany([...plan.moved, ...plan.fetched].map(({ itemId }) => itemId))) {
-    const file = entry?.mirrored?.file ?? "";
-    if (file === "" || mirror.find(file)) continue;
-    job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
-    inOrder = false;
-  }
-  const { files } = digest;
-  const expected = settled.files + counts.added - counts.removed;
-  if (inOrder && files !== expected) {
-    job.log(
-      `WARNING: the mirror has ${plural(files, "file")} where ${expected} were expected; the next run compares all of them.`,
-    );
-    inOrder = false;
-  }
-  if (inOrder) job.log(`Integrity check passed: ${plural(files, "file")} verified`);
-  const { owed: hashesOwed, next: nextHashes } = rotation;
-  return { digest: digest.toString(), files, inOrder, hashesOwed, nextHashes };
-}
-
 /** What the check would delete, for a dry run. */
 export async function previewOrphans(plan: Plan, tools: VerifyTools, job: JobContext): Promise<void> {
-  if (plan.news) return;
-  const { orphans } = await lookAgain(plan, tools);
+  const { orphans } = await compareMirror(plan, tools);
   for (const file of orphans) if (!tools.returned.has(file)) job.log(`  DELETE ORPHAN '${file}': no item has it`);
 }
 
-/** What came to its place since this run began may be the work of another step, whose rows we have not read. */
-function findOrphans(disk: ReadonlyMap<string, FileOnDisk>, isOrphan: (file: string) => boolean, plan: Plan): string[] {
-  const orphans: string[] = [];
-  for (const [file, { placedAtMs }] of disk) if (placedAtMs < plan.startedAtMs && isOrphan(file)) orphans.push(file);
-  return orphans;
-}
-
-interface SecondLook {
-  /** What the ledger has. */
-  readonly known: ReadonlySet<string>;
-  readonly disk: Map<string, FileOnDisk>;
+export interface MirrorComparison {
+  /** How many the ledger has. */
+  readonly files: number;
+  readonly missing: readonly string[];
   /** Files that nothing in the ledger stands for; none unless the look at the source showed everything. */
   readonly orphans: readonly string[];
 }
 
-/** Where nothing was done, what was seen of the disk still holds and is not read a second time. */
-async function lookAgain(plan: Plan, tools: VerifyTools): Promise<SecondLook> {
-  const touched = plan.removed.length + plan.moved.length + plan.fetched.length + tools.returned.size > 0;
-  const disk = touched ? await tools.mirror.scan() : new Map(plan.disk);
-  // Files that belong to what the ledger has: the original behind a document, the document an original will replace.
-  const companions = new Set<string>();
-  const known = new Set<string>();
+async function compareTouched(
+  { moved, fetched }: Plan,
+  { ledger, mirror }: Pick<VerifyTools, "ledger" | "mirror">,
+): Promise<MirrorComparison> {
+  const entries = await ledger.getMany([...moved, ...fetched].map(({ itemId }) => itemId));
+  const files = entries.flatMap((entry) => entry?.mirrored?.file || []);
+  return { ...(await ledger.count()), missing: files.filter((file) => !mirror.find(file)), orphans: [] };
+}
+
+export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "returned">): Promise<MirrorComparison> {
+  const { news } = plan;
+  const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length === 0;
+  // The ledger was compared with the mirror when this run began.
+  if (isIdle && news?.held === plan.disk.size && news.found === news.held) {
+    return { files: news.held, missing: [], orphans: [] };
+  }
+  const touched = await compareTouched(plan, tools);
+  if (news?.isHinted) return touched;
+  const { ledger, mirror } = tools;
+  const { disk, startedAtMs, detected } = plan;
+  const missing = new Set(touched.missing);
+  let [files, found] = [0, 0];
+  const tables = new Set<string>();
+  for await (const page of ledger.states()) {
+    for (const { file } of page) {
+      if (!file || tables.has(file)) continue;
+      // Rows of a list share the file they wait in.
+      if (mirror.isOriginal(file)) tables.add(file);
+      files += 1;
+      if (disk.has(file)) found += 1;
+      // Another step may have moved it since the mirror was scanned.
+      else if (!mirror.find(file)) missing.add(file);
+    }
+  }
+  const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;
+  if (!sawEverything || found === disk.size) return { files, missing: [...missing], orphans: [] };
+  const strangers = await findStrangers(disk, tools);
+  // What came to its place since this run began may be the work of another step, whose rows we have not read.
+  const isOrphan = (file: string): boolean => (mirror.find(file)?.placedAtMs ?? startedAtMs) < startedAtMs;
+  return { files, missing: [...missing], orphans: [...strangers].filter(isOrphan) };
+}
+
+/** Files on disk that do not belong to what the ledger has: neither to an item nor to a document that is made of it. */
+async function findStrangers(disk: Plan["disk"], tools: Omit<VerifyTools, "returned">): Promise<ReadonlySet<string>> {
+  const strangers = new Set(disk.keys());
   const originals = tools.mirror.originalsAmong(disk.keys());
   for await (const entries of tools.ledger.entries()) {
     for (const entry of entries) {
       if (!entry.mirrored?.file) continue;
-      known.add(entry.mirrored.file);
+      strangers.delete(entry.mirrored.file);
       const companion = companionOf(entry, originals, tools);
-      if (companion) companions.add(companion);
+      if (companion) strangers.delete(companion);
     }
   }
-  const sawEverything = plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0;
-  const isOrphan = (file: string): boolean => !known.has(file) && !companions.has(file);
-  return { known, disk, orphans: sawEverything ? findOrphans(disk, isOrphan, plan) : [] };
+  return strangers;
 }
 
 function companionOf(
   { itemId, mirrored }: LedgerEntry,
   originals: ReadonlySet<string>,
-  { mirror, converter }: VerifyTools,
+  { mirror, converter }: Pick<VerifyTools, "mirror" | "converter">,
 ): string | undefined {
   if (!converter || !mirrored) return undefined;
   const item = { itemId, listItemId: mirrored.listItemId, name: mirrored.name };

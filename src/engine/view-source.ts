@@ -1,35 +1,41 @@
-import { isTree } from "../contracts/domain.ts";
+import { createHash } from "node:crypto";
+import type { SourceConfig } from "../contracts/domain.ts";
+import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import { isThreadWorthwhile } from "../mirror/digest-in-thread.ts";
-import type { Mirror } from "../mirror/mirror.ts";
-import { MirrorDigest } from "../mirror/mirror-digest.ts";
+import type { ItemState, Ledger, ListingNote } from "../contracts/ledger.ts";
+import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
+import { isDue, PARTS } from "./check-hashes.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { DownloadSetting } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { digestPolicy, type LastLook, readLastLook, type SettledLook } from "./last-look.ts";
-import { type Heard, type Looking, lookAtSource, mayGoByFeed } from "./look-at-source.ts";
+import { type Looking, lookAtSource } from "./look-at-source.ts";
 
-/** The source and the mirror as this run finds them, and what of the last look still holds. */
+/** The source and the mirror as this run finds them. */
 export interface View {
   readonly looking: Looking;
+  /** The mirror; it goes along with what this run does there. Empty where only `news` is looked at. */
   readonly disk: ReadonlyMap<string, FileOnDisk>;
-  /** Map files and mirror are as they were when everything was in order; null: they are not, or are not to be trusted. */
-  readonly inOrder: SettledLook | null;
-  /** Only this has to be judged; then `disk` is empty. */
+  /** Only this has to be judged; undefined: everything that is listed. */
   readonly news: News | undefined;
-  /** What this look adds to the memory of the next, whatever else comes of it. */
-  readonly memory: Pick<LastLook, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows" | "withheld">;
-  /** How many parts in a hundred of the files are due to be hashed, and the first of them. */
-  readonly rotation: { readonly owed: number; readonly next: number };
+  /** Something was listed before, and what is wanted has not changed since. */
+  readonly isNext: boolean;
+  /** What this look leaves for the next, whatever else comes of it. */
+  readonly memory: Pick<ListingNote, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
+  /** How many parts in a hundred of the files are due to be hashed, the first of them, and whether that is put off no longer. */
+  readonly rotation: { readonly owed: number; readonly next: number; readonly isNow: boolean };
 }
 
-/** All that happened at the source since everything was in order. */
-export interface News extends Heard {
-  /** What nothing was heard of is as it was here. */
-  readonly settled: SettledLook;
-  /** Of the mirror: it fitted before this run did anything, and goes along with what it does. */
-  readonly digest: MirrorDigest;
+/** What happened at the source since it was last looked at, and what of the mirror is not as it should be. */
+export interface News {
+  readonly gone: readonly ItemId[];
+  /** Items of which nothing was heard and that are to be judged all the same. */
+  readonly suspects: readonly ItemId[];
+  /** How many items belong on disk, and how many of them have a file there. */
+  readonly held: number;
+  readonly found: number;
+  /** Somebody watches the source and told where something changed: nothing but that is looked at, not even on disk. */
+  readonly isHinted: boolean;
 }
 
 /** So many runs may pass without hashing any file; then those parts are hashed together. */
@@ -42,78 +48,84 @@ export async function viewSource(
   parts: EngineParts,
   job: JobContext,
 ): Promise<View> {
-  const { mirror, ledger, source } = setting;
-  const { policy, last, settled, rotation, isHinted } = await recall(run, request, setting, parts);
-  // The map files are read while the source is asked; whoever needs them hears what went wrong.
-  if (!last) ledger().catch(() => undefined);
+  const { mirror, source } = setting;
+  const ledger = await setting.ledger();
+  const policy = digestPolicy(run.config, parts);
+  const { listing } = ledger;
+  const last = request.mode === "incremental" && listing?.policy === policy ? listing : undefined;
+  const isHinted = request.onlyFolders?.has(run.config.sourceId) ?? false;
+  const owed = request.checksum ? PARTS : (listing?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
+  const rotation = { owed, next: listing?.nextHashes ?? 0, isNow: owed >= MAX_OWED };
   // First of all: the mirror that is looked at is the one this run will work with.
-  if (!job.dryRun) await mirror.recover(async (item) => (await (await ledger()).get(item))?.mirrored?.file ?? "");
-  const meanwhile = new AbortController();
-  const mayFit = settled && last && !isHinted && mayGoByFeed(source, last) && isThreadWorthwhile(settled.files);
-  const early = mayFit ? mirror.digestMeanwhile(AbortSignal.any([job.signal, meanwhile.signal])) : undefined;
+  if (!job.dryRun) await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
+  const stop = new AbortController();
+  const { files } = await ledger.count();
+  const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: stop.signal });
+  scanning?.catch(() => undefined);
   try {
     const looking = await lookAtSource(source, last, ledger, job);
-    const memory = { policy, mark: looking.mark, ...ageOf(looking, { last, isHinted }) };
-    const heard = isTree(run.config) && settled?.counts.skipped === 0 ? looking.heard : undefined;
-    if (settled && (looking.nothingNew || heard)) {
-      const digest = isHinted ? MirrorDigest.parse(settled.disk) : ((await early) ?? (await digestHere(mirror, job)));
-      if (digest.toString() === settled.disk) {
-        mirror.follow(digest);
-        const news = heard && { ...heard, settled, digest };
-        return { looking, disk: new Map(), inOrder: settled, news, memory, rotation };
-      }
+    const memory = { policy, mark: looking.mark, ...ageOf(looking, last, { isHinted }) };
+    if (looking.by === "feed" && isHinted) {
+      const news = { gone: looking.heard.gone, suspects: [], held: files, found: 0, isHinted };
+      return { looking, disk: new Map(), news, isNext: true, memory, rotation };
     }
-    meanwhile.abort();
-    const disk = await mirror.scan();
-    const inOrder = settled?.disk === MirrorDigest.of(disk).toString() ? settled : null;
-    return { looking, disk, inOrder, news: undefined, memory, rotation };
+    const disk = (await scanning) ?? (await mirror.scan());
+    mirror.follow(disk);
+    const news = looking.by === "feed" ? await findNews(looking, { ...setting, ledger }, disk, rotation) : undefined;
+    return { looking, disk, news, isNext: last !== undefined, memory, rotation };
   } finally {
-    meanwhile.abort();
+    stop.abort();
   }
 }
 
-interface Recalled {
-  readonly policy: string;
-  /** undefined: what is remembered does not count any more. */
-  readonly last: LastLook | undefined;
-  readonly settled: SettledLook | null;
-  readonly rotation: View["rotation"];
-  /**
-   * Somebody watches the source, and this look is at a few of its folders. It takes the mirror for what it was, and does not count
-   * among the looks after which everything is compared: the watch looks at everything every few minutes, and that does.
-   */
-  readonly isHinted: boolean;
+/** What is not as the ledger says, here or there; and what is due to be hashed. */
+async function findNews(
+  { heard: { touched, gone } }: Extract<Looking, { by: "feed" }>,
+  { ledger, converter }: Pick<DownloadSetting, "converter"> & { readonly ledger: Ledger },
+  disk: View["disk"],
+  rotation: View["rotation"],
+): Promise<News> {
+  const heardOf = new Set([...gone, ...touched.map(({ itemId }) => itemId)]);
+  const left = [...gone];
+  const suspects: ItemId[] = [];
+  let [held, found] = [0, 0];
+  for await (const page of ledger.states()) {
+    for (const state of page) {
+      const { itemId, file, isListed } = state;
+      if (file !== null) held += 1;
+      if (file && disk.has(file)) found += 1;
+      if (heardOf.has(itemId)) continue;
+      // Its removal was held, or failed.
+      if (!isListed) left.push(itemId);
+      // What lies behind a document, a page or a table, is judged with it.
+      else if (converter || !isInOrder(state, disk) || (rotation.isNow && isDue(itemId, rotation)))
+        suspects.push(itemId);
+    }
+  }
+  return { gone: left, suspects, held, found, isHinted: false };
 }
 
-async function recall(
-  run: SourceRun,
-  request: CrawlRequest,
-  { mirror, maps }: DownloadSetting,
-  parts: EngineParts,
-): Promise<Recalled> {
-  const policy = digestPolicy(run.config, parts);
-  const remembered = await readLastLook(mirror);
-  const sameMaps = maps !== "" && remembered?.maps === maps;
-  const last = request.mode === "incremental" && sameMaps && remembered.policy === policy ? remembered : undefined;
-  const isHinted = request.onlyFolders?.has(run.config.sourceId) ?? false;
-  const rotation = { owed: (remembered?.hashesOwed ?? 0) + (isHinted ? 0 : 1), next: remembered?.nextHashes ?? 0 };
-  const thorough = request.checksum || rotation.owed >= MAX_OWED;
-  return { policy, last, settled: (!thorough && last?.settled) || null, rotation, isHinted };
-}
-
-/** A thread that was ended by a cancelled job leaves nothing to do. */
-async function digestHere(mirror: Mirror, job: JobContext): Promise<MirrorDigest> {
-  await job.checkpoint();
-  return await mirror.digest();
+function isInOrder({ file, observed, isCurrent }: ItemState, disk: View["disk"]): boolean {
+  const found = file && isCurrent ? disk.get(file) : undefined;
+  if (!found || !observed) return found !== undefined;
+  return found.size === observed.size && Math.abs(found.mtimeMs - observed.mtimeMs) <= MTIME_TOLERANCE_MS;
 }
 
 function ageOf(
   looking: Looking,
-  { last, isHinted }: Pick<Recalled, "last" | "isHinted">,
-): Pick<LastLook, "listedAt" | "runsByFeed" | "hiddenRows" | "withheld"> {
-  if (looking.by === "feed" && last) {
-    const { listedAt, hiddenRows = 0, withheld = [] } = last;
-    return { listedAt, hiddenRows, withheld, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };
-  }
-  return { listedAt: new Date().toISOString(), runsByFeed: 0 };
+  last: ListingNote | undefined,
+  { isHinted }: Pick<News, "isHinted">,
+): Pick<ListingNote, "listedAt" | "runsByFeed" | "hiddenRows"> {
+  if (looking.by === "listing" || !last) return { listedAt: new Date().toISOString(), runsByFeed: 0, hiddenRows: 0 };
+  const { listedAt, hiddenRows } = last;
+  // A watch looks at everything every few minutes, and that counts.
+  return { listedAt, hiddenRows, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };
+}
+
+function digestPolicy(
+  config: SourceConfig,
+  { acceptedTypes, maxFileBytes }: Pick<EngineParts, "acceptedTypes" | "maxFileBytes">,
+): string {
+  const wanted = [config, [...acceptedTypes].sort(), maxFileBytes];
+  return createHash("sha256").update(JSON.stringify(wanted)).digest("base64");
 }

@@ -4,11 +4,8 @@ import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { type Lease, type Leases, sourceLease } from "../contracts/lease.ts";
 import type { Ledger, LedgerOptions } from "../contracts/ledger.ts";
-import { sourceFolder } from "../mirror/layout.ts";
-import { Mirror } from "../mirror/mirror.ts";
 import type { Step } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { carryTrust } from "./last-look.ts";
 
 /** What a step works with. The ledger is opened by whoever first asks for it: a run may well find that it need not. */
 export interface StepSetting {
@@ -18,10 +15,8 @@ export interface StepSetting {
   readonly job: JobContext;
 }
 
-interface StepOptions<T = unknown> {
+interface StepOptions {
   readonly step: Step;
-  /** Called with the map files written and the lease still held; `maps` is their version, "" when nobody can vouch for it. */
-  readonly conclude?: (result: T, maps: string) => Promise<void>;
   /** Rows about this store go into a map file of their own. */
   readonly vectorStoreId?: VectorStoreId | undefined;
 }
@@ -43,13 +38,12 @@ const LEASE_CHECK_MS = 10_000;
  */
 export async function withLedger<T>(
   run: SourceRun,
-  options: StepOptions<T>,
+  options: StepOptions,
   parts: EngineParts,
   job: JobContext,
   work: (setting: StepSetting) => Promise<T>,
 ): Promise<T> {
   const { step, vectorStoreId } = options;
-  const root = sourceFolder(run.domainId, run.config);
   if (job.dryRun) {
     const isSpecified = step === "download" && SOURCE_KINDS[run.config.sourceType].keepsMaps;
     const scratch = isSpecified ? await parts.ledgers.writeScratchMaps(run, job.jobId) : undefined;
@@ -69,13 +63,7 @@ export async function withLedger<T>(
   try {
     const maps = await parts.ledgers.version(run);
     const opening = once(() => openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job));
-    const result = await workAndClose(opening, lease, () =>
-      work({ ledger: opening, maps, job: whileHeld(lease, job) }),
-    );
-    const after = opening.begun() ? (await opening()).version() : maps;
-    await carryTrust(new Mirror(parts.crawlerFolder, root), maps, after);
-    await options.conclude?.(result, after);
-    return result;
+    return await workAndClose(opening, lease, () => work({ ledger: opening, maps, job: whileHeld(lease, job) }));
   } finally {
     await lease.release();
   }

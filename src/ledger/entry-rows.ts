@@ -1,5 +1,5 @@
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
+import type { Indexed, ItemLabel, ItemState, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
 import type { SqlValue } from "../lib/sql/sql.ts";
 
 /** Everything of one item, as `ENTRY_COLUMNS` selects it. The columns of a facet that is not there are NULL. */
@@ -15,6 +15,7 @@ export interface EntryRow {
   readonly raw_url: string;
   readonly size: number;
   readonly modified_at: string;
+  readonly withheld: number;
   readonly f_rev: number | null;
   readonly f_list_item_id: number;
   readonly f_name: string;
@@ -47,7 +48,7 @@ export interface EntryRow {
   readonly x_sha256: string;
 }
 
-const SEEN = "list_item_id, name, server_path, url, raw_url, size, modified_at";
+const SEEN = "list_item_id, name, server_path, url, raw_url, size, modified_at, withheld";
 const MIRRORED =
   "list_item_id, name, server_path, path, size, modified_at, etag, content_version, downloaded_at, source_error, processing_error, observed_size, observed_mtime_ms, sha256";
 const INDEXED =
@@ -59,6 +60,82 @@ export const SELECT_ENTRIES = `SELECT i.item_no, i.item_id, i.rev, i.listed, ${c
   FROM item i LEFT JOIN file f ON f.item_no = i.item_no LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = $2
   WHERE i.source_no = $1`;
 
+/** The same: what ItemState needs. */
+export interface StateRow {
+  readonly item_no: number;
+  readonly item_id: ItemId;
+  readonly listed: number;
+  readonly path: string | null;
+  readonly observed_size: number | null;
+  readonly observed_mtime_ms: number | null;
+  readonly is_current: number | null;
+}
+
+export const SELECT_STATES = `SELECT i.item_no, i.item_id, i.listed, f.path, f.observed_size, f.observed_mtime_ms,
+  CASE WHEN f.source_error = '' AND i.server_path = f.server_path AND i.size = f.size AND i.modified_at = f.modified_at THEN 1 ELSE 0 END AS is_current
+  FROM item i LEFT JOIN file f ON f.item_no = i.item_no
+  WHERE i.source_no = $1 AND (i.listed = 1 OR f.item_no IS NOT NULL)`;
+
+export function toState(row: StateRow, root: string): ItemState {
+  const { observed_size: size, observed_mtime_ms: mtimeMs } = row;
+  return {
+    itemId: row.item_id,
+    file: row.path === null ? null : fromRoot(row.path, root),
+    observed: size === null || mtimeMs === null ? null : { size, mtimeMs },
+    isCurrent: row.is_current === 1,
+    isListed: row.listed === 1,
+  };
+}
+
+export function stateOf({ itemId, seen, mirrored }: LedgerEntry): ItemState {
+  const { file = null, observed = null, fingerprint } = mirrored ?? {};
+  const isCurrent =
+    mirrored?.sourceError === "" &&
+    seen?.serverPath === mirrored.serverPath &&
+    seen.size === fingerprint?.size &&
+    seen.modifiedAt === fingerprint.modifiedAt;
+  return { itemId, file, observed, isCurrent, isListed: seen !== null };
+}
+
+/** The same: what ItemLabel needs. */
+export interface LabelRow {
+  readonly item_id: ItemId;
+  readonly url: string;
+  readonly path: string | null;
+  readonly file_id: string;
+  readonly vector_store_id: string;
+  readonly sha256: string;
+  readonly embedding_error: string;
+}
+
+export const SELECT_LABELS = `SELECT i.item_id, i.url, f.path, x.file_id, x.vector_store_id, x.sha256, x.embedding_error
+  FROM item i LEFT JOIN file f ON f.item_no = i.item_no JOIN indexed x ON x.item_no = i.item_no AND x.store = $2
+  WHERE i.source_no = $1`;
+
+export function toLabel(row: LabelRow, root: string): ItemLabel {
+  return {
+    itemId: row.item_id,
+    fileId: row.file_id as FileId,
+    vectorStoreId: row.vector_store_id as VectorStoreId,
+    sha256: row.sha256,
+    embeddingError: row.embedding_error,
+    file: fromRoot(row.path ?? "", root),
+    url: row.url,
+  };
+}
+
+export function labelOf({ itemId, seen, mirrored, indexed }: LedgerEntry): ItemLabel {
+  return {
+    itemId,
+    fileId: indexed?.fileId ?? "",
+    vectorStoreId: indexed?.vectorStoreId ?? "",
+    sha256: indexed?.sha256 ?? "",
+    embeddingError: indexed?.embeddingError ?? "",
+    file: mirrored?.file ?? "",
+    url: seen?.url ?? "",
+  };
+}
+
 export const ITEM_INTO = `item (source_no, item_id, rev, listed, ${SEEN})`;
 export const FILE_INTO = `file (item_no, source_no, rev, ${MIRRORED})`;
 export const INDEXED_INTO = `indexed (item_no, store, source_no, rev, ${INDEXED})`;
@@ -67,11 +144,19 @@ export const UPDATE_SEEN = `ON CONFLICT (source_no, item_id) DO UPDATE SET ${upd
 export const UPDATE_FILE = `ON CONFLICT (item_no) DO UPDATE SET ${updates(`rev, ${MIRRORED}`)}`;
 export const UPDATE_INDEXED = `ON CONFLICT (item_no, store) DO UPDATE SET ${updates(`rev, ${INDEXED}`)}`;
 
-const NOT_LISTED: Seen = { listItemId: 0, name: "", serverPath: "", url: "", rawUrl: "", size: 0, modifiedAt: "" };
+const NOT_LISTED: Seen = {
+  listItemId: 0,
+  name: "",
+  serverPath: "",
+  url: "",
+  rawUrl: "",
+  size: 0,
+  modifiedAt: "",
+};
 
 export function seenValues(seen: Seen | null): SqlValue[] {
-  const { listItemId, name, serverPath, url, rawUrl, size, modifiedAt } = seen ?? NOT_LISTED;
-  return [seen ? 1 : 0, listItemId, name, serverPath, url, rawUrl, size, modifiedAt];
+  const { listItemId, name, serverPath, url, rawUrl, size, modifiedAt, withheld } = seen ?? NOT_LISTED;
+  return [seen ? 1 : 0, listItemId, name, serverPath, url, rawUrl, size, modifiedAt, withheld ? 1 : 0];
 }
 
 export function mirroredValues(mirrored: Mirrored, root: string): SqlValue[] {
@@ -131,6 +216,7 @@ function toSeen(row: EntryRow): Seen {
     rawUrl: row.raw_url,
     size: row.size,
     modifiedAt: row.modified_at,
+    ...(row.withheld === 1 && { withheld: true }),
   };
 }
 

@@ -29,6 +29,17 @@ CREATE TABLE source (
   seen_rev ${integer} NOT NULL,
   mirrored_rev ${integer} NOT NULL,
   indexed_rev ${integer} NOT NULL,
+  -- What the last complete listing left; '' and 0 before the first one, and when somebody edited a map file since.
+  policy ${text} NOT NULL DEFAULT '',
+  change_mark ${text} NOT NULL DEFAULT '',
+  listed_at ${text} NOT NULL DEFAULT '',
+  runs_by_mark ${integer} NOT NULL DEFAULT 0,
+  hidden_rows ${integer} NOT NULL DEFAULT 0,
+  hashes_owed ${integer} NOT NULL DEFAULT 0,
+  hash_next ${integer} NOT NULL DEFAULT 0,
+  -- Everything up to this revision is in the domain's own store, by the rules that judged it.
+  embedded_rules ${text} NOT NULL DEFAULT '',
+  embedded_rev ${integer} NOT NULL DEFAULT 0,
   UNIQUE (domain_id, kind, source_id)
 ) ${strict};
 
@@ -46,9 +57,11 @@ CREATE TABLE item (
   raw_url ${text} NOT NULL,
   size ${real} NOT NULL,
   modified_at ${text} NOT NULL,
+  withheld ${integer} NOT NULL,
   UNIQUE (source_no, item_id)
 ) ${strict};
 CREATE INDEX item_of_source ON item (source_no, item_no);
+CREATE INDEX item_rev ON item (source_no, rev);
 
 CREATE TABLE file (
   item_no ${integer} NOT NULL PRIMARY KEY REFERENCES item ON DELETE CASCADE,
@@ -72,6 +85,8 @@ CREATE TABLE file (
   sha256 ${text}
 ) ${strict};
 CREATE INDEX file_of_source ON file (source_no, item_no);
+CREATE INDEX file_rev ON file (source_no, rev);
+CREATE INDEX file_path ON file (source_no, path);
 
 CREATE TABLE indexed (
   item_no ${integer} NOT NULL REFERENCES item ON DELETE CASCADE,
@@ -96,6 +111,7 @@ CREATE TABLE indexed (
   PRIMARY KEY (item_no, store)
 ) ${strict};
 CREATE INDEX indexed_of_source ON indexed (source_no, store, item_no);
+CREATE INDEX indexed_rev ON indexed (source_no, store, rev);
 
 -- Vector stores beside the domain's own: 'building' or 'superseded'.
 CREATE TABLE store (

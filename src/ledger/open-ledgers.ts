@@ -189,7 +189,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       if ((await stateOf()) === 1) {
         await putOldFilesAside(folder, { maps: !keepsMaps(source) });
         await removeOldLeases(folder, domainsFolder, source.domainId);
-        if (keepsMaps(source)) {
+        if (keepsMaps(source) && (await hasCsvMaps(folder))) {
           await replaceMaps(await SqlLedger.open(db, keyOf(source)), db, { folder, store: "" });
         }
         await setState(IMPORTED);

@@ -1,20 +1,27 @@
 import { randomBytes } from "node:crypto";
 import type { DomainId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, Ledger, LedgerEntry } from "../contracts/ledger.ts";
+import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingNote } from "../contracts/ledger.ts";
 import { isListed, listOf } from "../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-files.ts";
 import {
   type EntryRow,
   FILE_INTO,
-  fromRoot,
   INDEXED_INTO,
   ITEM_INTO,
   indexedValues,
+  type LabelRow,
+  labelOf,
   mirroredValues,
   SELECT_ENTRIES,
+  SELECT_LABELS,
+  SELECT_STATES,
+  type StateRow,
   seenValues,
+  stateOf,
   toEntry,
+  toLabel,
+  toState,
   UPDATE_FILE,
   UPDATE_INDEXED,
   UPDATE_SEEN,
@@ -38,10 +45,24 @@ export interface SourceRow {
   readonly seen_rev: number;
   readonly mirrored_rev: number;
   readonly indexed_rev: number;
+  readonly policy: string;
+  readonly change_mark: string;
+  readonly listed_at: string;
+  readonly runs_by_mark: number;
+  readonly hidden_rows: number;
+  readonly hashes_owed: number;
+  readonly hash_next: number;
+  readonly embedded_rules: string;
+  readonly embedded_rev: number;
 }
 
 /** Of `imported`: nothing of an earlier release is left to be taken over. */
 export const IMPORTED = 2;
+
+/** What a run notes of the source itself. */
+type Notes = Partial<
+  Omit<SourceRow, "source_no" | "birth" | "imported" | "rev" | "seen_rev" | "mirrored_rev" | "indexed_rev">
+>;
 
 /** Which source, in which domain. `root` is its folder below `crawler/`: the beginning of every path. */
 export interface SourceKey {
@@ -83,6 +104,7 @@ export class SqlLedger implements Ledger {
   /** Put and not written yet; and what a transaction that is under way writes. */
   #pending = new Map<ItemId, Put>();
   #writing: ReadonlyMap<ItemId, Put> = new Map();
+  #notes: Notes = {};
   #queue: Promise<void> = Promise.resolve();
   #hasWritten = false;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
@@ -171,29 +193,119 @@ export class SqlLedger implements Ledger {
     if (fresh.size > 0) yield [...fresh];
   }
 
-  async *files(): AsyncGenerator<{ itemId: ItemId; file: string }[], void> {
+  async *states(): AsyncGenerator<ItemState[], void> {
     await this.flush();
+    const { root } = this.#key;
     const fresh = new Set(this.#pending.keys());
-    for await (const rows of this.#pages<{ item_id: ItemId; item_no: number; path: string }>(
-      "SELECT f.item_no, i.item_id, f.path FROM file f JOIN item i ON i.item_no = f.item_no WHERE f.source_no = $1",
-      "f.item_no",
-      PAGE,
-    )) {
-      const page: { itemId: ItemId; file: string }[] = [];
-      for (const { item_id: itemId, path } of rows) {
-        fresh.delete(itemId);
-        const put = this.#put(itemId)?.mirrored;
-        const file = put === undefined ? fromRoot(path, this.#key.root) : (put?.file ?? "");
-        if (file !== "") page.push({ itemId, file });
+    const statesOf = async (items: readonly ItemId[]): Promise<ItemState[]> =>
+      (await this.getMany(items)).flatMap((entry) => (entry?.seen || entry?.mirrored ? [stateOf(entry)] : []));
+    for await (const rows of this.#pages<StateRow>(SELECT_STATES, "i.item_no", PAGE)) {
+      const page: ItemState[] = [];
+      const put: ItemId[] = [];
+      for (const row of rows) {
+        fresh.delete(row.item_id);
+        if (this.#put(row.item_id)) put.push(row.item_id);
+        else page.push(toState(row, root));
       }
-      yield page;
+      yield put.length > 0 ? [...page, ...(await statesOf(put))] : page;
     }
-    const rest: { itemId: ItemId; file: string }[] = [];
-    for (const itemId of fresh) {
-      const file = this.#put(itemId)?.mirrored?.file ?? "";
-      if (file !== "") rest.push({ itemId, file });
+    if (fresh.size > 0) yield await statesOf([...fresh]);
+  }
+
+  async labels(items: readonly ItemId[]): Promise<ItemLabel[]> {
+    if (this.#pending.size > 0) {
+      const entries = await this.getMany(items);
+      return entries.flatMap((entry) => (entry?.indexed ? [labelOf(entry)] : []));
     }
-    if (rest.length > 0) yield rest;
+    if (!this.#db) return [];
+    const text = `${SELECT_LABELS} AND ${isListed(this.#db, "i.item_id", "$3", "text")}`;
+    const rows = await this.#db.all<LabelRow>(text, [this.#source.source_no, this.#store, listOf(items)]);
+    return rows.map((row) => toLabel(row, this.#key.root));
+  }
+
+  async count(): Promise<{ files: number; indexed: number }> {
+    await this.flush();
+    const counts = { files: 0, indexed: 0 };
+    if (this.#pending.size > 0) {
+      for await (const page of this.entries()) {
+        for (const { mirrored, indexed } of page) {
+          if (mirrored?.file) counts.files += 1;
+          if (indexed?.fileId) counts.indexed += 1;
+        }
+      }
+      return counts;
+    }
+    const files = "SELECT count(*) FROM file WHERE source_no = $1 AND path <> ''";
+    const indexed = "SELECT count(*) FROM indexed WHERE source_no = $1 AND store = $2 AND file_id <> ''";
+    const values = [this.#source.source_no, this.#store];
+    return (await this.#db?.get(`SELECT (${files}) AS files, (${indexed}) AS indexed`, values)) ?? counts;
+  }
+
+  async changedSince(revision: number, folders: readonly string[]): Promise<ItemId[]> {
+    await this.flush();
+    const below = folders.map(
+      (_, at) => `SELECT item_no FROM file WHERE source_no = $1 AND path >= $${2 * at + 4} AND path < $${2 * at + 5}`,
+    );
+    const changed = [
+      "SELECT item_no FROM item WHERE source_no = $1 AND rev > $3",
+      "SELECT item_no FROM file WHERE source_no = $1 AND rev > $3",
+      "SELECT item_no FROM indexed WHERE source_no = $1 AND store = $2 AND rev > $3",
+      ...below,
+    ].join(" UNION ");
+    // '0' is the character behind '/'.
+    const ranges = folders.flatMap((folder) => [`${folder}/`, `${folder}0`]);
+    const rows = await this.#db?.all<{ item_id: ItemId }>(`SELECT item_id FROM item WHERE item_no IN (${changed})`, [
+      this.#source.source_no,
+      this.#store,
+      revision,
+      ...ranges,
+    ]);
+    return [...new Set([...(rows ?? []).map(({ item_id }) => item_id), ...this.#pending.keys()])];
+  }
+
+  get revision(): number {
+    return this.#source.rev;
+  }
+
+  get listing(): ListingNote | undefined {
+    const row = { ...this.#source, ...this.#notes };
+    if (row.listed_at === "") return undefined;
+    return {
+      policy: row.policy,
+      mark: row.change_mark,
+      listedAt: row.listed_at,
+      runsByFeed: row.runs_by_mark,
+      hiddenRows: row.hidden_rows,
+      hashesOwed: row.hashes_owed,
+      nextHashes: row.hash_next,
+    };
+  }
+
+  noteListing(listing: ListingNote): void {
+    this.#notes = {
+      ...this.#notes,
+      policy: listing.policy,
+      change_mark: listing.mark,
+      listed_at: listing.listedAt,
+      runs_by_mark: listing.runsByFeed,
+      hidden_rows: listing.hiddenRows,
+      hashes_owed: listing.hashesOwed,
+      hash_next: listing.nextHashes,
+    };
+  }
+
+  indexedUpTo(rules: string): number {
+    const { embedded_rules, embedded_rev } = { ...this.#source, ...this.#notes };
+    return this.#store === "" && embedded_rules === rules ? embedded_rev : 0;
+  }
+
+  noteIndexed(rules: string, revision: number): void {
+    if (this.#store === "") this.#notes = { ...this.#notes, embedded_rules: rules, embedded_rev: revision };
+  }
+
+  /** Somebody edited a map file: everything is looked at again. */
+  distrust(): void {
+    this.#notes = { ...this.#notes, policy: "", change_mark: "", embedded_rules: "" };
   }
 
   async *entries(): AsyncGenerator<LedgerEntry[], void> {
@@ -259,12 +371,17 @@ export class SqlLedger implements Ledger {
   }
 
   async #flush(): Promise<void> {
-    if (this.#pending.size === 0 || !this.#writer) return;
+    const notes = this.#changedNotes();
+    if (!this.#writer || this.#pending.size + notes.length === 0) return;
     this.#writing = this.#pending;
     this.#pending = new Map();
     this.#flushedAtMs = performance.now();
     try {
-      const written = await this.#writer.write((sql) => this.#write(sql, this.#writing));
+      const written = await this.#writer.write(async (sql) => {
+        const changes = await this.#write(sql, this.#writing);
+        await this.#writeNotes(sql, notes);
+        return changes;
+      });
       await this.#append(written);
     } catch (error) {
       const later = this.#pending;
@@ -274,6 +391,20 @@ export class SqlLedger implements Ledger {
     } finally {
       this.#writing = new Map();
     }
+  }
+
+  #changedNotes(): [column: string, value: SqlValue][] {
+    const before: Readonly<Record<string, unknown>> = { ...this.#source };
+    return Object.entries(this.#notes).filter(([column, value]) => value !== before[column]);
+  }
+
+  /** With what was put before: who trusts a listing trusts what came of it. */
+  async #writeNotes(sql: Sql, notes: readonly [column: string, value: SqlValue][]): Promise<void> {
+    if (notes.length === 0) return;
+    const sets = notes.map(([column], at) => `${column} = $${at + 2}`).join(", ");
+    const values = notes.map(([, value]) => value);
+    await sql.run(`UPDATE source SET ${sets} WHERE source_no = $1`, [this.#source.source_no, ...values]);
+    this.#source = { ...this.#source, ...Object.fromEntries(notes) };
   }
 
   async #append(written: FacetChanges): Promise<void> {
@@ -358,6 +489,15 @@ const NO_SOURCE: SourceRow = {
   seen_rev: 0,
   mirrored_rev: 0,
   indexed_rev: 0,
+  policy: "",
+  change_mark: "",
+  listed_at: "",
+  runs_by_mark: 0,
+  hidden_rows: 0,
+  hashes_owed: 0,
+  hash_next: 0,
+  embedded_rules: "",
+  embedded_rev: 0,
 };
 
 /** What `Ledger.version()` says; "" where there is no such source. */

@@ -6,10 +6,9 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { breathe, Turn } from "../lib/turn.ts";
-import { digestInThread } from "./digest-in-thread.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
-import { MirrorDigest } from "./mirror-digest.ts";
 import { PlacesOnDisk } from "./places-on-disk.ts";
+import { scanInThread } from "./scan-in-thread.ts";
 import { renameOver, unlinkIfExists } from "./single-files.ts";
 import { type FileOnDisk, fileAt, visitFiles } from "./visit-files.ts";
 import { inFolder, writeBody } from "./write-body.ts";
@@ -28,7 +27,7 @@ export class Mirror {
   readonly #crawlerFolder: string;
   /** Relative to the crawler folder: `DEMO/01_files/docs`. */
   readonly root: string;
-  #followed: MirrorDigest | undefined;
+  #followed: Map<string, FileOnDisk> | undefined;
 
   constructor(crawlerFolder: string, root: string) {
     this.#crawlerFolder = crawlerFolder;
@@ -89,8 +88,15 @@ export class Mirror {
     return file.slice(0, file.length - this.relativePath(file).length) + path;
   }
 
-  /** Every file that is there now. One pass, one stat a file: what detect and verify know of the disk. */
-  async scan(): Promise<Map<string, FileOnDisk>> {
+  /**
+   * Every file that is there now. One pass, one stat a file: what detect and verify know of the disk. Where many are expected, another
+   * thread does it.
+   */
+  async scan(wish?: { readonly expected: number; readonly signal: AbortSignal }): Promise<Map<string, FileOnDisk>> {
+    const order = { top: this.#crawlerFolder, folders: this.#folders };
+    const there = wish && wish.expected >= WORTH_A_THREAD ? await scanInThread(order, wish.signal) : undefined;
+    if (there) return there;
+    wish?.signal.throwIfAborted();
     const found = new Map<string, FileOnDisk>();
     await this.visit((path, file) => found.set(path, file));
     return found;
@@ -113,20 +119,9 @@ export class Mirror {
     for (const folder of this.#folders) await visitFiles(this.#crawlerFolder, folder, hear, turn);
   }
 
-  async digest(): Promise<MirrorDigest> {
-    const digest = new MirrorDigest();
-    await this.visit((path, file) => digest.add(path, file));
-    return digest;
-  }
-
-  /** The same beside whatever this thread does; undefined when no other can do it, or the signal came first. */
-  digestMeanwhile(signal: AbortSignal): Promise<MirrorDigest | undefined> {
-    return digestInThread({ top: this.#crawlerFolder, folders: this.#folders }, signal);
-  }
-
-  /** From now on the digest goes along with what is done here to files. What others do to them it does not know. */
-  follow(digest: MirrorDigest): void {
-    this.#followed = digest;
+  /** From now on the result of the scan goes along with what is done here to files. What others do to them it does not know. */
+  follow(disk: Map<string, FileOnDisk>): void {
+    this.#followed = disk;
   }
 
   /** Which paths have a file, in whichever folder. */
@@ -248,13 +243,14 @@ export class Mirror {
     return FOLDERS.map((folder) => `${this.root}/${folder}`);
   }
 
-  /** Whatever becomes of the work, the digest hears of it. */
+  /** Whatever becomes of the work, the scan hears of it. */
   #changing(file: string, work: () => void): void {
-    const before = this.#followed && this.find(file);
     try {
       work();
     } finally {
-      this.#followed?.replace(file, before, this.find(file));
+      const now = this.#followed && this.find(file);
+      if (now) this.#followed?.set(file, now);
+      else this.#followed?.delete(file);
     }
   }
 
@@ -272,4 +268,6 @@ export class Mirror {
   }
 }
 
+/** Fewer are looked at sooner than a thread has begun, or not much later. */
+const WORTH_A_THREAD = 20_000;
 const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];

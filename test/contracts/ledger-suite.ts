@@ -256,7 +256,7 @@ function entriesCases(newPlace: NewPlace): void {
     for (const pagesOf of [
       (open: Ledger) => open.entries(),
       (open: Ledger) => open.items(),
-      (open: Ledger) => open.files(),
+      (open: Ledger) => open.states(),
     ]) {
       const { ledger } = await openLedger(place);
       const met: string[] = [];
@@ -822,7 +822,8 @@ async function factsOf(ledger: Ledger, item: string): Promise<Facets | undefined
 }
 
 async function filesOf(ledger: Ledger): Promise<Record<string, string>> {
-  return sorted((await gather(ledger.files())).map(({ itemId, file }) => [itemId, file] as const));
+  const states = await gather(ledger.states());
+  return sorted(states.flatMap(({ itemId, file }) => (file ? [[itemId, file] as const] : [])));
 }
 
 async function gather<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {

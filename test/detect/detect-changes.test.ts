@@ -75,7 +75,7 @@ async function detect(
   const generator = detectChanges(listing(), ledger, (file) => disk[file], { ...policy, ...options.policy });
   const changes: Change[] = [];
   let step = await generator.next();
-  for (; !step.done; step = await generator.next()) changes.push(...step.value.changes);
+  for (; !step.done; step = await generator.next()) changes.push(...step.value);
   return { changes, detected: step.value };
 }
 

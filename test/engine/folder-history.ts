@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { Random } from "../stories/random.ts";
 import { FolderAuthor } from "./folder-author.ts";
 import { killChild } from "./folder-killer.ts";
@@ -125,10 +126,22 @@ async function stateOf({ storage }: FolderStage): Promise<Record<string, string>
   for (const top of ["crawler", "domains"]) {
     for (const entry of await readdir(join(storage, top), { recursive: true })) {
       const path = join(storage, top, entry);
-      if ((await stat(path)).isFile()) state[entry] = hashOf(await readFile(path, "latin1"));
+      // Closing a file drops the locks that this very process has on it: a database is only ever read by SQLite.
+      if (/ledger\.sqlite(-wal|-shm)?$/.test(entry)) state["ledger"] = rowsOf(path.replace(/-(wal|shm)$/, ""));
+      else if ((await stat(path)).isFile()) state[entry] = hashOf(await readFile(path, "latin1"));
     }
   }
   return state;
+}
+
+function rowsOf(file: string): string {
+  const database = new DatabaseSync(file);
+  try {
+    const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
+    return JSON.stringify(tables.map(({ name }) => [name, database.prepare(`SELECT * FROM "${name}"`).all()]));
+  } finally {
+    database.close();
+  }
 }
 
 async function endQuietly(

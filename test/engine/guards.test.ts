@@ -10,7 +10,6 @@ import { type ItemId, type JobId, parseDomainId, parseSourceId, type VectorStore
 import type { JobContext } from "../../src/contracts/job.ts";
 import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
-import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import type { EngineParts, SourceRun } from "../../src/engine/engine-parts.ts";
 import { emptyPlan } from "../../src/engine/plan-index.ts";
 import { markOf, recordCommit } from "../../src/engine/record-commit.ts";
@@ -96,14 +95,12 @@ test("an orphan is deleted; a file that came while the run was on may be another
     fetched: [],
     keptRows: new Set<number>(),
     staying: [],
-    pages: [],
   };
-  const plan = { ...nothing, allFamiliar: false, hashed: 0, detected, disk, news: undefined };
-  const tools = { ledger, mirror, converter: undefined, rotation: { owed: 1, next: 0 }, returned: new Set<string>() };
-  const request = crawlRequest(run.domainId);
-  await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, request, job, noCounts());
+  const plan = { ...nothing, isHashed: false, hashed: 0, detected, disk, news: undefined };
+  const tools = { ledger, mirror, converter: undefined, returned: new Set<string>(), before: undefined };
+  await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, job, noCounts());
   assert.ok(existsSync(mirror.absolute(file)));
-  await verifyMirror({ ...plan, startedAtMs: placedAtMs + 1 }, tools, request, job, noCounts());
+  await verifyMirror({ ...plan, startedAtMs: placedAtMs + 1 }, tools, job, noCounts());
   assert.ok(!existsSync(mirror.absolute(file)));
 });
 

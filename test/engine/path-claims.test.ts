@@ -39,9 +39,10 @@ class World {
   }
 
   async bothWays(): Promise<[byLedger: PathClaims, onDisk: PathClaims]> {
-    const rows = [...this.files].map(([itemId, file]) => ({ itemId, file }));
+    const state = { observed: null, isCurrent: true, isListed: true };
+    const rows = [...this.files].map(([itemId, file]) => ({ itemId, file, ...state }));
     const ledger = {
-      async *files() {
+      async *states() {
         yield rows;
       },
     };

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename as renameFolder, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { renameJob } from "../../src/app/rename-job.ts";
@@ -122,14 +123,13 @@ describe("a rename", () => {
   test("keeps what was known of the source, so that the next crawl need not list everything", async () => {
     const stage = await plant();
     after(() => stage.close());
-    const look = (id: string): { listedAt: string; runsByFeed: number; maps: string } =>
-      JSON.parse(
-        readFileSync(
-          join(stage.world.storage, "crawler", id, "01_files", "docs", ".lockstep", "last-look.json"),
-          "utf8",
-        ),
-      );
-    const before = look(DOMAIN);
+    const listing = (id: string): { listed_at: string; runs_by_mark: number } => {
+      const ledger = new DatabaseSync(join(stage.world.storage, "crawler", id, "ledger.sqlite"));
+      const row = ledger.prepare("SELECT listed_at, runs_by_mark FROM source WHERE source_id = 'docs'").get();
+      ledger.close();
+      return row as unknown as ReturnType<typeof listing>;
+    };
+    const before = listing(DOMAIN);
     await rename(stage.world, DOMAIN, NEW);
     const own = await readdir(join(stage.world.storage, "crawler", NEW, "01_files", "docs", ".lockstep"));
     assert.deepEqual(
@@ -138,8 +138,8 @@ describe("a rename", () => {
       "nobody would ever give these back",
     );
     await assertInStep(stage, NEW);
-    assert.equal(look(NEW).listedAt, before.listedAt);
-    assert.equal(look(NEW).runsByFeed, before.runsByFeed + 1);
+    const { listed_at, runs_by_mark } = listing(NEW);
+    assert.deepEqual([listed_at, runs_by_mark], [before.listed_at, before.runs_by_mark + 1]);
   });
 
   test("leaves generations as they were, and going back works under the new name", async () => {

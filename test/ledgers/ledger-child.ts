@@ -86,7 +86,7 @@ async function readAll(place: LedgerPlace, n: number): Promise<void> {
     }
   }
   for await (const page of ledger.items()) items += page.length;
-  for await (const page of ledger.files()) files += page.length;
+  for await (const page of ledger.states()) files += page.length;
   const some = await ledger.getMany([id("item 0"), id(`item ${n >> 1}`), id(`item ${n - 1}`)]);
   const found = [entries, items, files, sum, ...some.map((entry) => entry?.indexed?.listItemId)].join();
   const expected = [n, n, n, (3 * n * (n - 1)) / 2, 0, n >> 1, n - 1].join();

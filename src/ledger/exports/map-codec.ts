@@ -87,7 +87,8 @@ export function encodeSeen(item: string, seen: Seen): Row {
   ];
 }
 
-export function decodeSeen(row: Row): Seen {
+/** What the file has no column for stays as it is known. */
+export function decodeSeen(row: Row, known: Seen | null | undefined): Seen {
   const [listItemId, , name, , size, url, rawUrl, serverPath, modifiedAt] = row;
   return {
     listItemId: Number(listItemId),
@@ -97,6 +98,7 @@ export function decodeSeen(row: Row): Seen {
     rawUrl: rawUrl ?? "",
     size: Number(size),
     modifiedAt: modifiedAt ?? "",
+    ...(known?.withheld && { withheld: true }),
   };
 }
 

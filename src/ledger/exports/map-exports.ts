@@ -93,6 +93,7 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
       await clear();
     }
   }
+  ledger.distrust();
   if (!writer) return;
   await ledger.flush();
   // What it says is in the ledger now. Written anew at once, it can be edited again.
@@ -214,7 +215,7 @@ function takeRow(
   const before = entry && rowOf(entry, facet);
   if (known && before && revOf(known, facet) > exportedRev) return undefined;
   if (before && !isRepeated && row.every((field, at) => field === before[at])) return undefined;
-  if (facet === "seen") return { seen: decodeSeen(row) };
+  if (facet === "seen") return { seen: decodeSeen(row, entry?.seen) };
   if (facet === "mirrored") return { mirrored: decodeMirrored(row, entry?.mirrored) };
   return { indexed: decodeIndexed(row, entry?.indexed) };
 }

@@ -26,6 +26,8 @@ const OBSERVED: TableShape = {
 
 /** What earlier releases kept beside the map files. Once it is in the ledger, nobody reads it any more. */
 const LEFT_BEHIND = /^(observed\.csv|journal-.*\.jsonl|tail-.*\.jsonl|.*\.csv\.index)$/;
+/** What earlier releases kept so that something need not be compared. Nothing of it is taken over: the first look compares everything. */
+const MEMO = /^(last-look|settled)\.json$/;
 const MAP = /^(sharepoint|files|vectorstore)_map(_.+)?\.csv$/;
 
 type TableName = Facet | "observed";
@@ -102,7 +104,8 @@ export async function copyMapsAside(folder: string): Promise<void> {
 /** Everything is in the ledger: what only earlier releases read is moved away. Repeated after a kill, it moves the rest. */
 export async function putOldFilesAside(folder: string, options: { readonly maps: boolean }): Promise<void> {
   const own = join(folder, ".lockstep");
-  const left = (await namesIn(own)).filter((name) => LEFT_BEHIND.test(name)).map((name) => join(own, name));
+  const isOld = (name: string): boolean => LEFT_BEHIND.test(name) || MEMO.test(name);
+  const left = (await namesIn(own)).filter(isOld).map((name) => join(own, name));
   await putAside([...left, ...(options.maps ? await mapsIn(folder) : [])], own);
 }
 
@@ -185,7 +188,7 @@ async function* readOld(
 }
 
 function decode(facet: Facet, row: Row): Facets {
-  if (facet === "seen") return { seen: decodeSeen(row) };
+  if (facet === "seen") return { seen: decodeSeen(row, null) };
   if (facet === "mirrored") return { mirrored: decodeMirrored(row, null) };
   return { indexed: decodeIndexed(row, null) };
 }

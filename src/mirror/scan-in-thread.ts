@@ -1,0 +1,54 @@
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import type { ScannedFiles, ScanOrder } from "./scan-worker.ts";
+import type { FileOnDisk } from "./visit-files.ts";
+
+/** The names of the largest folder are all it holds at a time. */
+const MAX_HEAP_MB = 128;
+const MAX_YOUNG_MB = 4;
+
+/**
+ * Looks through the folders while this thread does something else. undefined when the other one ends without an answer,
+ * for whatever reason: who needs the files then looks here, and meets the reason.
+ */
+export async function scanInThread(
+  order: ScanOrder,
+  signal: AbortSignal,
+): Promise<Map<string, FileOnDisk> | undefined> {
+  const worker = start(order);
+  if (!worker) return undefined;
+  const found = new Map<string, FileOnDisk>();
+  const { promise: isWhole, resolve } = Promise.withResolvers<boolean>();
+  worker.on("message", (files: ScannedFiles | "done") => {
+    if (files === "done") resolve(true);
+    else add(files, found);
+  });
+  worker.once("error", () => resolve(false));
+  worker.once("exit", () => resolve(false));
+  const end = (): void => void worker.terminate();
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  return (await isWhole.finally(() => signal.removeEventListener("abort", end))) ? found : undefined;
+}
+
+function add({ paths, numbers }: ScannedFiles, found: Map<string, FileOnDisk>): void {
+  let at = 0;
+  for (const path of paths.split("\0")) {
+    const [size = 0, mtimeMs = 0, placedAtMs = 0] = [numbers[at], numbers[at + 1], numbers[at + 2]];
+    found.set(path, { size, mtimeMs, placedAtMs });
+    at += 3;
+  }
+}
+
+/** undefined: not everybody may start threads. */
+function start(workerData: ScanOrder): Worker | undefined {
+  // The same folder has .ts files in development and .js files in the published package.
+  const script = new URL(`./scan-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+  const resourceLimits = { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: MAX_YOUNG_MB };
+  try {
+    return new Worker(script, { workerData, resourceLimits });
+  } catch {
+    return undefined;
+  }
+}
