@@ -19,7 +19,7 @@ await report(async () => {
     WEB_PAGES_AT_ONCE: AT_ONCE,
     WEB_HOST_DELAY_MS: "0",
   });
-  mkdirSync(join(storage, "crawler", "BENCH"), { recursive: true });
+  mkdirSync(join(storage, "crawler", "BENCH", "04_web"), { recursive: true });
   const ledgers = openTestLedgers(join(storage, "crawler"));
   const web = openWeb(config, new Set(["html", "md", "txt"]), ledgers.members);
   const { client, visitor, registry, rules, pagesAtOnce } = web;

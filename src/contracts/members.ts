@@ -26,6 +26,8 @@ export type MemberKey = Pick<Member, "domainId" | "sourceId" | "itemId">;
 export interface Members {
   /** In all domains. */
   of(item: ItemId): Promise<readonly Member[]>;
+  /** Likewise of many; for those that no domain has there is nothing. */
+  ofMany(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, readonly Member[]>>;
   /** In pages. */
   in(domain: DomainId, source: SourceId): AsyncIterable<readonly Member[]>;
   /** false: the ledger may have been lost, and no crawl has brought back yet what the source had. */

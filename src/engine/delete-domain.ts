@@ -88,7 +88,12 @@ async function forgetAddresses({ domainId, sources }: Domain, parts: DeletionPar
   const retired = await foldersIn(join(parts.crawlerFolder, domainId, SOURCE_KINDS.web_sources.folder));
   const named = sources.filter(({ sourceType }) => sourceType === "web_sources").map(({ sourceId }) => sourceId);
   const all = new Set([...named, ...retired.map((name) => name as SourceId)]);
-  if (all.size > 0) await forgetMembers(domainId, all, parts.shelf(), warn);
+  try {
+    if (all.size > 0) await forgetMembers(domainId, all, parts.shelf(), warn);
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+    warn(`Which addresses it had is not known: ${error.message}`);
+  }
 }
 
 /** The domain's own, its predecessors, and one that is being built; but none that another domain names as its own. */

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { SOURCE_KINDS } from "../contracts/domain.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { EarlierMembers, Member, MemberKey, Members } from "../contracts/members.ts";
 import { openOnce } from "../lib/open-once.ts";
@@ -18,6 +19,8 @@ export interface MembersOptions {
 /** Small enough that others get their turn in between. */
 const ROWS_AT_ONCE = 500;
 const KIND = "web_sources";
+/** A domain without it has no members, and its ledger need not be opened. */
+const WEB_FOLDER = SOURCE_KINDS[KIND].folder;
 
 const INTO =
   "member (source_no, item_id, wanted, unlinked_count, file_id, indexed_at, content_hash, indexed_generation)";
@@ -56,14 +59,20 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
     await ready.open();
     return await databases.find(domainId);
   };
+  const ofMany: Members["ofMany"] = async (items) => {
+    await ready.open();
+    const found: Member[] = [];
+    for (const db of await databases.all(WEB_FOLDER)) {
+      const which = `WHERE ${isListed(db, "m.item_id", "$1", "text")} ORDER BY s.domain_id, s.source_id`;
+      for (let from = 0; from < items.length; from += ROWS_AT_ONCE) {
+        found.push(...(await readMembers(db, which, [listOf(items.slice(from, from + ROWS_AT_ONCE))])));
+      }
+    }
+    return Map.groupBy(found, ({ itemId }) => itemId);
+  };
   return {
-    async of(item) {
-      await ready.open();
-      const found: Member[] = [];
-      for (const db of await databases.all())
-        found.push(...(await readMembers(db, "WHERE m.item_id = $1 ORDER BY s.domain_id, s.source_id", [item])));
-      return found;
-    },
+    of: async (item) => (await ofMany([item])).get(item) ?? [],
+    ofMany,
     async *in(domain, source) {
       const db = await find(domain);
       for (let after = ""; db; ) {
@@ -77,7 +86,7 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
     async isWhole(domain, source) {
       const db = await find(domain);
       const found = db && (await findSource(db, { domainId: domain, kind: KIND, sourceId: source, root: "" }));
-      return found?.imported === IMPORTED;
+      return found?.imported === IMPORTED && existsSync(join(crawlerFolder, domain, WEB_FOLDER, source));
     },
     async idsIn(domain) {
       const text = "SELECT m.item_id FROM member m JOIN source s ON s.source_no = m.source_no WHERE s.domain_id = $1";

@@ -182,6 +182,20 @@ test("addresses stay registered when the ledger of their domain is lost, and not
   assert.deepEqual(await stage.round(), []);
 });
 
+test("a domain whose ledger is damaged is deleted all the same, and its addresses are nobody's then", async () => {
+  await harm((file) => writeFileSync(file, "this is no database\n".repeat(500)), `crawler/${INGEST}/ledger.sqlite`);
+  const log: string[] = [];
+  const { apply } = await stage.app.planDeletion(INGEST, { withVectorStore: false });
+  await apply((line) => void log.push(line));
+  assert.match(
+    log.join("\n"),
+    /WARNING: Which addresses it had is not known: The ledger of domain 'INGEST' is damaged/,
+  );
+  stage.later(2);
+  await stage.sweep();
+  await assert.rejects(stage.item(okapi), /not registered/);
+});
+
 test("an address that was never indexed is taken out for good by the next crawl, whether or not it can be asked", async () => {
   stage.pages.answers.set("/lost", { status: 503 });
   const id = await stage.add("/lost");

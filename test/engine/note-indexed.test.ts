@@ -20,7 +20,7 @@ type Records = { readonly registry: Registry; readonly members: Members };
 
 async function openRecords(t: TestContext): Promise<Records> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-note-"));
-  for (const domain of [DEMO, "HEIR"]) await mkdir(join(folder, "crawler", domain), { recursive: true });
+  for (const domain of [DEMO, "HEIR"]) await mkdir(join(folder, "crawler", domain, "04_web"), { recursive: true });
   const registry = openSqlRegistry({ folder });
   const ledgers = openTestLedgers(join(folder, "crawler"));
   t.after(async () => {

@@ -149,7 +149,7 @@ export class VisitWorld {
     const client = createWebClient(CLIENT);
     this.client = client;
     this.registry = openSqlRegistry({ folder });
-    mkdirSync(join(folder, "crawler", "STORY"), { recursive: true });
+    mkdirSync(join(folder, "crawler", "STORY", "04_web"), { recursive: true });
     this.ledgers = openTestLedgers(join(folder, "crawler"));
     this.documents = createWebDocuments({ folder: join(folder, "documents"), keepSnapshotsDays: 1 });
     const rules = { minWidth: 1, minHeight: 1, minArea: 1, minBytes: 1, maxAspect: 10, enableSvg: false };

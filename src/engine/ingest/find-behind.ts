@@ -10,7 +10,7 @@ import type { ItemRecords } from "./drop-items.ts";
 import { type Behind, REGISTERED_SOURCE } from "./ingest.ts";
 import { settleItem } from "./settle-item.ts";
 
-const READS_AT_ONCE = 8;
+const WRITES_AT_ONCE = 8;
 
 interface BehindParts extends ItemRecords {
   readonly domains: Pick<DomainStore, "get">;
@@ -26,17 +26,17 @@ export async function findBehind(parts: BehindParts): Promise<readonly Behind[]>
     counts.set(key, { domainId, sourceId, items: items + 1, which: withItem(which, itemId) });
   };
   for await (const page of registry.entries({ statuses: ["Crawled"] })) {
-    await forEachConcurrent(page, READS_AT_ONCE, async ({ item }) => {
-      const members = await parts.members.of(item.id);
+    const known = await parts.members.ofMany(page.map(({ item }) => item.id));
+    await forEachConcurrent(page, WRITES_AT_ONCE, async ({ item }) => {
+      const members = known.get(item.id) ?? [];
       if (withStanding(item, members) === item) members.filter((one) => lacks(one, item)).forEach(count);
       // The index got it while somebody looked at it.
       else await settleItem(item.id, item.id, parts);
     });
   }
   for await (const page of registry.entries({ statuses: ["Gone", "OutOfScope"], watched: true })) {
-    await forEachConcurrent(page, READS_AT_ONCE, async ({ item }) =>
-      (await parts.members.of(item.id)).filter(hasTooMuch).forEach(count),
-    );
+    const known = await parts.members.ofMany(page.map(({ item }) => item.id));
+    [...known.values()].flat().filter(hasTooMuch).forEach(count);
   }
   const behind: Behind[] = [];
   for (const one of counts.values()) if (await exists(one, parts.domains)) behind.push(one);

@@ -31,24 +31,25 @@ export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, war
 /**
  * Forgets what no domain has and nobody has looked at for as long: pages that were once followed and led nowhere. What is
  * looked after although nobody has it registered, as a kill may leave it, is not looked after any more. What has another id by
- * today's rules gets it. While a ledger that was lost may still
- * have to learn which addresses its domain has, nothing else is done.
+ * today's rules gets it. While a ledger that was lost may still have to learn which addresses its domain has, nothing else is done.
  */
 export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
   const isWhole = await areMembersWhole(parts);
   let purged = 0;
   for await (const page of parts.registry.entries()) {
+    const known = await parts.members.ofMany(page.map(({ item }) => item.id));
     for (const found of page) {
       if (signal.aborted) return purged;
       const { id, watched } = found.item;
+      const members = known.get(id) ?? [];
       const idNow = await rekeyItem(found.item, parts).catch((error: unknown) => {
         warn(`Address '${id}' could not be given the id it has now: ${explain(error)}`);
         return id;
       });
       if (idNow !== id) await dropItems([id], parts, { keepLeft: false, warn });
-      else if (!isWhole) continue;
+      else if (!isWhole || members.some(({ sourceId }) => sourceId === REGISTERED_SOURCE)) continue;
       else if (watched) await dropItems([id], parts, { keepLeft: true, warn });
-      else if (isStale(found, parts) && (await parts.members.of(id)).length === 0) {
+      else if (isStale(found, parts) && members.length === 0) {
         if (await deleteItem(id, found.version, parts, warn)) purged += 1;
       }
     }
