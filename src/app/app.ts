@@ -49,7 +49,7 @@ export interface App {
   readonly ingest: Ingest;
   /** Files without ids, and the texts that are kept of them. */
   readonly documents: Documents;
-  /** Vector stores that are being built for the domain, or were its own and are kept for a while. */
+  /** Vector stores that are being built for the domain, or were its own and are kept for a while; none where its ledger is damaged. */
   otherStores(domainId: DomainId): Promise<readonly OtherStore[]>;
   /** Who alone works on what. */
   readonly leases: Leases;
@@ -76,7 +76,7 @@ export interface App {
   /** Inside a job. ConflictError while another job of the domain runs. */
   renameDomain(rename: DomainRename, job: JobContext): Promise<RenamedDomain>;
   /** Waits for renames that are under way and completes those that a crash interrupted. */
-  settleRenames(log: (line: string) => void, signal: AbortSignal): Promise<void>;
+  settleRenames(log: (line: string) => void, signal: AbortSignal, about?: DomainId): Promise<void>;
   /** Refuses what cannot be deleted and tells what would go; `apply` does it. */
   planDeletion(domainId: DomainId, options: { readonly withVectorStore: boolean }): Promise<Deletion>;
   /** What readers of the domain see, and what they saw before, as far as it is kept. */

@@ -1,5 +1,6 @@
 import type { Searching } from "../contracts/backend.ts";
 import { SOURCE_KINDS } from "../contracts/domain.ts";
+import { DamagedError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
@@ -134,7 +135,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     },
     documents: createDocuments(queryParts),
     leases: ledgers.leases,
-    otherStores: (domainId) => ledgers.stores.list(domainId),
+    otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
     checkCrawl: (request) => checkCrawl(request, parts),
     crawl: crawlInJob,
@@ -210,6 +211,11 @@ function searchVerbs(
   };
 }
 
+function noneIfDamaged(error: unknown): readonly [] {
+  if (error instanceof DamagedError) return [];
+  throw error;
+}
+
 type DoctorVerb = "examine" | "examineSource" | "examineReaders";
 
 function doctorVerbs(examined: Parameters<typeof examineWith>[0]): Pick<App, DoctorVerb> {
@@ -226,7 +232,8 @@ function domainVerbs(parts: RenameParts): Pick<App, DomainVerb> {
   return {
     planRename: (rename, signal) => planRename(rename, parts, { signal }),
     renameDomain: (rename, job) => renameDomain(rename, parts, job),
-    settleRenames: (log, signal) => settleRenames(parts, { log, signal, owner: `process ${process.pid}` }),
+    settleRenames: (log, signal, about) =>
+      settleRenames(parts, { log, signal, owner: `process ${process.pid}` }, about),
     planDeletion: (domainId, options) => planDeletion(domainId, options, parts),
     migrate: (request, job) => migrate(request, parts, job),
   };

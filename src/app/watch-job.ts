@@ -29,7 +29,7 @@ export interface WatchOptions {
   readonly watchFolder?: WatchFolder;
 }
 
-type Parts = Pick<App, "config" | "domains" | "crawl" | "leases">;
+type Parts = Pick<App, "config" | "domains" | "crawl" | "leases" | "settleRenames">;
 
 /** A container is asked over the network, and every answer may cost money. */
 const CONTAINER_SCAN_MS = 30_000;
@@ -71,6 +71,8 @@ interface Watched {
 }
 
 async function watch(app: Parts, watching: Watching, options: WatchOptions, job: JobContext): Promise<Result> {
+  // What is remembered of the domain may still have another name.
+  await app.settleRenames((line) => job.log(line), job.signal, watching.domainId);
   const watched = new Map<string, Watched>();
   const sum = noCounts();
   const stop = new AbortController();

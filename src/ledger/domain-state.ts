@@ -1,15 +1,10 @@
-import type { OtherStore, OtherStores, ScheduleState, ScheduleStates } from "../contracts/domain-state.ts";
+import type { OtherStore, ScheduleState } from "../contracts/domain-state.ts";
 import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
+import type { Ledgers } from "../contracts/ledger.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/migrate-domain-state.ts";
-
-/** What is remembered of a domain as a whole. */
-export interface DomainState {
-  readonly stores: OtherStores;
-  readonly schedules: ScheduleStates;
-}
 
 /** Each has a column `domain_id`. */
 const TABLES = ["store", "schedule", "upload"] as const;
@@ -38,7 +33,10 @@ function putSchedule(sql: Sql, domainId: DomainId, state: ScheduleState): Promis
 }
 
 /** `domainsFolder` is where an earlier release kept it. Whoever only reads makes no database. */
-export function openDomainState(databases: LedgerDatabases, domainsFolder: string): DomainState {
+export function openDomainState(
+  databases: LedgerDatabases,
+  domainsFolder: string,
+): Pick<Ledgers, "stores" | "schedules"> {
   const writable = async (domainId: DomainId): Promise<SqlDatabase> => {
     const db = await databases.open(domainId);
     await migrateDomainState(domainsFolder, domainId, ({ stores, schedule }) =>

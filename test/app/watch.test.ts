@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { WATCH_ACTION, type WatchOptions, watchJob } from "../../src/app/watch-job.ts";
-import { parseSourceId } from "../../src/contracts/ids.ts";
+import { type DomainId, type JobId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { WatchFolder } from "../../src/lib/watch-folder-tree.ts";
 import { DOCS, FOLDERS, FolderStage } from "../engine/folder-stage.ts";
@@ -269,6 +269,29 @@ describe("watching a folder", { concurrency: 4 }, () => {
     await stage.write("meanwhile.md", "While it sleeps: narwhal.\n");
     await jobs.control(watcher.jobId, "resume");
     await scene.untilFound("narwhal", "meanwhile.md");
+  });
+
+  scene("a rename that was interrupted is completed first", async (scene) => {
+    const { stage } = scene;
+    await stage.crawl();
+    const domains = join(stage.storage, "domains");
+    // As one leaves it that was killed as soon as the domain had its new name: back to the one that the stage knows.
+    const { signal } = new AbortController();
+    const job = {
+      jobId: "jb_99" as JobId,
+      dryRun: false,
+      signal,
+      log: () => undefined,
+      checkpoint: async () => undefined,
+    };
+    await stage.app.renameDomain({ from: FOLDERS, to: "OTHER" as DomainId }, job);
+    await mkdir(join(domains, ".lockstep", "renames"), { recursive: true });
+    await writeFile(join(domains, ".lockstep", "renames", `OTHER~${FOLDERS}`), "");
+    await rename(join(domains, "OTHER"), join(domains, FOLDERS));
+    await stage.write("second.md", "The second word is okapi.\n");
+    await scene.watch();
+    await scene.untilFound("okapi", "second.md");
+    assert.deepEqual(await readdir(join(stage.storage, "crawler")), [FOLDERS]);
   });
 
   scene("what cannot be watched is refused before there is a job", async (scene) => {

@@ -35,6 +35,7 @@ for (const [title, harm] of WAYS) {
     assert.match(problem?.detail ?? "", /The ledger of domain 'STORY' is damaged: /);
     assert.match(problem?.remedy ?? "", CURE);
 
+    assert.deepEqual(await stage.world.app.otherStores(DOMAIN), [], "the domain is shown all the same");
     const job = await stage.world.runToEnd();
     assert.equal(job.result?.ok, false);
     assert.match(job.result?.error ?? "", CURE);

@@ -1,12 +1,12 @@
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { DocumentFile, FailedRef } from "../../contracts/search-index.ts";
-import type { UploadJournal } from "../../contracts/uploads.ts";
+import type { UploadJournal, UploadTry } from "../../contracts/uploads.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { Refusal } from "./refusal.ts";
 import { detachFile, type Store } from "./store-files.ts";
-import { deleteUpload, findUpload, type Upload, uploadFile } from "./upload.ts";
+import { deleteUpload, findUpload, type Upload, uploadFile, uploadName } from "./upload.ts";
 
 /** What the arrivals of one draft share. */
 export interface ArrivalScope {
@@ -28,6 +28,20 @@ const MOST_UNANSWERED = 5;
 export interface Leftovers {
   /** Hands out an upload of this very content, once. */
   take(file: DocumentFile): { readonly fileId: FileId; readonly key: number } | undefined;
+}
+
+/** Uploads of earlier drafts whose files are in no store: a put of the same content takes one over instead of sending it again. */
+export function collectLeftovers(unsettled: readonly UploadTry[]): Leftovers {
+  // With the name, because the service goes by its ending.
+  const contentOf = (itemId: string, name: string, sha256: string): string => JSON.stringify([itemId, name, sha256]);
+  const answered = unsettled.filter(({ fileId, sha256 }) => fileId !== undefined && sha256 !== "");
+  const byContent = Map.groupBy(answered, ({ itemId, name, sha256 }) => contentOf(itemId, name, sha256));
+  return {
+    take(file) {
+      const one = byContent.get(contentOf(file.itemId, uploadName(file), file.sha256))?.pop();
+      return one?.fileId && { fileId: one.fileId, key: one.key };
+    },
+  };
 }
 
 /** The bytes of a put are at the service, in no store yet. */

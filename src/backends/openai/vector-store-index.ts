@@ -8,8 +8,8 @@ import type {
   SearchQuery,
 } from "../../contracts/search-index.ts";
 import type { UploadJournal } from "../../contracts/uploads.ts";
+import { collectLeftovers } from "./arrival.ts";
 import { carryOthers } from "./carry-others.ts";
-import { collectLeftovers } from "./leftovers.ts";
 import { searchStore } from "./search-store.ts";
 import { countStoreFiles, findStore, type Store } from "./store-files.ts";
 import { type Survey, surveySource } from "./survey.ts";
