@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, test } from "node:test";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
@@ -29,13 +30,19 @@ async function upgrade(): Promise<void> {
   await stage.reopen();
 }
 
-/** Of mirror and maps, by their names or contents. */
+/** Files of the mirror, by their names or contents, and tables of the ledger; but the history that files_metadata.json shows. */
 function filesWithSecret(): string[] {
   const folder = join(stage.storage, "crawler");
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
     const path = join(folder, name);
-    return path.includes(SECRET) || (statSync(path).isFile() && readFileSync(path).includes(SECRET));
+    const isRead = !name.includes("ledger.sqlite") && statSync(path).isFile();
+    return path.includes(SECRET) || (isRead && readFileSync(path).includes(SECRET));
   });
+  const db = new DatabaseSync(join(folder, INGEST, "ledger.sqlite"));
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'embedded_file'").all();
+  const found = tables.filter(({ name }) => JSON.stringify(db.prepare(`SELECT * FROM ${name}`).all()).includes(SECRET));
+  db.close();
+  return [...files, ...found.map(({ name }) => String(name))];
 }
 
 async function known(text: string): Promise<readonly string[]> {
