@@ -122,7 +122,8 @@ export async function describeVersions(sql: Sql, domainId: DomainId, versions: r
   for (const version of versions) {
     const row = known.get(version.file_id);
     if (!row) continue;
-    const next = { ...row, ...label(version), ...(version.url === "" && addressOf(row)) };
+    const label = Object.fromEntries(LABEL.map((name) => [name, version[name]]));
+    const next = { ...row, ...label, ...(version.url === "" && addressOf(row)) };
     if (LABEL.some((name) => next[name] !== row[name])) written.push(next);
   }
   let entryNo = fresh.length > 0 ? await lastEntryNo(sql, source) : 0;
@@ -138,18 +139,8 @@ export async function describeVersions(sql: Sql, domainId: DomainId, versions: r
  * may be in two sources of a domain. So does its address where the item is not listed now, because its removal is held.
  */
 function inherited(version: EmbeddedFile, earlier: readonly EmbeddedRow[]): Partial<EmbeddedFile> {
-  const newest = (rows: readonly EmbeddedRow[]): EmbeddedRow | undefined =>
-    rows.reduce<EmbeddedRow | undefined>(
-      (best, row) => (best && (best.embedded_at ?? "") > (row.embedded_at ?? "") ? best : row),
-      undefined,
-    );
-  const from = newest(earlier.filter(({ source_id }) => source_id === version.source_id)) ?? newest(earlier);
+  const from = earlier.findLast(({ source_id }) => source_id === version.source_id) ?? earlier.at(-1);
   return from ? { properties: from.properties, ...(version.url === "" && addressOf(from)) } : {};
-}
-
-function label(version: EmbeddedFile): Pick<EmbeddedFile, (typeof LABEL)[number]> {
-  const { path, url, raw_url, server_path, name, size, modified_at } = version;
-  return { path, url, raw_url, server_path, name, size, modified_at };
 }
 
 function addressOf({ url, raw_url }: EmbeddedFile): Pick<EmbeddedFile, "url" | "raw_url"> | undefined {
@@ -224,6 +215,7 @@ export async function rowsByFile(
   return found;
 }
 
+/** The newest last. */
 async function rowsByItem(
   sql: Sql,
   source: number,
@@ -232,7 +224,8 @@ async function rowsByItem(
   const found = new Map<string, EmbeddedRow[]>();
   for (let from = 0; from < versions.length; from += PAGE) {
     const list = listOf(versions.slice(from, from + PAGE).map(({ item_id }) => item_id ?? ""));
-    const text = `${SELECT} AND ${isListed(sql, "item_id", "$2", "text")} ORDER BY entry_no`;
+    const order = "ORDER BY COALESCE(embedded_at, ''), entry_no";
+    const text = `${SELECT} AND ${isListed(sql, "item_id", "$2", "text")} ${order}`;
     for (const row of await sql.all<EmbeddedRow>(text, [source, list])) {
       const rows = found.get(row.item_id ?? "") ?? [];
       rows.push(row);

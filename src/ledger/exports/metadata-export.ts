@@ -82,11 +82,10 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
       });
     },
     async find(domainId, fileIds) {
-      const wanted = new Set(fileIds);
-      const { db, domain } = (await domainOf(domainId)) ?? {};
-      if (!db || domain?.imported !== IMPORTED) return await findInFile(fileOf(domainId), wanted);
-      await readBack(domainId);
-      const rows = await rowsByFile(db, domain.source_no, [...wanted]);
+      const [wanted, file, known] = [new Set(fileIds), fileOf(domainId), await domainOf(domainId)];
+      if (known?.domain.imported !== IMPORTED) return await findInFile(file, wanted);
+      if (!isUntouched(known, await fileStamp(file.path))) await readBack(domainId);
+      const rows = await rowsByFile(known.db, known.domain.source_no, [...wanted]);
       return new Map([...rows].map(([fileId, row]) => [fileId, encodeEntry(row, domainId, JSON.parse) as JsonObject]));
     },
     async *entries(domainId) {
