@@ -32,6 +32,7 @@ import {
 } from "./migrate/migrate-csv-maps.ts";
 import { removeOldLeases } from "./migrate/migrate-domain-state.ts";
 import { migrateSiteMemory } from "./migrate/migrate-site-memory.ts";
+import { migrateUploadJournals } from "./migrate/migrate-upload-journals.ts";
 import { createLeases } from "./sql-leases.ts";
 import {
   addSource,
@@ -312,6 +313,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       if (db) await takeOverUploads(db, indexFolder, { from, to });
     },
     async forgetDomain(domainId) {
+      await migrateUploadJournals(indexFolder, domainId, async () => undefined);
       if (await databases.remove(domainId)) return;
       const db = await databases.open(domainId);
       await db.write(async (sql) => {

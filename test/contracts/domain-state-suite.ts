@@ -184,6 +184,7 @@ export function domainStateSuite(name: string, place: () => StatePlace): void {
       await writeJournal(from, "old");
       const to = await renamed(from);
       assert.deepEqual([await told(placeIn(to)), await told(placeIn(to, "old"))], [["a"], ["b file-b bb", "c   lost"]]);
+      await writeJournal(to, "of whoever came back");
       await ledgers.forgetDomain(to);
       assert.deepEqual(await filesOf(to), []);
     });
