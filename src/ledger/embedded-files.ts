@@ -173,6 +173,11 @@ export async function writeEntries(
   return rev;
 }
 
+/** What an element of the file is known by. No id begins with a line feed. */
+export function keyOf(file: EmbeddedFile): string {
+  return file.file_id || `\n${COLUMNS.map((name) => file[name]).join("\n")}`;
+}
+
 export function isSameFile(a: EmbeddedFile, b: EmbeddedFile): boolean {
   return COLUMNS.every((name) => a[name] === b[name]);
 }
@@ -201,6 +206,7 @@ export async function lastEntryNo(sql: Sql, source: number): Promise<number> {
   return (await sql.get<{ entry_no: number }>(text, [source]))?.entry_no ?? 0;
 }
 
+/** By their keys; "" for all that have no file id. */
 export async function rowsByFile(
   sql: Sql,
   source: number,
@@ -210,7 +216,7 @@ export async function rowsByFile(
   for (let from = 0; from < fileIds.length; from += PAGE) {
     const list = listOf(fileIds.slice(from, from + PAGE));
     const rows = await sql.all<EmbeddedRow>(`${SELECT} AND ${isListed(sql, "file_id", "$2", "text")}`, [source, list]);
-    for (const row of rows) found.set(row.file_id, row);
+    for (const row of rows) found.set(keyOf(row), row);
   }
   return found;
 }

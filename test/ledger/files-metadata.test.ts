@@ -58,6 +58,30 @@ for (const moment of ["before", "after"]) {
   });
 }
 
+test("killed while it takes over the file of an earlier release, it takes over nothing twice", async () => {
+  const domainId = "KILLED_EARLY";
+  const path = join(storage, "domains", domainId, "files_metadata.json");
+  await mkdir(join(path, ".."), { recursive: true });
+  const place = { source_id: "s", source_type: "file_sources", file_relative_path: "EARLIER\\01_files\\s\\x.txt" };
+  await writeFile(path, JSON.stringify([{ no: "id" }, { openai_file_id: "file-1", ...place }, "a note"]));
+  assert.equal(await embed(domainId, "file-2", "before"), "SIGKILL");
+  assert.equal(await embed(domainId, "file-2"), 0);
+  const [nameless, first, note, second, ...rest] = JSON.parse(await readFile(path, "utf8"));
+  assert.deepEqual([nameless, note, rest], [{ no: "id" }, "a note", []]);
+  assert.deepEqual([first.openai_file_id, second.openai_file_id], ["file-1", "file-2"]);
+  assert.equal(first.file_relative_path, `${domainId}\\01_files\\s\\x.txt`);
+});
+
+test("three processes at once: each finds its entry, and those of the others", async () => {
+  const domainId = "SIDE_BY_SIDE";
+  const path = join(storage, "domains", domainId, "files_metadata.json");
+  await mkdir(join(path, ".."), { recursive: true });
+  const fileIds = ["file-1", "file-2", "file-3"];
+  assert.deepEqual(await Promise.all(fileIds.map((fileId) => embed(domainId, fileId))), [0, 0, 0]);
+  const entries = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>[];
+  assert.deepEqual(entries.map(({ openai_file_id }) => openai_file_id).sort(), fileIds);
+});
+
 /** In a process of its own; returns its code, or the signal that ended it. */
 async function embed(domainId: string, fileId: string, moment = ""): Promise<unknown> {
   const task = [join(import.meta.dirname, "metadata-child.ts"), storage, domainId, fileId, moment];

@@ -18,6 +18,7 @@ import {
   type EntryToWrite,
   findDomain,
   isSameFile,
+  keyOf,
   lastEntryNo,
   openDomain,
   removeEntries,
@@ -191,7 +192,7 @@ class TakeOver {
   readonly #source: number;
   /** The revision that the file says, but for what was edited; undefined: an earlier release wrote it, or the database was lost. */
   readonly #exportedRev: number | undefined;
-  /** By file id: was it taken from this file? */
+  /** By what they are known by: was it taken from this file? */
   readonly #found = new Map<string, boolean>();
   /** The number of the last one in the order of the file. */
   #last = 0;
@@ -210,7 +211,6 @@ class TakeOver {
 
   /** The revision that the file says now; undefined: it does not say all. */
   async take(path: string): Promise<number | undefined> {
-    await this.#removeWhere(({ file_id }) => file_id === "");
     let files: EmbeddedFile[] = [];
     for await (const page of readJsonArray(path)) {
       for (const text of page) {
@@ -224,41 +224,44 @@ class TakeOver {
       files = [];
     }
     await this.#put(files);
-    if (this.#exportedRev !== undefined) await this.#removeWhere(({ file_id }) => !this.#found.has(file_id));
+    if (this.#exportedRev !== undefined) await this.#removeMissing(this.#exportedRev);
     return this.#isAhead ? undefined : this.#rev;
   }
 
   /** In the order of the file. Of several entries with one id the last one counts, with the properties of all. */
   async #put(files: readonly EmbeddedFile[]): Promise<void> {
     await this.#write(async (sql) => {
-      const known = new Map(await rowsByFile(sql, this.#source, files.map(({ file_id }) => file_id).filter(Boolean)));
+      const ids = new Set(files.map(({ file_id }) => file_id));
+      const known = new Map(await rowsByFile(sql, this.#source, [...ids]));
       const written = new Map<number, EntryToWrite>();
       const gone: number[] = [];
       let next = (await lastEntryNo(sql, this.#source)) + 1;
       for (const file of files) {
-        const row = known.get(file.file_id);
-        const isRepeated = this.#found.get(file.file_id) === true;
+        const key = keyOf(file);
+        const row = known.get(key);
+        const isRepeated = this.#found.get(key) === true;
         const isNewer = row !== undefined && row.rev > (this.#exportedRev ?? 0) && !isRepeated;
-        if (file.file_id !== "") this.#found.set(file.file_id, !isNewer);
+        this.#found.set(key, !isNewer);
         if (isNewer) continue;
-        const entry = row && isRepeated ? { ...file, properties: merged(row.properties, file.properties) } : file;
+        const entry =
+          row && isRepeated && file.file_id ? { ...file, properties: merged(row.properties, file.properties) } : file;
         const isMoved = row !== undefined && row.entry_no < this.#last && !isRepeated;
         if (isMoved) gone.push(row.entry_no);
         const entryNo = row && !isMoved ? row.entry_no : next++;
         this.#last = Math.max(this.#last, entryNo);
         if (row && !isMoved && isSameFile(row, entry)) continue;
         written.set(entryNo, { ...entry, entry_no: entryNo });
-        if (file.file_id !== "") known.set(file.file_id, { ...entry, entry_no: entryNo, rev: 0 });
+        known.set(key, { ...entry, entry_no: entryNo, rev: 0 });
       }
       return await writeEntries(sql, this.#source, [...written.values()], gone);
     });
   }
 
-  /** What is no entry has nothing to be known by: all of it is taken from the file. An entry goes that the file had, and has not any more. */
-  async #removeWhere(isGone: (row: EmbeddedFile) => boolean): Promise<void> {
+  /** What the file had when it was written, and has not any more. */
+  async #removeMissing(exportedRev: number): Promise<void> {
     const gone: number[] = [];
     for await (const rows of allRows(this.#db, this.#source)) {
-      for (const row of rows) if (row.rev <= (this.#exportedRev ?? 0) && isGone(row)) gone.push(row.entry_no);
+      for (const row of rows) if (row.rev <= exportedRev && !this.#found.has(keyOf(row))) gone.push(row.entry_no);
     }
     await this.#write((sql) => writeEntries(sql, this.#source, [], gone));
   }
