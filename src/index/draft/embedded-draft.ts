@@ -175,7 +175,7 @@ export class EmbeddedDraft implements IndexDraft {
       else this.#failed.delete(itemId);
     }
     for (const [itemId, ref] of outcome.refs) {
-      if (ref) this.#refs.set(itemId, ref);
+      if (ref) this.#refs.set(itemId, withoutLabel(ref));
       else this.#refs.delete(itemId);
     }
   }
@@ -194,4 +194,9 @@ export class EmbeddedDraft implements IndexDraft {
   #checkOpen(): void {
     if (!this.#open) throw new ConflictError("use draft: it was committed or discarded");
   }
+}
+
+/** Whoever put it knows its label, and a first crawl puts everything there is. */
+function withoutLabel({ itemId, fileId, sha256, uploadedAt, embeddedAt }: IndexedRef): IndexedRef {
+  return { itemId, fileId, sha256, uploadedAt, embeddedAt };
 }

@@ -7,28 +7,31 @@ export interface SparseMatrix {
   readonly values: Float32Array;
 }
 
-/** `matrix · dense`, where `dense` has a row of `width` numbers for every column of the matrix. */
-export function multiply(matrix: SparseMatrix, dense: Float32Array, width: number): Float32Array {
-  const product = new Float32Array(matrix.rows * width);
+/** Makes `product` `matrix · dense`, where `dense` has a row of `width` numbers for every column of the matrix. */
+export function multiply(matrix: SparseMatrix, dense: Float32Array, width: number, product: Float32Array): void {
+  product.fill(0);
   for (let row = 0; row < matrix.rows; row++) {
     const end = matrix.starts[row + 1] as number;
     for (let at = matrix.starts[row] as number; at < end; at++) {
       addRow(product, row * width, dense, (matrix.columns[at] as number) * width, matrix.values[at] as number, width);
     }
   }
-  return product;
 }
 
-/** `matrixᵀ · dense`, where `dense` has a row of `width` numbers for every row of the matrix. */
-export function multiplyTransposed(matrix: SparseMatrix, dense: Float32Array, width: number): Float32Array {
-  const product = new Float32Array(matrix.columnCount * width);
+/** Makes `product` `matrixᵀ · dense`, where `dense` has a row of `width` numbers for every row of the matrix. */
+export function multiplyTransposed(
+  matrix: SparseMatrix,
+  dense: Float32Array,
+  width: number,
+  product: Float32Array,
+): void {
+  product.fill(0);
   for (let row = 0; row < matrix.rows; row++) {
     const end = matrix.starts[row + 1] as number;
     for (let at = matrix.starts[row] as number; at < end; at++) {
       addRow(product, (matrix.columns[at] as number) * width, dense, row * width, matrix.values[at] as number, width);
     }
   }
-  return product;
 }
 
 /** Adds `factor` times the row at `from` to the row at `to`. All the time goes here, hence four at a time. */
