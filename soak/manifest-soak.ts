@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { playMigrateCrashes, STEP } from "../test/engine/play-migrate-crashes.ts";
-import { fillManifest, killManifestWriters, LARGE_FROM, sameWithoutIndex } from "../test/ledgers/manifest-kills.ts";
+import { killManifestWriters } from "../test/ledgers/manifest-kills.ts";
+import { closeManifests, newManifestPlace } from "../test/ledgers/manifest-place.ts";
 import { Random } from "../test/stories/random.ts";
 import type { Soak } from "./soak.ts";
 
@@ -13,16 +14,12 @@ export const manifestSoak: Soak = {
     const random = new Random(seed);
     const folder = await mkdtemp(join(tmpdir(), "lockstep-soak-"));
     try {
-      for (const size of ["small", "large"]) {
-        const place = { folder: join(folder, size), largeFrom: LARGE_FROM };
-        if (size === "large") await fillManifest(place);
-        await killManifestWriters(
-          place,
-          Array.from({ length: 8 }, () => random.below(60)),
-          (entries) => sameWithoutIndex(place, entries),
-        );
-      }
+      await killManifestWriters(
+        await newManifestPlace(folder, "SOAK"),
+        Array.from({ length: 16 }, () => random.below(60)),
+      );
     } finally {
+      await closeManifests();
       await rm(folder, { recursive: true, force: true });
     }
     await playMigrateCrashes(seed);

@@ -15,7 +15,6 @@ import { difference, release, rollback, viewGenerations } from "../engine/genera
 import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
-import { ManifestReader } from "../engine/manifest-reader.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
 import { query } from "../engine/query.ts";
@@ -67,8 +66,6 @@ export type ComposePace = Pace & {
   readonly now?: () => Date;
   /** Searches run in this thread: one of their own takes longer to start than a short-lived product lives. */
   readonly searchesHere?: boolean;
-  /** From so many bytes on the manifest and the map files of trees are treated as large ones; they have their own opinions on that. */
-  readonly largeFrom?: number;
   /** What one file may cost. */
   readonly extract?: ExtractorOptions;
 };
@@ -110,12 +107,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const acceptedTypes = config.acceptedTypes ?? backend.acceptedTypes;
   const now = pace.now ?? ((): Date => new Date());
   const { access, roots } = await openGates(config, folder("security"), domains, pace);
-  const trees = openTrees(config, { roots, extractor, acceptedTypes, now, largeFrom: pace.largeFrom });
+  const trees = openTrees(config, { roots, extractor, acceptedTypes, now });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
   const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees, ledgers });
-  const manifests = new ManifestReader(parts);
-  const queryParts = { ...parts, manifests };
   const jobs = createJobStore(folder("jobs"));
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
@@ -133,7 +128,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     get ingest() {
       return ingest();
     },
-    documents: createDocuments(queryParts),
+    documents: createDocuments(parts),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
@@ -143,7 +138,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     endDeadJobs: (log) => endDeadJobs(jobs, queue, log),
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
-    ...searchVerbs(queryParts, searching),
+    ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createStanding(parts),
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
@@ -153,8 +148,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     wire: opened.wire,
     async close() {
       await starter.stop("Server stopped.");
-      for (const part of [app.inventory, app.access, manifests, sharepoint, web, opened, queue, ledgers])
-        await part.close();
+      for (const part of [app.inventory, app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
     },
   };
   return app;

@@ -2,8 +2,6 @@ import type { Backend } from "../contracts/backend.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { EngineParts, KeepingRules } from "../engine/engine-parts.ts";
-import { manifestVersion } from "../ledgers/manifest/manifest-version.ts";
-import { openManifest } from "../ledgers/manifest/open-manifest.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Config } from "./config.ts";
@@ -24,7 +22,7 @@ interface Opened {
 
 export function openTrees(
   { storagePath, trees, variables }: Config,
-  parts: Pick<TreeConnections, "roots" | "extractor" | "acceptedTypes" | "now" | "largeFrom">,
+  parts: Pick<TreeConnections, "roots" | "extractor" | "acceptedTypes" | "now">,
 ): TreeConnections {
   const { identityClientId } = trees;
   return { storagePath, identityClientId, credential: (name) => variables.read(name), ...parts };
@@ -56,8 +54,6 @@ export function openParts(
     domainsFolder: storageFolder(config.storagePath, "domains"),
     archive: (archive) => reports.archive(archive),
     openSource: (run, options) => openSource(run, options, { sharepoint, web, trees, crawlerFolder, ledgers }),
-    openManifest: (folder, options) => openManifest(folder, { ...options, largeFrom: trees.largeFrom }),
-    manifestVersion,
     extractor: trees.extractor,
     keeping: keepingRules(config),
     now: trees.now,

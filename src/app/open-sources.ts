@@ -11,14 +11,11 @@ import {
   type TreeSourceConfig,
 } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId } from "../contracts/ids.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
 import type { CrawlHead, SiteMemory } from "../contracts/site-memory.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../engine/engine-parts.ts";
 import { mirroredFiles } from "../engine/mirrored-files.ts";
-import { openManifest } from "../ledgers/manifest/open-manifest.ts";
-import { readLookId } from "../ledgers/manifest/read-look-id.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import { createBlobTree } from "../sources/blob/create-blob-tree.ts";
@@ -73,15 +70,13 @@ export interface TreeConnections {
   readonly extractor: Extractor;
   readonly acceptedTypes: ReadonlySet<string>;
   readonly now: () => Date;
-  /** As in ComposePace. */
-  readonly largeFrom: number | undefined;
 }
 
 export function openSource(run: SourceRun, { log, ...options }: SourceOptions, connections: Connections): Source {
   const { config: source } = run;
   if (isOfSharePoint(source)) return openSharePointSource(source, connections.sharepoint(), log);
   const root = join(connections.crawlerFolder, sourceFolder(run.domainId, source));
-  if (isTree(source)) return openTree(run.domainId, source, root, { log, ...options }, connections);
+  if (isTree(source)) return openTree(source, root, { log, ...options }, connections);
   const openMemory = (head: CrawlHead): Promise<SiteMemory> =>
     connections.ledgers.openSiteMemory(run, head, { dryRun: options.dryRun });
   const { client, visitor, items, looker, registry, members, rules, pagesAtOnce, now } = connections.web;
@@ -99,15 +94,9 @@ export async function checkPlaces(sources: readonly SourceConfig[], trees: TreeC
       await refuseRoot(source.root, { ...trees, roots: trees.roots.forChanges });
 }
 
-function openTree(
-  domainId: DomainId,
-  source: TreeSourceConfig,
-  root: string,
-  options: SourceOptions,
-  { trees, ledgers }: Connections,
-): Source {
+function openTree(source: TreeSourceConfig, root: string, options: SourceOptions, { trees }: Connections): Source {
   const folder = join(root, PRIVATE_FOLDER, "tree");
-  const { storagePath, roots, credential, identityClientId, extractor, acceptedTypes, now, largeFrom } = trees;
+  const { storagePath, roots, credential, identityClientId, extractor, acceptedTypes, now } = trees;
   const tree =
     source.sourceType === "folder_sources"
       ? createFolderTree(source, { storagePath, roots: roots.forSources })
@@ -119,11 +108,9 @@ function openTree(
   const { log, dryRun, checksum, onlyFolders } = options;
   const tools: TreeTools = {
     tree,
-    openManifest: () => openManifest(root, { readOnly: dryRun, largeFrom }),
-    lookId: () => readLookId(root),
+    manifest: async () => (await options.ledger()).manifest,
     async *mirrored() {
-      const ledger = await ledgers.open({ domainId, config: source }, { readOnly: true });
-      yield* mirroredFiles(ledger, new KnowledgeBase(root));
+      yield* mirroredFiles(await options.ledger(), new KnowledgeBase(root));
     },
     folder,
     keptText: (docId) => new KnowledgeBase(root).readText(docId),

@@ -3,6 +3,7 @@ import type { OtherStores, ScheduleStates } from "./domain-state.ts";
 import type { FilesMetadata } from "./files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Leases } from "./lease.ts";
+import type { Manifest, ManifestEntry } from "./manifest.ts";
 import type { Members } from "./members.ts";
 import type { CrawlHead, SiteMemory } from "./site-memory.ts";
 import type { Fingerprint } from "./source.ts";
@@ -118,6 +119,8 @@ export interface Ledger {
   readonly sourceId: SourceId;
   /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
   readonly problems: readonly string[];
+  /** Of a tree: its files, and what became of them. Nothing of other kinds. */
+  readonly manifest: Manifest;
   get(item: ItemId): Promise<LedgerEntry | undefined>;
   /** In the order asked for; undefined where there is no entry. */
   getMany(items: readonly ItemId[]): Promise<readonly (LedgerEntry | undefined)[]>;
@@ -167,7 +170,7 @@ export interface Ledger {
 
 export interface LedgerOptions {
   readonly readOnly: boolean;
-  /** With readOnly: what others write meanwhile is not seen. To be closed. */
+  /** With readOnly: what others write meanwhile is not seen, and what is put into the manifest is seen here only. To be closed. */
   readonly isSnapshot?: boolean;
   /** What this step writes is appended to the map files while it runs, where they are kept. */
   readonly step?: "download" | "process" | "embed";
@@ -200,6 +203,17 @@ export interface Ledgers {
   openSiteMemory(source: LedgerSource, head: CrawlHead, options: { readonly dryRun: boolean }): Promise<SiteMemory>;
   /** The three map files, whole, as they would be written now: by their names. */
   maps(source: LedgerSource): readonly { readonly name: string; content(): AsyncIterable<Uint8Array> }[];
+  /**
+   * Writes `manifest.json` of a tree unless it says what the ledger says, or has more than `upTo` entries. What somebody did to it
+   * since it was written is taken over by whoever opens the ledger next.
+   */
+  exportManifest(source: LedgerSource, options?: { readonly upTo?: number }): Promise<void>;
+  /** The same, whole, as it would be written now. */
+  manifest(source: LedgerSource): AsyncIterable<Uint8Array>;
+  /** `manifest.json` with these entries: put into a source's folder, it is taken over like one that was edited. */
+  encodeManifest(entries: readonly ManifestEntry[]): AsyncIterable<Uint8Array>;
+  /** Nothing of the files of a tree is remembered any more; what is mirrored and indexed is. */
+  forgetManifest(source: LedgerSource): Promise<void>;
   /** For a dry run: the two map files that a download works on, under this id, until they are removed; undefined before the first crawl. */
   writeScratchMaps(source: LedgerSource, id: string): Promise<{ remove(): Promise<void> } | undefined>;
   /** Stores that are not the domain's own and of which it is written down what is indexed there; also by an earlier release, for these sources. */

@@ -9,11 +9,12 @@ export type FileStatus = (typeof FILE_STATUSES)[number];
 
 /** What `manifest.json` says of itself. */
 export const MANIFEST_LAYOUT = 2;
+export const MANIFEST_FILE = "manifest.json";
 /** `v1` for the first version of a document, then `v2` and so on: also the name of a folder. */
 export const VERSION_ID = "^v[1-9][0-9]{0,8}$";
 
 /** One file of a tree, under an identity of ours that follows it wherever it goes. */
-export interface ManifestEntry {
+export interface TrackedFile {
   /** Below the root, as the tree spells it; of one that is missing or deleted, where it was. */
   readonly path: string;
   /** `doc_…`, given at first sight. */
@@ -38,24 +39,17 @@ export interface ManifestEntry {
   readonly missingRuns: number;
   /** "" unless it is deleted. */
   readonly deletedAt: string;
+}
+
+export interface ManifestEntry extends TrackedFile {
   /** What the knowledge base kept of it, oldest first; the last one is the current one. */
   readonly versions: readonly FileVersion[];
   /** What happened to it, oldest first; the last few. */
   readonly lineage: readonly LineageEvent[];
 }
 
-/** What tells whether a file is what it was. */
-export type FileMark = Pick<ManifestEntry, "path" | "stamp" | "node">;
-
-/** What is known of one folder, beside what is found in it. Good until something is put. */
-export interface KnownFolder {
-  /** The entry that has this path, if it is active or error. "same": it is active and has this mark; nothing more of it was read, which is what makes it cheap. */
-  meet(file: FileMark): ManifestEntry | "same" | undefined;
-  /** How many were met. */
-  readonly met: number;
-  /** Those of the folder that are active or error and were not. */
-  unmet(): Iterable<ManifestEntry>;
-}
+/** What tells whether a file that is there, active or error, is what it was. */
+export type KnownFile = Pick<TrackedFile, "docId" | "path" | "stamp" | "node" | "status">;
 
 export interface FileVersion {
   /** As VERSION_ID has it. */
@@ -88,27 +82,36 @@ export interface TreeLook {
 }
 
 /**
- * The memory of one tree, `manifest.json`: a snapshot, and a journal of what changed since. Written only under the lease of the
- * source's download step; anybody may read. Entries are keyed by path; one whose path belongs to another file now (only ever
- * one that is missing or deleted) is kept beside them, by its document.
+ * The files of one tree: part of its ledger, and written with it. Changed only under the lease of the source's download step;
+ * anybody may read. Several entries may have one path: one that is there has it, and of those the one that was written last.
  */
 export interface Manifest {
+  /** false: nothing was ever written, or all of it is lost. */
+  readonly isKnown: boolean;
   /** How many entries there are, by status. */
-  count(): Readonly<Record<FileStatus, number>>;
-  /** The entry that has this path now. */
-  at(path: string): ManifestEntry | undefined;
-  find(docId: ItemId): ManifestEntry | undefined;
+  count(): Promise<Readonly<Record<FileStatus, number>>>;
+  /** By path, the entries that have these paths now. */
+  at(paths: readonly string[]): Promise<ReadonlyMap<string, ManifestEntry>>;
+  find(docIds: readonly ItemId[]): Promise<ReadonlyMap<ItemId, ManifestEntry>>;
   /** Every entry, in pages, in no particular order; safe against puts while iterating. */
-  entries(): Iterable<readonly ManifestEntry[]>;
-  /** Only those that are missing or deleted; cheap when there are few. */
-  absent(): Iterable<ManifestEntry>;
-  /** Of one folder, not of the folders below it. */
-  inFolder(folder: string): KnownFolder;
-  /** Those that are active or error and have this content; cheap. */
-  withContent(contentHash: string): Iterable<ManifestEntry>;
+  entries(): AsyncIterable<readonly ManifestEntry[]>;
+  /** Those that are active, likewise, without their histories. */
+  active(): AsyncIterable<readonly TrackedFile[]>;
+  /** Only those with such a status; cheap where few are missing or deleted. */
+  withStatus(...statuses: readonly FileStatus[]): AsyncIterable<readonly ManifestEntry[]>;
   /** Active ones whose current version is not of their content; cheap when there are none. */
-  unkept(): Iterable<ManifestEntry>;
-  /** Sets the entry of its document, wherever that was before. Reads see it at once; it is on disk with the next flush. */
+  unkept(): AsyncIterable<readonly TrackedFile[]>;
+  /** In pages, at least every folder with a file in it that is active or error. */
+  folders(): AsyncIterable<readonly string[]>;
+  /** Files that are active or error, of these folders, not of those below: by path, the first of each has it. */
+  inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>>;
+  /** By path, the files that are active or error and have these paths. */
+  knownAt(paths: readonly string[]): Promise<ReadonlyMap<string, KnownFile>>;
+  /** By content, how many files that are active or error have it; none are left out. */
+  countContent(hashes: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** Those that are active or error and have such content in such a node. */
+  withNodes(files: readonly Pick<TrackedFile, "contentHash" | "node">[]): Promise<readonly ManifestEntry[]>;
+  /** Sets the entry of its document, wherever that was before. Reads see it at once; it is written with the next flush. */
   put(entry: ManifestEntry): void;
   /** Forgets a document. */
   drop(docId: ItemId): void;
@@ -116,15 +119,6 @@ export interface Manifest {
   readonly look: TreeLook | undefined;
   /** Everything active was seen at `at`: sets `lastSeenAt` of all of them without writing them. */
   noteLook(look: TreeLook): void;
-  /** Everything put so far survives a crash. */
+  /** As Ledger.flush. ConflictError when somebody else wrote it meanwhile. */
   flush(): Promise<void>;
-  /**
-   * The same, and `manifest.json` says it all. Does nothing when there is nothing to say; "due": nor for a few changes of a large
-   * one, which stay in the journal. Nothing may be put meanwhile.
-   */
-  snapshot(when?: "due" | "now"): Promise<void>;
-  /** To be called also when it was opened for reading. Snapshots when that is due, unless it was. */
-  close(): Promise<void>;
-  /** Lets go of it without writing anything more, as after a failure; also of one that is closed. */
-  release(): void;
 }

@@ -11,8 +11,7 @@ import { plural } from "../lib/plural.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { findRetired } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
-import { waitForLease } from "./with-ledger.ts";
-import { folderOfRun } from "./with-tree.ts";
+import { folderOfRun, waitForLease } from "./with-ledger.ts";
 
 const SHOWN_ENTRIES = 1000;
 

@@ -4,6 +4,7 @@ import { isTree, SOURCE_KINDS } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import { plural } from "../lib/plural.ts";
 import { sourceFolder } from "../mirror/layout.ts";
@@ -40,6 +41,9 @@ interface StepOutcome {
   readonly problems: readonly string[];
 }
 
+/** Files. A larger manifest is written by maintenance. */
+const SMALL_MANIFEST = 20_000;
+
 /** A source that went through its steps. */
 export interface CrawledSource {
   readonly result: SourceResult;
@@ -53,7 +57,7 @@ export interface CrawledSource {
  */
 export async function crawlSource(
   run: SourceRun,
-  openSource: () => Source,
+  openSource: (ledger: () => Promise<Ledger>) => Source,
   request: CrawlRequest,
   target: IndexTarget | undefined,
   parts: EngineParts,
@@ -67,7 +71,7 @@ export async function crawlSource(
   let deferred = 0;
   await account.attempt(async () => {
     if (request.steps.includes("download")) {
-      const downloaded = await takeDownload(course, openSource());
+      const downloaded = await takeDownload(course, openSource);
       look = downloaded.look;
       account.note("download", downloaded, look);
     }
@@ -79,6 +83,10 @@ export async function crawlSource(
   });
   if (target?.isOwn && isTree(run.config) && !job.dryRun) {
     await account.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
+  }
+  // What a watch sees would make it be written all day.
+  if (isTree(run.config) && !job.dryRun && !request.gathered) {
+    await account.attempt(() => parts.ledgers.exportManifest(run, { upTo: SMALL_MANIFEST }));
   }
   const removeGone = target && deferred > 0 ? () => takeRemovals(course, look, target, account) : undefined;
   return { result: account.sum(), removeGone };
@@ -155,21 +163,26 @@ async function takeRemovals(
   return account.sum();
 }
 
-async function takeDownload(course: Course, source: Source): Promise<StepOutcome & { readonly look: SourceLook }> {
+async function takeDownload(
+  course: Course,
+  openSource: (ledger: () => Promise<Ledger>) => Source,
+): Promise<StepOutcome & { readonly look: SourceLook }> {
   const { run, request, parts, job, mirror, planned } = course;
   const converter = parts.openConverter(run.config);
   const { keepsMaps } = SOURCE_KINDS[run.config.sourceType];
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
     job.log("files_map.csv is missing (first run, or deleted): everything is taken as with mode=full.");
   }
+  let source: Source | undefined;
   try {
     return await withLedger(run, { step: "download" }, parts, job, (setting) => {
+      source = openSource(setting.ledger);
       const { confirmDeletes } = request;
       const kept = keepUnregistered(source, run, { ...parts, ...setting, confirmDeletes, dryRun: job.dryRun });
       return download(run, request, { source: kept, mirror, converter, planned, ...setting }, parts, setting.job);
     });
   } finally {
-    await source.close?.();
+    await source?.close?.();
   }
 }
 

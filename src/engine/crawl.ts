@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Domain, describePlace, isTree, SOURCE_KINDS, type SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
@@ -96,7 +97,7 @@ async function* crawlSources(
       checksum: request.checksum,
       ...(onlyFolders && { onlyFolders }),
     };
-    const open = (): Source => parts.openSource(source, options);
+    const open = (ledger: () => Promise<Ledger>): Source => parts.openSource(source, { ...options, ledger });
     yield await crawlSource(source, open, request, target, parts, job, removalsOf(config, removals));
   }
   for (const config of request.sourceId === undefined ? retired : []) {

@@ -86,7 +86,15 @@ async function* examineSource(
   signal: AbortSignal,
 ): AsyncGenerator<Finding, void> {
   try {
-    yield* parts.openSource(run, { log: () => undefined, dryRun: true, force: false, checksum: false }).examine(signal);
+    yield* parts
+      .openSource(run, {
+        log: () => undefined,
+        ledger: () => parts.ledgers.open(run, { readOnly: true }),
+        dryRun: true,
+        force: false,
+        checksum: false,
+      })
+      .examine(signal);
     if (run.domainId === NOBODYS) return;
     const damaged = await findDamagedLedger(run, parts);
     if (damaged) yield damaged;

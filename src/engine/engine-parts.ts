@@ -3,8 +3,7 @@ import type { Converter } from "../contracts/converter.ts";
 import type { Extractor } from "../contracts/document.ts";
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import type { Ledgers } from "../contracts/ledger.ts";
-import type { Manifest } from "../contracts/manifest.ts";
+import type { Ledger, Ledgers } from "../contracts/ledger.ts";
 import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
@@ -25,10 +24,6 @@ export interface EngineParts {
   /** What is known of single addresses, and what was kept of them; opened when it is first needed. */
   shelf(): ItemShelf;
   readonly ledgers: Ledgers;
-  /** Of a tree, in the folder of its source. */
-  openManifest(folder: string, options: { readonly readOnly: boolean }): Promise<Manifest>;
-  /** The same text means the same entries, without reading them; "" where there is no manifest. */
-  manifestVersion(folder: string): Promise<string>;
   readonly extractor: Extractor;
   readonly keeping: KeepingRules;
   /** The clock that grace and retention go by. */
@@ -56,6 +51,8 @@ export interface KeepingRules {
 export interface SourceOptions {
   /** Hears of waits (throttling) and progress that a person watching would wonder about. */
   readonly log: (line: string) => void;
+  /** The ledger of the step that asks it, for sources that remember their items themselves. */
+  readonly ledger: () => Promise<Ledger>;
   /** The source must not write anything down. */
   readonly dryRun: boolean;
   /** Sources that can leave out what they know to be unchanged ask for it all the same. */

@@ -88,7 +88,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
     for (const one of found) documents.push(await explainEntry(one, setting));
     return more > 0 ? { domainId, query, documents, more } : { domainId, query, documents };
   }
-  const absent = await findAbsent(called, sources, domainId, parts);
+  const absent = await findAbsent(called, sources, parts);
   const known = absent.length > 0 ? absent.map(explainAbsent) : await explainEarlier(called, setting);
   return { domainId, query, documents: known.length > 0 ? known : [await explainUnknown(called, setting)] };
 }
@@ -101,9 +101,7 @@ async function explainEntry(found: FoundEntry, setting: Setting, calledNow = "")
   );
   const listed = sourceStage(found, isRetired);
   const isOfWeb = source.config.sourceType === "web_sources" && !isRetired;
-  const atSource = isOfWeb
-    ? await withRecord(listed, entry.itemId, parts)
-    : await withLineage(listed, found, domain.domainId, parts);
+  const atSource = isOfWeb ? await withRecord(listed, entry.itemId, parts) : await withLineage(listed, found);
   const inMirror = mirrorStage(found, parts);
   const inIndex = await indexStage(found, domain, opened);
   const { sourceId } = source.config;

@@ -1,18 +1,14 @@
 import { isTree, type TreeSourceConfig } from "../contracts/domain.ts";
-import { ConflictError, DamagedError } from "../contracts/errors.ts";
-import type { DomainId } from "../contracts/ids.ts";
 import type { LineageEvent, Manifest, ManifestEntry } from "../contracts/manifest.ts";
 import { createTreeRules } from "../detect/lineage/tree-rules.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { plural } from "../lib/plural.ts";
-import { Turn } from "../lib/turn.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { Stage } from "./explain-document.ts";
 import { shown } from "./explain-stages.ts";
 import type { FoundEntry, OpenSource } from "./find-entries.ts";
-import { type ManifestParts, readManifest } from "./tree-manifests.ts";
 
-export type TreeParts = ManifestParts & Pick<EngineParts, "keeping">;
+export type TreeParts = Pick<EngineParts, "keeping">;
 
 /** A file that the manifest knows and no map file has. */
 export interface AbsentFile {
@@ -24,15 +20,9 @@ export interface AbsentFile {
 const MAX_FOUND = 10;
 
 /** What the last crawl saw, and what became of the file before. */
-export async function withLineage(
-  stage: Stage,
-  found: FoundEntry,
-  domainId: DomainId,
-  parts: TreeParts,
-): Promise<Stage> {
-  const { config } = found.source;
-  if (!isTree(config)) return stage;
-  const entry = await reading(config, domainId, parts, async (manifest) => manifest.find(found.entry.itemId));
+export async function withLineage(stage: Stage, { source, entry: { itemId } }: FoundEntry): Promise<Stage> {
+  if (!isTree(source.config)) return stage;
+  const entry = (await source.ledger.manifest.find([itemId])).get(itemId);
   if (!entry) return stage;
   const said = entry.status === "error" ? sayUnreadable(entry) : sayEvent(entry.lineage.at(-1));
   return said === "" ? stage : { ...stage, detail: `${stage.detail} ${said}` };
@@ -42,14 +32,13 @@ export async function withLineage(
 export async function findAbsent(
   called: string,
   sources: readonly OpenSource[],
-  domainId: DomainId,
   parts: TreeParts,
 ): Promise<AbsentFile[]> {
   const found: AbsentFile[] = [];
-  for (const { config } of sources) {
+  for (const { config, ledger } of sources) {
     if (!isTree(config)) continue;
-    const entries = await reading(config, domainId, parts, (manifest) => findCalled(called, config, manifest));
-    for (const entry of entries ?? []) found.push({ config, entry, detail: sayAbsent(entry, parts) });
+    const entries = await findCalled(called, config, ledger.manifest);
+    for (const entry of entries) found.push({ config, entry, detail: sayAbsent(entry, parts) });
   }
   return found.slice(0, MAX_FOUND);
 }
@@ -77,34 +66,16 @@ export function sayLeftOut(
   return " What is too large, ignored by git or a link that leads away is left out, too; the log of a crawl says so.";
 }
 
-/** A manifest that cannot be read explains nothing, and hides nothing else. */
-async function reading<T>(
-  config: TreeSourceConfig,
-  domainId: DomainId,
-  parts: TreeParts,
-  read: (manifest: Manifest) => Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await readManifest(domainId, config, parts, read);
-  } catch (error) {
-    if (error instanceof DamagedError || error instanceof ConflictError) return undefined;
-    throw error;
-  }
-}
-
 async function findCalled(called: string, config: TreeSourceConfig, manifest: Manifest): Promise<ManifestEntry[]> {
   const wanted = below(config, called)?.toLowerCase();
   const found: ManifestEntry[] = [];
-  const turn = new Turn();
-  for (const page of manifest.entries()) {
+  for await (const page of manifest.withStatus("error", "missing", "deleted")) {
     for (const entry of page) {
-      if (entry.status === "active") continue;
       const path = entry.path.toLowerCase();
       const isIt = wanted !== undefined && (path === wanted || path.endsWith(`/${wanted}`));
       if (isIt || entry.docId === called) found.push(entry);
     }
     if (found.length >= MAX_FOUND) break;
-    if (turn.isOver()) await turn.next();
   }
   return found;
 }

@@ -5,20 +5,18 @@ import type { SourceId } from "../contracts/ids.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { foldersIn } from "./retired-sources.ts";
-import { withManifest } from "./tree-manifests.ts";
 
 /** Nothing of a tree that was taken out of its domain may return; kept generations show it until they are too old. Repeatable. */
 export async function letGoOfRetired(run: SourceRun, index: Index, parts: EngineParts): Promise<void> {
   const { sourceId } = run.config;
   if (!run.sharesId) return await letGoOfHidden(index, sourceId);
-  await withManifest(run.domainId, run.config, parts, async (manifest) => {
-    for (const page of manifest.entries()) {
-      await index.letGo?.(
-        sourceId,
-        page.map(({ docId }) => docId),
-      );
-    }
-  });
+  const { manifest } = await parts.ledgers.open(run, { readOnly: true });
+  for await (const page of manifest.entries()) {
+    await index.letGo?.(
+      sourceId,
+      page.map(({ docId }) => docId),
+    );
+  }
 }
 
 /**

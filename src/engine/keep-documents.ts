@@ -13,12 +13,14 @@ import { type JudgedEntry, judgeKept, type KeepTask, keepAll } from "./keep-text
 import { readKeptMark, writeKeptMark } from "./kept-mark.ts";
 import { noCounts, sumUp } from "./tally.ts";
 
+const JUDGED_AT_ONCE = 1000;
+
 export interface KeepWork {
   readonly run: SourceRun;
   readonly request: CrawlRequest;
   /** What the download saw before; undefined when this run did not look. */
   readonly look: SourceLook | undefined;
-  readonly parts: Pick<EngineParts, "acceptedTypes" | "extractor" | "keeping" | "openManifest" | "now">;
+  readonly parts: Pick<EngineParts, "acceptedTypes" | "extractor" | "keeping" | "now">;
   readonly ledger: () => Promise<Ledger>;
   /** The map files as they are. */
   readonly maps: string;
@@ -43,16 +45,12 @@ export async function keepDocuments(work: KeepWork): Promise<Kept> {
   const { extractor, isSettled } = await readKeptMark(mirror, work.maps);
   const lookAtAll = extractor !== parts.extractor.revision || work.request.mode === "full" || work.request.retryFailed;
   if (isSettled && !lookAtAll && touchedBy(work).length === 0) return { counts: noCounts(), problems: [] };
-  const manifest = await parts.openManifest(mirror.folder, { readOnly: job.dryRun });
-  try {
-    const tasks = await findTasks(manifest, base, lookAtAll, work);
-    if (job.dryRun) return preview(tasks, work);
-    const { counts, retries } = await keepAll(tasks, { manifest, base }, work);
-    if (retries === 0) await writeKeptMark(mirror, { extractor: parts.extractor.revision, maps: work.maps });
-    return { counts, problems: problemsOf(counts, retries) };
-  } finally {
-    await manifest.close();
-  }
+  const { manifest } = await work.ledger();
+  const tasks = await findTasks(manifest, base, lookAtAll, work);
+  if (job.dryRun) return preview(tasks, work);
+  const { counts, retries } = await keepAll(tasks, { manifest, base }, work);
+  if (retries === 0) await writeKeptMark(mirror, { extractor: parts.extractor.revision, maps: work.maps });
+  return { counts, problems: problemsOf(counts, retries) };
 }
 
 function problemsOf({ failed }: StepCounts, retries: number): readonly string[] {
@@ -72,16 +70,23 @@ async function findTasks(
 ): Promise<readonly KeepTask[]> {
   const isReadable = readableIn(work);
   const candidates = new Set<ItemId>();
-  for (const { docId, path } of manifest.unkept()) if (isReadable(path)) candidates.add(docId);
+  for await (const page of manifest.unkept()) {
+    for (const { docId, path } of page) if (isReadable(path)) candidates.add(docId);
+  }
   for (const itemId of touchedBy(work)) candidates.add(itemId);
-  if (lookAtAll) for (const page of manifest.entries()) for (const { docId } of page) candidates.add(docId);
+  if (lookAtAll) for await (const page of manifest.active()) for (const { docId } of page) candidates.add(docId);
   const tasks: KeepTask[] = [];
-  for (const docId of candidates) {
-    await work.job.checkpoint();
-    const entry = entryAfter(docId, manifest.find(docId), work);
-    if (!entry || !isReadable(entry.path)) continue;
-    const change = await judgeKept(docId, entry, base, work);
-    if (change) tasks.push({ docId, change });
+  const all = [...candidates];
+  for (let from = 0; from < all.length; from += JUDGED_AT_ONCE) {
+    const some = all.slice(from, from + JUDGED_AT_ONCE);
+    const known = await manifest.find(some);
+    for (const docId of some) {
+      await work.job.checkpoint();
+      const entry = entryAfter(docId, known.get(docId), work);
+      if (!entry || !isReadable(entry.path)) continue;
+      const change = await judgeKept(docId, entry, base, work);
+      if (change) tasks.push({ docId, change });
+    }
   }
   return tasks;
 }

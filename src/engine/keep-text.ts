@@ -69,10 +69,12 @@ export async function keepAll(
   job.log(`Texts to be kept: ${plural(tasks.length, "document")}.`);
   for (let from = 0; from < tasks.length; from += BATCH) {
     const batch = tasks.slice(from, from + BATCH);
-    const known = await (await work.ledger()).getMany(batch.map(({ docId }) => docId));
+    const docIds = batch.map(({ docId }) => docId);
+    const known = await (await work.ledger()).getMany(docIds);
+    const entries = await tools.manifest.find(docIds);
     await forEachConcurrent(batch.entries(), AT_ONCE, async ([i, task]) => {
       await job.checkpoint();
-      const entry = tools.manifest.find(task.docId);
+      const entry = entries.get(task.docId);
       if (!entry) return;
       try {
         const { change, line } = await carryOut(entry, known[i], task, tools, work);

@@ -1,9 +1,9 @@
-import type { TreeSourceConfig } from "../contracts/domain.ts";
+import { isTree, type TreeSourceConfig } from "../contracts/domain.ts";
+import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import { FILE_STATUSES, type FileStatus, type Manifest, type ManifestEntry } from "../contracts/manifest.ts";
 import { compareText } from "../lib/compare-text.ts";
-import { Turn } from "../lib/turn.ts";
-import { type ManifestParts, readManifest, treesOf } from "./tree-manifests.ts";
+import type { EngineParts } from "./engine-parts.ts";
 
 export interface DocumentsQuery {
   readonly domainId: DomainId;
@@ -33,61 +33,69 @@ export interface DocumentsPage {
 /** Beyond this a page would cost reading everything. */
 export const MOST_SORTED = 20_000;
 
-export async function listDocuments(query: DocumentsQuery, parts: ManifestParts): Promise<DocumentsPage> {
+export type DocumentParts = Pick<EngineParts, "domains" | "ledgers" | "crawlerFolder">;
+
+/** The folders and containers of a domain, or the one that is asked for. */
+export async function treesOf(
+  { domainId, sourceId }: Pick<DocumentsQuery, "domainId" | "sourceId">,
+  { domains }: DocumentParts,
+): Promise<readonly TreeSourceConfig[]> {
+  const { sources } = await domains.get(domainId);
+  if (sourceId === undefined) return sources.filter(isTree);
+  const named = sources.filter((source) => source.sourceId === sourceId);
+  if (named.length === 0) throw new NotFoundError(`Source '${sourceId}' does not exist in domain '${domainId}'.`);
+  const trees = named.filter(isTree);
+  if (trees.length > 0) return trees;
+  throw new BadInputError(
+    `Source '${sourceId}' is neither a folder nor a container: its items have ids of their own, and no versions are kept.`,
+  );
+}
+
+export async function listDocuments(query: DocumentsQuery, parts: DocumentParts): Promise<DocumentsPage> {
   const { domainId, text, offset, limit } = query;
   const documents: TreeDocument[] = [];
   let [skip, total] = [offset, 0];
-  for (const source of await treesOf(query, parts)) {
-    await readManifest(domainId, source, parts, async (manifest) => {
-      const count = countIn(manifest, query);
-      total += count;
-      // Where nothing is sought, what lies before the page is not read.
-      if (text === "" && skip >= count) skip -= count;
-      else await gather(manifest, source);
-    });
+  for (const config of await treesOf(query, parts)) {
+    const { manifest } = await parts.ledgers.open({ domainId, config }, { readOnly: true });
+    const count = await countIn(manifest, query);
+    total += count;
+    // Where nothing is sought, what lies before the page is not read.
+    if (text === "" && skip >= count) skip -= count;
+    else await gather(manifest, config, count);
   }
   return { documents: documents.slice(0, limit), more: documents.length > limit, total: text ? undefined : total };
 
-  async function gather(manifest: Manifest, { sourceId }: TreeSourceConfig): Promise<void> {
+  async function gather(manifest: Manifest, { sourceId }: TreeSourceConfig, count: number): Promise<void> {
     if (documents.length > limit) return;
-    for await (const entry of sortedIn(manifest, query)) {
-      if (skip > 0) skip -= 1;
-      else documents.push({ sourceId, entry });
-      if (documents.length > limit) return;
+    const pages = count > MOST_SORTED ? matchingIn(manifest, query) : sortedIn(manifest, query);
+    for await (const page of pages) {
+      for (const entry of page) {
+        if (skip > 0) skip -= 1;
+        else documents.push({ sourceId, entry });
+        if (documents.length > limit) return;
+      }
     }
   }
 }
 
-function countIn(manifest: Manifest, { status }: DocumentsQuery): number {
-  const count = manifest.count();
+async function countIn(manifest: Manifest, { status }: DocumentsQuery): Promise<number> {
+  const count = await manifest.count();
   return status ? count[status] : FILE_STATUSES.reduce((sum, each) => sum + count[each], 0);
 }
 
-async function* sortedIn(manifest: Manifest, query: DocumentsQuery): AsyncGenerator<ManifestEntry> {
-  if (countIn(manifest, query) > MOST_SORTED) return yield* matchingIn(manifest, query);
-  const found: Pick<ManifestEntry, "docId" | "path">[] = [];
-  for await (const { docId, path } of matchingIn(manifest, query)) found.push({ docId, path });
-  found.sort((a, b) => compareText(a.path, b.path) || compareText(a.docId, b.docId));
-  for (const { docId } of found) {
-    const entry = manifest.find(docId);
-    if (entry) yield entry;
-  }
+async function* sortedIn(manifest: Manifest, query: DocumentsQuery): AsyncGenerator<readonly ManifestEntry[]> {
+  const found: ManifestEntry[] = [];
+  for await (const page of matchingIn(manifest, query)) found.push(...page);
+  yield found.sort((a, b) => compareText(a.path, b.path) || compareText(a.docId, b.docId));
 }
 
-/** A manifest is read as far as the page needs, and the rest of the process works in between. */
+/** Read as far as the page needs. */
 async function* matchingIn(
   manifest: Manifest,
   { status, text }: Pick<DocumentsQuery, "status" | "text">,
-): AsyncGenerator<ManifestEntry> {
-  const turn = new Turn();
+): AsyncGenerator<readonly ManifestEntry[]> {
   const wanted = text.toLowerCase();
-  for (const entry of status === "missing" || status === "deleted" ? manifest.absent() : all(manifest)) {
-    if (turn.isOver()) await turn.next();
-    if (status && entry.status !== status) continue;
-    if (wanted === "" || entry.path.toLowerCase().includes(wanted) || entry.docId === text) yield entry;
+  for await (const page of status ? manifest.withStatus(status) : manifest.entries()) {
+    yield page.filter(({ path, docId }) => wanted === "" || path.toLowerCase().includes(wanted) || docId === text);
   }
-}
-
-function* all(manifest: Manifest): Generator<ManifestEntry> {
-  for (const page of manifest.entries()) yield* page;
 }

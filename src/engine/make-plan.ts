@@ -82,7 +82,8 @@ function detect(
     maxBytes: parts.maxFileBytes,
     limits: run.config.limits,
     confirmDeletes: request.confirmDeletes,
-    ...(request.gathered && isTree(run.config) && { justLeft: () => countJustLeft(run, parts) }),
+    ...(request.gathered &&
+      isTree(run.config) && { justLeft: async () => countJustLeft(await setting.ledger(), parts) }),
   };
   // Another step may have moved a file since the mirror was scanned.
   const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? setting.mirror.find(file);

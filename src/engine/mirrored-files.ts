@@ -15,15 +15,16 @@ interface MirroredFile {
   readonly versions: () => Promise<readonly FileVersion[]>;
 }
 
-/** In pages, for when the manifest is lost. */
+/** Those that the manifest does not know, in pages. */
 export async function* mirroredFiles(
   ledger: Ledger,
   base: Pick<KnowledgeBase, "history">,
 ): AsyncGenerator<readonly MirroredFile[], void> {
   for await (const page of ledger.entries()) {
     const files: MirroredFile[] = [];
+    const known = await ledger.manifest.find(page.map(({ itemId }) => itemId));
     for (const { itemId: docId, mirrored } of page) {
-      if (!mirrored?.file) continue;
+      if (!mirrored?.file || known.has(docId)) continue;
       const { serverPath, fingerprint, observed, downloadedAt: lastSeenAt } = mirrored;
       // Files of a tree are mirrored byte for byte.
       const contentHash = fingerprint.contentVersion || (observed?.sha256 ?? "");

@@ -1,13 +1,14 @@
+import { NotFoundError } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { Ledger } from "../contracts/ledger.ts";
 import type { ManifestEntry } from "../contracts/manifest.ts";
 import type { Index } from "../contracts/search-index.ts";
 import { asDeleted, isExpired } from "../detect/lineage/sweep-entry.ts";
 import { plural } from "../lib/plural.ts";
+import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { nothingExpired, rememberExpiry } from "./purge-note.ts";
-import { withManifest } from "./tree-manifests.ts";
-import { folderOfRun, type OpenTree, withTree } from "./with-tree.ts";
+import { folderOfRun, withLedger } from "./with-ledger.ts";
 
 /** A kill repeats at most this much. */
 const PURGED_AT_ONCE = 200;
@@ -27,30 +28,64 @@ export async function purgeMissing(run: SourceRun, index: Index, parts: EnginePa
   });
 }
 
+/** A tree that nobody else is changing. */
+export interface OpenTree {
+  readonly run: SourceRun;
+  /** Of the source, absolute. */
+  readonly folder: string;
+  readonly ledger: Ledger;
+  readonly knowledge: KnowledgeBase;
+  /** Fails at its next checkpoint when the lease was lost. */
+  readonly job: JobContext;
+}
+
+/**
+ * Works on ledger and knowledge base under the lease of the source's download step. Throws when whoever had the lease before took the
+ * domain or the ledger away: one that is not there must not be taken for an empty one.
+ */
+export async function withTree<T>(
+  run: SourceRun,
+  parts: EngineParts,
+  job: JobContext,
+  work: (tree: OpenTree) => Promise<T>,
+): Promise<T> {
+  const folder = folderOfRun(run, parts);
+  return await withLedger(run, { step: "download", mustExist: true }, parts, job, async (setting) => {
+    await parts.domains.get(run.domainId);
+    if (!(await isKnown(run, parts))) throw new NotFoundError("There is no manifest any more.");
+    const ledger = await setting.ledger();
+    return await work({ run, folder, ledger, knowledge: new KnowledgeBase(folder), job: setting.job });
+  });
+}
+
+/** Is anything remembered of the files of a tree? */
+export async function isKnown(run: SourceRun, { ledgers }: Pick<EngineParts, "ledgers">): Promise<boolean> {
+  return (await ledgers.open(run, { readOnly: true })).manifest.isKnown;
+}
+
 async function isPinned({ generations }: Index): Promise<boolean> {
   return (await generations?.state())?.pinned === true;
 }
 
 /** Waits for nobody: most of the time there is nothing to purge. */
 async function anyExpired(run: SourceRun, parts: EngineParts): Promise<boolean> {
-  const folder = folderOfRun(run, parts);
-  if (await nothingExpired(folder, parts)) return false;
-  const version = await parts.manifestVersion(folder);
-  return await withManifest(run.domainId, run.config, parts, async (manifest) => {
-    const now = parts.now();
-    const absent = [...manifest.absent()];
-    if (absent.some((entry) => isExpired(entry, parts.keeping, now))) return true;
-    await rememberExpiry(folder, { version, absent }, parts);
-    return false;
-  });
+  return (await findExpired(await parts.ledgers.open(run, { readOnly: true }), parts)).length > 0;
 }
 
 /** Missing for long enough, and out of mirror and index: what is held, or just leaves, waits for a later run. */
-export async function expiredOf({ manifest, ledger }: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
-  const now = parts.now();
-  const expired = [...manifest.absent()].filter((entry) => isExpired(entry, parts.keeping, now));
+export async function expiredOf({ ledger }: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
+  const expired = await findExpired(ledger, parts);
   const known = await ledger.getMany(expired.map(({ docId }) => docId));
   return expired.filter((_, at) => !known[at]?.mirrored && !known[at]?.indexed?.fileId);
+}
+
+async function findExpired({ manifest }: Ledger, { keeping, now }: EngineParts): Promise<ManifestEntry[]> {
+  const at = now();
+  const expired: ManifestEntry[] = [];
+  for await (const page of manifest.withStatus("missing")) {
+    expired.push(...page.filter((entry) => isExpired(entry, keeping, at)));
+  }
+  return expired;
 }
 
 export interface Purged {
@@ -69,7 +104,8 @@ export async function purge(
   index: Index | undefined,
   parts: EngineParts,
 ): Promise<readonly Purged[]> {
-  const { run, manifest, knowledge, job } = tree;
+  const { run, knowledge, job } = tree;
+  const { manifest } = tree.ledger;
   const visible = new Set<ItemId>();
   for (const some of slices(entries)) {
     await job.checkpoint();

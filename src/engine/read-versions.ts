@@ -5,9 +5,15 @@ import type { FileVersion } from "../contracts/manifest.ts";
 import { type Hunk, lineDifference } from "../lib/line-difference.ts";
 import type { KeptDocument } from "../mirror/knowledge/kept-document.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
-import { type DocumentsPage, type DocumentsQuery, listDocuments, type TreeDocument } from "./list-documents.ts";
-import { type ManifestParts, readManifest, treesOf } from "./tree-manifests.ts";
-import { folderOfRun } from "./with-tree.ts";
+import {
+  type DocumentParts,
+  type DocumentsPage,
+  type DocumentsQuery,
+  listDocuments,
+  type TreeDocument,
+  treesOf,
+} from "./list-documents.ts";
+import { folderOfRun } from "./with-ledger.ts";
 
 /** Which document: its id, or the path that it has. */
 export interface DocumentName {
@@ -43,7 +49,7 @@ export interface Between {
   readonly to: string;
 }
 
-export function createDocuments(parts: ManifestParts): Documents {
+export function createDocuments(parts: DocumentParts): Documents {
   return {
     list: (query) => listDocuments(query, parts),
     get: async (name) => (await findDocument(name, parts)).view,
@@ -72,16 +78,13 @@ interface Found {
   readonly base: KnowledgeBase;
 }
 
-async function findDocument(name: DocumentName, parts: ManifestParts): Promise<Found> {
+async function findDocument(name: DocumentName, parts: DocumentParts): Promise<Found> {
   const { domainId, called } = name;
   const found: Found[] = [];
   for (const source of await treesOf(name, parts)) {
-    const entry = await readManifest(
-      domainId,
-      source,
-      parts,
-      async (manifest) => manifest.find(called as ItemId) ?? manifest.at(called),
-    );
+    const { manifest } = await parts.ledgers.open({ domainId, config: source }, { readOnly: true });
+    const entry =
+      (await manifest.find([called as ItemId])).get(called as ItemId) ?? (await manifest.at([called])).get(called);
     if (!entry) continue;
     const base = new KnowledgeBase(folderOfRun({ domainId, config: source }, parts));
     const kept = await base.current(entry.docId);

@@ -1,9 +1,11 @@
+import { join } from "node:path";
 import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { CancelledError, ConflictError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { type Lease, type Leases, sourceLease } from "../contracts/lease.ts";
 import type { Ledger, LedgerOptions } from "../contracts/ledger.ts";
+import { sourceFolder } from "../mirror/layout.ts";
 import type { Step } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 
@@ -17,6 +19,8 @@ export interface StepSetting {
 
 interface StepOptions {
   readonly step: Step;
+  /** The source's folder is not made, since a domain may go while it is waited for. */
+  readonly mustExist?: boolean;
   /** Rows about this store go into a map file of their own. */
   readonly vectorStoreId?: VectorStoreId | undefined;
 }
@@ -30,6 +34,11 @@ const LEASES: Readonly<Record<Step, "download" | "embed">> = {
 
 /** Well below the minute after which a lease that is not renewed can be taken over. */
 const LEASE_CHECK_MS = 10_000;
+
+/** Of the source, absolute. */
+export function folderOfRun({ domainId, config }: SourceRun, { crawlerFolder }: Pick<EngineParts, "crawlerFolder">) {
+  return join(crawlerFolder, sourceFolder(domainId, config));
+}
 
 /**
  * Runs one step of one source under its lease: two runs of the same step on the same source never interleave, embedding
@@ -59,7 +68,9 @@ export async function withLedger<T>(
         );
     }
   }
-  const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job);
+  const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job, {
+    ...(options.mustExist && { within: folderOfRun(run, parts) }),
+  });
   try {
     const maps = await parts.ledgers.version(run);
     const opening = once(() => openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job));

@@ -1,8 +1,8 @@
 import type { Schema, Sql } from "../lib/sql/sql.ts";
 
 /**
- * The format is described in docs/formats/ledger.md. `item`, `file` and `indexed` are the facets seen, mirrored and indexed, apart so
- * that each step writes its own rows. Paths are relative to the source's folder, so that renaming a domain changes none of them.
+ * The format is described in docs/formats/ledger.md. `item`, `file` and `indexed` are the facets seen, mirrored and indexed, `tracked`
+ * what a manifest says, apart so that each step writes its own rows. Paths are relative to the source's folder, so that renaming a domain changes none of them.
  */
 export function ledgerTables(dialect: Sql["dialect"]): Schema {
   const sqlite = dialect === "sqlite";
@@ -29,6 +29,11 @@ CREATE TABLE source (
   seen_rev ${integer} NOT NULL,
   mirrored_rev ${integer} NOT NULL,
   indexed_rev ${integer} NOT NULL,
+  tracked_rev ${integer} NOT NULL DEFAULT 0,
+  -- Of a tree: where it was, when all of it was last looked at, and what that look is called.
+  look_root ${text} NOT NULL DEFAULT '',
+  look_at ${text} NOT NULL DEFAULT '',
+  look_id ${text} NOT NULL DEFAULT '',
   -- What the last complete listing left; '' and 0 before the first one, and when somebody edited a map file since.
   policy ${text} NOT NULL DEFAULT '',
   change_mark ${text} NOT NULL DEFAULT '',
@@ -242,6 +247,54 @@ CREATE TABLE lease (
   birth ${text} NOT NULL,
   expires_at ${integer} NOT NULL,
   PRIMARY KEY (domain_id, name)
+) ${strict};
+
+-- Of trees: which file is which document, and what became of those that are not there any more.
+CREATE TABLE tracked (
+  item_no ${integer} NOT NULL PRIMARY KEY REFERENCES item ON DELETE CASCADE,
+  source_no ${integer} NOT NULL,
+  rev ${integer} NOT NULL,
+  status ${text} NOT NULL,
+  folder ${text} NOT NULL,
+  name ${text} NOT NULL,
+  size ${real} NOT NULL,
+  modified_at ${text} NOT NULL,
+  stamp ${text} NOT NULL,
+  node ${text} NOT NULL,
+  content_hash ${text} NOT NULL,
+  -- Of the content that the current version was made from; '' when there is none.
+  kept_hash ${text} NOT NULL,
+  last_seen_at ${text} NOT NULL,
+  retry_count ${integer} NOT NULL,
+  error ${text} NOT NULL,
+  missing_since_at ${text} NOT NULL,
+  missing_runs ${integer} NOT NULL,
+  deleted_at ${text} NOT NULL
+) ${strict};
+CREATE INDEX tracked_of_source ON tracked (source_no, item_no);
+CREATE INDEX tracked_present ON tracked (source_no, folder, name, status, stamp, node) WHERE status IN ('active', 'error');
+CREATE INDEX tracked_content ON tracked (source_no, content_hash, node) WHERE status IN ('active', 'error');
+CREATE INDEX tracked_absent ON tracked (source_no, item_no) WHERE status IN ('missing', 'deleted');
+CREATE INDEX tracked_gone_from ON tracked (source_no, folder, name) WHERE status IN ('missing', 'deleted');
+CREATE INDEX tracked_unkept ON tracked (source_no, item_no) WHERE status = 'active' AND kept_hash <> content_hash;
+
+CREATE TABLE version (
+  item_no ${integer} NOT NULL REFERENCES tracked ON DELETE CASCADE,
+  n ${integer} NOT NULL,
+  version_id ${text} NOT NULL,
+  made_at ${text} NOT NULL,
+  hash ${text} NOT NULL,
+  PRIMARY KEY (item_no, n)
+) ${strict};
+
+CREATE TABLE lineage (
+  item_no ${integer} NOT NULL REFERENCES tracked ON DELETE CASCADE,
+  n ${integer} NOT NULL,
+  event ${text} NOT NULL,
+  from_path ${text} NOT NULL,
+  certainty ${real} NOT NULL,
+  happened_at ${text} NOT NULL,
+  PRIMARY KEY (item_no, n)
 ) ${strict};
 
 -- Facets that were cleared since their map file was last written: a row that is still in it does not bring them back.

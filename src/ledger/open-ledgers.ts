@@ -6,12 +6,15 @@ import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { ConflictError } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
+import { MANIFEST_FILE } from "../contracts/manifest.ts";
 import type { EarlierMembers } from "../contracts/members.ts";
 import type { CrawlHead } from "../contracts/site-memory.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
 import { readExports } from "./exports/export-file.ts";
+import { encodeManifest } from "./exports/manifest-codec.ts";
+import { exportManifest, manifestOf, readManifestBack, replaceManifest } from "./exports/manifest-export.ts";
 import {
   areMapsUntouched,
   MapAppender,
@@ -31,6 +34,7 @@ import {
   putOldFilesAside,
 } from "./migrate/migrate-csv-maps.ts";
 import { removeOldLeases } from "./migrate/migrate-domain-state.ts";
+import { copyManifestAside, migrateManifest } from "./migrate/migrate-manifest.ts";
 import { migrateSiteMemory } from "./migrate/migrate-site-memory.ts";
 import { migrateUploadJournals } from "./migrate/migrate-upload-journals.ts";
 import { createLeases } from "./sql-leases.ts";
@@ -43,6 +47,7 @@ import {
   type SqlLedgerOptions,
   versionOf,
 } from "./sql-ledger.ts";
+import { HAS_NO_FACET } from "./sql-manifest.ts";
 import { createMembers } from "./sql-members.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
 import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
@@ -70,6 +75,10 @@ const MAX_DRY_RUNS = 10;
 /** What nobody else writes while the step has its lease. */
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
 
+function isTree({ config: { sourceType } }: LedgerSource): boolean {
+  return sourceType === "folder_sources" || sourceType === "blob_sources";
+}
+
 export function openLedgers(options: LedgersOptions): Ledgers {
   const { place, crawlerFolder, domainsFolder, indexFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
   const databases = openLedgerDatabases(place);
@@ -94,6 +103,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     const ledger = await SqlLedger.open(db, { ...wishes, appender });
     if (ledger.source.imported === IMPORTED) {
       if (keepsMaps(source)) await readMapsBack(ledger, db, { folder, store, writer: db });
+      if (isTree(source)) await readManifestBack(ledger, db, { folder, writer: db });
       return ledger;
     }
     const problems = await takeOver(db, source);
@@ -122,17 +132,22 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       if (snapshot) dryRuns += 1;
       const sql = isSnapshot ? snapshot?.sql : await databases.find(source.domainId);
       const release = snapshot && ((): Promise<void> => endDryRun(snapshot));
-      const ledger = await SqlLedger.read(sql, { ...wishes, release }).catch(async (error: unknown) => {
-        await release?.();
-        throw error;
-      });
+      const ledger = await SqlLedger.read(sql, { ...wishes, release, isScratch: isSnapshot }).catch(
+        async (error: unknown) => {
+          await release?.();
+          throw error;
+        },
+      );
       try {
         const before = await mapStateOf(sql, source);
         const keepsMaps = wishes.mapFolder !== undefined;
-        const trouble = await overlayMaps(ledger, sql, { folder, store, keepsMaps }).then(
-          () => undefined,
-          (error: unknown) => ({ error }),
-        );
+        const overlaid = overlayMaps(ledger, sql, { folder, store, keepsMaps });
+        const trouble = await overlaid
+          .then(() => overlayManifest(ledger, sql, source, { isSnapshot }))
+          .then(
+            () => undefined,
+            (error: unknown) => ({ error }),
+          );
         // Files that a step wrote or put aside while they were read here are no edits: they are read again.
         const isSteady = before === (await mapStateOf(await databases.find(source.domainId), source));
         if (isSteady && trouble) throw trouble.error;
@@ -163,6 +178,23 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     }
   };
 
+  /** A manifest of another layout is refused in a dry run, as it will be then; others do without it. */
+  const overlayManifest = async (
+    ledger: SqlLedger,
+    sql: Sql | undefined,
+    source: LedgerSource,
+    { isSnapshot }: { readonly isSnapshot: boolean },
+  ): Promise<void> => {
+    if (!isTree(source)) return;
+    const folder = folderOf(source);
+    try {
+      if (!ledger.source.imported) await migrateManifest(ledger, folder);
+      else if (sql) await readManifestBack(ledger, sql, { folder });
+    } catch (error) {
+      if (isSnapshot || !(error instanceof ConflictError)) throw error;
+    }
+  };
+
   /**
    * A source that the database does not know was crawled by an earlier release, or the database was lost. Killed before the end, it
    * begins again, and puts the same.
@@ -185,6 +217,12 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           await migrateCsvMaps(ledger, folder, { readOnly: false, store });
           problems.push(...ledger.problems);
         }
+        if (isTree(source)) {
+          await copyManifestAside(folder);
+          const ledger = await SqlLedger.open(db, keyOf(source));
+          await migrateManifest(ledger, folder);
+          problems.push(...ledger.problems);
+        }
         await setState(1);
       }
       if ((await stateOf()) === 1) {
@@ -193,6 +231,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         if (keepsMaps(source) && (await hasCsvMaps(folder))) {
           await replaceMaps(await SqlLedger.open(db, keyOf(source)), db, { folder, store: "" });
         }
+        if (isTree(source)) await replaceManifest(await SqlLedger.open(db, keyOf(source)), db, folder);
         await setState(IMPORTED);
       }
     });
@@ -235,6 +274,30 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           yield* encodeMap(facet, ledger.entries());
         },
       })),
+    async exportManifest(source, { upTo = Number.POSITIVE_INFINITY } = {}) {
+      const db = await databases.find(source.domainId);
+      if (!db || (await findSource(db, keyOf(source)))?.imported !== IMPORTED) return;
+      const ledger = await SqlLedger.read(db, keyOf(source));
+      const { active, error, missing, deleted } = await ledger.manifest.count();
+      if (active + error + missing + deleted <= upTo) await exportManifest(ledger, db, folderOf(source));
+    },
+    async *manifest(source) {
+      const ledger = await open(source, { readOnly: true });
+      yield* manifestOf(ledger);
+    },
+    encodeManifest: (entries) => encodeManifest({ displaced: [], pages: [entries] }),
+    async forgetManifest(source) {
+      const db = await databases.find(source.domainId);
+      const found = db && (await findSource(db, keyOf(source)));
+      await db?.write(async (sql) => {
+        if (!found) return;
+        await sql.run("DELETE FROM tracked WHERE source_no = $1", [found.source_no]);
+        await sql.run(`DELETE FROM item WHERE source_no = $1 AND ${HAS_NO_FACET}`, [found.source_no]);
+        await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [found.source_no, MANIFEST_FILE]);
+        const nothing = "rev = rev + 1, tracked_rev = 0, look_root = '', look_at = '', look_id = ''";
+        await sql.run(`UPDATE source SET ${nothing} WHERE source_no = $1`, [found.source_no]);
+      });
+    },
     async writeScratchMaps(source, id) {
       const folder = folderOf(source);
       if (!(await pathExists(folder))) return undefined;
@@ -280,11 +343,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
             source_no,
             mapFile("indexed", store),
           ]);
-          await sql.run(
-            `DELETE FROM item WHERE source_no = $1 AND listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
-             AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)`,
-            [source_no],
-          );
+          await sql.run(`DELETE FROM item WHERE source_no = $1 AND ${HAS_NO_FACET}`, [source_no]);
         });
         await emptyLog(db);
       }
@@ -304,7 +363,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const sources = "SELECT source_no FROM source WHERE domain_id IN ($1, $2) AND kind <> 'domain'";
       await db?.write(async (sql) => {
         await sql.run("UPDATE source SET rev = rev + 1 WHERE domain_id IN ($1, $2) AND kind = 'domain'", [from, to]);
-        await sql.run(`UPDATE export SET rev = -1 WHERE source_no IN (${sources})`, [from, to]);
+        await sql.run(`UPDATE export SET rev = -1 WHERE name <> '${MANIFEST_FILE}' AND source_no IN (${sources})`, [
+          from,
+          to,
+        ]);
         await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
         await renameState(sql, { from, to });
       });

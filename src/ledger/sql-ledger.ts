@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { ConflictError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingNote } from "../contracts/ledger.ts";
 import { isListed, listOf } from "../lib/sql/is-listed.ts";
@@ -30,6 +31,7 @@ import type { Row } from "./exports/map-codec.ts";
 import { exportMaps, type MapAppender } from "./exports/map-exports.ts";
 import { FACETS, rowOf } from "./exports/map-files.ts";
 import { emptyLog } from "./ledger-databases.ts";
+import { HAS_NO_FACET, SqlManifest } from "./sql-manifest.ts";
 
 export type Facets = Partial<Omit<LedgerEntry, "itemId">>;
 /** What is put of an item: facets, and the version that its facet indexed is about. */
@@ -45,6 +47,10 @@ export interface SourceRow {
   readonly seen_rev: number;
   readonly mirrored_rev: number;
   readonly indexed_rev: number;
+  readonly tracked_rev: number;
+  readonly look_root: string;
+  readonly look_at: string;
+  readonly look_id: string;
   readonly policy: string;
   readonly change_mark: string;
   readonly listed_at: string;
@@ -81,6 +87,8 @@ export interface SqlLedgerOptions extends SourceKey {
   readonly appender?: MapAppender | undefined;
   /** To be called when it is closed. */
   readonly release?: (() => Promise<void>) | undefined;
+  /** What is put into one that is only read is seen by it alone. */
+  readonly isScratch?: boolean | undefined;
 }
 
 const PAGE = 1000;
@@ -92,6 +100,7 @@ export class SqlLedger implements Ledger {
   readonly sourceId: SourceId;
   /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
   readonly problems: string[] = [];
+  readonly manifest: SqlManifest;
   readonly #db: Sql | undefined;
   /** undefined: it is only read. */
   readonly #writer: SqlDatabase | undefined;
@@ -126,6 +135,12 @@ export class SqlLedger implements Ledger {
     this.#appender = options.appender;
     this.#release = options.release;
     this.#source = source;
+    this.manifest = new SqlManifest({
+      sql: db,
+      source: () => this.#source,
+      flush: () => this.flush(),
+      puts: writer ? "written" : options.isScratch ? "seen" : "refused",
+    });
   }
 
   static async open(db: SqlDatabase, options: SqlLedgerOptions): Promise<SqlLedger> {
@@ -372,18 +387,25 @@ export class SqlLedger implements Ledger {
 
   async #flush(): Promise<void> {
     const notes = this.#changedNotes();
-    if (!this.#writer || this.#pending.size + notes.length === 0) return;
+    if (!this.#writer || (this.#pending.size + notes.length === 0 && !this.manifest.hasChanges)) return;
     this.#writing = this.#pending;
     this.#pending = new Map();
     this.#flushedAtMs = performance.now();
+    this.manifest.beginWriting();
+    const before = this.#source;
+    let isWritten = false;
     try {
       const written = await this.#writer.write(async (sql) => {
-        const changes = await this.#write(sql, this.#writing);
+        const changes = await this.#write(sql, this.#writing, before);
         await this.#writeNotes(sql, notes);
         return changes;
       });
+      isWritten = true;
+      this.manifest.endWriting("written");
       await this.#append(written);
     } catch (error) {
+      this.manifest.endWriting("failed");
+      if (!isWritten) this.#source = before;
       const later = this.#pending;
       this.#pending = new Map(this.#writing);
       for (const [item, facets] of later) this.overlay(item, facets);
@@ -420,10 +442,14 @@ export class SqlLedger implements Ledger {
     }
   }
 
-  async #write(sql: Sql, puts: ReadonlyMap<ItemId, Put>): Promise<FacetChanges> {
+  async #write(sql: Sql, puts: ReadonlyMap<ItemId, Put>, before: SourceRow): Promise<FacetChanges> {
     const source = await findSource(sql, this.#key);
     if (!source) throw new Error(`write the ledger of source '${this.sourceId}': somebody forgot the source meanwhile`);
-    if (versionOf(source) !== versionOf(this.#source)) this.#disturbed = true;
+    if (versionOf(source) !== versionOf(before)) this.#disturbed = true;
+    const { isWriting: tracks } = this.manifest;
+    if (tracks && source.tracked_rev !== before.tracked_rev) {
+      throw new ConflictError(`The manifest of source '${this.sourceId}' was written by somebody else meanwhile.`);
+    }
     this.#source = source;
     const rows = new Map<ItemId, EntryRow>();
     const all = [...puts.keys()];
@@ -434,11 +460,13 @@ export class SqlLedger implements Ledger {
     if (versions.length > 0) await describeVersions(sql, this.#key.domainId, versions);
     const changes = new FacetChanges(this.#key.root);
     for (const [item, facets] of puts) changes.add(item, facets, rows.get(item));
-    if (changes.isEmpty) return changes;
+    if (changes.isEmpty && !tracks) return changes;
     this.#hasWritten = true;
-    this.#source = await nextRevision(sql, source, changes, { isOwnStore: this.#store === "" });
-    await writeChanges(sql, changes, this.#source, this.#store);
-    if (this.#mapFolder !== undefined && this.#store === "") await noteCleared(sql, changes, this.#source);
+    const next = await nextRevision(sql, source, changes, { isOwnStore: this.#store === "", tracks });
+    await writeChanges(sql, changes, next, this.#store);
+    if (tracks) await this.manifest.write(sql, next);
+    if (this.#mapFolder !== undefined && this.#store === "") await noteCleared(sql, changes, next);
+    this.#source = { ...next, ...(tracks && this.manifest.lookColumns) };
     return changes;
   }
 
@@ -489,6 +517,10 @@ const NO_SOURCE: SourceRow = {
   seen_rev: 0,
   mirrored_rev: 0,
   indexed_rev: 0,
+  tracked_rev: 0,
+  look_root: "",
+  look_at: "",
+  look_id: "",
   policy: "",
   change_mark: "",
   listed_at: "",
@@ -523,7 +555,7 @@ async function nextRevision(
   sql: Sql,
   source: SourceRow,
   changes: FacetChanges,
-  { isOwnStore }: { readonly isOwnStore: boolean },
+  { isOwnStore, tracks }: { readonly isOwnStore: boolean; readonly tracks: boolean },
 ): Promise<SourceRow> {
   const rev = source.rev + 1;
   const next = {
@@ -532,14 +564,13 @@ async function nextRevision(
     seen_rev: changes.seen.length > 0 ? rev : source.seen_rev,
     mirrored_rev: changes.mirrored.length > 0 ? rev : source.mirrored_rev,
     indexed_rev: isOwnStore && changes.indexed.length > 0 ? rev : source.indexed_rev,
+    tracked_rev: tracks ? rev : source.tracked_rev,
   };
-  await sql.run("UPDATE source SET rev = $2, seen_rev = $3, mirrored_rev = $4, indexed_rev = $5 WHERE source_no = $1", [
-    next.source_no,
-    rev,
-    next.seen_rev,
-    next.mirrored_rev,
-    next.indexed_rev,
-  ]);
+  const { source_no, seen_rev, mirrored_rev, indexed_rev, tracked_rev } = next;
+  await sql.run(
+    "UPDATE source SET rev = $2, seen_rev = $3, mirrored_rev = $4, indexed_rev = $5, tracked_rev = $6 WHERE source_no = $1",
+    [source_no, rev, seen_rev, mirrored_rev, indexed_rev, tracked_rev],
+  );
   return next;
 }
 
@@ -640,11 +671,7 @@ async function writeChanges(
   );
   const unseen = seen.filter(({ values }) => values?.[0] === 0).map(({ item }) => numberOf(item));
   await forEachList([...goneOf(mirrored), ...goneOf(indexed), ...unseen], (list) =>
-    sql.run(
-      `DELETE FROM item WHERE ${listed} AND listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
-       AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)`,
-      [list],
-    ),
+    sql.run(`DELETE FROM item WHERE ${listed} AND ${HAS_NO_FACET}`, [list]),
   );
 }
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ExplainedDocument } from "../../src/engine/explain-document.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 describe("why a file of a folder is, or is not, found", () => {
@@ -49,9 +48,11 @@ describe("why a file of a folder is, or is not, found", () => {
 
   test("one that cannot be read says why, and is found all the same", async () => {
     const entry = await stage.document("Birds/kestrel.md");
-    const manifest = await openManifest(stage.folder, { readOnly: false });
-    manifest.put({ ...entry, status: "error", error: "another program has locked it", retryCount: 2 });
-    await manifest.close();
+    await stage.withLedgers(async (ledgers) => {
+      const ledger = await ledgers.open({ domainId: FOLDERS, config: stage.config }, { readOnly: false });
+      ledger.manifest.put({ ...entry, status: "error", error: "another program has locked it", retryCount: 2 });
+      await ledger.close();
+    });
     const found = await explain("kestrel.md");
     assert.match(found.verdict, /^Found at place 1/);
     assert.match(atSource(found), /could not be read 2 times in a row: another program has locked it\. Every crawl/);

@@ -12,18 +12,15 @@ export interface ChildTask {
   /** Unix time. */
   readonly nowMs: number;
   readonly verb: "crawl" | "maintenance";
-  /** As in ComposePace. */
-  readonly largeFrom?: number | undefined;
 }
 
 export const MAINTENANCE = { domainId: FOLDERS, unreferenced: false, confirmDeletes: true };
 
 /** Tells every line of the job's log the moment it is said: whoever kills this process chooses the moment by them. */
-async function carryOut({ settings, nowMs, verb, largeFrom }: ChildTask): Promise<void> {
+async function carryOut({ settings, nowMs, verb }: ChildTask): Promise<void> {
   const app = await compose(readConfig(settings), {
     now: () => new Date(nowMs),
     searchesHere: true,
-    ...(largeFrom !== undefined && { largeFrom }),
   });
   const { start, work } =
     verb === "crawl"

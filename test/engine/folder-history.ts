@@ -21,7 +21,7 @@ export async function playFolderHistory(seed: number, rounds = 8): Promise<strin
   const random = new Random(seed);
   const record: string[] = [];
   const mayLock = becomeNobody();
-  const stage = await FolderStage.open({ source: { gitignore: true, limits: GENEROUS }, pace: paceOf(seed) });
+  const stage = await FolderStage.open({ source: { gitignore: true, limits: GENEROUS } });
   const author = new FolderAuthor(stage.root, random, { mayLock });
   const oracle = new FolderOracle(stage, author.files);
   try {
@@ -44,11 +44,6 @@ export async function playFolderHistory(seed: number, rounds = 8): Promise<strin
     await stage.close();
     becomeSomebody();
   }
-}
-
-/** Every other one treats its files as if they were many. */
-export function paceOf(seed: number): { readonly largeFrom?: number } {
-  return seed % 2 === 0 ? { largeFrom: 1 } : {};
 }
 
 export const GENEROUS = { maxRemovals: 1000, maxRemovalsPercent: 100, allowEmpty: true };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Random } from "../stories/random.ts";
 import { FolderAuthor } from "./folder-author.ts";
 import { MAINTENANCE } from "./folder-child.ts";
-import { crawlAndAsk, GENEROUS, paceOf } from "./folder-history.ts";
+import { crawlAndAsk, GENEROUS } from "./folder-history.ts";
 import { killChild } from "./folder-killer.ts";
 import { FolderOracle } from "./folder-oracle.ts";
 import { FolderStage } from "./folder-stage.ts";
@@ -21,7 +21,7 @@ const GRACE_HOURS = 25;
 export async function playFolderKill(seed: number): Promise<string> {
   const random = new Random(seed);
   const record: string[] = [];
-  const stage = await FolderStage.open({ source: { gitignore: true, limits: GENEROUS }, pace: paceOf(seed) });
+  const stage = await FolderStage.open({ source: { gitignore: true, limits: GENEROUS } });
   const author = new FolderAuthor(stage.root, random, { mayLock: false });
   const oracle = new FolderOracle(stage, author.files);
   const act = async (): Promise<void> => {

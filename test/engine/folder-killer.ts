@@ -16,8 +16,7 @@ export interface Moment {
 
 /** A process of its own does it, and is killed at this moment, unless it is done before. Tells where it was. */
 export async function killChild(stage: FolderStage, verb: ChildTask["verb"], { lines, ms }: Moment): Promise<string> {
-  const { settings, largeFrom } = stage;
-  const task: ChildTask = { settings, nowMs: stage.now.getTime(), verb, largeFrom };
+  const task: ChildTask = { settings: stage.settings, nowMs: stage.now.getTime(), verb };
   const child = spawn(process.execPath, [CHILD, JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");
   let [seen, last] = [0, "nothing"];

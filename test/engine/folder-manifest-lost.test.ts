@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -20,11 +20,6 @@ after(async () => {
   await rm(aside, { recursive: true, force: true });
 });
 
-async function loseManifest(): Promise<void> {
-  await rm(join(stage.folder, "manifest.json"));
-  await rm(join(stage.folder, ".lockstep/manifest.journal"), { force: true });
-}
-
 /** By path; fails when one path has two documents. */
 async function documents(): Promise<Map<string, string>> {
   const present = (await stage.manifest()).filter(({ status }) => status === "active");
@@ -34,13 +29,21 @@ async function documents(): Promise<Map<string, string>> {
   return new Map(present.map(({ path, docId }) => [path, docId]));
 }
 
-test("with the manifest lost and nothing else changed, every file is the document it was, with its versions", async () => {
+test("with manifest.json lost, nothing is, and it is written again", async () => {
+  await rm(join(stage.folder, "manifest.json"));
+  const { log } = await stage.crawl();
+  assert.match(log, /Nothing changed since the last look/);
+  const written = JSON.parse(await readFile(join(stage.folder, "manifest.json"), "utf8")) as { files: object };
+  assert.equal(Object.keys(written.files).length, FILES);
+});
+
+test("with the ledger lost and nothing else changed, every file is the document it was, with its versions", async () => {
   const was = await stage.manifest();
-  await loseManifest();
+  await stage.loseLedger();
   const dry = await stage.tryCrawl({}, { dryRun: true });
-  assert.equal(dry.source.download.unchanged, FILES);
+  assert.equal(dry.source.download.removed, 0);
   const { source } = await stage.crawl();
-  assert.deepEqual([source.download.unchanged, source.download.added, source.download.removed], [FILES, 0, 0]);
+  assert.equal(source.download.removed, 0);
   assert.equal(source.embed.added, 0);
   const facts = (entries: typeof was) => entries.map(({ path, docId, versions }) => ({ path, docId, versions }));
   assert.deepEqual(facts(await stage.manifest()), facts(was));
@@ -49,9 +52,9 @@ test("with the manifest lost and nothing else changed, every file is the documen
   assert.doesNotMatch(log, /cannot be told for sure/);
 });
 
-test("with the manifest lost, what was edited, moved, added and removed meanwhile is told apart, and search says what the folder says", async () => {
+test("with the ledger lost, what was edited, moved, added and removed meanwhile is told apart, and search says what the folder says", async () => {
   const was = await documents();
-  await loseManifest();
+  await stage.loseLedger();
   await stage.write("f0/0.md", "Text edited0 of many.");
   await stage.rename("f1/1.md", "g/one.md");
   await stage.remove("f2/2.md");
@@ -78,7 +81,6 @@ test("with an earlier manifest put back from a backup, everything is compared, a
   await stage.crawl();
   const was = await documents();
   await copyFile(join(aside, "manifest.json"), manifest);
-  await rm(join(stage.folder, ".lockstep/manifest.journal"), { force: true });
   const { source } = await stage.crawl();
   assert.equal(source.download.unchanged, was.size);
   assert.deepEqual(await documents(), was);

@@ -14,6 +14,9 @@ import { DOCS, FOLDERS, type FolderStage } from "./folder-stage.ts";
 /** So many of the last words are looked for although no file has them now. */
 const NOT_FORGOTTEN = 30;
 
+/** Which documents there were stays known for a while. */
+const MANIFEST_TABLES: ReadonlySet<string> = new Set(["tracked", "version", "lineage"]);
+
 /** What the manifest said of a file when it was last looked at to the end. */
 interface Record {
   readonly docId: ItemId;
@@ -306,7 +309,9 @@ export class FolderOracle {
       }
     }
     const ledger = join(storageFolder(this.#stage.storage, "crawler"), FOLDERS, "ledger.sqlite");
-    for (const { text, table } of textsOf(ledger)) read(text, `ledger, ${table}`);
+    for (const { text, table, column } of textsOf(ledger)) {
+      if (!MANIFEST_TABLES.has(table) && column !== "item_id") read(text, `ledger, ${table}.${column}`);
+    }
     const domains = storageFolder(this.#stage.storage, "domains");
     const name = "files_metadata.json";
     read(await readFile(join(domains, FOLDERS, name), "utf8").catch(() => ""), name);
@@ -315,7 +320,7 @@ export class FolderOracle {
 }
 
 /** Every text in every table, but for the list of all words ever, and what SQLite keeps for full-text search, which cannot be read as text. */
-function* textsOf(file: string): Generator<{ readonly text: string; readonly table: string }> {
+function* textsOf(file: string): Generator<{ readonly text: string; readonly table: string; readonly column: string }> {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
     const tables = database.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'table'").all();
@@ -323,7 +328,9 @@ function* textsOf(file: string): Generator<{ readonly text: string; readonly tab
     for (const { name } of tables) {
       if (name === "words" || virtual.some((one) => name === one || String(name).startsWith(`${one}_`))) continue;
       for (const row of database.prepare(`SELECT * FROM "${name}"`).iterate()) {
-        for (const text of Object.values(row)) if (typeof text === "string") yield { text, table: String(name) };
+        for (const [column, text] of Object.entries(row)) {
+          if (typeof text === "string") yield { text, table: String(name), column };
+        }
       }
     }
   } finally {

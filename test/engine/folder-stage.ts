@@ -11,6 +11,7 @@ import { type OpenedBackend, openBackend } from "../../src/app/open-backend.ts";
 import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
+import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import type { Index, IndexedRef } from "../../src/contracts/search-index.ts";
 import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
@@ -24,9 +25,9 @@ import type { MaintenanceRequest } from "../../src/engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { createResponseNotes } from "../../src/inventory/response-notes.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
+import { entriesOf } from "../ledgers/manifest-place.ts";
 
 export const FOLDERS = parseDomainId("FOLDERS");
 export const DOCS = parseSourceId("docs");
@@ -99,10 +100,6 @@ export class FolderStage {
       await stage.app.domains.create({ domainId: FOLDERS, ...texts, vectorStoreId: "", sources: [stage.config] });
     }
     return stage;
-  }
-
-  get largeFrom(): number | undefined {
-    return this.#options.pace?.largeFrom;
   }
 
   /** As after a restart. */
@@ -225,14 +222,31 @@ export class FolderStage {
     return await work(index ?? assert.fail("the vector store does not exist"));
   }
 
+  /** The ledgers as another process would open them. */
+  async withLedgers<T>(work: (ledgers: Ledgers) => Promise<T>): Promise<T> {
+    const url = this.settings["DATABASE_URL"];
+    const ledgers = openTestLedgers(storageFolder(this.storage, "crawler"), url === undefined ? undefined : { url });
+    try {
+      return await work(ledgers);
+    } finally {
+      await ledgers.close();
+    }
+  }
+
+  /** What a disk that was lost, or somebody who deleted it, leaves of the ledger. */
+  async loseLedger(): Promise<void> {
+    await this.app.close();
+    const path = join(storageFolder(this.storage, "crawler"), FOLDERS, "ledger.sqlite");
+    for (const name of ["", "-wal", "-shm"]) await rm(`${path}${name}`, { force: true });
+    await this.reopen();
+  }
+
   /** Every entry, sorted by path. */
   async manifest(): Promise<ManifestEntry[]> {
-    const manifest = await openManifest(this.folder, { readOnly: true });
-    try {
-      return [...manifest.entries()].flat().sort((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
-    } finally {
-      await manifest.close();
-    }
+    return await this.withLedgers(async (ledgers) => {
+      const { manifest } = await ledgers.open({ domainId: FOLDERS, config: this.config }, { readOnly: true });
+      return (await entriesOf(manifest)).sort((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+    });
   }
 
   /** The entry that has this path now. */

@@ -14,7 +14,6 @@ import { type CrawlRequest, crawlRequest, type StepCounts } from "../../src/engi
 import { keepDocuments } from "../../src/engine/keep-documents.ts";
 import { withKeptText } from "../../src/engine/kept-text.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
 import { makeDocx, paragraph } from "../extract/make-docx.ts";
@@ -49,7 +48,7 @@ class Source {
   revision = createExtractor().revision;
   now = new Date("2026-03-01T00:00:00Z");
   maps = "seen files indexed observed";
-  manifestsOpened = 0;
+  ledgersOpened = 0;
   readonly extracted: string[] = [];
 
   /** The file is at this path now, says this, and was downloaded. */
@@ -64,24 +63,23 @@ class Source {
     const file = this.mirror.embeddedFile(path);
     await mkdir(dirname(this.mirror.absolute(file)), { recursive: true });
     await writeFile(this.mirror.absolute(file), text);
-    const ledger = await this.#ledger(false);
+    const ledger = await this.ledger(false);
     const before = await ledger.get(id);
     const fingerprint = { size: 1, modifiedAt: "2026-01-01T00:00:00.000000Z", etag: "", contentVersion: "" };
     const place = { listItemId: 0, name: path, serverPath: path, file };
     const mirrored = { ...place, fingerprint, downloadedAt: "", sourceError: "", processingError: "" };
     ledger.put(id, { mirrored: { ...mirrored, observed: { size: 1, mtimeMs: 1, sha256: contentHash } } });
-    await ledger.close();
     const sighting = { ...place, kind: "sighting", itemId: id, path, url: "", rawUrl: "", fingerprint } as const;
     const told = { itemId: id, sighting: { ...sighting, documentType: "md", form: "document" }, reason: "" } as const;
     this.touched.set(id, { ...told, kind: before ? "changed" : "added", entry: before });
-    const manifest = await openManifest(this.mirror.folder, { readOnly: false });
+    const known = (await ledger.manifest.find([id])).get(id);
     const entry: ManifestEntry = {
       ...{ path, docId: id, contentHash, size: 1, modifiedAt: fingerprint.modifiedAt, stamp: "", node: "" },
       ...{ status: "active", lastSeenAt: "", retryCount: 0, error: "", missingSinceAt: "", missingRuns: 0 },
-      ...{ deletedAt: "", versions: manifest.find(id)?.versions ?? [], lineage: [] },
+      ...{ deletedAt: "", versions: known?.versions ?? [], lineage: [] },
     };
-    manifest.put({ ...entry, ...wishes });
-    await manifest.close();
+    ledger.manifest.put({ ...entry, ...wishes });
+    await ledger.close();
     this.maps = `seen files-${Math.random()} indexed observed`;
   }
 
@@ -91,7 +89,7 @@ class Source {
     const { dryRun = false, ...request } = wishes;
     const lines: string[] = [];
     const extractor = createExtractor();
-    const ledger = await this.#ledger(true);
+    const ledger = await this.ledger(dryRun);
     const { counts, problems } = await keepDocuments({
       run: { domainId: D, config: this.config },
       request: crawlRequest(D, request),
@@ -115,13 +113,12 @@ class Source {
           },
         },
         keeping: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
-        openManifest: (folder, options) => {
-          this.manifestsOpened += 1;
-          return openManifest(folder, options);
-        },
         now: () => this.now,
       },
-      ledger: async () => ledger,
+      ledger: async () => {
+        this.ledgersOpened += 1;
+        return ledger;
+      },
       maps: this.maps,
       mirror: this.mirror,
       job: {
@@ -139,12 +136,8 @@ class Source {
   }
 
   async entry(docId: string): Promise<ManifestEntry> {
-    const manifest = await openManifest(this.mirror.folder, { readOnly: true });
-    try {
-      return manifest.find(docId as ItemId) ?? assert.fail(`the manifest has no ${docId}`);
-    } finally {
-      await manifest.close();
-    }
+    const { manifest } = await this.ledger(true);
+    return (await manifest.find([docId as ItemId])).get(docId as ItemId) ?? assert.fail(`the manifest has no ${docId}`);
   }
 
   async versions(docId: string): Promise<string[]> {
@@ -155,7 +148,7 @@ class Source {
     return this.base.read(docId as ItemId, versionId).then((kept) => kept?.markdown);
   }
 
-  #ledger(readOnly: boolean): Promise<Ledger> {
+  ledger(readOnly: boolean): Promise<Ledger> {
     return ledgers.open({ domainId: D, config: this.config }, { readOnly });
   }
 }
@@ -190,9 +183,9 @@ test("nothing to do costs neither the manifest nor a text; another revision make
   const source = new Source();
   for (const id of ["doc_a", "doc_b"]) await source.has(id, `${id}.md`, id);
   await source.keep();
-  const [opened, extracted] = [source.manifestsOpened, source.extracted.length];
+  const [opened, extracted] = [source.ledgersOpened, source.extracted.length];
   assert.deepEqual((await source.keep()).counts, {});
-  assert.deepEqual([source.manifestsOpened, source.extracted.length], [opened, extracted]);
+  assert.deepEqual([source.ledgersOpened, source.extracted.length], [opened, extracted]);
   assert.deepEqual((await source.keep({ mode: "full" })).counts, {}, "a full crawl looks, and finds them made");
   assert.equal(source.extracted.length, extracted);
   source.revision = "another";
@@ -264,9 +257,9 @@ test("killed after a text was kept and before the manifest said so: it is not ma
   const noted = await source.entry("doc_a");
   await source.has("doc_a", "a.md", "second");
   await source.keep();
-  const manifest = await openManifest(source.mirror.folder, { readOnly: false });
-  manifest.put({ ...(await source.entry("doc_a")), versions: noted.versions });
-  await manifest.close();
+  const ledger = await source.ledger(false);
+  ledger.manifest.put({ ...(await source.entry("doc_a")), versions: noted.versions });
+  await ledger.close();
   source.maps = "seen other indexed observed";
   const made = source.extracted.length;
   assert.deepEqual((await source.keep()).counts, { unchanged: 1 });

@@ -70,10 +70,10 @@ describe("maintenance beside others", () => {
     assert.equal((await stage.holdings()).length, 3, "its vector store stays as it is");
   });
 
-  test("a manifest that goes while it waits is not taken for an empty one", async () => {
+  test("a ledger that goes while it waits is not taken for an empty one", async () => {
     const { result } = await runBehind({ confirmDeletes: true }, async () => {
       await rm(join(stage.folder, "manifest.json"));
-      await rm(join(stage.folder, ".lockstep", "manifest.journal"), { force: true });
+      await stage.withLedgers((ledgers) => ledgers.forget({ domainId: FOLDERS, config: stage.config }));
     });
     assert.match(result.problems.join(), /Source 'docs' of domain 'FOLDERS' was left alone: There is no manifest/);
     assert.deepEqual(counts(result), {});

@@ -4,13 +4,13 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
-import { parseSourceId } from "../../src/contracts/ids.ts";
+import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { layoutOf } from "../../src/engine/migrate/earlier-codec.ts";
 import { type MigratedSource, migrateSource } from "../../src/engine/migrate/migrate-source.ts";
 import { undoMigration } from "../../src/engine/migrate/undo-migration.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { contentsOf, writeEarlierStore } from "./earlier-store.ts";
 
 /**
@@ -43,6 +43,8 @@ const job: JobContext = {
   checkpoint: async () => undefined,
 };
 const root = join(PLACE, "root");
+const DOMAIN = parseDomainId("D");
+const ledgers = openTestLedgers(PLACE);
 const FILES = {
   [join(root, "a.txt")]: { docId: "doc_a", bytes: "a", text: "text of a", earlier: ["older text of a"] },
   [join(root, "b.txt")]: { docId: "not / a name", bytes: "b" },
@@ -53,13 +55,13 @@ function sourceAt(name: string): MigratedSource {
   const tree = { include: [], exclude: [], hidden: false, gitignore: false, maxFileBytes: 1e6, limits: DEFAULT_LIMITS };
   const config: FolderSourceConfig = { sourceType: "folder_sources", sourceId: parseSourceId("docs"), root, ...tree };
   const now = () => new Date("2026-01-01T00:00:00Z");
-  return { config, folder: join(PLACE, name), parts: { openManifest, now }, job };
+  return { domainId: DOMAIN, config, folder: join(PLACE, name), parts: { ledgers, now }, job };
 }
 
 /** What is in the folder of the source, whichever snapshot it is. */
 async function outcome({ folder }: MigratedSource): Promise<Record<string, string>> {
   const contents = await contentsOf(folder, OURS);
-  const told = contents["manifest.json"]?.replace(/"snapshot":"\w+","updated_at":"[^"]+"/, "");
+  const told = contents["manifest.json"]?.replace(/"updated_at":"[^"]+"/, "");
   return told === undefined ? contents : { ...contents, "manifest.json": told };
 }
 

@@ -20,11 +20,16 @@ before(async () => {
 after(() => stage.close());
 /** Every test begins with a source that was never crawled, and files that speak of different animals. */
 beforeEach(async () => {
-  await rm(stage.folder, { recursive: true, force: true });
+  await forgetSource();
   await rm(stage.root, { recursive: true, force: true });
   await stage.write("walrus.txt", WALRUS);
   await stage.write("sub/otter.txt", OTTER);
 });
+
+async function forgetSource(): Promise<void> {
+  await rm(stage.folder, { recursive: true, force: true });
+  await stage.withLedgers((ledgers) => ledgers.forget({ domainId: FOLDERS, config: stage.config }));
+}
 
 const WALRUS = "The walrus has long tusks and rests on the ice.";
 const OTTER = "The otter holds the hand of its friend while it sleeps.";
@@ -158,7 +163,7 @@ test("a text older than its file is kept as an earlier version", async () => {
 
 test("a renamed file keeps its identity before the place where it was, and before a file that shares it by accident", async () => {
   for (const status of ["missing", "deleted"] as const) {
-    await rm(stage.folder, { recursive: true, force: true });
+    await forgetSource();
     await writeEarlierStore(stage.folder, {
       [stage.at("sub/otter.txt")]: { docId: DOC, bytes: OTTER },
       [stage.at("old.txt")]: { docId: DOC, bytes: WALRUS, text: "walrus, once", earlier: ["walrus, before"], status },

@@ -14,7 +14,6 @@ import { createDomainStore } from "../../src/domains/domain-store.ts";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
-import { ManifestReader } from "../../src/engine/manifest-reader.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
 import { createDocuments } from "../../src/engine/read-versions.ts";
 import type { Patience } from "../../src/http/safety/slow-clients.ts";
@@ -24,8 +23,6 @@ import { noting } from "../../src/inventory/note-responses.ts";
 import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
-import { manifestVersion } from "../../src/ledgers/manifest/manifest-version.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { isErrno } from "../../src/lib/atomic-file.ts";
 import { createReportStore } from "../../src/reports/report-store.ts";
 import { createAuditLog } from "../../src/security/audit-log.ts";
@@ -166,7 +163,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     documents: createDocuments({
       domains,
       crawlerFolder: join(folder, "crawler"),
-      manifests: new ManifestReader({ openManifest, manifestVersion }),
+      ledgers: openTestLedgers(join(folder, "crawler")),
     }),
     generations: async () => NO_GENERATIONS,
     rollback: async () => NO_GENERATIONS,

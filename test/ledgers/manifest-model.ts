@@ -3,8 +3,9 @@ import fc from "fast-check";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { FileStatus, Manifest, ManifestEntry } from "../../src/contracts/manifest.ts";
 import { AT, entryOf } from "./manifest-fixture.ts";
+import { entriesOf } from "./manifest-place.ts";
 
-export const DOCS = ["doc_a", "doc_b", "doc_c", "doc_d"];
+const DOCS = ["doc_a", "doc_b", "doc_c", "doc_d"];
 const CONTENTS = ["ab", "cd"].map((digits) => digits.repeat(32));
 const PATHS = ["a", "b", "x/a", 'x/"b"', "x/y/a"];
 
@@ -18,7 +19,7 @@ export type Operation =
   | { readonly do: "put"; readonly entry: ManifestEntry }
   | { readonly do: "drop"; readonly doc: string }
   | { readonly do: "look" }
-  | { readonly do: "flush" | "snapshot" | "close" | "kill" };
+  | { readonly do: "flush" | "export" | "close" | "kill" };
 
 export const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
@@ -42,11 +43,11 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ do: "look" as const }) },
   {
     weight: 4,
-    arbitrary: fc.constantFrom("flush", "snapshot", "close", "kill").map((what) => ({ do: what }) as const),
+    arbitrary: fc.constantFrom("flush", "export", "close", "kill").map((what) => ({ do: what }) as const),
   },
 );
 
-export const lookAfter = (before: string): string => String(Number(before || 2026) + 1);
+const lookAfter = (before: string): string => String(Number(before || 2026) + 1);
 
 export function followedBy(model: Model, op: Operation): Model {
   if (op.do === "look") return { ...model, lookedAt: lookAfter(model.lookedAt) };
@@ -56,63 +57,67 @@ export function followedBy(model: Model, op: Operation): Model {
 }
 
 const isPresent = ({ status }: ManifestEntry): boolean => status === "active" || status === "error";
-const byDoc = (entries: Iterable<ManifestEntry>): ManifestEntry[] =>
+const byDoc = <T extends Pick<ManifestEntry, "docId">>(entries: Iterable<T>): T[] =>
   [...entries].sort((a, b) => (a.docId < b.docId ? -1 : 1));
 
-export function assertSame(manifest: Manifest, model: Model): void {
+export async function assertSame(manifest: Manifest, model: Model): Promise<void> {
   const told = model.entries.map((entry) => {
     const seenLater = entry.status === "active" && model.lookedAt > entry.lastSeenAt;
     return seenLater ? { ...entry, lastSeenAt: model.lookedAt } : entry;
   });
   const where = (fits: (entry: ManifestEntry) => boolean): ManifestEntry[] => byDoc(told.filter(fits));
-  assert.deepEqual(byDoc([...manifest.entries()].flat()), byDoc(told));
-  assert.deepEqual(
-    byDoc(manifest.absent()),
-    where((entry) => !isPresent(entry)),
-  );
-  assert.deepEqual(
-    byDoc(manifest.unkept()),
-    where(({ status, versions }) => status === "active" && !versions.length),
-  );
-  for (const doc of DOCS) assert.deepEqual(manifest.find(doc as ItemId), where(({ docId }) => docId === doc)[0]);
+  const same = async (
+    pages: AsyncIterable<readonly Pick<ManifestEntry, "docId">[]>,
+    fits: (entry: ManifestEntry) => boolean,
+  ): Promise<void> => {
+    const found: ItemId[] = [];
+    for await (const page of pages) found.push(...page.map(({ docId }) => docId));
+    assert.deepEqual(
+      found.sort(),
+      where(fits).map(({ docId }) => docId),
+    );
+  };
+  assert.deepEqual(byDoc(await entriesOf(manifest)), byDoc(told));
+  await same(manifest.active(), ({ status }) => status === "active");
+  await same(manifest.withStatus("missing", "deleted"), (entry) => !isPresent(entry));
+  await same(manifest.withStatus("missing"), ({ status }) => status === "missing");
+  await same(manifest.withStatus("error", "deleted"), ({ status }) => status === "error" || status === "deleted");
+  await same(manifest.unkept(), ({ status, versions }) => status === "active" && !versions.length);
+  const found = await manifest.find([...DOCS, "doc_none"] as ItemId[]);
+  assert.deepEqual(byDoc(found.values()), byDoc(told));
+  const [at, knownAt] = [await manifest.at([...PATHS, "none"]), await manifest.knownAt([...PATHS, "none"])];
   for (const path of PATHS) {
+    // Of several that were written together, any may have it.
     const here = told.filter((entry) => entry.path === path);
-    assert.deepEqual(manifest.at(path), here.findLast(isPresent) ?? here.at(-1), `at ${path}`);
+    const present = here.filter(isPresent);
+    const owner = at.get(path);
+    assert.ok(present.length > 1 ? present.some(({ docId }) => docId === owner?.docId) : here.length === 0 || owner);
+    if (here.length === 1 || present.length === 1) assert.deepEqual(owner, present[0] ?? here[0], `at ${path}`);
+    assert.equal(knownAt.get(path)?.docId, present.length > 0 ? owner?.docId : undefined);
   }
-  for (const folder of ["", "x", "x/y", "z"]) {
-    const inside = ({ path }: ManifestEntry): boolean => (path.match(/^(.*)\//)?.[1] ?? "") === folder;
+  const inside = (folder: string): ManifestEntry[] =>
+    where((entry) => isPresent(entry) && (entry.path.match(/^(.*)\//)?.[1] ?? "") === folder);
+  const folders = ["", "x", "x/y", "z"];
+  const known = await manifest.inFolders(folders);
+  for (const folder of folders) {
+    const files = [...(known.get(folder)?.values() ?? [])].flat();
     assert.deepEqual(
-      byDoc(manifest.inFolder(folder).unmet()),
-      where((entry) => isPresent(entry) && inside(entry)),
+      byDoc(files).map(({ docId, path, stamp, node, status }) => ({ docId, path, stamp, node, status })),
+      inside(folder).map(({ docId, path, stamp, node, status }) => ({ docId, path, stamp, node, status })),
     );
-    meetAll(manifest, folder, told.filter(inside));
+    for (const [path, [first]] of known.get(folder) ?? []) assert.equal(first?.docId, knownAt.get(path)?.docId);
   }
+  const named: string[] = [];
+  for await (const page of manifest.folders()) named.push(...page);
+  for (const folder of folders) assert.ok(inside(folder).length === 0 || named.includes(folder), `folder ${folder}`);
+  assert.equal(new Set(named).size, named.length);
+  const counts = await manifest.countContent(CONTENTS);
   for (const hash of CONTENTS) {
-    assert.deepEqual(
-      byDoc(manifest.withContent(hash)),
-      where((entry) => isPresent(entry) && entry.contentHash === hash),
-    );
+    const having = where((entry) => isPresent(entry) && entry.contentHash === hash);
+    assert.equal(counts.get(hash) ?? 0, having.length);
+    assert.deepEqual(byDoc(await manifest.withNodes([{ contentHash: hash, node: "1:7" }])), having);
   }
   const count = { active: 0, error: 0, missing: 0, deleted: 0 };
   for (const { status } of told) count[status] += 1;
-  assert.deepEqual(manifest.count(), count);
-}
-
-/** Every path is found as it was, and then again with another stamp. */
-function meetAll(manifest: Manifest, folder: string, inside: readonly ManifestEntry[]): void {
-  for (const change of [{}, { stamp: "other" }, { node: "2:2" }]) {
-    const known = manifest.inFolder(folder);
-    const owners = new Set<ManifestEntry>();
-    for (const path of PATHS) {
-      const owner = inside.findLast((entry) => entry.path === path && isPresent(entry));
-      const { stamp, node } = { ...entryOf("", path), ...change };
-      const isSame = owner?.status === "active" && owner.stamp === stamp && owner.node === node;
-      const met = inside.some((entry) => entry.path === path) ? known.meet({ path, stamp, node }) : undefined;
-      // It may always be read instead.
-      assert.deepEqual(met, met === "same" && isSame ? "same" : owner);
-      if (owner) owners.add(owner);
-    }
-    assert.equal(known.met, owners.size);
-    assert.deepEqual(byDoc(known.unmet()), byDoc(inside.filter((entry) => isPresent(entry) && !owners.has(entry))));
-  }
+  assert.deepEqual(await manifest.count(), count);
 }

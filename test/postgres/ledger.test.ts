@@ -6,25 +6,30 @@ import { after, before, test } from "node:test";
 import type { DomainId } from "../../src/contracts/ids.ts";
 import { openLedgerDatabases } from "../../src/ledger/ledger-databases.ts";
 import { ledgerSuite } from "../contracts/ledger-suite.ts";
+import { manifestSuite } from "../contracts/manifest-suite.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import { World } from "../engine/world.ts";
 import { observePostgres, scansInPostgres } from "../ledger/observed-statements.ts";
 import { entriesOf, facetsOf, id } from "../ledgers/ledger-fixture.ts";
 import { closeLedgers, newLedgerPlace, openForDryRun, openLedger } from "../ledgers/ledger-place.ts";
+import { closeManifests, newManifestPlace } from "../ledgers/manifest-place.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
 const statements = observePostgres();
 let server: PostgresServer;
 let url = "";
+let urlOfManifests = "";
 let root: string;
 let count = 0;
 before(async () => {
   server = await startPostgres();
   url = await server.createDatabase();
+  urlOfManifests = await server.createDatabase();
   root = await mkdtemp(join(tmpdir(), "lockstep-ledger-"));
 });
 after(async () => {
   await closeLedgers();
+  await closeManifests();
   await server.stop();
   await rm(root, { recursive: true, force: true });
 });
@@ -58,6 +63,7 @@ test("a dry run may be paused for as long as it likes", async () => {
 });
 
 ledgerSuite("PostgreSQL", () => newLedgerPlace(root, `D${++count}`, url));
+manifestSuite("PostgreSQL", () => newManifestPlace(root, `D${++count}`, urlOfManifests), { runs: 3 });
 
 test("nothing of that, and of a crawl, reads a whole table of items", async () => {
   const stage = await FolderStage.open({ settings: { DATABASE_URL: url } });

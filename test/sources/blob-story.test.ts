@@ -9,9 +9,10 @@ import { crawlJob } from "../../src/app/crawl-job.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import { type CrawlResult, crawlRequest, type SourceResult } from "../../src/engine/crawl-request.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
+import { entriesOf } from "../ledgers/manifest-place.ts";
 import { type BlobWorld, openBlobWorld, temporaryFolder } from "./blob-world.ts";
 
 const BLOBS = parseDomainId("BLOBS");
@@ -80,9 +81,10 @@ function folder(): string {
 }
 
 async function entries(): Promise<Map<string, ManifestEntry>> {
-  const manifest = await openManifest(folder(), { readOnly: true });
-  const all = new Map([...manifest.entries()].flat().map((entry) => [entry.path, entry]));
-  await manifest.close();
+  const ledgers = openTestLedgers(storageFolder(storage, "crawler"));
+  const { manifest } = await ledgers.open({ domainId: BLOBS, config: world.config }, { readOnly: true });
+  const all = new Map((await entriesOf(manifest)).map((entry) => [entry.path, entry]));
+  await ledgers.close();
   return all;
 }
 

@@ -4,15 +4,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
 import type { FileTree, TreePage } from "../../src/contracts/file-tree.ts";
-import { type ItemId, parseSourceId } from "../../src/contracts/ids.ts";
+import { type DomainId, type ItemId, parseSourceId } from "../../src/contracts/ids.ts";
+import type { Ledger, Ledgers } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import type { Completeness, Listed, Sighting, Source, Unreadable } from "../../src/contracts/source.ts";
 import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
-import { openManifest } from "../../src/ledgers/manifest/open-manifest.ts";
-import { readLookId } from "../../src/ledgers/manifest/read-look-id.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
 import { inWords } from "../../src/sources/folder/explain-errno.ts";
 import { openTreeSource, type TreeTools } from "../../src/sources/tree/open-tree-source.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
+import { entriesOf } from "../ledgers/manifest-place.ts";
 
 /** How a look came out, as the engine hears it. */
 export interface Heard {
@@ -41,6 +42,7 @@ export interface Wishes {
 /** A real folder and a real manifest, looked at as the engine does it. */
 export class TreeWorld {
   readonly #place: string;
+  readonly #ledgers: Ledgers;
   readonly root: string;
   readonly storage: string;
   now = new Date("2026-01-01T00:00:00.000Z");
@@ -58,7 +60,8 @@ export class TreeWorld {
   private constructor(place: string) {
     this.#place = place;
     this.root = join(place, "root");
-    this.storage = join(place, "source");
+    this.storage = join(place, "D", "05_folders", "docs");
+    this.#ledgers = openTestLedgers(place);
   }
 
   static async open(): Promise<TreeWorld> {
@@ -68,6 +71,7 @@ export class TreeWorld {
   }
 
   async close(): Promise<void> {
+    await this.#ledgers.close();
     await rm(this.#place, { recursive: true, force: true });
   }
 
@@ -109,11 +113,32 @@ export class TreeWorld {
     };
   }
 
+  #openLedger(options: { readonly readOnly: boolean; readonly isSnapshot?: boolean }): Promise<Ledger> {
+    return this.#ledgers.open({ domainId: "D" as DomainId, config: this.#configOf({}) }, options);
+  }
+
   openSource(tools: Partial<TreeTools> = {}, config: Partial<FolderSourceConfig> = {}): Source {
+    let ledger: Promise<Ledger> | undefined;
+    const open = (): Promise<Ledger> => {
+      ledger ??= this.#openLedger(tools.dryRun ? { readOnly: true, isSnapshot: true } : { readOnly: false });
+      return ledger;
+    };
+    const source = this.#openTreeSource({ manifest: async () => (await open()).manifest, ...tools }, config);
+    return {
+      ...source,
+      async close() {
+        await source.close?.();
+        await (await ledger)?.close();
+      },
+    };
+  }
+
+  #openTreeSource(
+    tools: Partial<TreeTools> & Pick<TreeTools, "manifest">,
+    config: Partial<FolderSourceConfig>,
+  ): Source {
     return openTreeSource(this.#configOf(config), {
       tree: this.openTree(config),
-      openManifest: () => openManifest(this.storage, { readOnly: tools.dryRun ?? false }),
-      lookId: () => readLookId(this.storage),
       async *mirrored() {},
       folder: join(this.storage, ".lockstep", "tree"),
       keptText: async () => undefined,
@@ -196,10 +221,7 @@ export class TreeWorld {
   }
 
   async entries(): Promise<ManifestEntry[]> {
-    const manifest = await openManifest(this.storage, { readOnly: true });
-    const entries = [...manifest.entries()].flat();
-    await manifest.close();
-    return entries;
+    return await entriesOf((await this.#openLedger({ readOnly: true })).manifest);
   }
 
   async entryAt(path: string): Promise<ManifestEntry> {

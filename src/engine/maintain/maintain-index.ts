@@ -3,7 +3,7 @@ import type { Index } from "../../contracts/search-index.ts";
 import { plural } from "../../lib/plural.ts";
 import { slices } from "../purge-missing.ts";
 import { withLedger } from "../with-ledger.ts";
-import { heldBecause, type MaintainedTree, nameOf, standsFor, thing } from "./maintained-tree.ts";
+import { heldBecause, type MaintainedTree, nameOf, orphansOf, thing } from "./maintained-tree.ts";
 
 /**
  * Documents of a tree that no manifest entry stands for: readers see them although a crawl would not know them, or they are kept in case a
@@ -42,7 +42,10 @@ async function visibleOrphans(index: Index, { tree, job }: MaintainedTree): Prom
   for await (const refs of index.holdings(tree.run.config.sourceId)) {
     await job.checkpoint();
     known += refs.length;
-    const candidates = refs.map(({ itemId }) => itemId).filter((itemId) => !standsFor(tree, itemId));
+    const candidates = await orphansOf(
+      refs.map(({ itemId }) => itemId),
+      tree,
+    );
     const entries = await tree.ledger.getMany(candidates);
     items.push(...candidates.filter((_, at) => !entries[at]?.mirrored));
   }
@@ -55,7 +58,7 @@ async function hiddenOrphans(index: Index, { tree, job }: MaintainedTree): Promi
   for await (const page of index.hidden?.(tree.run.config.sourceId) ?? []) {
     await job.checkpoint();
     known += page.length;
-    items.push(...page.filter((itemId) => !standsFor(tree, itemId)));
+    items.push(...(await orphansOf(page, tree)));
   }
   return { items, known };
 }

@@ -7,18 +7,19 @@ import { plural } from "../../lib/plural.ts";
 import { bytesBelow } from "../../mirror/knowledge/bytes-below.ts";
 import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
 import type { SourceRun } from "../engine-parts.ts";
-import { expiredOf, type Purged, purge } from "../purge-missing.ts";
-import { folderOfRun, type OpenTree, withTree } from "../with-tree.ts";
+import { expiredOf, isKnown, type OpenTree, type Purged, purge, withTree } from "../purge-missing.ts";
+import { folderOfRun } from "../with-ledger.ts";
 import type { MaintainedIndex, Maintenance } from "./maintain.ts";
 import { sweepIndex } from "./maintain-index.ts";
-import { heldBecause, type MaintainedTree, nameOf, standsFor, thing } from "./maintained-tree.ts";
+import { heldBecause, type MaintainedTree, nameOf, orphansOf, thing } from "./maintained-tree.ts";
+
+const ASKED_AT_ONCE = 1000;
 
 /** What is kept of the files of one tree without need, in manifest, knowledge base and index. */
 export async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance: Maintenance): Promise<void> {
   const { parts, job, tally } = maintenance;
-  const folder = folderOfRun(run, parts);
-  if ((await parts.manifestVersion(folder)) === "") {
-    for await (const _ of new KnowledgeBase(folder).list()) {
+  if (!(await isKnown(run, parts))) {
+    for await (const _ of new KnowledgeBase(folderOfRun(run, parts)).list()) {
       const whose = `Source '${run.config.sourceId}' of domain '${run.domainId}'`;
       return tally.leave(`${whose} has no manifest, so its knowledge base was left alone. A crawl makes one.`);
     }
@@ -36,8 +37,8 @@ export async function maintainTree(run: SourceRun, opened: MaintainedIndex, main
     if (isUsable && opened.index) await sweepIndex(opened.index, work);
     // Last, so that everything before is judged by what was found, as in a dry run.
     await purgeExpired(expired, opened.index, work);
-    if (!job.dryRun) await tree.manifest.snapshot("now");
   });
+  if (!job.dryRun) await parts.ledgers.exportManifest(run);
 }
 
 async function purgeExpired(
@@ -62,12 +63,15 @@ async function sizesOf(expired: readonly ManifestEntry[], { knowledge, job }: Op
 async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
   const beforeMs = parts.now().getTime() - parts.keeping.deletedMs;
   const isOver = ({ status, deletedAt }: ManifestEntry) => status === "deleted" && Date.parse(deletedAt) < beforeMs;
-  for (const { docId, path } of [...tree.manifest.absent()].filter(isOver)) {
-    await job.checkpoint();
-    if (!job.dryRun) tree.manifest.drop(docId);
-    tally.add(thing("manifest_entries", tree, path, 0));
+  const { manifest } = tree.ledger;
+  for await (const page of manifest.withStatus("deleted")) {
+    for (const { docId, path } of page.filter(isOver)) {
+      await job.checkpoint();
+      if (!job.dryRun) manifest.drop(docId);
+      tally.add(thing("manifest_entries", tree, path, 0));
+    }
   }
-  if (!job.dryRun) await tree.manifest.flush();
+  if (!job.dryRun) await manifest.flush();
 }
 
 /** Whoever has the lease knows that nobody is at work there. */
@@ -81,11 +85,14 @@ async function sweepStaging({ tree, job, tally }: MaintainedTree): Promise<void>
 
 async function sweepFolders({ tree, request, job, tally }: MaintainedTree): Promise<void> {
   const orphans: ItemId[] = [];
+  const some: ItemId[] = [];
   let known = 0;
   for await (const docId of tree.knowledge.list()) {
     known += 1;
-    if (!standsFor(tree, docId)) orphans.push(docId);
+    some.push(docId);
+    if (some.length === ASKED_AT_ONCE) orphans.push(...(await orphansOf(some.splice(0), tree)));
   }
+  orphans.push(...(await orphansOf(some, tree)));
   const held = heldBecause(orphans.length, known, tree, request);
   if (held) return tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
   for (const docId of orphans) {
@@ -100,15 +107,16 @@ async function pruneVersions({ tree, parts, job, tally }: MaintainedTree, leavin
   const now = parts.now();
   const isPruned = ({ docId, status, versions }: ManifestEntry): boolean =>
     status !== "deleted" && versions.length > 1 && !leaving.has(docId);
-  for (const page of tree.manifest.entries()) {
+  const { manifest } = tree.ledger;
+  for await (const page of manifest.entries()) {
     for (const entry of page.filter(isPruned)) {
       await job.checkpoint();
       const { removed, bytes } = await tree.knowledge.prune(entry.docId, parts.keeping, now, { dryRun: true });
       if (removed.length === 0) continue;
       if (!job.dryRun) {
         const versions = entry.versions.filter(({ versionId }) => !removed.includes(versionId));
-        tree.manifest.put({ ...entry, versions });
-        await tree.manifest.flush();
+        manifest.put({ ...entry, versions });
+        await manifest.flush();
         await tree.knowledge.prune(entry.docId, parts.keeping, now);
       }
       tally.addMany("versions", removed.length, bytes);

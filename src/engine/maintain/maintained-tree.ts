@@ -1,6 +1,6 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import { suspectRemovals } from "../../detect/removal-guard.ts";
-import type { OpenTree } from "../with-tree.ts";
+import type { OpenTree } from "../purge-missing.ts";
 import type { Maintenance } from "./maintain.ts";
 import type { FreedKind, FreedThing } from "./maintenance-result.ts";
 
@@ -9,9 +9,10 @@ export interface MaintainedTree extends Maintenance {
   readonly tree: OpenTree;
 }
 
-/** Is there a file, or may there be one again, that this is a document of? */
-export function standsFor({ manifest }: OpenTree, docId: ItemId): boolean {
-  return (manifest.find(docId)?.status ?? "deleted") !== "deleted";
+/** Those of which there is no file, nor may be one again. */
+export async function orphansOf(docIds: readonly ItemId[], { ledger }: OpenTree): Promise<readonly ItemId[]> {
+  const known = await ledger.manifest.find(docIds);
+  return docIds.filter((docId) => (known.get(docId)?.status ?? "deleted") === "deleted");
 }
 
 /** As when a listing loses much at once: a manifest that was restored from a backup looks exactly like that. "" if not. */

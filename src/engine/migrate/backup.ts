@@ -1,13 +1,14 @@
 import { constants, copyFile, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobContext } from "../../contracts/job.ts";
+import { MANIFEST_FILE } from "../../contracts/manifest.ts";
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { parseJsonObject } from "../../lib/json-object.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { toFileStamp } from "../../lib/time.ts";
-import { MANIFEST_FILE, STORE_FOLDERS } from "./earlier-store.ts";
+import { STORE_FOLDERS } from "./earlier-store.ts";
 
 /** A copy of a store as it was before it was migrated, `backup/<stamp>/` in the folder of its source. */
 export interface Backup {

@@ -1,11 +1,11 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { MANIFEST_FILE } from "../../contracts/manifest.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { byAge, isVersionId } from "../../mirror/knowledge/version-id.ts";
 import { type EarlierFile, type EarlierMetadata, readEarlierManifest, readEarlierMetadata } from "./earlier-codec.ts";
 
-export const MANIFEST_FILE = "manifest.json";
 /** What a store of an earlier layout consists of, beside its manifest; `knowledge_base` may hold the other ones. */
 export const STORE_FOLDERS = ["documents", "versions", "staging", "knowledge_base"] as const;
 

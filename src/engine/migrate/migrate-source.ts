@@ -2,7 +2,9 @@ import { mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FolderSourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
+import type { DomainId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
+import { MANIFEST_FILE } from "../../contracts/manifest.ts";
 import { writeFileAtomic } from "../../lib/atomic-file.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { moveIfThere } from "../../lib/move-if-there.ts";
@@ -13,7 +15,7 @@ import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type Backup, dropPartialBackups, lastBackup, makeBackup, noteMigrated } from "./backup.ts";
 import { layoutOf, readEarlierManifest } from "./earlier-codec.ts";
-import { MANIFEST_FILE, readEarlierStore, STORE_FOLDERS } from "./earlier-store.ts";
+import { readEarlierStore, STORE_FOLDERS } from "./earlier-store.ts";
 import { migrateDocuments } from "./migrate-documents.ts";
 import { type EntryPlan, planEntries } from "./plan-entries.ts";
 
@@ -21,10 +23,11 @@ const SHOWN = 20;
 
 /** A source whose folder nobody else writes to now. */
 export interface MigratedSource {
+  readonly domainId: DomainId;
   readonly config: FolderSourceConfig;
   /** Its folder, absolute. */
   readonly folder: string;
-  readonly parts: Pick<EngineParts, "openManifest" | "now">;
+  readonly parts: Pick<EngineParts, "ledgers" | "now">;
   readonly job: JobContext;
 }
 
@@ -68,7 +71,7 @@ export async function migrateSource(source: MigratedSource, from: string): Promi
 }
 
 async function checkOrigin(
-  { config, folder }: MigratedSource,
+  source: MigratedSource,
   from: string,
   layout: "none" | "earlier" | "current",
   before: Backup | undefined,
@@ -76,8 +79,11 @@ async function checkOrigin(
   if ((await layoutOf(join(from, MANIFEST_FILE))) !== "earlier") {
     throw new BadInputError(`${from} has no ${MANIFEST_FILE} of an earlier layout.`);
   }
+  const { config, folder, parts } = source;
   const isResumed = layout === "earlier" && before?.from === from;
-  if (layout !== "none" && !isResumed) {
+  // A large manifest may not have been written yet.
+  const { isKnown } = (await parts.ledgers.open(source, { readOnly: true })).manifest;
+  if ((layout !== "none" && !isResumed) || (layout === "none" && isKnown)) {
     throw new ConflictError(
       `Source '${config.sourceId}' has a manifest already, in ${folder}. --from is for a source that was never crawled.`,
     );
@@ -104,13 +110,10 @@ async function carryOut(source: MigratedSource, backup: Backup): Promise<Migrati
   const made = migrationFolder(folder);
   await rm(made, { recursive: true, force: true });
   const { documents, versions } = await migrateDocuments(made, planned.entries, job);
-  const manifest = await parts.openManifest(made, { readOnly: false });
-  try {
-    for (const { entry } of planned.entries) manifest.put(entry);
-    await manifest.snapshot("now");
-  } finally {
-    await manifest.close();
-  }
+  await mkdir(made, { recursive: true });
+  const pieces: Uint8Array[] = [];
+  for await (const piece of parts.ledgers.encodeManifest(planned.entries.map(({ entry }) => entry))) pieces.push(piece);
+  await writeFileAtomic(join(made, MANIFEST_FILE), pieces);
   await noteMigrated(backup, await hashFile(join(made, MANIFEST_FILE)));
   await job.checkpoint();
   await exchange(folder, made, backup);
@@ -126,15 +129,9 @@ async function exchange(folder: string, made: string, backup: Backup): Promise<v
   await mkdir(join(made, "old"), { recursive: true });
   for (const name of [...STORE_FOLDERS, ".staging"]) await moveIfThere(join(folder, name), join(made, "old", name));
   await moveIfThere(join(made, "knowledge_base"), join(folder, "knowledge_base"));
-  await forgetLook(folder);
+  await rm(join(folder, PRIVATE_FOLDER, "tree"), { recursive: true, force: true });
   await rename(join(made, MANIFEST_FILE), manifest);
   await rm(made, { recursive: true, force: true });
-}
-
-/** What the last crawl remembered of the tree was about another manifest. */
-export async function forgetLook(folder: string): Promise<void> {
-  await rm(join(folder, PRIVATE_FOLDER, "tree"), { recursive: true, force: true });
-  await rm(join(folder, PRIVATE_FOLDER, "manifest.journal"), { force: true });
 }
 
 function tell(planned: EntryPlan, backup: Backup | undefined, { job }: MigratedSource): Migration {

@@ -6,8 +6,7 @@ import { type Lease, sourceLease } from "../../contracts/lease.ts";
 import type { EngineParts, SourceRun } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { settleRenames, waitingJob } from "../settle-renames.ts";
-import { waitForLease, whileHeld } from "../with-ledger.ts";
-import { folderOfRun } from "../with-tree.ts";
+import { folderOfRun, waitForLease, whileHeld } from "../with-ledger.ts";
 import { type MigratedSource, migrateSource } from "./migrate-source.ts";
 import { undoMigration } from "./undo-migration.ts";
 
@@ -115,15 +114,15 @@ async function withLeases<T>(
   work: (source: MigratedSource) => Promise<T>,
 ): Promise<T> {
   const folder = folderOfRun(run, parts);
-  const { config } = run;
-  if (job.dryRun) return await work({ config, folder, parts, job });
+  const { domainId, config } = run;
+  if (job.dryRun) return await work({ domainId, config, folder, parts, job });
   const leases: Lease[] = [];
   try {
     for (const work of ["download", "embed"] as const) {
       leases.push(await waitForLease(parts, run.domainId, sourceLease(config, work), job));
     }
     const held = leases.reduce((inner, lease) => whileHeld(lease, inner), job);
-    return await work({ config, folder, parts, job: held });
+    return await work({ domainId, config, folder, parts, job: held });
   } finally {
     for (const lease of leases) await lease.release();
   }

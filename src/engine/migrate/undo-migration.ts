@@ -1,13 +1,14 @@
 import { copyFile, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ConflictError, DamagedError } from "../../contracts/errors.ts";
+import { ConflictError } from "../../contracts/errors.ts";
+import { MANIFEST_FILE } from "../../contracts/manifest.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { moveIfThere } from "../../lib/move-if-there.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
 import { type Backup, copyStore, lastBackup } from "./backup.ts";
-import { MANIFEST_FILE, STORE_FOLDERS } from "./earlier-store.ts";
-import { forgetLook, type MigratedSource, migrationFolder } from "./migrate-source.ts";
+import { STORE_FOLDERS } from "./earlier-store.ts";
+import { type MigratedSource, migrationFolder } from "./migrate-source.ts";
 
 /**
  * Puts the store back as it was before the last migration. What takes its place is kept beside the backup, so nothing is lost.
@@ -46,27 +47,20 @@ async function stateOf(folder: string, backup: Backup): Promise<"migrated" | "wr
   if (!(await pathExists(manifest))) return "undone";
   const hash = await hashFile(manifest);
   if (hash === backup.manifestHash) return "undone";
-  const hasJournal = await pathExists(join(folder, PRIVATE_FOLDER, "manifest.journal"));
-  return hash === backup.migratedHash && !hasJournal ? "migrated" : "written";
+  return hash === backup.migratedHash ? "migrated" : "written";
 }
 
-async function keepReplaced({ folder, parts }: MigratedSource, state: string, replaced: string): Promise<void> {
+async function keepReplaced(source: MigratedSource, state: string, replaced: string): Promise<void> {
+  const { folder, parts } = source;
   await mkdir(replaced, { recursive: true });
   if (state === "undone") return;
-  if (state === "written") {
-    try {
-      const manifest = await parts.openManifest(folder, { readOnly: false });
-      await manifest.snapshot("now").finally(() => manifest.close());
-    } catch (error) {
-      // What cannot be read is kept as it is.
-      if (!(error instanceof DamagedError)) throw error;
-    }
-  }
+  if (state === "written") await parts.ledgers.exportManifest(source);
   await copyFile(join(folder, MANIFEST_FILE), join(replaced, MANIFEST_FILE));
 }
 
 /** The earlier manifest first: no crawl works with it. */
-async function putBack({ folder, job }: MigratedSource, backup: Backup, replaced: string): Promise<void> {
+async function putBack(source: MigratedSource, backup: Backup, replaced: string): Promise<void> {
+  const { folder, job, parts } = source;
   const wasHere = backup.from === "";
   const copied = migrationFolder(folder);
   await rm(copied, { recursive: true, force: true });
@@ -80,7 +74,8 @@ async function putBack({ folder, job }: MigratedSource, backup: Backup, replaced
     await rm(join(folder, name), { recursive: true, force: true });
     await moveIfThere(join(copied, name), join(folder, name));
   }
-  await forgetLook(folder);
+  await rm(join(folder, PRIVATE_FOLDER, "tree"), { recursive: true, force: true });
+  await parts.ledgers.forgetManifest(source);
   if (!wasHere) await rm(join(folder, MANIFEST_FILE), { force: true });
   await rm(copied, { recursive: true, force: true });
 }

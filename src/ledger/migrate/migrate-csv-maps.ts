@@ -25,9 +25,9 @@ const OBSERVED: TableShape = {
 };
 
 /** What earlier releases kept beside the map files. Once it is in the ledger, nobody reads it any more. */
-const LEFT_BEHIND = /^(observed\.csv|journal-.*\.jsonl|tail-.*\.jsonl|.*\.csv\.index)$/;
+const LEFT_BEHIND = /^(observed\.csv|journal-.*\.jsonl|tail-.*\.jsonl|.*\.csv\.index|manifest\.(journal|index))$/;
 /** What earlier releases kept so that something need not be compared. Nothing of it is taken over: the first look compares everything. */
-const MEMO = /^(last-look|settled)\.json$/;
+const MEMO = /^(last-look|settled|purge)\.json$/;
 const MAP = /^(sharepoint|files|vectorstore)_map(_.+)?\.csv$/;
 
 type TableName = Facet | "observed";

@@ -1,6 +1,6 @@
 import type { FileTree, TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { KnownFolder, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
+import type { KnownFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
@@ -48,20 +48,23 @@ export interface CompareTools {
   readonly signal: AbortSignal;
 }
 
+/** So many files are compared with what is known of their folders at once. */
+const BATCH = 5000;
+
 /** Everything is compared, file by file. */
 export async function compareAll(tools: CompareTools): Promise<Comparison> {
   const comparing = new Comparing(tools, new Map());
   const completeness = await comparing.walk();
   if (completeness === "complete") await comparing.missEverywhere();
-  return comparing.result(completeness);
+  return await comparing.result(completeness);
 }
 
 /** Folders that are what they were are passed over, and the manifest is opened only when one is not. */
 export async function compareFolders(tools: CompareTools, before: ReadonlyMap<string, string>): Promise<Comparison> {
   const comparing = new Comparing(tools, before);
   const completeness = await comparing.walk();
-  for (const folder of before.keys()) if (!comparing.folders.has(folder)) await comparing.missFolder(folder);
-  return comparing.result(completeness);
+  await comparing.missFolders([...before.keys()].filter((folder) => !comparing.folders.has(folder)));
+  return await comparing.result(completeness);
 }
 
 /** Only these folders, and those that are new in them, can have changed. undefined: they are not what they should be, so everything has to be walked. */
@@ -76,22 +79,22 @@ export async function compareOnly(
     await comparing.walk(next);
     next = comparing.newFolders();
   }
-  for (const folder of comparing.goneFolders()) await comparing.missFolder(folder);
+  await comparing.missFolders([...comparing.goneFolders()]);
   for (const folder of only) if (before.has(folder) && !comparing.folders.has(folder)) return undefined;
   comparing.keepOthers();
-  return comparing.result("complete");
+  return await comparing.result("complete");
 }
 
 class Comparing {
   readonly #tools: CompareTools;
   readonly #before: ReadonlyMap<string, string>;
   readonly #toRead: TreeFile[] = [];
-  readonly #readable: ManifestEntry[] = [];
-  readonly #renumbered: ManifestEntry[] = [];
+  readonly #readable: KnownFile[] = [];
+  readonly #renumbered: KnownFile[] = [];
   /** Of those that were not compared folder by folder. */
   readonly #seen = new Set<ItemId>();
   #seenCount = 0;
-  readonly #absent: ManifestEntry[] = [];
+  readonly #absent: KnownFile[] = [];
   readonly #unreadable: Unreadable[] = [];
   readonly #leftOut = new LeftOut();
   readonly #named = new Set<string>();
@@ -100,6 +103,8 @@ class Comparing {
   /** Folders with something in them that is known. */
   readonly #familiar = new Set<string>();
   readonly #turn = new Turn();
+  #waiting: WaitingPage[] = [];
+  #waitingFiles = 0;
   #onlyNew = true;
   #sawFamiliar = false;
   readonly folders = new Map<string, string>();
@@ -113,88 +118,116 @@ class Comparing {
     const { tree, signal } = this.#tools;
     const pages = tree.walk(signal, below);
     let step = await pages.next();
-    for (; !step.done; step = await pages.next()) await this.#take(step.value);
+    for (; !step.done; step = await pages.next()) {
+      if (this.#passesOver(step.value)) continue;
+      this.#wait(step.value);
+      if (this.#waitingFiles >= BATCH) await this.#compareWaiting();
+    }
+    await this.#compareWaiting();
     return step.value;
   }
 
-  async #take(page: TreePage): Promise<void> {
+  /** The folder is what it was. */
+  #passesOver(page: TreePage): boolean {
     const { folder, whole } = page;
     this.#leftOut.add(page.skipped);
-    if (whole) {
-      this.folders.set(folder, whole.digest);
-      this.#devices.set(folder, whole.device);
-      for (const name of whole.folders) this.#named.add(folder === "" ? name : `${folder}/${name}`);
-      const isSame = whole.digest !== "" && this.#before.get(folder) === whole.digest;
-      const { isTurn } = this.#tools;
-      if (isSame && !(isTurn && page.files.some(({ path }) => isTurn(path)))) {
-        this.#sawFamiliar = true;
-        this.#familiar.add(folder);
-        // Holes that matter are not remembered.
-        this.#leftOut.add(page.unreadable);
-        return;
-      }
-    }
-    for (const hole of page.unreadable) await this.#meetHole(hole);
+    if (!whole) return false;
+    this.folders.set(folder, whole.digest);
+    this.#devices.set(folder, whole.device);
+    for (const name of whole.folders) this.#named.add(folder === "" ? name : `${folder}/${name}`);
+    const isSame = whole.digest !== "" && this.#before.get(folder) === whole.digest;
+    const { isTurn } = this.#tools;
+    if (!isSame || (isTurn && page.files.some(({ path }) => isTurn(path)))) return false;
+    this.#sawFamiliar = true;
+    this.#familiar.add(folder);
+    // Holes that matter are not remembered.
+    this.#leftOut.add(page.unreadable);
+    return true;
+  }
+
+  #wait({ folder, files, unreadable, whole }: TreePage): void {
+    const accepted = files.filter(({ path }) => {
+      const type = fileTypeOf(nameOf(path));
+      const isAccepted = this.#tools.acceptedTypes.has(type);
+      if (!isAccepted) this.#leftOut.addType(type);
+      return isAccepted;
+    });
+    this.#waiting.push({ folder, files: accepted, unreadable, isWhole: whole !== undefined });
+    this.#waitingFiles += accepted.length + 1;
+  }
+
+  async #compareWaiting(): Promise<void> {
+    const pages = this.#waiting;
+    if (pages.length === 0) return;
+    [this.#waiting, this.#waitingFiles] = [[], 0];
     const manifest = await this.#tools.manifest();
-    const known = whole && manifest.inFolder(folder);
-    for (const file of page.files) {
-      this.#place(file, manifest, known);
+    const whole = await manifest.inFolders(pages.flatMap(({ folder, isWhole }) => (isWhole ? [folder] : [])));
+    const paths = pages.flatMap(({ files, unreadable, isWhole }) => [
+      ...(isWhole ? [] : files.map(({ path }) => path)),
+      ...unreadable.map(({ path }) => path),
+    ]);
+    const alone = await manifest.knownAt(paths);
+    for (const { folder, files, unreadable, isWhole } of pages) {
+      for (const hole of unreadable) this.#meetHole(hole, alone);
+      if (isWhole) this.#compareFolder(folder, files, whole.get(folder) ?? new Map());
+      else for (const file of files) this.#compare(file, this.#meetAlone(alone.get(file.path)));
       if (this.#turn.isOver()) await this.#turn.next();
     }
-    for (const entry of known?.unmet() ?? []) this.#absent.push(entry);
-    if (known?.met) this.#familiar.add(folder);
   }
 
-  #place(file: TreeFile, manifest: Manifest, known: KnownFolder | undefined): void {
-    const type = fileTypeOf(nameOf(file.path));
-    if (!this.#tools.acceptedTypes.has(type)) this.#leftOut.addType(type);
-    else this.#compare(file, known ? known.meet(file) : this.#meetAlone(file.path, manifest));
+  #compareFolder(folder: string, files: readonly TreeFile[], known: ReadonlyMap<string, readonly KnownFile[]>): void {
+    const met = new Set<string>();
+    for (const file of files) {
+      const [mine] = known.get(file.path) ?? [];
+      if (mine) met.add(file.path);
+      this.#compare(file, mine);
+    }
+    if (met.size > 0) this.#familiar.add(folder);
+    for (const [path, same] of known) this.#absent.push(...(met.has(path) ? same.slice(1) : same));
   }
 
-  #meetAlone(path: string, manifest: Manifest): ManifestEntry | undefined {
-    const entry = manifest.at(path);
-    if (!isPresent(entry)) return undefined;
-    this.#seen.add(entry.docId);
-    this.#familiar.add(folderOf(path));
-    return entry;
+  #meetAlone(known: KnownFile | undefined): KnownFile | undefined {
+    if (!known) return undefined;
+    this.#seen.add(known.docId);
+    this.#familiar.add(folderOf(known.path));
+    return known;
   }
 
   /** Nobody misses a link, or a file of a type that is not taken, unless it stands where a document was. */
-  async #meetHole(hole: TreeHole): Promise<void> {
+  #meetHole(hole: TreeHole, known: ReadonlyMap<string, KnownFile>): void {
     const { path, reason, what } = hole;
     const isWanted = what === undefined || (what === "file" && this.#tools.acceptedTypes.has(fileTypeOf(nameOf(path))));
-    if (isWanted || isPresent((await this.#tools.manifest()).at(path))) this.#unreadable.push(hole);
+    if (isWanted || known.has(path)) this.#unreadable.push(hole);
     else this.#leftOut.add([{ path, reason }]);
   }
 
-  #compare(file: TreeFile, known: ManifestEntry | "same" | undefined): void {
+  #compare(file: TreeFile, known: KnownFile | undefined): void {
     if (known) this.#seenCount += 1;
-    const isSame = known === "same" || (file.stamp !== "" && file.stamp === known?.stamp);
+    const isSame = file.stamp !== "" && file.stamp === known?.stamp;
     if (!isSame || this.#tools.checksum || this.#tools.isTurn?.(file.path)) {
       this.#toRead.push(file);
       if (known) this.#onlyNew = false;
-    } else if (known === "same") return;
-    else if (known?.status === "error") this.#readable.push({ ...known, node: file.node });
+    } else if (known?.status === "error") this.#readable.push({ ...known, node: file.node });
     else if (known && file.node !== known.node) this.#renumbered.push({ ...known, node: file.node });
   }
 
   /** Those of folders that were not walked. */
   async missEverywhere(): Promise<void> {
     const manifest = await this.#tools.manifest();
-    const { active, error } = manifest.count();
+    const { active, error } = await manifest.count();
     if (this.#seenCount + this.#absent.length === active + error) return;
-    for (const page of manifest.entries()) {
-      for (const entry of page) if (!this.folders.has(folderOf(entry.path))) this.#miss(entry);
-      if (this.#turn.isOver()) await this.#turn.next();
+    for await (const page of manifest.folders()) {
+      await this.missFolders(page.filter((folder) => !this.folders.has(folder)));
     }
   }
 
-  async missFolder(folder: string): Promise<void> {
-    for (const entry of (await this.#tools.manifest()).inFolder(folder).unmet()) this.#absent.push(entry);
-  }
-
-  #miss(entry: ManifestEntry): void {
-    if (isPresent(entry) && !this.#seen.has(entry.docId)) this.#absent.push(entry);
+  async missFolders(folders: readonly string[]): Promise<void> {
+    if (folders.length === 0) return;
+    for (const known of (await (await this.#tools.manifest()).inFolders(folders)).values()) {
+      for (const files of known.values()) {
+        for (const file of files) if (!this.#seen.has(file.docId)) this.#absent.push(file);
+      }
+    }
   }
 
   /** Folders that were met for the first time, and are not walked yet. */
@@ -220,13 +253,13 @@ class Comparing {
     this.#sawFamiliar = true;
   }
 
-  result(completeness: Completeness): Comparison {
+  async result(completeness: Completeness): Promise<Comparison> {
     const absent = completeness === "complete" ? this.#absent : [];
     this.#unreadable.push(...findUnmounted(absent, this.#devices, this.#familiar));
     const holes = new Hidden(this.#unreadable);
     const vanished: ManifestEntry[] = [];
     const hidden: HiddenFile[] = [];
-    for (const entry of absent) {
+    for (const entry of await this.#entriesOf(absent)) {
       const hole = holes.above(entry.path);
       if (hole) hidden.push({ entry, hole });
       else vanished.push(entry);
@@ -234,8 +267,8 @@ class Comparing {
     return {
       completeness,
       toRead: this.#toRead,
-      readable: this.#readable,
-      renumbered: this.#renumbered,
+      readable: await this.#entriesOf(this.#readable),
+      renumbered: await this.#entriesOf(this.#renumbered),
       vanished,
       unreadable: this.#unreadable,
       leftOut: this.#leftOut,
@@ -245,8 +278,18 @@ class Comparing {
       sawKnown: this.#seenCount > 0 || this.#sawFamiliar,
     };
   }
+
+  async #entriesOf(files: readonly KnownFile[]): Promise<readonly ManifestEntry[]> {
+    if (files.length === 0) return [];
+    const entries = await (await this.#tools.manifest()).find(files.map(({ docId }) => docId));
+    return files.flatMap(({ docId, node }) => {
+      const entry = entries.get(docId);
+      return entry ? { ...entry, node } : [];
+    });
+  }
 }
 
-function isPresent(entry: ManifestEntry | undefined): entry is ManifestEntry {
-  return entry?.status === "active" || entry?.status === "error";
+interface WaitingPage extends Pick<TreePage, "folder" | "files" | "unreadable"> {
+  /** It is all there is of its folder. */
+  readonly isWhole: boolean;
 }

@@ -48,18 +48,18 @@ async function note(
   const at = tools.now();
   // A look at some folders says nothing about the others, and what is missing could be anywhere.
   if (!look.isPartial) {
-    for (const entry of [...manifest.absent()]) {
-      if (entry.status === "missing" && !stillHeld.has(entry.docId)) manifest.put(stillMissing(entry, at));
+    for await (const page of manifest.withStatus("missing")) {
+      for (const entry of page) if (!stillHeld.has(entry.docId)) manifest.put(stillMissing(entry, at));
     }
   }
-  for (const entry of look.lost) {
-    if (!stillHeld.has(entry.docId)) manifest.put(asMissing(manifest.find(entry.docId) ?? entry, at));
-  }
+  const leaving = look.lost.filter(({ docId }) => !stillHeld.has(docId));
+  const known = await manifest.find(leaving.map(({ docId }) => docId));
+  for (const entry of leaving) manifest.put(asMissing(known.get(entry.docId) ?? entry, at));
   const sawAll = !look.isPartial && !look.lost.some(({ docId }) => stillHeld.has(docId));
   const seen = sawAll
     ? { lookAt: at.toISOString(), notedAt: at.toISOString() }
     : { lookAt: manifest.look?.at ?? "", notedAt: look.before?.notedAt ?? "" };
   if (look.hidden === 0) manifest.noteLook({ root: look.root, at: seen.lookAt, id: idOf(look, tools) });
-  await manifest.snapshot("due");
-  return { missing: manifest.count().missing, notedAt: seen.notedAt };
+  await manifest.flush();
+  return { missing: (await manifest.count()).missing, notedAt: seen.notedAt };
 }

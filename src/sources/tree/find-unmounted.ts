@@ -1,4 +1,4 @@
-import type { ManifestEntry } from "../../contracts/manifest.ts";
+import type { KnownFile } from "../../contracts/manifest.ts";
 import type { Unreadable } from "../../contracts/source.ts";
 import { folderOf } from "../../lib/tree-path.ts";
 
@@ -7,7 +7,7 @@ import { folderOf } from "../../lib/tree-path.ts";
  * that is known is in them now. Not the root, which says itself what it is.
  */
 export function findUnmounted(
-  absent: readonly ManifestEntry[],
+  absent: readonly KnownFile[],
   /** Of every folder that is there. */
   devices: ReadonlyMap<string, string>,
   /** Folders with something in them that is known. */

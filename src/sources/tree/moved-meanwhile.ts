@@ -18,7 +18,7 @@ export async function movedMeanwhile(
   tree: FileTree,
   signal: AbortSignal,
 ): Promise<readonly ManifestEntry[]> {
-  const suspects = findSuspects(read, apart, manifest);
+  const suspects = await findSuspects(read, apart, manifest);
   if (suspects.size === 0) return [];
   const folders = new Set([...suspects.keys()].map(folderOf));
   const unreadable: Unreadable[] = [];
@@ -31,18 +31,13 @@ export async function movedMeanwhile(
   return [...suspects.values()].filter(({ path }) => !hidden.has(path));
 }
 
-function findSuspects(
+async function findSuspects(
   read: readonly ReadFile[],
   apart: ReadonlySet<ItemId>,
   manifest: Manifest,
-): Map<string, ManifestEntry> {
+): Promise<Map<string, ManifestEntry>> {
+  const marks = read.flatMap(({ contentHash, file: { node } }) => (hasInode(node) ? [{ contentHash, node }] : []));
   const suspects = new Map<string, ManifestEntry>();
-  const withNode = read.filter(({ file }) => hasInode(file.node));
-  for (const [contentHash, files] of Map.groupBy(withNode, (one) => one.contentHash)) {
-    const nodes = new Set(files.map(({ file }) => file.node));
-    for (const entry of manifest.withContent(contentHash)) {
-      if (nodes.has(entry.node) && !apart.has(entry.docId)) suspects.set(entry.path, entry);
-    }
-  }
+  for (const entry of await manifest.withNodes(marks)) if (!apart.has(entry.docId)) suspects.set(entry.path, entry);
   return suspects;
 }

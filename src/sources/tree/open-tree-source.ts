@@ -16,11 +16,9 @@ export type MirroredFile = Pick<
 
 export interface TreeTools {
   readonly tree: FileTree;
-  /** Opened by whoever needs it first; of a dry run for reading only. */
-  readonly openManifest: () => Promise<Manifest>;
-  /** TreeLook.id of the manifest, without opening it. */
-  readonly lookId: () => Promise<string>;
-  /** The documents that the mirror has, in pages: it still knows them when the manifest was lost. */
+  /** Opened by whoever needs it first; what a dry run puts is written nowhere. */
+  readonly manifest: () => Promise<Manifest>;
+  /** The documents that the mirror has and the manifest does not know, in pages. */
   readonly mirrored: () => AsyncIterable<readonly MirroredFile[]>;
   /** Where what saves work lives (`.lockstep/tree/`): losing it costs reading, never a document. */
   readonly folder: string;
@@ -50,13 +48,12 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
       since: (mark, _isKnown, signal) => looks.since(mark, signal),
     },
     async fetch(item, signal) {
-      const entry = (await looks.manifest()).find(item.itemId);
+      const entry = (await (await tools.manifest()).find([item.itemId])).get(item.itemId);
       const { stamp = "", contentHash = item.fingerprint.contentVersion } = entry ?? {};
       return await fetchFile(item.path, { stamp, contentHash }, { tree: tools.tree, kept: looks.kept }, signal);
     },
     conclude: (outcome) => looks.conclude(outcome),
     async close() {
-      await looks.close();
       await tools.tree.close?.();
     },
     examine: (signal) => tools.tree.examine((path) => tools.acceptedTypes.has(fileTypeOf(nameOf(path))), signal),

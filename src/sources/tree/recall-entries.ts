@@ -14,10 +14,9 @@ export async function recallEntries(
 ): Promise<ReadonlyMap<string, ManifestEntry>> {
   const recalled = new Map<string, ManifestEntry>();
   const manifest = await open();
-  if (!toRead.some(({ path }) => !manifest.at(path))) return recalled;
-  for await (const page of mirrored()) {
-    for (const file of page) if (!manifest.find(file.docId)) recalled.set(file.path, await entryOf(file));
-  }
+  const known = await manifest.at(toRead.map(({ path }) => path));
+  if (toRead.every(({ path }) => known.has(path))) return recalled;
+  for await (const page of mirrored()) for (const file of page) recalled.set(file.path, await entryOf(file));
   if (recalled.size > 0) {
     log(`WARNING: the manifest does not have ${plural(recalled.size, "document")} of the mirror; they are recalled.`);
   }

@@ -7,7 +7,6 @@ import type { ReadFile } from "../../detect/lineage/trace-lineage.ts";
 import { plural } from "../../lib/plural.ts";
 import { hasInode } from "../../lib/tree-path.ts";
 import type { Comparison } from "./compare-tree.ts";
-import { ContentElsewhere } from "./content-elsewhere.ts";
 import { Hidden } from "./hidden.ts";
 import type { KeptBytes } from "./kept-bytes.ts";
 import { forgetLook } from "./look-memory.ts";
@@ -15,7 +14,6 @@ import { movedMeanwhile } from "./moved-meanwhile.ts";
 import type { TreeTools } from "./open-tree-source.ts";
 import { type FailedFile, readFiles } from "./read-files.ts";
 import { recognizeFiles } from "./recognize-files.ts";
-import { notesOf, type TreeNotes } from "./tree-notes.ts";
 
 /** What a look at the tree came to. The manifest knows of every file that is there; what is lost is still in its place. */
 export interface Look {
@@ -29,7 +27,6 @@ export interface Look {
   readonly hidden: number;
   /** Nothing was written, and nothing is to be. */
   readonly isQuiet: boolean;
-  readonly notes: () => Promise<TreeNotes>;
 }
 
 /** Beyond so many, whoever wants to know lists everything. */
@@ -39,7 +36,6 @@ const BATCH = 5000;
 
 export interface LookTools extends TreeTools {
   readonly kept: KeptBytes;
-  readonly manifest: () => Promise<Manifest>;
 }
 
 /** Reads what has to be read, finds out who is who, and writes it down. A look that is cut short leaves everything else as it was. */
@@ -61,16 +57,21 @@ export async function takeLook(
     folders,
     hidden: hidden.length,
     isQuiet: quiet,
-    notes: () => look.notes(),
   };
 }
 
 /** The place of a share that is not mounted is another folder than the share, with nothing in it that is known. */
-export function refuseOtherRoot(root: string, place: string, manifest: Manifest, sawKnown: boolean): void {
-  const { active, error } = manifest.count();
+export async function refuseOtherRoot(
+  root: string,
+  place: string,
+  manifest: Manifest,
+  sawKnown: boolean,
+): Promise<void> {
   const before = manifest.look?.root ?? "";
   const isOther = root !== "" && before !== root && before.endsWith(` ${place}`);
-  if (!isOther || sawKnown || active + error === 0) return;
+  if (!isOther || sawKnown) return;
+  const { active, error } = await manifest.count();
+  if (active + error === 0) return;
   throw new RemoteError(
     `look at '${place}': another folder is there than last time, and none of the ${plural(active + error, "known file")} in it. ` +
       "If it is a share, mount it. If the folder was replaced on purpose, give the source another source_id.",
@@ -83,7 +84,6 @@ class Looking {
   readonly #recalled: ReadonlyMap<string, ManifestEntry>;
   readonly #tools: LookTools;
   readonly #signal: AbortSignal;
-  #notes: TreeNotes | undefined;
   readonly unreadable: Unreadable[] = [];
   readonly changed: ManifestEntry[] = [];
   lost: readonly ManifestEntry[] = [];
@@ -100,115 +100,128 @@ class Looking {
     this.#signal = signal;
   }
 
-  async notes(): Promise<TreeNotes> {
-    this.#notes ??= notesOf(await this.#tools.manifest(), this.#tools);
-    return this.#notes;
-  }
-
   async take(): Promise<void> {
     const { folder, dryRun, now } = this.#tools;
     const { toRead, readable, renumbered, unreadable, hidden } = this.#comparison;
     const manifest = await this.#tools.manifest();
-    const notes = await this.notes();
     if (!dryRun) await forgetLook(folder);
-    for (const { path, reason } of unreadable) this.#cannotRead(path, reason, manifest, notes);
+    const holes = await this.#presentAt(
+      unreadable.map(({ path }) => path),
+      manifest,
+    );
+    for (const { path, reason } of unreadable) this.#cannotRead(path, reason, holes, manifest);
     for (const { entry, hole } of hidden) {
-      if (entry.path !== hole.path) notes.put(asUnreadable(entry, `'${hole.path}' cannot be read: ${hole.reason}`));
+      if (entry.path !== hole.path) manifest.put(asUnreadable(entry, `'${hole.path}' cannot be read: ${hole.reason}`));
     }
-    for (const entry of readable) notes.put(asReadable(entry, now()));
-    for (const entry of renumbered) notes.put(entry);
-    await (this.#mayGoInBatches(manifest)
-      ? this.#takeInBatches(manifest, notes)
-      : this.#takeAll(toRead, manifest, notes));
-    await notes.flush();
+    for (const entry of readable) manifest.put(asReadable(entry, now()));
+    for (const entry of renumbered) manifest.put(entry);
+    await ((await this.#mayGoInBatches(manifest)) ? this.#takeInBatches(manifest) : this.#takeAll(toRead, manifest));
+    await manifest.flush();
   }
 
   /** First looks, and files that were only added: there is nothing that they could have been before. */
-  #mayGoInBatches(manifest: Manifest): boolean {
-    const { missing, deleted } = manifest.count();
-    const gone = this.#comparison.vanished.length + missing + deleted + this.#recalled.size;
-    return this.#comparison.onlyNew && gone === 0;
+  async #mayGoInBatches(manifest: Manifest): Promise<boolean> {
+    if (!this.#comparison.onlyNew || this.#comparison.vanished.length + this.#recalled.size > 0) return false;
+    const { missing, deleted } = await manifest.count();
+    return missing + deleted === 0;
   }
 
-  async #takeInBatches(manifest: Manifest, notes: TreeNotes): Promise<void> {
+  async #takeInBatches(manifest: Manifest): Promise<void> {
     const { toRead } = this.#comparison;
-    const elsewhere = new ContentElsewhere(manifest);
     for (let at = 0; at < toRead.length; at += BATCH) {
-      await this.#takeAll(toRead.slice(at, at + BATCH), manifest, notes, elsewhere);
-      await notes.flush();
+      await this.#takeAll(toRead.slice(at, at + BATCH), manifest);
+      await manifest.flush();
       const done = Math.min(at + BATCH, toRead.length);
       if (toRead.length > BATCH) this.#tools.log(`Read ${done} of ${plural(toRead.length, "file")}.`);
     }
   }
 
-  async #takeAll(
-    files: readonly TreeFile[],
-    manifest: Manifest,
-    notes: TreeNotes,
-    others?: ContentElsewhere,
-  ): Promise<void> {
+  async #takeAll(files: readonly TreeFile[], manifest: Manifest): Promise<void> {
     const read: ReadFile[] = [];
     const failed: FailedFile[] = [];
     const before = new Map<string, ManifestEntry>();
     for (let at = 0; at < files.length; at += BATCH) {
-      for (const outcome of await readFiles(files.slice(at, at + BATCH), this.#tools, this.#signal)) {
-        const { file } = outcome;
-        if ("reason" in outcome) {
-          failed.push(outcome);
-          continue;
-        }
-        const entry = this.#presentAt(file.path, manifest);
-        if (entry && isWhatItWas(outcome, entry)) this.#touch(outcome, entry, notes);
+      const some = files.slice(at, at + BATCH);
+      const outcomes = await readFiles(some, this.#tools, this.#signal);
+      const present = await this.#presentAt(
+        some.map(({ path }) => path),
+        manifest,
+      );
+      for (const outcome of outcomes) {
+        const entry = present.get(outcome.file.path);
+        if ("reason" in outcome) failed.push(outcome);
+        else if (entry && isWhatItWas(outcome, entry)) this.#touch(outcome, entry, manifest);
         else {
           read.push(outcome);
-          if (entry) before.set(file.path, entry);
+          if (entry) before.set(outcome.file.path, entry);
         }
       }
     }
-    const gone = [...this.#comparison.vanished, ...this.#recalledElsewhere(manifest)];
-    const held = this.#giveUp(failed, gone, manifest, notes);
+    const gone = [...this.#comparison.vanished, ...(await this.#recalledElsewhere(manifest))];
+    const held = await this.#giveUp(failed, gone, manifest);
     const left = gone.filter((entry) => !held.has(entry));
     const apart = new Set([...before.values(), ...gone].map(({ docId }) => docId));
     const moved = await movedMeanwhile(read, apart, manifest, this.#tools.tree, this.#signal);
     const vanished = [...left, ...moved];
-    const elsewhere = others ?? new ContentElsewhere(manifest, [...before.values(), ...vanished]);
-    const isElsewhere = (contentHash: string): boolean => elsewhere.has(contentHash);
-    const question = { read, before, vanished, absent: [...manifest.absent()], isElsewhere };
+    const isElsewhere = await this.#contentElsewhere(read, [...before.values(), ...vanished], manifest);
+    const absent: ManifestEntry[] = [];
+    for await (const page of manifest.withStatus("missing", "deleted")) absent.push(...page);
+    const question = { read, before, vanished, absent, isElsewhere };
     const { entries, lost } = await recognizeFiles(question, this.#tools, this.#signal);
-    for (const entry of entries) {
-      this.#put(entry, notes);
-      if (this.#tools.dryRun) elsewhere.add(entry.contentHash);
-    }
+    for (const entry of entries) this.#put(entry, manifest);
     this.lost = [...this.lost, ...lost];
   }
 
-  #presentAt(path: string, manifest: Manifest): ManifestEntry | undefined {
-    const entry = manifest.at(path);
-    return entry?.status === "active" || entry?.status === "error" ? entry : this.#recalled.get(path);
+  /** Whether other files that are there have a content. `apart`: what is known of the files in question themselves, or has vanished. */
+  async #contentElsewhere(
+    read: readonly ReadFile[],
+    apart: readonly ManifestEntry[],
+    manifest: Manifest,
+  ): Promise<(contentHash: string) => boolean> {
+    const counts = new Map(await manifest.countContent(read.map(({ contentHash }) => contentHash)));
+    const recalled = new Set([...this.#recalled.values()].map(({ docId }) => docId));
+    for (const { contentHash, docId } of apart) {
+      if (!recalled.has(docId)) counts.set(contentHash, (counts.get(contentHash) ?? 0) - 1);
+    }
+    return (contentHash) => (counts.get(contentHash) ?? 0) > 0;
+  }
+
+  /** By path, the documents that are there; as they were recalled where the manifest has none. */
+  async #presentAt(paths: readonly string[], manifest: Manifest): Promise<ReadonlyMap<string, ManifestEntry>> {
+    const present = new Map<string, ManifestEntry>();
+    const known = await manifest.at(paths);
+    for (const path of paths) {
+      const entry = known.get(path);
+      const isThere = entry?.status === "active" || entry?.status === "error";
+      const found = isThere ? entry : this.#recalled.get(path);
+      if (found) present.set(path, found);
+    }
+    return present;
   }
 
   /** Those whose path is not there any more, or belongs to another document by now. */
-  #recalledElsewhere(manifest: Manifest): readonly ManifestEntry[] {
+  async #recalledElsewhere(manifest: Manifest): Promise<readonly ManifestEntry[]> {
     if (this.#recalled.size === 0) return [];
     const { toRead, unreadable } = this.#comparison;
     const there = new Set(toRead.map(({ path }) => path));
     const hidden = new Hidden(unreadable);
-    return [...this.#recalled.values()].filter((entry) => {
-      const isHere = there.has(entry.path) && this.#presentAt(entry.path, manifest) === entry;
-      return !isHere && !hidden.has(entry.path);
+    const known = await manifest.knownAt([...this.#recalled.keys()]);
+    return [...this.#recalled.values()].filter(({ path }) => {
+      const isHere = there.has(path) && !known.has(path);
+      return !isHere && !hidden.has(path);
     });
   }
 
   /** The same file with the same content: whatever else the file system says of it is only noted. */
-  #touch(read: ReadFile, entry: ManifestEntry, notes: TreeNotes): void {
+  #touch(read: ReadFile, entry: ManifestEntry, manifest: Manifest): void {
     if (read.file.stamp === entry.stamp && entry.status === "active") return;
     const touched = asSeen({ kind: "touched", read, entry }, this.#tools.now(), () => entry.docId);
-    if (touched.modifiedAt === entry.modifiedAt) notes.put(touched);
-    else this.#put(touched, notes);
+    if (touched.modifiedAt === entry.modifiedAt) manifest.put(touched);
+    else this.#put(touched, manifest);
   }
 
-  #put(entry: ManifestEntry, notes: TreeNotes): void {
-    notes.put(entry);
+  #put(entry: ManifestEntry, manifest: Manifest): void {
+    manifest.put(entry);
     if (this.changed.length <= MAX_CHANGED) this.changed.push(entry);
   }
 
@@ -216,24 +229,28 @@ class Looking {
    * Nobody knows what they are. One that is new may be any that vanished, unless their nodes tell otherwise: those are returned,
    * and keep their places.
    */
-  #giveUp(
+  async #giveUp(
     failed: readonly FailedFile[],
     vanished: readonly ManifestEntry[],
     manifest: Manifest,
-    notes: TreeNotes,
-  ): ReadonlySet<ManifestEntry> {
+  ): Promise<ReadonlySet<ManifestEntry>> {
     const held = new Set<ManifestEntry>();
+    if (failed.length === 0) return held;
+    const present = await this.#presentAt(
+      failed.map(({ file }) => file.path),
+      manifest,
+    );
     const byNode = Map.groupBy(vanished, ({ node }) => node);
     for (const { file, reason } of failed) {
-      this.#cannotRead(file.path, reason, manifest, notes);
-      if (this.#presentAt(file.path, manifest)) continue;
+      this.#cannotRead(file.path, reason, present, manifest);
+      if (present.has(file.path)) continue;
       const why = `it may be '${file.path}' now: ${reason}`;
       for (const node of hasInode(file.node)
         ? [...byNode.keys()].filter((one) => one === file.node || !hasInode(one))
         : [...byNode.keys()]) {
         for (const entry of byNode.get(node) ?? []) {
           held.add(entry);
-          notes.put(asUnreadable(entry, why));
+          manifest.put(asUnreadable(entry, why));
           this.unreadable.push({ kind: "unreadable", path: entry.path, reason: why, itemId: entry.docId });
         }
         byNode.delete(node);
@@ -242,9 +259,9 @@ class Looking {
     return held;
   }
 
-  #cannotRead(path: string, reason: string, manifest: Manifest, notes: TreeNotes): void {
-    const entry = path === "" ? undefined : this.#presentAt(path, manifest);
-    if (entry) notes.put(asUnreadable(entry, reason));
+  #cannotRead(path: string, reason: string, present: ReadonlyMap<string, ManifestEntry>, manifest: Manifest): void {
+    const entry = path === "" ? undefined : present.get(path);
+    if (entry) manifest.put(asUnreadable(entry, reason));
     this.unreadable.push({ kind: "unreadable", path, reason, ...(entry && { itemId: entry.docId }) });
   }
 }

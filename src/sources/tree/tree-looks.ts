@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { TreeSourceConfig } from "../../contracts/domain.ts";
 import { RemoteError } from "../../contracts/errors.ts";
-import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
+import type { ManifestEntry, TrackedFile } from "../../contracts/manifest.ts";
 import type { ChangesSince, Listing, LookOutcome } from "../../contracts/source.ts";
 import { type Comparison, compareAll, compareFolders, compareOnly } from "./compare-tree.ts";
 import { concludeLook } from "./conclude-look.ts";
@@ -34,7 +34,6 @@ export class TreeLooks {
   readonly #tools: LookTools;
   readonly #policy: string;
   readonly #takesTurns: boolean;
-  #manifest: Promise<Manifest> | undefined;
   #taken: TakenLook | undefined;
   /** Names the look of this run, once it is concluded. */
   readonly mark = randomUUID();
@@ -43,12 +42,7 @@ export class TreeLooks {
   constructor(config: TreeSourceConfig, tools: TreeTools) {
     this.#policy = policyOf(config, tools.acceptedTypes);
     this.#takesTurns = config.sourceType === "folder_sources" && config.ignoreInodes === true;
-    this.#tools = { ...tools, kept: this.kept, manifest: () => this.manifest() };
-  }
-
-  manifest(): Promise<Manifest> {
-    this.#manifest ??= this.#tools.openManifest();
-    return this.#manifest;
+    this.#tools = { ...tools, kept: this.kept };
   }
 
   /** What the feed saw of the tree need not be seen again, also when it could not vouch for all of it. */
@@ -58,9 +52,8 @@ export class TreeLooks {
     if (unreadable.length > 0) yield unreadable;
     const lostIds = new Set(lost.map(({ docId }) => docId));
     const hidden = new Hidden(unreadable);
-    const isThere = ({ status, docId, path }: ManifestEntry): boolean =>
-      status === "active" && !lostIds.has(docId) && !hidden.has(path);
-    for (const page of (await taken.notes()).entries()) {
+    const isThere = ({ docId, path }: TrackedFile): boolean => !lostIds.has(docId) && !hidden.has(path);
+    for await (const page of (await this.#tools.manifest()).active()) {
       yield page.filter(isThere).map((entry) => sightingOf(entry, this.#tools.tree));
     }
     return completeness;
@@ -71,7 +64,7 @@ export class TreeLooks {
     const before = await readLook(this.#tools.folder);
     if (!before || before.id !== mark || before.policy !== this.#policy) return undefined;
     // What was remembered was seen with another manifest: this one was lost since, or put back.
-    if ((await this.#tools.lookId()) !== before.id) return undefined;
+    if ((await this.#lookId()) !== before.id) return undefined;
     const taken = await this.#look(signal, before);
     const { completeness, unreadable, changed, lost, isQuiet } = taken;
     if (completeness !== "complete" || unreadable.length > 0 || changed.length > MAX_CHANGED) return undefined;
@@ -86,17 +79,16 @@ export class TreeLooks {
   async conclude(outcome: LookOutcome): Promise<void> {
     if (this.#taken)
       await concludeLook(this.#taken, outcome, { ...this.#tools, policy: this.#policy, mark: this.mark });
-    if (this.#manifest) await (await this.#manifest).close();
   }
 
-  async close(): Promise<void> {
-    (await this.#manifest?.catch(() => undefined))?.release();
+  async #lookId(): Promise<string> {
+    return (await this.#tools.manifest()).look?.id ?? "";
   }
 
   /** It is the one that the last look left, so nothing of the mirror is missing in it. */
   async #isLastManifest(): Promise<boolean> {
     const last = await readLook(this.#tools.folder);
-    return last !== undefined && last.id === (await this.#tools.lookId());
+    return last !== undefined && last.id === (await this.#lookId());
   }
 
   /** Where nothing is remembered, any is as good as another. */
@@ -123,7 +115,7 @@ export class TreeLooks {
         `look at '${tree.place}': another folder took its place meanwhile. The next run looks again.`,
       );
     }
-    if (!known) refuseOtherRoot(root, tree.place, await manifest(), comparison.sawKnown);
+    if (!known) await refuseOtherRoot(root, tree.place, await manifest(), comparison.sawKnown);
     for (const line of comparison.leftOut.lines()) log(line);
     const isTrusted = known !== undefined || (await this.#isLastManifest());
     const recalled = isTrusted ? new Map<string, ManifestEntry>() : await recallEntries(comparison, this.#tools);

@@ -1,11 +1,11 @@
 import type { FileTree } from "../../contracts/file-tree.ts";
-import type { ManifestEntry } from "../../contracts/manifest.ts";
+import type { TrackedFile } from "../../contracts/manifest.ts";
 import type { RememberedItem, Sighting } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { nameOf } from "../../lib/tree-path.ts";
 
 /** A file as the engine sees it: its document is the item, and the hash of its bytes tells its versions apart. */
-export function sightingOf(entry: ManifestEntry, tree: Pick<FileTree, "addressOf">): Sighting {
+export function sightingOf(entry: TrackedFile, tree: Pick<FileTree, "addressOf">): Sighting {
   const { docId, path, size, modifiedAt, contentHash } = entry;
   const name = nameOf(path);
   return {

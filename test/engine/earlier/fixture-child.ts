@@ -16,7 +16,6 @@ export interface KillPoint {
 export interface ChildTask {
   readonly settings: Readonly<Record<string, string>>;
   readonly nowMs: number;
-  readonly largeFrom?: number;
   readonly kill?: KillPoint;
   readonly domainId: string;
   readonly create?: Readonly<Record<string, unknown>>;
@@ -47,7 +46,6 @@ async function carryOut(task: ChildTask): Promise<ChildAnswer> {
   const now = (): Date => new Date(task.nowMs);
   const app = await compose(readConfig(task.settings), {
     ...{ now, searchesHere: true, web: { now, restMs: 1 } },
-    ...(task.largeFrom !== undefined && { largeFrom: task.largeFrom }),
   });
   const domainId = parseDomainId(task.domainId);
   if (task.create) await app.domains.create(parseDomain(task.create, domainId));

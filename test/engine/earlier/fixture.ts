@@ -13,7 +13,7 @@ export interface Fixture {
   readonly domainId: string;
   /** As in `.env`, besides what the source and the storage folder bring along. */
   readonly settings: Readonly<Record<string, string>>;
-  /** From so many bytes on manifest and map files counted as large. */
+  /** From so many bytes on manifest and map files counted as large, in the release that left it. */
   readonly largeFrom?: number;
   /** What time it was; ISO 8601. */
   readonly now: string;

@@ -16,7 +16,6 @@ const NOW = "2026-11-18T09:00:00.000Z";
 const RECIPES: Readonly<Record<string, () => Promise<void>>> = {
   library,
   folder,
-  largeFolder,
   list,
   pages,
   site,
@@ -216,32 +215,6 @@ async function folder(): Promise<void> {
     },
     { before: "rm", matching: "\\.gone$" },
   );
-  await maker.close();
-}
-
-/** Manifest and map files count as large: what changes waits in a tail and a journal. */
-async function largeFolder(): Promise<void> {
-  const place = await FolderPlace.open();
-  const maker = await Maker.open(place, { now: NOW, largeFrom: 1000 });
-  for (let i = 0; i < 20; i++) await place.write(`many/file ${i}.txt`, `File number${i} of many.`, dayMs("01-08"));
-  await maker.run({ create: emptyDomain({ folder_sources: [{ source_id: "docs", root: place.root }] }) });
-  await place.rename("many/file 7.txt", "many/file seven.txt");
-  await maker.run({});
-  const words = ["number7", "number8", "lemur"];
-  await maker.write({
-    name: "large-folder-idle",
-    about: "A folder whose map files and manifest lag behind their tails and journal.",
-    ...{ idle: true, words },
-  });
-  const back = await maker.remember();
-  await place.write("many/file 8.txt", "File number8 of many, and a lemur.", dayMs("02-08"));
-  const moments: Moment[] = [
-    ["tail", "killed in the middle of a line of a tail", { before: "write", matching: "/tail-mirrored\\.jsonl$" }],
-  ];
-  for (const [name, about, kill] of moments) {
-    await maker.killed({ name: `large-folder-${name}`, about: `A folder whose crawl was ${about}.`, words }, kill);
-    await back();
-  }
   await maker.close();
 }
 

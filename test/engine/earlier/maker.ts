@@ -35,7 +35,6 @@ export class Maker {
   /** Where the documents are, when they are not in the storage. */
   service: StoreService | undefined;
   readonly #settings: Readonly<Record<string, string>>;
-  readonly #largeFrom: number | undefined;
   readonly #folder: string;
 
   private constructor(folder: string, place: Place, options: MakerOptions) {
@@ -44,7 +43,6 @@ export class Maker {
     this.place = place;
     this.nowMs = Date.parse(options.now);
     this.#settings = options.settings ?? {};
-    this.#largeFrom = options.largeFrom;
   }
 
   static async open(place: Place, options: MakerOptions): Promise<Maker> {
@@ -65,8 +63,7 @@ export class Maker {
       ...this.#settings,
       PERSISTENT_STORAGE_PATH: this.storage,
     };
-    const largeFrom = this.#largeFrom === undefined ? {} : { largeFrom: this.#largeFrom };
-    const whole: ChildTask = { domainId: DOMAIN, settings, nowMs: this.nowMs, ...largeFrom, ...task };
+    const whole: ChildTask = { domainId: DOMAIN, settings, nowMs: this.nowMs, ...task };
     const child = spawn(process.execPath, [CHILD, JSON.stringify(whole)], { stdio: ["ignore", "pipe", "inherit"] });
     const closed = once(child, "close") as Promise<[number | null, string | null]>;
     arrange?.(async () => {
@@ -127,7 +124,6 @@ export class Maker {
     const made: Omit<Fixture, "about" | "expect"> = {
       domainId,
       settings: { ...this.#settings, ...settings },
-      ...(this.#largeFrom !== undefined && { largeFrom: this.#largeFrom }),
       now: new Date(this.nowMs + 3600_000).toISOString(),
       source: await this.place.state(),
       ...(service && { service }),
@@ -147,7 +143,6 @@ export class Maker {
 export interface MakerOptions {
   readonly now: string;
   readonly settings?: Readonly<Record<string, string>>;
-  readonly largeFrom?: number;
 }
 
 function say(line: string): void {

@@ -57,7 +57,6 @@ export class OpenFixture {
     const now = (): Date => new Date(fixture.now);
     const app = await compose(readConfig(settings), {
       ...{ now, searchesHere: true, web: { now, restMs: 1 } },
-      ...(fixture.largeFrom !== undefined && { largeFrom: fixture.largeFrom }),
     });
     return new OpenFixture(place, folder, parseDomainId(fixture.domainId), { app, settings, service });
   }

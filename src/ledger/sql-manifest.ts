@@ -1,0 +1,594 @@
+import type { ItemId } from "../contracts/ids.ts";
+import type {
+  FileStatus,
+  FileVersion,
+  KnownFile,
+  LineageEvent,
+  Manifest,
+  ManifestEntry,
+  TrackedFile,
+  TreeLook,
+} from "../contracts/manifest.ts";
+import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import type { Sql, SqlValue } from "../lib/sql/sql.ts";
+import { folderOf, nameOf } from "../lib/tree-path.ts";
+import { ITEM_INTO, seenValues } from "./entry-rows.ts";
+import type { SourceRow } from "./sql-ledger.ts";
+
+const PAGE = 1000;
+/** The words of the partial indexes, which are used only where these stand. */
+const IS_PRESENT = "t.status IN ('active', 'error')";
+const IS_ABSENT = "t.status IN ('missing', 'deleted')";
+const TRACKED =
+  "status, folder, name, size, modified_at, stamp, node, content_hash, last_seen_at, retry_count, error, missing_since_at, missing_runs, deleted_at";
+const SELECT = `SELECT t.item_no, i.item_id, t.rev, ${TRACKED.split(", ")
+  .map((column) => `t.${column}`)
+  .join(", ")}`;
+const JOINED = "FROM tracked t JOIN item i ON i.item_no = t.item_no WHERE t.source_no = $1";
+const INTO = `tracked (item_no, source_no, rev, kept_hash, ${TRACKED})`;
+const UPDATE = `ON CONFLICT (item_no) DO UPDATE SET ${`rev, kept_hash, ${TRACKED}`
+  .split(", ")
+  .map((column) => `${column} = excluded.${column}`)
+  .join(", ")}`;
+
+interface TrackedRow {
+  readonly item_no: number;
+  readonly item_id: ItemId;
+  readonly rev: number;
+  readonly status: FileStatus;
+  readonly folder: string;
+  readonly name: string;
+  readonly size: number;
+  readonly modified_at: string;
+  readonly stamp: string;
+  readonly node: string;
+  readonly content_hash: string;
+  readonly last_seen_at: string;
+  readonly retry_count: number;
+  readonly error: string;
+  readonly missing_since_at: string;
+  readonly missing_runs: number;
+  readonly deleted_at: string;
+}
+
+type KnownRow = Pick<TrackedRow, "item_id" | "folder" | "name" | "status" | "stamp" | "node">;
+
+/** The ledger that a manifest is part of. */
+interface Owner {
+  /** undefined: there is none yet. */
+  readonly sql: Sql | undefined;
+  readonly source: () => SourceRow;
+  readonly flush: () => Promise<void>;
+  /** What is put is written, or seen by this ledger alone, or refused. */
+  readonly puts: "written" | "seen" | "refused";
+}
+
+type Puts = ReadonlyMap<ItemId, ManifestEntry | null>;
+
+/** The rows of one source in `tracked`. What was put and is not written yet lies over them. */
+export class SqlManifest implements Manifest {
+  readonly #owner: Owner;
+  /** null: it is dropped. The one that was put last comes last. */
+  #pending = new Map<ItemId, ManifestEntry | null>();
+  #writing: Puts = new Map();
+  #look: TreeLook | undefined;
+  #writingLook: TreeLook | undefined;
+
+  constructor(owner: Owner) {
+    this.#owner = owner;
+  }
+
+  get isKnown(): boolean {
+    return this.#owner.source().tracked_rev > 0 || this.#pending.size > 0;
+  }
+
+  get look(): TreeLook | undefined {
+    const { look_root: root, look_at: at, look_id: id } = this.#owner.source();
+    return this.#look ?? this.#writingLook ?? (at || id ? { root, at, id } : undefined);
+  }
+
+  async count(): Promise<Record<FileStatus, number>> {
+    const count = { active: 0, missing: 0, error: 0, deleted: 0 };
+    const text = (condition: string): string =>
+      `SELECT t.status, count(*) AS n FROM tracked t WHERE t.source_no = $1 AND ${condition} GROUP BY t.status`;
+    for (const condition of [IS_PRESENT, IS_ABSENT]) {
+      for (const { status, n } of await this.#all<{ status: FileStatus; n: number }>(text(condition), [])) {
+        count[status] = Number(n);
+      }
+    }
+    const put = this.#put();
+    const before = put.size > 0 ? await this.#rows([...put.keys()]) : [];
+    for (const { status } of before) count[status] -= 1;
+    for (const entry of put.values()) if (entry) count[entry.status] += 1;
+    return count;
+  }
+
+  async at(paths: readonly string[]): Promise<ReadonlyMap<string, ManifestEntry>> {
+    const found = await this.#atPaths<TrackedRow>(SELECT, paths, IS_PRESENT);
+    found.push(...(await this.#atPaths<TrackedRow>(SELECT, paths, IS_ABSENT)));
+    const wanted = new Set(paths);
+    const owners = new Map<string, ManifestEntry>();
+    const entries = await this.#overlaid(found.sort(oldestFirst), ({ path }) => wanted.has(path));
+    for (const entry of entries) {
+      const owner = owners.get(entry.path);
+      if (!owner || isPresent(entry) || !isPresent(owner)) owners.set(entry.path, entry);
+    }
+    return owners;
+  }
+
+  async find(docIds: readonly ItemId[]): Promise<ReadonlyMap<ItemId, ManifestEntry>> {
+    const wanted = new Set(docIds);
+    const entries = await this.#overlaid(await this.#rows(docIds), ({ docId }) => wanted.has(docId));
+    return new Map(entries.map((entry) => [entry.docId, entry]));
+  }
+
+  /** By document, what is written of it, and in which revision. */
+  async written(docIds: readonly ItemId[]): Promise<ReadonlyMap<ItemId, { entry: ManifestEntry; rev: number }>> {
+    const rows = await this.#rows(docIds);
+    const entries = await this.#entries(rows);
+    return new Map(entries.map((entry, at) => [entry.docId, { entry, rev: rows[at]?.rev ?? 0 }]));
+  }
+
+  /** Those whose path belongs to another entry. */
+  async displaced(): Promise<readonly ManifestEntry[]> {
+    await this.#owner.flush();
+    const shared = `SELECT t.folder, t.name FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT} GROUP BY t.folder, t.name HAVING count(*) > 1`;
+    const absent = `SELECT DISTINCT t.folder, t.name FROM tracked t WHERE t.source_no = $1 AND ${IS_ABSENT}`;
+    type Place = Pick<TrackedRow, "folder" | "name">;
+    const rows = [...(await this.#all<Place>(shared, [])), ...(await this.#all<Place>(absent, []))];
+    const paths = [...new Set(rows.map(({ folder, name }) => pathOf(folder, name)))];
+    const owners = await this.at(paths);
+    const found = [IS_PRESENT, IS_ABSENT].map((condition) => this.#atPaths<TrackedRow>(SELECT, paths, condition));
+    const all = await this.#entries((await Promise.all(found)).flat());
+    return all.filter(({ path, docId }) => owners.get(path)?.docId !== docId);
+  }
+
+  async *entries(): AsyncGenerator<ManifestEntry[], void> {
+    for await (const { rows, fresh } of this.#pages("")) yield await this.#current(rows, fresh);
+  }
+
+  async *active(): AsyncGenerator<TrackedFile[], void> {
+    const isActive = ({ status }: TrackedFile): boolean => status === "active";
+    for await (const { rows, fresh } of this.#pages("AND t.status = 'active'")) {
+      const files = rows.map((row) => {
+        const put = this.#overlay(row.item_id);
+        return put === undefined ? this.#told(toFile(row)) : put;
+      });
+      yield [...files.filter((file) => file !== null), ...fresh].filter(isActive);
+    }
+  }
+
+  async *withStatus(...statuses: readonly FileStatus[]): AsyncGenerator<ManifestEntry[], void> {
+    const list = statuses.map((status) => `'${status}'`).join(", ");
+    const areAbsent = statuses.every((status) => !isPresent({ status }));
+    const condition = `${areAbsent ? `AND ${IS_ABSENT}` : ""} AND t.status IN (${list})`;
+    const isWanted = ({ status }: TrackedFile): boolean => statuses.includes(status);
+    for await (const { rows, fresh } of this.#pages(condition)) {
+      yield (await this.#current(rows, fresh)).filter(isWanted);
+    }
+  }
+
+  async *unkept(): AsyncGenerator<TrackedFile[], void> {
+    const isUnkept = (entry: ManifestEntry): boolean =>
+      entry.status === "active" && entry.versions.at(-1)?.hash !== entry.contentHash;
+    for await (const { rows, fresh } of this.#pages("AND t.status = 'active' AND t.kept_hash <> t.content_hash")) {
+      yield (await this.#current(rows, fresh)).filter(isUnkept);
+    }
+  }
+
+  async *folders(): AsyncGenerator<string[], void> {
+    await this.#owner.flush();
+    const next = (after: string): string =>
+      `(SELECT min(t.folder) FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT} AND t.folder ${after})`;
+    const steps = `WITH RECURSIVE f (folder, n) AS (SELECT ${next(">= $2")}, 1 UNION ALL
+      SELECT ${next("> f.folder")}, n + 1 FROM f WHERE f.folder IS NOT NULL AND n <= ${PAGE}) SELECT folder FROM f WHERE folder IS NOT NULL`;
+    const seen = new Set<string>();
+    for (let from = ""; ; ) {
+      const rows = await this.#all<{ folder: string }>(steps, [from]);
+      const page = rows.map(({ folder }) => folder).filter((folder) => !seen.has(folder));
+      for (const folder of page) seen.add(folder);
+      if (page.length > 0) yield page;
+      if (rows.length <= PAGE) break;
+      from = rows.at(-1)?.folder ?? "";
+    }
+    const fresh = new Set<string>();
+    for (const entry of this.#put().values()) if (entry && isPresent(entry)) fresh.add(folderOf(entry.path));
+    yield [...fresh].filter((folder) => !seen.has(folder));
+  }
+
+  async inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>> {
+    const sql = this.#owner.sql;
+    const select = `SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node ${JOINED} AND ${IS_PRESENT}`;
+    const rows = sql
+      ? await this.#all<KnownRow>(`${select} AND ${isListed(sql, "t.folder", "$2", "text")}`, [listOf(folders)])
+      : [];
+    const found = new Map<string, Map<string, KnownFile[]>>(folders.map((folder) => [folder, new Map()]));
+    await this.#gatherKnown(rows, (file) => found.get(folderOf(file.path)));
+    return found;
+  }
+
+  async knownAt(paths: readonly string[]): Promise<ReadonlyMap<string, KnownFile>> {
+    const select = "SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node";
+    const rows = await this.#atPaths<KnownRow>(select, paths, IS_PRESENT);
+    const wanted = new Set(paths);
+    const found = new Map<string, KnownFile[]>();
+    await this.#gatherKnown(rows, ({ path }) => (wanted.has(path) ? found : undefined));
+    return new Map([...found].flatMap(([path, [file]]) => (file ? [[path, file]] : [])));
+  }
+
+  async countContent(hashes: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const counts = new Map<string, number>();
+    const { sql } = this.#owner;
+    if (!sql) return this.#countPut(hashes, counts);
+    const text = `SELECT t.content_hash AS hash, count(*) AS n FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT}
+      AND ${isListed(sql, "t.content_hash", "$2", "text")} GROUP BY t.content_hash`;
+    for (const list of listsOf([...new Set(hashes)])) {
+      for (const { hash, n } of await this.#all<{ hash: string; n: number }>(text, [list])) counts.set(hash, Number(n));
+    }
+    for (const row of this.#put().size > 0 ? await this.#rows([...this.#put().keys()]) : []) {
+      if (isPresent(row)) counts.set(row.content_hash, (counts.get(row.content_hash) ?? 0) - 1);
+    }
+    return this.#countPut(hashes, counts);
+  }
+
+  #countPut(hashes: readonly string[], counts: Map<string, number>): ReadonlyMap<string, number> {
+    const wanted = new Set(hashes);
+    for (const entry of this.#put().values()) {
+      if (!entry || !isPresent(entry) || !wanted.has(entry.contentHash)) continue;
+      counts.set(entry.contentHash, (counts.get(entry.contentHash) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  async withNodes(files: readonly Pick<TrackedFile, "contentHash" | "node">[]): Promise<readonly ManifestEntry[]> {
+    const pairs = new Map(
+      files.map(({ contentHash, node }) => [`${contentHash} ${node}`, [contentHash, node] as const]),
+    );
+    const rows = await this.#joined<TrackedRow>(SELECT, [...pairs.values()], ["content_hash", "node"], IS_PRESENT);
+    return await this.#overlaid(rows, (entry) => isPresent(entry) && pairs.has(`${entry.contentHash} ${entry.node}`));
+  }
+
+  put(entry: ManifestEntry): void {
+    this.#refuse(entry.docId);
+    this.overlay(entry.docId, entry);
+  }
+
+  drop(docId: ItemId): void {
+    this.#refuse(docId);
+    this.overlay(docId, null);
+  }
+
+  noteLook(look: TreeLook): void {
+    this.#refuse("the look");
+    this.overlayLook(look);
+  }
+
+  /** Like put and drop, also where the ledger is only read: then it is never written. */
+  overlay(docId: ItemId, entry: ManifestEntry | null): void {
+    this.#pending.delete(docId);
+    this.#pending.set(docId, entry);
+  }
+
+  overlayLook(look: TreeLook): void {
+    this.#look = look;
+  }
+
+  flush(): Promise<void> {
+    return this.#owner.flush();
+  }
+
+  get hasChanges(): boolean {
+    return this.#pending.size > 0 || this.#look !== undefined;
+  }
+
+  /** What was put so far is written next. */
+  beginWriting(): void {
+    [this.#writing, this.#writingLook] = [this.#pending, this.#look];
+    [this.#pending, this.#look] = [new Map(), undefined];
+  }
+
+  /** It is written; or it is to be written again, and what was put later lies over it. */
+  endWriting(outcome: "written" | "failed"): void {
+    if (outcome === "failed") {
+      const later = this.#pending;
+      this.#pending = new Map(this.#writing);
+      for (const [docId, entry] of later) this.overlay(docId, entry);
+      this.#look ??= this.#writingLook;
+    }
+    [this.#writing, this.#writingLook] = [new Map(), undefined];
+  }
+
+  get isWriting(): boolean {
+    return this.#writing.size > 0 || this.#writingLook !== undefined;
+  }
+
+  async write(sql: Sql, { source_no, rev }: SourceRow): Promise<void> {
+    const dropped: ItemId[] = [];
+    const entries: ManifestEntry[] = [];
+    for (const [docId, entry] of this.#writing) entry ? entries.push(entry) : dropped.push(docId);
+    for (let from = 0; from < entries.length; from += PAGE) {
+      await writeEntries(sql, source_no, rev, entries.slice(from, from + PAGE));
+    }
+    for (const list of listsOf(dropped)) {
+      const numbers = `SELECT item_no FROM item WHERE source_no = $1 AND ${isListed(sql, "item_id", "$2", "text")}`;
+      await sql.run(`DELETE FROM tracked WHERE item_no IN (${numbers})`, [source_no, list]);
+      await sql.run(`DELETE FROM item WHERE item_no IN (${numbers}) AND ${HAS_NO_FACET}`, [source_no, list]);
+    }
+    const look = this.lookColumns;
+    if (!look) return;
+    const values = [source_no, look.look_root, look.look_at, look.look_id];
+    await sql.run("UPDATE source SET look_root = $2, look_at = $3, look_id = $4 WHERE source_no = $1", values);
+  }
+
+  /** Of the source, as they are being written. */
+  get lookColumns(): Pick<SourceRow, "look_root" | "look_at" | "look_id"> | undefined {
+    const look = this.#writingLook;
+    return look && { look_root: look.root, look_at: look.at, look_id: look.id };
+  }
+
+  #refuse(what: string): void {
+    if (this.#owner.puts === "refused") throw new Error(`put ${what}: the ledger was opened for reading only`);
+  }
+
+  #put(): Puts {
+    return this.#writing.size === 0 ? this.#pending : new Map([...this.#writing, ...this.#pending]);
+  }
+
+  #overlay(docId: ItemId): ManifestEntry | null | undefined {
+    const put = this.#pending.get(docId);
+    const entry = put === undefined ? this.#writing.get(docId) : put;
+    return entry && this.#told(entry);
+  }
+
+  async #all<Row>(text: string, values: readonly SqlValue[]): Promise<Row[]> {
+    return (await this.#owner.sql?.all<Row>(text, [this.#owner.source().source_no, ...values])) ?? [];
+  }
+
+  async #rows(docIds: readonly ItemId[]): Promise<TrackedRow[]> {
+    const { sql } = this.#owner;
+    if (!sql) return [];
+    const text = `${SELECT} FROM item i JOIN tracked t ON t.item_no = i.item_no WHERE i.source_no = $1 AND ${isListed(sql, "i.item_id", "$2", "text")}`;
+    const rows: TrackedRow[] = [];
+    for (const list of listsOf(docIds)) rows.push(...(await this.#all<TrackedRow>(text, [list])));
+    return rows;
+  }
+
+  #atPaths<Row>(select: string, paths: readonly string[], condition: string): Promise<Row[]> {
+    const pairs = paths.map((path) => [folderOf(path), nameOf(path)] as const);
+    return this.#joined<Row>(select, pairs, ["folder", "name"], condition);
+  }
+
+  /** Rows whose two columns are one of the pairs, each looked up by itself. */
+  async #joined<Row>(
+    select: string,
+    pairs: readonly (readonly [string, string])[],
+    [a, b]: readonly [string, string],
+    condition: string,
+  ): Promise<Row[]> {
+    const { sql } = this.#owner;
+    if (!sql) return [];
+    const [list, first, second] =
+      sql.dialect === "sqlite"
+        ? ["json_each($2) p", "json_extract(p.value, '$[0]')", "json_extract(p.value, '$[1]')"]
+        : ["jsonb_array_elements($2::jsonb) p", "p.value ->> 0", "p.value ->> 1"];
+    const text = `${select} FROM ${list} CROSS JOIN tracked t JOIN item i ON i.item_no = t.item_no
+      WHERE t.source_no = $1 AND t.${a} = ${first} AND t.${b} = ${second} AND ${condition}`;
+    const rows: Row[] = [];
+    for (let from = 0; from < pairs.length; from += PAGE) {
+      const json = JSON.stringify(pairs.slice(from, from + PAGE).map((pair) => JSON.parse(listOf(pair)) as unknown));
+      rows.push(...(await this.#all<Row>(text, [json])));
+    }
+    return rows;
+  }
+
+  /** By the numbers of items; at the end what was put meanwhile and has none yet. */
+  async *#pages(
+    condition: string,
+  ): AsyncGenerator<{ readonly rows: TrackedRow[]; readonly fresh: ManifestEntry[] }, void> {
+    await this.#owner.flush();
+    const fresh = new Set(this.#put().keys());
+    const text = `${SELECT} ${JOINED} ${condition} AND t.item_no > $2 ORDER BY t.item_no LIMIT ${PAGE}`;
+    for (let after = 0; ; ) {
+      const rows = await this.#all<TrackedRow>(text, [after]);
+      for (const { item_id } of rows) fresh.delete(item_id);
+      if (rows.length > 0) yield { rows, fresh: [] };
+      const last = rows.at(-1);
+      if (!last || rows.length < PAGE) break;
+      after = last.item_no;
+    }
+    const rest = [...fresh].flatMap((docId) => this.#overlay(docId) ?? []);
+    if (rest.length > 0) yield { rows: [], fresh: rest };
+  }
+
+  async #current(rows: readonly TrackedRow[], fresh: readonly ManifestEntry[]): Promise<ManifestEntry[]> {
+    const written = await this.#entries(rows);
+    const entries = written.map((entry) => {
+      const put = this.#overlay(entry.docId);
+      return put === undefined ? entry : put;
+    });
+    return [...entries.filter((entry) => entry !== null), ...fresh];
+  }
+
+  /** The written ones that nothing was put for, then those that were put and fit, the last one last. */
+  async #overlaid(rows: readonly TrackedRow[], fits: (entry: ManifestEntry) => boolean): Promise<ManifestEntry[]> {
+    const put = this.#put();
+    const entries = await this.#entries(put.size === 0 ? rows : rows.filter(({ item_id }) => !put.has(item_id)));
+    for (const entry of put.values()) if (entry && fits(entry)) entries.push(this.#told(entry));
+    return entries;
+  }
+
+  /** In the order of the rows. */
+  async #entries(rows: readonly TrackedRow[]): Promise<ManifestEntry[]> {
+    const { sql } = this.#owner;
+    const versions = new Map<number, FileVersion[]>();
+    const lineage = new Map<number, LineageEvent[]>();
+    for (const list of sql ? listsOf(rows.map(({ item_no }) => item_no)) : []) {
+      if (!sql) break;
+      const condition = `WHERE ${isListed(sql, "item_no", "$1", "integer")} ORDER BY item_no, n`;
+      for (const row of await sql.all<VersionRow>(`SELECT * FROM version ${condition}`, [list])) {
+        push(versions, row.item_no, { versionId: row.version_id, at: row.made_at, hash: row.hash });
+      }
+      for (const row of await sql.all<LineageRow>(`SELECT * FROM lineage ${condition}`, [list])) {
+        const { event, from_path: from, certainty, happened_at: at } = row;
+        push(lineage, row.item_no, { event, from, certainty, at });
+      }
+    }
+    return rows.map((row) =>
+      this.#told({
+        ...toFile(row),
+        versions: versions.get(row.item_no) ?? [],
+        lineage: lineage.get(row.item_no) ?? [],
+      }),
+    );
+  }
+
+  async #gatherKnown(
+    rows: readonly KnownRow[],
+    groupOf: (file: KnownFile) => Map<string, KnownFile[]> | undefined,
+  ): Promise<void> {
+    const put = this.#put();
+    const shared = new Set<KnownFile[]>();
+    const add = (file: KnownFile): void => {
+      const group = groupOf(file);
+      const same = group?.get(file.path);
+      if (same) {
+        same.unshift(file);
+        shared.add(same);
+      } else group?.set(file.path, [file]);
+    };
+    for (const { item_id: docId, folder, name, status, stamp, node } of rows) {
+      if (!put.has(docId)) add({ docId, path: pathOf(folder, name), status, stamp, node });
+    }
+    for (const files of shared) {
+      const revs = new Map((await this.#rows(files.map(({ docId }) => docId))).map((row) => [row.item_id, row]));
+      const age = (file: KnownFile): TrackedRow => revs.get(file.docId) as TrackedRow;
+      files.sort((one, other) => oldestFirst(age(other), age(one)));
+    }
+    for (const entry of put.values()) if (entry && isPresent(entry)) add(entry);
+  }
+
+  #told<T extends TrackedFile>(file: T): T {
+    const { look } = this;
+    return look && file.status === "active" && look.at > file.lastSeenAt ? { ...file, lastSeenAt: look.at } : file;
+  }
+}
+
+interface VersionRow {
+  readonly item_no: number;
+  readonly version_id: string;
+  readonly made_at: string;
+  readonly hash: string;
+}
+
+interface LineageRow {
+  readonly item_no: number;
+  readonly event: LineageEvent["event"];
+  readonly from_path: string;
+  readonly certainty: number;
+  readonly happened_at: string;
+}
+
+/** Of a row of `item`: nothing refers to it any more. */
+export const HAS_NO_FACET = `listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
+  AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)
+  AND NOT EXISTS (SELECT 1 FROM tracked t WHERE t.item_no = item.item_no)`;
+
+async function writeEntries(sql: Sql, source: number, rev: number, entries: readonly ManifestEntry[]): Promise<void> {
+  const ids = listOf(entries.map(({ docId }) => docId));
+  const text = `SELECT item_id, item_no FROM item WHERE source_no = $1 AND ${isListed(sql, "item_id", "$2", "text")}`;
+  const numbersNow = async (): Promise<Map<string, number>> => {
+    const rows = await sql.all<{ item_id: string; item_no: number }>(text, [source, ids]);
+    return new Map(rows.map(({ item_id, item_no }) => [item_id, item_no]));
+  };
+  let numbers = await numbersNow();
+  const known = [...numbers.values()];
+  if (numbers.size < entries.length) {
+    await sql.insert(
+      ITEM_INTO,
+      entries.flatMap(({ docId }) => (numbers.has(docId) ? [] : [[source, docId, rev, ...seenValues(null)]])),
+      "ON CONFLICT DO NOTHING",
+    );
+    numbers = await numbersNow();
+  }
+  const numberOf = ({ docId }: ManifestEntry): number => numbers.get(docId) ?? 0;
+  await sql.insert(
+    INTO,
+    entries.map((entry) => [numberOf(entry), source, rev, entry.versions.at(-1)?.hash ?? "", ...valuesOf(entry)]),
+    UPDATE,
+  );
+  for (const list of listsOf(known)) {
+    const listed = isListed(sql, "item_no", "$1", "integer");
+    await sql.run(`DELETE FROM version WHERE ${listed}`, [list]);
+    await sql.run(`DELETE FROM lineage WHERE ${listed}`, [list]);
+  }
+  await sql.insert(
+    "version (item_no, n, version_id, made_at, hash)",
+    entries.flatMap((entry) => entry.versions.map((one, n) => [numberOf(entry), n, one.versionId, one.at, one.hash])),
+  );
+  await sql.insert(
+    "lineage (item_no, n, event, from_path, certainty, happened_at)",
+    entries.flatMap((entry) =>
+      entry.lineage.map(({ event, from, certainty, at }, n) => [numberOf(entry), n, event, from, certainty, at]),
+    ),
+  );
+}
+
+function valuesOf(entry: ManifestEntry): SqlValue[] {
+  return [
+    entry.status,
+    folderOf(entry.path),
+    nameOf(entry.path),
+    entry.size,
+    entry.modifiedAt,
+    entry.stamp,
+    entry.node,
+    entry.contentHash,
+    entry.lastSeenAt,
+    entry.retryCount,
+    entry.error,
+    entry.missingSinceAt,
+    entry.missingRuns,
+    entry.deletedAt,
+  ];
+}
+
+function toFile(row: TrackedRow): TrackedFile {
+  return {
+    path: pathOf(row.folder, row.name),
+    docId: row.item_id,
+    contentHash: row.content_hash,
+    size: row.size,
+    modifiedAt: row.modified_at,
+    stamp: row.stamp,
+    node: row.node,
+    status: row.status,
+    lastSeenAt: row.last_seen_at,
+    retryCount: row.retry_count,
+    error: row.error,
+    missingSinceAt: row.missing_since_at,
+    missingRuns: row.missing_runs,
+    deletedAt: row.deleted_at,
+  };
+}
+
+function pathOf(folder: string, name: string): string {
+  return folder === "" ? name : `${folder}/${name}`;
+}
+
+function isPresent({ status }: { readonly status: FileStatus }): boolean {
+  return status === "active" || status === "error";
+}
+
+function oldestFirst(a: TrackedRow, b: TrackedRow): number {
+  return a.rev - b.rev || a.item_no - b.item_no;
+}
+
+function push<T>(lists: Map<number, T[]>, key: number, value: T): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
+
+function* listsOf(values: readonly (string | number)[]): Generator<string> {
+  for (let from = 0; from < values.length; from += PAGE) yield listOf(values.slice(from, from + PAGE));
+}
