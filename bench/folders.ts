@@ -3,6 +3,7 @@ import { mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bulkText, textPath, writeBelow, writeBulkFolder } from "./bulk-folder.ts";
+import { editNotes, NO_NOTES } from "./edit-notes.ts";
 import { SOURCE_FOLDER } from "./folder-app.ts";
 import { type Measured, median, runChild, show } from "./measure.ts";
 import { runTool, versionOf } from "./run-tool.ts";
@@ -89,26 +90,22 @@ async function measure(root: string, contestants: Contestants): Promise<void> {
   }
 }
 
-/** What lets a look leave out what it knows. It can be had again, and a release that has none of it has nothing to lose here. */
-const MEMOS = ["last-look.json", "settled.json", "tree/look.json"].map((name) => join(".lockstep", name));
-
 async function measureHealing(place: string, storage: string, contestants: Contestants): Promise<void> {
   const title = storage === "whole" ? "whole crawl" : "download";
   const run = contestants.get(title) ?? assert.fail(`nobody is called ${title}`);
-  const without = async (what: string, files: readonly string[]): Promise<void> => {
-    for (const file of files) await rm(join(place, storage, SOURCE_FOLDER, file), { force: true });
-    const measured = await run();
-    show(`${what}: ${title}`, measured);
-    runs.push(measured);
-  };
   const runs: Measured[] = [];
-  for (let round = 0; round < ROUNDS; round++) await without("all compared", MEMOS);
+  for (let round = 0; round < ROUNDS; round++) {
+    editNotes(join(place, storage), NO_NOTES);
+    await rm(join(place, storage, SOURCE_FOLDER, ".lockstep/tree/look.json"), { force: true });
+    const measured = await run();
+    show(`all compared: ${title}`, measured);
+    runs.push(measured);
+  }
   const seconds = median(runs.map(({ ms }) => ms)) / 1000;
   const peakMb = Math.max(...runs.map((run) => run.peakMb));
   process.stdout.write(
     `everything compared in ${FILES} files, ${title}: ${seconds.toFixed(2)} s; peak memory ${peakMb.toFixed(0)} MB\n`,
   );
-  await without("files_map.csv lost", ["files_map.csv"]);
 }
 
 function compare(runs: Readonly<Record<string, Measured[]>>, what: string, ours: string, all: readonly string[]): void {

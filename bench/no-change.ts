@@ -1,6 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { editNotes, NO_HASHES, NO_MARK, NO_NOTES } from "./edit-notes.ts";
 import { type Measured, median, runChild, show } from "./measure.ts";
 import { type RunningTenant, startTenant } from "./tenant.ts";
 
@@ -41,13 +42,13 @@ async function measure(tenant: RunningTenant, storage: string, settings: Record<
   };
   for (let round = 0; round < ROUNDS; round++) {
     await run("floor: list and stat", "./list-and-stat.ts");
-    await editLastLook(storage, { mark: "", hashesOwed: 0 });
+    editNotes(storage, NO_MARK, NO_HASHES);
     await run("full enumeration", "./crawl-once.ts");
     await run("floor: stat", "./stat-only.ts");
-    await editLastLook(storage, { hashesOwed: 0 });
+    editNotes(storage, NO_HASHES);
     await run("change token", "./crawl-once.ts");
   }
-  await rm(lastLookPath(storage));
+  editNotes(storage, NO_NOTES);
   await run("everything compared", "./crawl-once.ts");
   for (const map of ["files_map.csv", "vectorstore_map.csv", "sharepoint_map.csv"]) {
     await rm(join(storage, SOURCE_FOLDER, map));
@@ -66,14 +67,4 @@ function compare(runs: Readonly<Record<string, Measured[]>>, ours: string, floor
     `no-change crawl of ${FILES} files by ${ours}: ${ratio.toFixed(2)} times the ${floor}, ` +
       `peak memory ${memory.toFixed(0)} MB, ${requests} requests (${limit})\n`,
   );
-}
-
-function lastLookPath(storage: string): string {
-  return join(storage, SOURCE_FOLDER, ".lockstep/last-look.json");
-}
-
-/** Forgets the change token, so that the next crawl lists; and keeps the run that hashes a tenth of the files for later. */
-async function editLastLook(storage: string, change: object): Promise<void> {
-  const look = JSON.parse(await readFile(lastLookPath(storage), "utf8")) as object;
-  await writeFile(lastLookPath(storage), JSON.stringify({ ...look, ...change }));
 }
