@@ -28,6 +28,7 @@ import { openFilesMetadata } from "./exports/metadata-export.ts";
 import { emptyLog, type LedgerPlace, type LedgerSnapshot, openLedgerDatabases } from "./ledger-databases.ts";
 import {
   copyMapsAside,
+  describeIndexed,
   hasCsvMaps,
   mappedStores,
   migrateCsvMaps,
@@ -83,6 +84,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   const { place, crawlerFolder, domainsFolder, indexFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
   const databases = openLedgerDatabases(place);
   const leases = createLeases(databases);
+  const metadata = openFilesMetadata(databases, leases, domainsFolder);
   const members = createMembers({ databases, crawlerFolder, earlier: earlierMembers });
   const folderOf = (source: LedgerSource): string => join(crawlerFolder, rootOf(source));
   const keyOf = (source: LedgerSource): SourceKey => ({
@@ -216,6 +218,9 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           const ledger = await SqlLedger.open(db, { ...keyOf(source), vectorStoreId: store || undefined });
           await migrateCsvMaps(ledger, folder, { readOnly: false, store });
           problems.push(...ledger.problems);
+          if (store !== "") continue;
+          await metadata.readBack(source.domainId);
+          await describeIndexed(ledger);
         }
         if (isTree(source)) {
           await copyManifestAside(folder);
@@ -241,7 +246,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   return {
     ...openDomainState(databases, domainsFolder),
     uploads: openUploadJournals(databases, indexFolder),
-    metadata: openFilesMetadata(databases, leases, domainsFolder),
+    metadata,
     leases,
     open,
     members,

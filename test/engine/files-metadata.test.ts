@@ -29,6 +29,14 @@ async function annotate(name: string, topic: string): Promise<void> {
   await writeFile(path(), JSON.stringify(edited));
 }
 
+async function loseLedger(): Promise<void> {
+  await world.app.close();
+  for (const end of ["", "-wal", "-shm"]) {
+    await rm(join(world.storage, "crawler", DOMAIN, `ledger.sqlite${end}`), { force: true });
+  }
+  await world.reopen();
+}
+
 test("what somebody writes into the file is shown by the next search, and by those of the next version", async () => {
   await annotate("a.txt", "pets");
   assert.equal(await shown("axolotl budget"), "pets");
@@ -54,11 +62,7 @@ test("a file that was deleted is back, as it was, after a crawl that has nothing
 
 test("a ledger that was lost in the middle of a history costs no property and no embedding", async () => {
   const before = await entries();
-  await world.app.close();
-  for (const end of ["", "-wal", "-shm"]) {
-    await rm(join(world.storage, "crawler", DOMAIN, `ledger.sqlite${end}`), { force: true });
-  }
-  await world.reopen();
+  await loseLedger();
   assert.equal(await shown("axolotl budget"), "pets", "from the file, before the ledger is made again");
   await crawl();
   assert.deepEqual(await entries(), before);
@@ -71,4 +75,15 @@ test("a ledger that was lost in the middle of a history costs no property and no
     ["a.txt", "pets"],
     ["c.txt", undefined],
   ]);
+});
+
+test("lost with the ledger, the file is back with what is indexed", async () => {
+  const last = new Map((await entries()).map((entry) => [entry["filename"], entry]));
+  await rm(path());
+  await loseLedger();
+  await crawl();
+  const now = new Map((await entries()).map((entry) => [entry["filename"], entry]));
+  const { topic, ...a } = last.get("a.txt") ?? {};
+  assert.deepEqual([topic, now.get("a.txt"), now.get("c.txt")], ["pets", a, last.get("c.txt")]);
+  assert.equal((await entries()).length, 2);
 });

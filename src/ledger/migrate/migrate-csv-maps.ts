@@ -89,6 +89,14 @@ export async function migrateCsvMaps(
   await join();
 }
 
+/** What is indexed has an entry of `files_metadata.json`, with its name and place, also if that file was lost. */
+export async function describeIndexed(ledger: SqlLedger): Promise<void> {
+  for await (const entries of ledger.entries()) {
+    for (const entry of entries) if (entry.indexed?.fileId) ledger.putEmbedded(entry, entry.indexed);
+    await ledger.flush();
+  }
+}
+
 const ROWS_AT_ONCE = 5000;
 
 export async function hasCsvMaps(folder: string): Promise<boolean> {
