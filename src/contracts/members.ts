@@ -13,6 +13,7 @@ export interface Member {
   /** Complete crawls in a row that met no link to it. */
   readonly unlinkedCount: number;
   readonly lastIndexedDocId: string;
+  /** As the ledger says; not to be changed here. */
   readonly lastIndexed: string;
   /** What was indexed. */
   readonly contentHash: string;

@@ -3,14 +3,12 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { RegisteredItem } from "../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../contracts/source.ts";
 import { newMember } from "../detect/web/member-standing.ts";
-import { catchUpMembers, findUntold } from "./catch-up-members.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import type { ItemRecords } from "./ingest/drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
 
 const UNREGISTERED =
   "the registry does not know it any more: register it again, or crawl with confirm_deletes=true to take it out of the index";
-const NOT_FETCHED = "it was registered again and has not been fetched since";
 
 /**
  * Registered addresses that the index has and the registry has lost, with what they were called at the source. One that was
@@ -42,34 +40,20 @@ interface KeepTools extends Pick<EngineParts, "shelf" | "domains" | "backend"> {
   readonly dryRun: boolean;
 }
 
-/**
- * The same source, with a word for what the registry lost, and for what it has only just been told of again: only what
- * somebody took out, or confirms, leaves the index.
- */
+/** The same source, with a word for what the registry lost: only what somebody took out, or confirms, leaves the index. */
 export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTools): Source {
   if (!isOfRegistered(run)) return source;
   return {
     ...source,
     async *list(signal): Listing {
-      const shelf = tools.shelf();
       if (!tools.dryRun) await restoreMembers(run, tools, signal);
-      const ledger = await tools.ledger();
-      const untold = await findUntold(run, ledger, shelf.members);
-      if (!tools.dryRun) await catchUpMembers(untold, shelf.members);
-      const listed = new Set<ItemId>();
-      const completeness = yield* noting(source.list(signal), listed);
-      const kept = new Map<ItemId, Listed>();
-      const keep = (itemId: ItemId, path: string, reason: string): void =>
-        void kept.set(itemId, { kind: "unreadable", itemId, path, reason });
-      // A dry run has told nobody, so the source was silent about these.
-      for (const { itemId, wanted, path } of untold) {
-        if (tools.dryRun && wanted === "asked" && !listed.has(itemId)) keep(itemId, path, NOT_FETCHED);
-      }
-      if (!tools.confirmDeletes) {
-        const lost = await findUnregistered(run, ledger, shelf);
-        for (const [itemId, path] of lost) keep(itemId, path, UNREGISTERED);
-      }
-      if (kept.size > 0) yield [...kept.values()];
+      const completeness = yield* source.list(signal);
+      if (tools.confirmDeletes) return completeness;
+      const lost = await findUnregistered(run, await tools.ledger(), tools.shelf());
+      const kept = [...lost].map(
+        ([itemId, path]): Listed => ({ kind: "unreadable", itemId, path, reason: UNREGISTERED }),
+      );
+      if (kept.length > 0) yield kept;
       return completeness;
     },
   };
@@ -103,15 +87,6 @@ async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools,
   const others = domains.filter(({ sources }) => sources.some((one) => one.sourceId === REGISTERED_SOURCE));
   if (!isLost || others.length > 1) return;
   for await (const page of registry.entries({ watched: true })) await restore(page);
-}
-
-async function* noting(listing: Listing, listed: Set<ItemId>): Listing {
-  let step = await listing.next();
-  for (; !step.done; step = await listing.next()) {
-    for (const { itemId } of step.value) if (itemId !== undefined) listed.add(itemId);
-    yield step.value;
-  }
-  return step.value;
 }
 
 function isOfRegistered({ config }: SourceRun): boolean {

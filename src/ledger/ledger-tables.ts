@@ -144,7 +144,6 @@ CREATE TABLE member (
   wanted ${text} NOT NULL,
   unlinked_count ${integer} NOT NULL,
   file_id ${text} NOT NULL,
-  indexed_at ${text} NOT NULL,
   content_hash ${text} NOT NULL,
   indexed_generation ${integer} NOT NULL,
   PRIMARY KEY (source_no, item_id)

@@ -22,15 +22,18 @@ const KIND = "web_sources";
 /** A domain without it has no members, and its ledger need not be opened. */
 const WEB_FOLDER = SOURCE_KINDS[KIND].folder;
 
-const INTO =
-  "member (source_no, item_id, wanted, unlinked_count, file_id, indexed_at, content_hash, indexed_generation)";
+const INTO = "member (source_no, item_id, wanted, unlinked_count, file_id, content_hash, indexed_generation)";
 const REPLACE = `ON CONFLICT (source_no, item_id) DO UPDATE SET wanted = excluded.wanted, unlinked_count = excluded.unlinked_count,
-  file_id = excluded.file_id, indexed_at = excluded.indexed_at, content_hash = excluded.content_hash,
+  file_id = excluded.file_id, content_hash = excluded.content_hash,
   indexed_generation = excluded.indexed_generation`;
+/** A run that is killed before it notes what it indexed leaves members that do not say so: then the facet does. */
 const SELECT = `SELECT s.domain_id AS "domainId", s.source_id AS "sourceId", m.item_id AS "itemId", m.wanted,
-  m.unlinked_count AS "unlinkedCount", m.file_id AS "lastIndexedDocId", m.indexed_at AS "lastIndexed",
+  m.unlinked_count AS "unlinkedCount", COALESCE(NULLIF(m.file_id, ''), x.file_id, '') AS "lastIndexedDocId",
+  COALESCE(x.embedded_at, '') AS "lastIndexed",
   m.content_hash AS "contentHash", m.indexed_generation AS "indexedGeneration"
-  FROM member m JOIN source s ON s.source_no = m.source_no`;
+  FROM member m JOIN source s ON s.source_no = m.source_no
+  LEFT JOIN item i ON i.source_no = m.source_no AND i.item_id = m.item_id
+  LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = ''`;
 const OF_SOURCE = `s.domain_id = $1 AND s.kind = '${KIND}' AND s.source_id = $2`;
 
 /** What an earlier release kept in the registry is taken over before the first use. */
@@ -143,6 +146,6 @@ async function changeSome<Key extends MemberKey>(
 }
 
 function valuesOf(member: Member): Values {
-  const { itemId, wanted, unlinkedCount, lastIndexedDocId, lastIndexed, contentHash, indexedGeneration } = member;
-  return [itemId, wanted, unlinkedCount, lastIndexedDocId, lastIndexed, contentHash, indexedGeneration];
+  const { itemId, wanted, unlinkedCount, lastIndexedDocId, contentHash, indexedGeneration } = member;
+  return [itemId, wanted, unlinkedCount, lastIndexedDocId, contentHash, indexedGeneration];
 }

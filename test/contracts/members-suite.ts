@@ -33,7 +33,6 @@ export function membersSuite(
         wanted: "no",
         unlinkedCount: 1,
         lastIndexedDocId: "file-1",
-        lastIndexed: "2026-01-02T00:00:00.000000Z",
         contentHash: "h",
         indexedGeneration: 3,
       });

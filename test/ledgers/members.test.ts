@@ -160,6 +160,26 @@ test("members that an earlier release kept in a SQLite registry are taken over o
   await assertTakenOver(t, where, () => openSqlRegistry({ folder }));
 });
 
+test("members are taken over by the next who asks when somebody was killed on the way", async (t) => {
+  const where = await placeOf([DEMO], false);
+  const folder = await mkdtemp(join(root, "index-"));
+  await plantSql({ folder });
+  const registry = openSqlRegistry({ folder });
+  const { earlierMembers } = registry;
+  const ledgers = openTestLedgers(where.crawlerFolder, undefined, {
+    ...earlierMembers,
+    handOver: (take) =>
+      earlierMembers.handOver(async (page) => {
+        await take(page);
+        throw new Error("killed");
+      }),
+  });
+  await assert.rejects(ledgers.members.of(itemId("asked")), /killed/);
+  await ledgers.close();
+  await registry.close();
+  await assertTakenOver(t, where, () => openSqlRegistry({ folder }));
+});
+
 test("members that an earlier release kept in a PostgreSQL registry are taken over once", async (t) => {
   const where = await placeOf([DEMO], true);
   await plantSql({ url });
