@@ -195,7 +195,7 @@ export class SqlLedger implements Ledger {
     await this.flush();
     const fresh = new Set(this.#pending.keys());
     const hasFacet = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no)
-      OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2))`;
+      OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
     for await (const rows of this.#pages<{ item_id: ItemId; item_no: number }>(
       `SELECT i.item_no, i.item_id FROM item i WHERE i.source_no = $1 AND ${hasFacet}`,
       "i.item_no",
