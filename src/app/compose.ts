@@ -44,6 +44,7 @@ import { crawlTask } from "./crawl-task.ts";
 import { createSchedule, type ScheduleParts } from "./create-schedule.ts";
 import { endDeadJobs } from "./end-dead-jobs.ts";
 import { examineWith } from "./examine-with.ts";
+import { findArchivedMaps } from "./find-archived-maps.ts";
 import { openBackend } from "./open-backend.ts";
 import { type FolderRoots, openFolderRoots } from "./open-folder-roots.ts";
 import { openParts, openTrees } from "./open-parts.ts";
@@ -80,6 +81,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const searching = createSearching();
   const notes = createResponseNotes(folder("inventory"));
   const crawlerFolder = folder("crawler");
+  const reports = createReportStore(folder("reports"));
   const ledgers = openLedgers({
     place:
       config.database.kind === "postgres"
@@ -92,6 +94,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: config.appendToMapsEvery,
     earlierMembers: () => web.registry.earlierMembers,
+    archivedMaps: (source) => findArchivedMaps(reports, source),
   });
   const opened = await openBackend(config, {
     indexFolder: folder("index"),
@@ -102,7 +105,6 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     ...pace,
   });
   const { backend, facts } = opened;
-  const reports = createReportStore(folder("reports"));
   const sharepoint = openSharePoint(config, pace);
   const acceptedTypes = config.acceptedTypes ?? backend.acceptedTypes;
   const now = pace.now ?? ((): Date => new Date());

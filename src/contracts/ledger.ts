@@ -121,6 +121,8 @@ export interface Ledger {
   readonly problems: readonly string[];
   /** Of a tree: its files, and what became of them. Nothing of other kinds. */
   readonly manifest: Manifest;
+  /** It was lost, and built again of what was left when it was opened. */
+  readonly wasLost: boolean;
   get(item: ItemId): Promise<LedgerEntry | undefined>;
   /** In the order asked for; undefined where there is no entry. */
   getMany(items: readonly ItemId[]): Promise<readonly (LedgerEntry | undefined)[]>;
@@ -182,6 +184,13 @@ export interface LedgerOptions {
 export interface LedgerSource {
   readonly domainId: DomainId;
   readonly config: Pick<SourceConfig, "sourceType" | "sourceId">;
+}
+
+/** Map files of a source that somebody kept. */
+export interface ArchivedMaps {
+  /** For people: where they are from. */
+  readonly from: string;
+  readonly files: readonly { readonly name: string; readonly content: AsyncIterable<Uint8Array> }[];
 }
 
 /** The ledgers of all domains. */

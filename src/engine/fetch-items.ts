@@ -6,6 +6,7 @@ import type { Sighting } from "../contracts/source.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
+import { hashFile } from "../lib/hash-file.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { Staged } from "../mirror/mirror.ts";
 import type { ApplyTools } from "./apply-plan.ts";
@@ -52,6 +53,11 @@ function about({ sighting }: ListedChange, reason: string): string {
 async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext, counts: StepCounts): Promise<string> {
   const { source, ledger, mirror, claims, vacated } = tools;
   const { sighting, entry } = change;
+  if (await adopt(change, tools)) {
+    counts[change.kind] -= 1;
+    counts.unchanged += 1;
+    return `Found '${sighting.path}' in the mirror as it is at the source.`;
+  }
   const fetched = await source.fetch(sighting, job.signal);
   if (fetched.status === "gone") {
     counts[change.kind] -= 1;
@@ -78,6 +84,30 @@ async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext
   const replaced = sighting.form === "original" && mirror.relativePath(before) === path;
   if (before && before !== file && !replaced) vacated.push(before);
   return `Downloaded '${sighting.path}' (${observed.size} bytes): ${change.reason}.`;
+}
+
+const SHA256 = /^[0-9a-f]{64}(?=#|$)/;
+
+/**
+ * After the ledger was lost, a file whose hash we do not know may lie in its place. Where the source tells the content by its hash, it need not be
+ * fetched. Returns whether it has been taken over.
+ */
+async function adopt({ itemId, sighting, entry }: ListedChange, tools: ApplyTools): Promise<boolean> {
+  const { ledger, mirror, claims, vacated } = tools;
+  const [hash] = SHA256.exec(sighting.fingerprint.contentVersion) ?? [];
+  if (!hash || sighting.form !== "document" || entry?.mirrored?.observed) return false;
+  const before = entry?.mirrored?.file ?? "";
+  const wanted = mirror.embeddedFile(claims.claim(sighting, before));
+  for (const file of [wanted, mirror.failedFile(wanted)]) {
+    const found = mirror.find(file);
+    if (!found || (await hashFile(mirror.absolute(file))) !== hash) continue;
+    const { size, mtimeMs } = found;
+    ledger.put(itemId, { mirrored: freshlyMirrored(sighting, file, { size, mtimeMs, sha256: hash }) });
+    if (before && before !== file) vacated.push(before);
+    return true;
+  }
+  claims.giveBack(itemId, wanted, before);
+  return false;
 }
 
 /** Where a file became a folder of its name, or the reverse, files that are about to leave are in the way: then they leave first. */

@@ -66,7 +66,8 @@ export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTool
 async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools, signal: AbortSignal): Promise<void> {
   const { registry, members } = tools.shelf();
   const { sourceId } = config;
-  for await (const items of (await tools.ledger()).items()) if (items.length > 0) return;
+  const ledger = await tools.ledger();
+  if (!ledger.wasLost) for await (const items of ledger.items()) if (items.length > 0) return;
   const restore = async (records: readonly (RegisteredItem | undefined)[]): Promise<void> => {
     const found = records.flatMap((record) => record?.item ?? []);
     const lost = found.map(({ id, watched }) => {

@@ -74,7 +74,11 @@ export async function withLedger<T>(
   try {
     const maps = await parts.ledgers.version(run);
     const opening = once(() => openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job));
-    return await workAndClose(opening, lease, () => work({ ledger: opening, maps, job: whileHeld(lease, job) }));
+    return await workAndClose(opening, lease, async () => {
+      // It may have been lost: what it is built from tells what there is to look at.
+      if (maps === "") await opening();
+      return await work({ ledger: opening, maps, job: whileHeld(lease, job) });
+    });
   } finally {
     await lease.release();
   }

@@ -1,14 +1,15 @@
 import { createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SOURCE_KINDS } from "../contracts/domain.ts";
-import { ConflictError } from "../contracts/errors.ts";
+import { ConflictError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
-import type { LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
+import type { ArchivedMaps, LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
 import { MANIFEST_FILE } from "../contracts/manifest.ts";
 import type { EarlierMembers } from "../contracts/members.ts";
 import type { CrawlHead } from "../contracts/site-memory.ts";
+import { namesIn } from "../lib/names-in.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
@@ -68,6 +69,8 @@ export interface LedgersOptions {
   readonly appendEvery: number;
   /** What earlier releases kept in the registry; asked for when members are needed first. */
   readonly earlierMembers: () => EarlierMembers;
+  /** The last map files of a source that does not keep them in its folder; undefined: there are none. */
+  archivedMaps(source: LedgerSource): Promise<ArchivedMaps | undefined>;
 }
 
 /** Each has a connection of its own to PostgreSQL. */
@@ -108,9 +111,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       if (isTree(source)) await readManifestBack(ledger, db, { folder, writer: db });
       return ledger;
     }
-    const problems = await takeOver(db, source);
+    const { problems, wasLost } = await takeOver(db, source);
     const imported = await SqlLedger.open(db, { ...wishes, appender });
     imported.problems.push(...problems);
+    imported.wasLost = wasLost;
     return imported;
   };
 
@@ -201,9 +205,13 @@ export function openLedgers(options: LedgersOptions): Ledgers {
    * A source that the database does not know was crawled by an earlier release, or the database was lost. Killed before the end, it
    * begins again, and puts the same.
    */
-  const takeOver = async (db: SqlDatabase, source: LedgerSource): Promise<readonly string[]> => {
+  const takeOver = async (
+    db: SqlDatabase,
+    source: LedgerSource,
+  ): Promise<{ readonly problems: readonly string[]; readonly wasLost: boolean }> => {
     const folder = folderOf(source);
     const problems: string[] = [];
+    let wasLost = false;
     const stateOf = async (): Promise<number> => (await findSource(db, keyOf(source)))?.imported ?? 0;
     const setState = async (state: number): Promise<void> => {
       const { domainId, kind, sourceId } = keyOf(source);
@@ -214,9 +222,12 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     await withMapsLock(folder, async () => {
       if ((await stateOf()) === 0) {
         if (keepsMaps(source)) await copyMapsAside(folder);
-        for (const store of (await hasCsvMaps(folder)) ? (["", ...(await mappedStores(folder))] as const) : []) {
+        const hasMaps = await hasCsvMaps(folder);
+        const archived = hasMaps || keepsMaps(source) ? undefined : await unpackMaps(source, folder, problems);
+        const from = archived?.folder ?? folder;
+        for (const store of hasMaps || archived ? (["", ...(await mappedStores(from))] as const) : []) {
           const ledger = await SqlLedger.open(db, { ...keyOf(source), vectorStoreId: store || undefined });
-          await migrateCsvMaps(ledger, folder, { readOnly: false, store });
+          await migrateCsvMaps(ledger, from, { readOnly: false, store });
           problems.push(...ledger.problems);
           if (store !== "") continue;
           await metadata.readBack(source.domainId);
@@ -227,6 +238,12 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           const ledger = await SqlLedger.open(db, keyOf(source));
           await migrateManifest(ledger, folder);
           problems.push(...ledger.problems);
+        }
+        if (archived) {
+          await members.recall(source, await SqlLedger.open(db, keyOf(source)));
+          await rm(archived.folder, { recursive: true });
+          problems.push(`The ledger knew nothing of this source, and was built again from ${archived.from}.`);
+          wasLost = true;
         }
         await setState(1);
       }
@@ -240,7 +257,29 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         await setState(IMPORTED);
       }
     });
-    return problems;
+    return { problems, wasLost };
+  };
+
+  /** For a source whose mirror is there while the ledger knows nothing of it: a report may have its map files. */
+  const unpackMaps = async (
+    source: LedgerSource,
+    folder: string,
+    problems: string[],
+  ): Promise<{ readonly folder: string; readonly from: string } | undefined> => {
+    const names = await namesIn(folder);
+    const archived = names.some((name) => !name.startsWith(".")) ? await options.archivedMaps(source) : undefined;
+    if (!archived) return undefined;
+    const place = join(folder, ".lockstep", "archived-maps");
+    await rm(place, { recursive: true, force: true });
+    await mkdir(place, { recursive: true });
+    try {
+      for (const { name, content } of archived.files) await pipeline(content, createWriteStream(join(place, name)));
+      return { folder: place, from: archived.from };
+    } catch (error) {
+      await rm(place, { recursive: true });
+      problems.push(`The ledger knew nothing of this source, and ${archived.from} cannot be read: ${explain(error)}`);
+      return undefined;
+    }
   };
 
   return {

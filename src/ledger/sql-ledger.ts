@@ -101,6 +101,7 @@ export class SqlLedger implements Ledger {
   /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
   readonly problems: string[] = [];
   readonly manifest: SqlManifest;
+  wasLost = false;
   readonly #db: Sql | undefined;
   /** undefined: it is only read. */
   readonly #writer: SqlDatabase | undefined;

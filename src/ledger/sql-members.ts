@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { SOURCE_KINDS } from "../contracts/domain.ts";
+import { REGISTERED_SOURCE, SOURCE_KINDS } from "../contracts/domain.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { Ledger, LedgerSource } from "../contracts/ledger.ts";
 import type { EarlierMembers, Member, MemberKey, Members } from "../contracts/members.ts";
 import { openOnce } from "../lib/open-once.ts";
 import { isListed, listOf } from "../lib/sql/is-listed.ts";
@@ -39,6 +40,8 @@ const OF_SOURCE = `s.domain_id = $1 AND s.kind = '${KIND}' AND s.source_id = $2`
 /** What an earlier release kept in the registry is taken over before the first use. */
 export function createMembers({ databases, crawlerFolder, earlier }: MembersOptions): Members & {
   renameDomain(ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
+  /** What a web site lists by this ledger, which was lost and built again, are its members. Of registered addresses, the registry knows more. */
+  recall(source: LedgerSource, ledger: Pick<Ledger, "entries">): Promise<void>;
 } {
   /** A domain without a folder was deleted; a file there would stand in the way of a new one. */
   const isThere = (domainId: DomainId): boolean => existsSync(join(crawlerFolder, domainId));
@@ -105,6 +108,22 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
       await (await find(domain))?.run(text, [domain, source]);
     },
     renameDomain: migrate,
+    async recall({ domainId, config: { sourceType, sourceId } }, ledger) {
+      if (sourceType !== KIND || sourceId === REGISTERED_SOURCE) return;
+      for await (const page of ledger.entries()) {
+        const members = page.flatMap(({ itemId, seen, indexed }): Member[] => {
+          const { fileId = "", embeddedAt = "", sha256 = "" } = indexed ?? {};
+          const inIndex = {
+            lastIndexedDocId: fileId,
+            lastIndexed: embeddedAt,
+            contentHash: sha256,
+            indexedGeneration: 0,
+          };
+          return seen ? [{ domainId, sourceId, itemId, wanted: "led", unlinkedCount: 0, ...inIndex }] : [];
+        });
+        await change(members, (known, member) => known ?? member);
+      }
+    },
   };
 }
 

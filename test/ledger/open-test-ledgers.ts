@@ -23,5 +23,6 @@ export function openTestLedgers(
     keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: 10,
     earlierMembers: () => earlierMembers,
+    archivedMaps: async () => undefined,
   });
 }

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { StepCounts } from "../../src/engine/crawl-request.ts";
+import { readFixtures } from "./earlier/fixture.ts";
+import { OpenFixture } from "./earlier/open-fixture.ts";
+import { FolderPlace } from "./earlier/source-state.ts";
+
+const NOTHING = { added: 0, changed: 0, moved: 0, removed: 0, failed: 0, held: 0 };
+
+/** Of every kind: storage with a history, taken over by today's release. */
+describe("a ledger that is lost", { concurrency: 2 }, async () => {
+  for (const { name, expect, ...fixture } of (await readFixtures()).filter((one) => one.expect.idle)) {
+    test(`${name}: the next crawl builds it again, and nothing is fetched or embedded`, async (t) => {
+      const opened = await OpenFixture.open(fixture);
+      t.after(() => opened.close());
+      // A page that was gone for the third time leaves first.
+      for (let crawls = expect.leaving ? 2 : 1; crawls > 0; crawls--) await opened.crawl();
+      const before = { documents: await opened.documents(), stores: await opened.storeIds() };
+      await lose(opened);
+      opened.place.fetched();
+      const { result, error, log } = await opened.crawl();
+      assert.equal(error, "", log);
+      for (const { complete, download, process, embed } of result.sources) {
+        assert.ok(complete, log);
+        for (const step of [download, process, embed]) assert.deepEqual(workOf(step), NOTHING, log);
+      }
+      assert.doesNotMatch(log, /^data: (\[ \d+ \/ \d+ \] )?Downloaded/m);
+      // The links of a site were only in the ledger: its pages are read to list them.
+      if (name !== "site-idle") assert.deepEqual(opened.place.fetched(), [], log);
+      assert.deepEqual({ documents: await opened.documents(), stores: await opened.storeIds() }, before);
+      const left = new Set(expect.leaving);
+      for (const [word, names] of Object.entries(expect.found).filter(([word]) => !left.has(word))) {
+        assert.deepEqual(await opened.found(word), names, word);
+      }
+      for (const [word, properties] of Object.entries(expect.properties ?? {})) {
+        const metadata = (await opened.hits(word))[0]?.metadata ?? {};
+        for (const [key, value] of Object.entries(properties))
+          assert.deepEqual(metadata[key], value, "a user wrote it");
+      }
+      if (expect.missing && opened.place instanceof FolderPlace) {
+        const { path, docId, text } = expect.missing;
+        await opened.place.write(path, text, Date.parse("2026-01-06T10:00:00Z"));
+        await opened.crawl();
+        const { entry } = await opened.app.documents.get({ domainId: opened.domainId, called: path });
+        assert.equal(entry.docId, docId, "a file that was missing is the document it was");
+      }
+    });
+  }
+
+  for (const name of ["container-idle", "folder-idle"]) {
+    test(`${name}: without a report, files are recognised in the mirror by their hashes`, async (t) => {
+      const fixture = (await readFixtures()).find((one) => one.name === name) ?? assert.fail();
+      const opened = await OpenFixture.open(fixture);
+      t.after(() => opened.close());
+      await opened.crawl();
+      const documents = await opened.documents();
+      await lose(opened);
+      await rm(join(opened.storage, "reports"), { recursive: true });
+      opened.place.fetched();
+      const { result, log } = await opened.crawl();
+      assert.deepEqual(opened.place.fetched(), [], log);
+      assert.doesNotMatch(log, /^data: (\[ \d+ \/ \d+ \] )?Downloaded/m);
+      assert.deepEqual(workOf(result.sources[0]?.download ?? assert.fail()), NOTHING, log);
+      assert.deepEqual(await opened.documents(), documents);
+      await opened.crawl();
+      assert.deepEqual(await opened.documents(), documents);
+    });
+  }
+});
+
+async function lose({ storage, domainId }: OpenFixture): Promise<void> {
+  for (const end of ["", "-wal", "-shm"]) {
+    await rm(join(storage, "crawler", domainId, `ledger.sqlite${end}`), { force: true });
+  }
+}
+
+function workOf({ added, changed, moved, removed, failed, held }: StepCounts): typeof NOTHING {
+  return { added, changed, moved, removed, failed, held };
+}
