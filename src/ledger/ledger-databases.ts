@@ -197,6 +197,6 @@ function sayDamage(path: string, error: unknown): unknown {
   const domain = basename(join(path, ".."));
   return new DamagedError(
     `The ledger of domain '${domain}' is damaged: ${reason}.`,
-    `Stop lockstep, delete crawler/${domain}/${LEDGER_FILE} with its -wal and -shm, start it again and crawl: the ledger is built again from the map files, the sources and the index, and nothing is embedded again.`,
+    `Stop lockstep, delete crawler/${domain}/${LEDGER_FILE} with its -wal and -shm, start it again and crawl: the ledger is built again from map files, reports, mirror and index; nothing is embedded again, and only the pages of web sites are read again.`,
   );
 }

@@ -31,6 +31,7 @@ import {
   copyMapsAside,
   describeIndexed,
   hasCsvMaps,
+  hasOldFiles,
   mappedStores,
   migrateCsvMaps,
   putOldFilesAside,
@@ -242,9 +243,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         if (archived) {
           await members.recall(source, await SqlLedger.open(db, keyOf(source)));
           await rm(archived.folder, { recursive: true });
-          problems.push(`The ledger knew nothing of this source, and was built again from ${archived.from}.`);
-          wasLost = true;
         }
+        wasLost = archived !== undefined || (hasMaps && !(await hasOldFiles(folder)));
+        const what = archived?.from ?? "its map files";
+        if (wasLost) problems.push(`The ledger knew nothing of this source, and was built again from ${what}`);
         await setState(1);
       }
       if ((await stateOf()) === 1) {

@@ -100,7 +100,11 @@ export async function describeIndexed(ledger: SqlLedger): Promise<void> {
 const ROWS_AT_ONCE = 5000;
 
 export async function hasCsvMaps(folder: string): Promise<boolean> {
-  if ((await mapsIn(folder)).length > 0) return true;
+  return (await mapsIn(folder)).length > 0 || (await hasOldFiles(folder));
+}
+
+/** What no release writes any more. */
+export async function hasOldFiles(folder: string): Promise<boolean> {
   return (await namesIn(join(folder, ".lockstep"))).some((name) => LEFT_BEHIND.test(name));
 }
 
