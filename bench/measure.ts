@@ -14,7 +14,7 @@ export interface Measured {
 }
 
 /** As `bin/lockstep.mjs` and `npm start` run the product. */
-const FLAGS = ["--max-semi-space-size=16"];
+const FLAGS = ["--max-semi-space-size=16", "--heap-growing-percent=30"];
 
 const LOOK_EVERY_MS = 200;
 
