@@ -38,6 +38,8 @@ type Page = Omit<PageRow, "page_no" | "crawl_no"> & Targets;
 type Kind = Exclude<keyof Targets, "dates">;
 
 const KINDS: readonly Kind[] = ["link", "feed", "alias", "list"];
+const NO_LIST = { etag: "", last_modified: "", list: [], dates: [] };
+const NO_PAGE = { depth: 0, outcome: "list", item_id: "", undated: "", feed: [], alias: [] } as const;
 const COLUMNS = "page_id, crawl_no, url, depth, outcome, item_id, undated, complete, etag, last_modified";
 const RESUMABLE_MS = 24 * 3600 * 1000;
 const PAGES_AT_ONCE = 200;
@@ -124,32 +126,15 @@ export class SqlSiteMemory implements SiteMemory {
   }
 
   put(pages: readonly CrawledPage[]): void {
-    for (const page of pages) {
-      this.#put({
-        page_id: page.id,
-        url: page.url,
-        depth: page.depth,
-        outcome: page.outcome,
-        item_id: page.item,
-        undated: page.undated,
-        complete: page.isBlind ? 0 : 1,
-        etag: "",
-        last_modified: "",
-        link: page.links,
-        feed: page.feeds,
-        alias: page.aliases,
-        list: [],
-        dates: [],
-      });
+    for (const { id, item, isBlind, links, feeds, aliases, ...rest } of pages) {
+      const found = { link: links, feed: feeds, alias: aliases, complete: isBlind ? 0 : 1 };
+      this.#put({ ...NO_LIST, ...rest, ...found, page_id: id, item_id: item });
     }
   }
 
-  putList({ url, etag, lastModified, addresses, dates, lists, isCut }: ReadList): void {
-    this.#put({
-      ...{ page_id: listId(url), url, depth: 0, outcome: "list", item_id: "", undated: "" },
-      ...{ complete: isCut ? 0 : 1, etag, last_modified: lastModified },
-      ...{ link: addresses, feed: [], alias: [], list: lists, dates },
-    });
+  putList({ url, addresses, lists, lastModified, isCut, ...rest }: ReadList): void {
+    const found = { link: addresses, list: lists, last_modified: lastModified, complete: isCut ? 0 : 1 };
+    this.#put({ ...NO_PAGE, ...rest, ...found, page_id: listId(url), url });
   }
 
   #put(page: Page): void {
