@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { StepCounts } from "../../src/engine/crawl-request.ts";
@@ -22,6 +22,7 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
       opened.place.fetched();
       const { result, error, log } = await opened.crawl();
       assert.equal(error, "", log);
+      assert.match(log, /WARNING: The ledger knew nothing of this source, and was built again from /);
       for (const { complete, download, process, embed } of result.sources) {
         assert.ok(complete, log);
         for (const step of [download, process, embed]) assert.deepEqual(workOf(step), NOTHING, log);
@@ -48,6 +49,37 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
       }
     });
   }
+
+  test("a report that is older than mirror and index brings nothing back, and costs nothing", async (t) => {
+    const fixture = (await readFixtures()).find((one) => one.name === "folder-idle") ?? assert.fail();
+    const opened = await OpenFixture.open(fixture);
+    t.after(() => opened.close());
+    await opened.crawl();
+    const { place } = opened;
+    assert.ok(place instanceof FolderPlace);
+    const words = { edited: "The zebra met an ibex.", added: "A kudu joined." };
+    await place.write("manual.md", words.edited, Date.parse("2026-02-06T10:00:00Z"));
+    await place.write("kudu.md", words.added, Date.parse("2026-02-06T10:00:00Z"));
+    await rename(join(place.root, "b/plan.md"), join(place.root, "b/renamed.md"));
+    await rm(join(place.root, "a/memo.txt"));
+    for (const step of ["download", "process", "embed"] as const) await opened.crawl({ steps: [step] });
+    const documents = await opened.documents();
+    assert.deepEqual(Object.keys(documents), ["b/renamed.md", "kudu.md", "manual.md"]);
+    await lose(opened);
+    const { result, log } = await opened.crawl();
+    assert.doesNotMatch(log, /^data: (\[ \d+ \/ \d+ \] )?(Downloaded|Indexing) '(?!broken|empty)/m);
+    assert.deepEqual(result.sources[0]?.embed.added, 0, log);
+    assert.deepEqual(await opened.documents(), documents, log);
+    for (const [word, names] of [
+      ["ibex", ["manual.md"]],
+      ["kudu", ["kudu.md"]],
+      ["gnu", []],
+    ] as const) {
+      assert.deepEqual(await opened.found(word), names, log);
+    }
+    await opened.crawl();
+    assert.deepEqual(await opened.documents(), documents);
+  });
 
   for (const name of ["container-idle", "folder-idle"]) {
     test(`${name}: without a report, files are recognised in the mirror by their hashes`, async (t) => {
