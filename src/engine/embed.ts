@@ -102,7 +102,7 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
 async function planRemovals(work: EmbedWork): Promise<Planned> {
   const { remove } = (await planIndex(work)).plan;
   const counts = { ...noCounts(), removed: remove.length };
-  return { plan: { ...emptyPlan(), remove }, counts, problems: [] };
+  return { plan: { ...emptyPlan(), remove }, counts, problems: [], lacking: [] };
 }
 
 /** What failed was planned as something else. */

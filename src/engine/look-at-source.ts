@@ -29,8 +29,17 @@ export async function lookAtSource(
   const { signal } = job;
   const mayAsk = last !== undefined && mayGoByFeed(source, last);
   const changes = mayAsk ? await askFeed(source, last.mark, ledger, signal) : undefined;
-  if (mayAsk && !changes) job.log("What changed since the last look cannot be told for sure: listing everything.");
   if (changes) return { by: "feed", heard: changes, mark: changes.mark };
+  return mayAsk ? await listInDoubt(source, job) : await startListing(source, signal);
+}
+
+/** What the feed told is not enough. */
+export async function listInDoubt(source: Source, job: Pick<JobContext, "signal" | "log">): Promise<Looking> {
+  job.log("What changed since the last look cannot be told for sure: listing everything.");
+  return await startListing(source, job.signal);
+}
+
+async function startListing(source: Source, signal: AbortSignal): Promise<Looking> {
   // Taken before the first page is asked for: what happens while we list is heard of next time.
   const mark = await askMark(source, signal);
   return { by: "listing", pages: startEarly(source.list(signal)), mark };

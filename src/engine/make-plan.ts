@@ -54,8 +54,8 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   }
   const unheard = news ? Math.max(0, news.held - sorted.held) : 0;
   counts.unchanged += unheard;
-  // Where nothing else is to be done, reading files can wait for a few runs.
-  const isHashed = rotation.isNow || !(view.isNext && isIdle(sorted));
+  // Where nothing else is to be done, or not everything is judged, reading files can wait for a few runs.
+  const isHashed = rotation.isNow || !(news || (view.isNext && isIdle(sorted)));
   for (const altered of isHashed ? await findAltered(due, setting.mirror, job) : []) {
     counts.unchanged -= 1;
     sorted.add(altered, counts);

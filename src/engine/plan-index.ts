@@ -34,6 +34,8 @@ export interface Planned {
   readonly plan: IndexPlan;
   readonly counts: StepCounts;
   readonly problems: string[];
+  /** Items that wait for their file, which is not there just now. */
+  readonly lacking: ItemId[];
   /** Once all of this is done, the index is up to this revision, by these rules; undefined: it is not known to be. */
   readonly upTo?: { readonly rules: string; readonly revision: number };
 }
@@ -57,7 +59,8 @@ export async function planIndex(work: EmbedWork): Promise<Planned> {
   const { revision } = ledger;
   const changed = mayTrust(work) ? await findChanged(ledger.indexedUpTo(rules), ledger, work) : undefined;
   const planned = await compareAll(changed ?? (await holdEverything(work)), ledger, work);
-  const isAll = look?.sawAll && tools.isOwn && !job.dryRun && planned.counts.held + planned.problems.length === 0;
+  const left = planned.counts.held + planned.problems.length + planned.lacking.length;
+  const isAll = look?.sawAll && tools.isOwn && !job.dryRun && left === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
@@ -134,7 +137,7 @@ async function compareAll(
 ): Promise<Planned> {
   const { look, tools, job } = work;
   const counts = { ...noCounts(), unchanged };
-  const planned: Planned = { plan: emptyPlan(), counts, problems: [] };
+  const planned: Planned = { plan: emptyPlan(), counts, problems: [], lacking: [] };
   const notes = new PlannedEmbeddings(work);
   const turn = new Turn();
   let [known, waiting, failed] = [0, 0, 0];
@@ -148,8 +151,10 @@ async function compareAll(
       const foreseen = foresee(entry, work);
       const judged = foreseen ?? judgeEntry(entry, held.get(entry.itemId), work);
       const isMissing = !foreseen && lacksFile(file, judged, work);
-      if (isMissing)
+      if (isMissing) {
+        planned.lacking.push(entry.itemId);
         job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
+      }
       const change: IndexChange = isMissing ? { kind: "none" } : judged;
       if (job.dryRun) preview(entry, change, notes, job);
       const isLeft = !isMissing && change.kind === "none" && tools.mirror.isFailed(file);

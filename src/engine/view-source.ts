@@ -9,7 +9,7 @@ import { isDue, PARTS } from "./check-hashes.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { DownloadSetting } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { type Looking, lookAtSource } from "./look-at-source.ts";
+import { type Looking, listInDoubt, lookAtSource } from "./look-at-source.ts";
 
 /** The source and the mirror as this run finds them. */
 export interface View {
@@ -55,7 +55,7 @@ export async function viewSource(
   const last = request.mode === "incremental" && listing?.policy === policy ? listing : undefined;
   const isHinted = request.onlyFolders?.has(run.config.sourceId) ?? false;
   const owed = request.checksum ? PARTS : (listing?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
-  const rotation = { owed, next: listing?.nextHashes ?? 0, isNow: owed >= MAX_OWED };
+  const rotation = { owed, next: listing?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isHinted };
   // First of all: the mirror that is looked at is the one this run will work with.
   if (!job.dryRun) await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
   const stop = new AbortController();
@@ -63,30 +63,33 @@ export async function viewSource(
   const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: stop.signal });
   scanning?.catch(() => undefined);
   try {
-    const looking = await lookAtSource(source, last, ledger, job);
-    const memory = { policy, mark: looking.mark, ...ageOf(looking, last, { isHinted }) };
+    let looking = await lookAtSource(source, last, ledger, job);
+    const memory = (): View["memory"] => ({ policy, mark: looking.mark, ...ageOf(looking, last, { isHinted }) });
     if (looking.by === "feed" && isHinted) {
       const news = { gone: looking.heard.gone, suspects: [], held: files, found: 0, isHinted };
-      return { looking, disk: new Map(), news, isNext: true, memory, rotation };
+      return { looking, disk: new Map(), news, isNext: true, memory: memory(), rotation };
     }
     const disk = (await scanning) ?? (await mirror.scan());
     mirror.follow(disk);
     const news = looking.by === "feed" ? await findNews(looking, { ...setting, ledger }, disk, rotation) : undefined;
-    return { looking, disk, news, isNext: last !== undefined, memory, rotation };
+    if (looking.by === "feed" && !news) looking = await listInDoubt(source, job);
+    return { looking, disk, news, isNext: last !== undefined, memory: memory(), rotation };
   } finally {
     stop.abort();
   }
 }
 
-/** What is not as the ledger says, here or there; and what is due to be hashed. */
+/**
+ * What is not as the ledger says, here or there; and what is due to be hashed. undefined: a file has an item that was not listed, and
+ * the feed says nothing of it. A run was cut off, or somebody edited a map file: only a listing tells whether it is gone.
+ */
 async function findNews(
   { heard: { touched, gone } }: Extract<Looking, { by: "feed" }>,
   { ledger, converter }: Pick<DownloadSetting, "converter"> & { readonly ledger: Ledger },
   disk: View["disk"],
   rotation: View["rotation"],
-): Promise<News> {
+): Promise<News | undefined> {
   const heardOf = new Set([...gone, ...touched.map(({ itemId }) => itemId)]);
-  const left = [...gone];
   const suspects: ItemId[] = [];
   let [held, found] = [0, 0];
   for await (const page of ledger.states()) {
@@ -95,14 +98,12 @@ async function findNews(
       if (file !== null) held += 1;
       if (file && disk.has(file)) found += 1;
       if (heardOf.has(itemId)) continue;
-      // Its removal was held, or failed.
-      if (!isListed) left.push(itemId);
+      if (!isListed) return undefined;
       // What lies behind a document, a page or a table, is judged with it.
-      else if (converter || !isInOrder(state, disk) || (rotation.isNow && isDue(itemId, rotation)))
-        suspects.push(itemId);
+      if (converter || !isInOrder(state, disk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
-  return { gone: left, suspects, held, found, isHinted: false };
+  return { gone, suspects, held, found, isHinted: false };
 }
 
 function isInOrder({ file, observed, isCurrent }: ItemState, disk: View["disk"]): boolean {

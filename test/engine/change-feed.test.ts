@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { renameSync } from "node:fs";
+import { readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, test } from "node:test";
@@ -22,11 +23,19 @@ async function listings(): Promise<number> {
   return requests.filter((url) => /\/items\?.*\$top=/.test(url) && !/\$filter=[^&]*\bId\b/.test(url)).length;
 }
 
+function ledger<T>(work: (ledger: DatabaseSync) => T): T {
+  const opened = new DatabaseSync(join(world.storage, "crawler", DOMAIN, "ledger.sqlite"));
+  try {
+    return work(opened);
+  } finally {
+    opened.close();
+  }
+}
+
 /** What the feed brought about must be what a listing finds already there, and a comparison of everything with the index. */
 async function assertListingAgrees(): Promise<void> {
-  const ledger = new DatabaseSync(join(world.storage, "crawler", DOMAIN, "ledger.sqlite"));
-  ledger.exec("UPDATE source SET policy = '', change_mark = '', listed_at = '', embedded_rules = '', embedded_rev = 0");
-  ledger.close();
+  const nothing = "policy = '', change_mark = '', listed_at = '', embedded_rules = '', embedded_rev = 0";
+  ledger((opened) => opened.exec(`UPDATE source SET ${nothing}`));
   const { source, job } = await world.crawl();
   assert.equal(job.result?.error, "");
   const { unchanged, skipped, ...rest } = source.download;
@@ -122,6 +131,37 @@ test("a file lost or altered on disk is fetched again although nothing changed a
   assert.match(log, /Integrity check corrected: 2 missing, 0 orphans deleted, 0 moved/);
   assert.match(await readFile(world.folder("02_embedded/animals/dugong.txt"), "utf8"), /number one/);
   assert.deepEqual(await world.contradictions(), []);
+});
+
+test("a file that was away when it was to be embedded is embedded when it is back", async () => {
+  const path = world.folder("02_embedded/animals/bongo.txt");
+  await world.change("update", { path: "animals/bongo.txt", text: "The bongo rule is number two hundred." });
+  await world.crawlUntil((line) => {
+    if (line.startsWith("Integrity check")) renameSync(path, `${world.storage}/away.txt`);
+    return false;
+  });
+  assert.doesNotMatch((await world.search("bongo rule"))[0]?.text ?? "", /two hundred/);
+  await rename(`${world.storage}/away.txt`, path);
+  await world.crawl();
+  assert.match((await world.search("bongo rule"))[0]?.text ?? "", /two hundred/);
+  await assertListingAgrees();
+});
+
+test("a file whose item the last listing missed, and that run was cut off: everything is listed before it goes", async () => {
+  ledger((opened) => opened.exec("UPDATE item SET listed = 0 WHERE name = 'bongo.txt'"));
+  const { source } = await world.crawl();
+  assert.ok((await listings()) > 0);
+  assert.equal(source.download.removed, 0);
+  await assertListingAgrees();
+});
+
+test("what is owed to the integrity check is not paid by a run that judges only what changed", async () => {
+  const owed = (): unknown =>
+    ledger((opened) => opened.prepare("SELECT hashes_owed, hash_next FROM source WHERE source_id = 'docs'").get());
+  const before = owed() as { hashes_owed: number; hash_next: number };
+  await world.change("update", { path: "animals/bongo.txt", text: "The bongo rule is number two." });
+  assert.match((await world.crawl()).log, /by the change log/);
+  assert.deepEqual({ ...(owed() as object) }, { ...before, hashes_owed: before.hashes_owed + 1 });
 });
 
 test("now and then everything is listed, however quiet the change log", async () => {
