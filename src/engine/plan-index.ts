@@ -115,7 +115,9 @@ async function findChanged(
   if (known !== indexed) return undefined;
   let compared = 0;
   const all = [...items];
-  for (const entry of await ledger.getMany(all)) if (entry?.mirrored?.file) compared += 1;
+  for (let from = 0; from < all.length; from += PAGE) {
+    for (const entry of await ledger.getMany(all.slice(from, from + PAGE))) if (entry?.mirrored?.file) compared += 1;
+  }
   return { held, items: all, holdings, unchanged: files - compared };
 }
 

@@ -57,13 +57,22 @@ export interface MirrorComparison {
   readonly orphans: readonly string[];
 }
 
+/** A first crawl touches everything there is. */
+const PAGE = 1000;
+
 async function compareTouched(
   { moved, fetched }: Plan,
   { ledger, mirror }: Pick<VerifyTools, "ledger" | "mirror">,
 ): Promise<MirrorComparison> {
-  const entries = await ledger.getMany([...moved, ...fetched].map(({ itemId }) => itemId));
-  const files = entries.flatMap((entry) => entry?.mirrored?.file || []);
-  return { ...(await ledger.count()), missing: files.filter((file) => !mirror.find(file)), orphans: [] };
+  const touched = [...moved, ...fetched];
+  const missing: string[] = [];
+  for (let from = 0; from < touched.length; from += PAGE) {
+    for (const entry of await ledger.getMany(touched.slice(from, from + PAGE).map(({ itemId }) => itemId))) {
+      const file = entry?.mirrored?.file ?? "";
+      if (file && !mirror.find(file)) missing.push(file);
+    }
+  }
+  return { ...(await ledger.count()), missing, orphans: [] };
 }
 
 export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "returned">): Promise<MirrorComparison> {
