@@ -112,7 +112,6 @@ function openTree(source: TreeSourceConfig, root: string, options: SourceOptions
     async *mirrored() {
       yield* mirroredFiles(await options.ledger(), new KnowledgeBase(root));
     },
-    folder,
     keptText: (docId) => new KnowledgeBase(root).readText(docId),
     textOf: async (path, fileType, signal) => {
       if (!extractor.types.has(fileType)) return undefined;

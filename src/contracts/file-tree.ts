@@ -20,7 +20,6 @@ export interface TreeFile {
 /** What one folder holds, not what is below its folders; of a container, as many as one answer has. */
 export interface TreePage {
   readonly folder: string;
-  /** May be made anew each time it is asked for. */
   readonly files: readonly TreeFile[];
   /** What is there and could not be looked at. */
   readonly unreadable: readonly TreeHole[];
@@ -38,8 +37,6 @@ export interface TreeHole extends Unreadable {
 export interface WholeFolder {
   /** The folders in it that are walked, by name. */
   readonly folders: readonly string[];
-  /** The same text: `files`, `folders` and `unreadable` are what they were, stamp for stamp. "": nobody can tell. */
-  readonly digest: string;
   /** What the nodes of its files begin with; "" where there is no such thing. */
   readonly device: string;
 }

@@ -121,6 +121,9 @@ export interface Ledger {
   readonly problems: readonly string[];
   /** Of a tree: its files, and what became of them. Nothing of other kinds. */
   readonly manifest: Manifest;
+  /** Of a tree: the revision of the extractor that made the texts of all its files; "" while some are not made. */
+  readonly textsBy: string;
+  noteTexts(revision: string): void;
   /** It was lost, and built again of what was left when it was opened. */
   readonly wasLost: boolean;
   get(item: ItemId): Promise<LedgerEntry | undefined>;

@@ -77,8 +77,10 @@ export interface TreeLook {
   readonly root: string;
   /** The last look at everything, ISO 8601 UTC: whatever is active was seen then, or since. "" before the first one. */
   readonly at: string;
-  /** Names what was seen: another name there means that this manifest does not know of it. "" when it was not told. */
+  /** Names what was seen. "": entries were written that the rest of the ledger may not know of yet, or somebody edited `manifest.json`. */
   readonly id: string;
+  /** Which part was read last whatever its stamps said, where stamps do not tell enough. */
+  readonly turn: number;
 }
 
 /**
@@ -101,12 +103,14 @@ export interface Manifest {
   withStatus(...statuses: readonly FileStatus[]): AsyncIterable<readonly ManifestEntry[]>;
   /** Active ones whose current version is not of their content; cheap when there are none. */
   unkept(): AsyncIterable<readonly TrackedFile[]>;
-  /** In pages, at least every folder with a file in it that is active or error. */
-  folders(): AsyncIterable<readonly string[]>;
+  /** In pages, at least every folder with a file in it that is active or error; with `below`, of those at and below it. */
+  folders(below?: string): AsyncIterable<readonly string[]>;
   /** Files that are active or error, of these folders, not of those below: by path, the first of each has it. */
   inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>>;
   /** By path, the files that are active or error and have these paths. */
   knownAt(paths: readonly string[]): Promise<ReadonlyMap<string, KnownFile>>;
+  /** In pages, items with a file on disk that it does not know: somebody took entries out of `manifest.json`. */
+  unknown(): AsyncIterable<readonly ItemId[]>;
   /** By content, how many files that are active or error have it; none are left out. */
   countContent(hashes: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Those that are active or error and have such content in such a node. */

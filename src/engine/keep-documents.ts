@@ -1,8 +1,10 @@
+import { join } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Manifest, ManifestEntry } from "../contracts/manifest.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
+import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import type { Mirror } from "../mirror/mirror.ts";
@@ -10,7 +12,6 @@ import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 import { type JudgedEntry, judgeKept, type KeepTask, keepAll } from "./keep-text.ts";
-import { readKeptMark, writeKeptMark } from "./kept-mark.ts";
 import { noCounts, sumUp } from "./tally.ts";
 
 const JUDGED_AT_ONCE = 1000;
@@ -35,21 +36,21 @@ export interface Kept {
 
 /**
  * The process step of a tree: the text of every file whose content is new goes into the knowledge base, and the manifest says so.
- * A text is made again when another revision of the extractor would make it otherwise. Where neither files nor revision changed,
- * the manifest is not even opened.
+ * A text is made again when another revision of the extractor would make it otherwise, or when all of them are gone.
  */
 export async function keepDocuments(work: KeepWork): Promise<Kept> {
-  const { parts, mirror, job } = work;
+  const { parts, request, mirror, job } = work;
   const base = new KnowledgeBase(mirror.folder);
   if (!job.dryRun) await base.recover();
-  const { extractor, isSettled } = await readKeptMark(mirror, work.maps);
-  const lookAtAll = extractor !== parts.extractor.revision || work.request.mode === "full" || work.request.retryFailed;
-  if (isSettled && !lookAtAll && touchedBy(work).length === 0) return { counts: noCounts(), problems: [] };
-  const { manifest } = await work.ledger();
+  const ledger = await work.ledger();
+  const { manifest, textsBy } = ledger;
+  const { revision } = parts.extractor;
+  const isSame = textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));
+  const lookAtAll = !isSame || request.mode === "full" || request.retryFailed;
   const tasks = await findTasks(manifest, base, lookAtAll, work);
   if (job.dryRun) return preview(tasks, work);
   const { counts, retries } = await keepAll(tasks, { manifest, base }, work);
-  if (retries === 0) await writeKeptMark(mirror, { extractor: parts.extractor.revision, maps: work.maps });
+  if (retries === 0) ledger.noteTexts(revision);
   return { counts, problems: problemsOf(counts, retries) };
 }
 

@@ -20,11 +20,11 @@ export async function* mirroredFiles(
   ledger: Ledger,
   base: Pick<KnowledgeBase, "history">,
 ): AsyncGenerator<readonly MirroredFile[], void> {
-  for await (const page of ledger.entries()) {
+  for await (const page of ledger.manifest.unknown()) {
     const files: MirroredFile[] = [];
-    const known = await ledger.manifest.find(page.map(({ itemId }) => itemId));
-    for (const { itemId: docId, mirrored } of page) {
-      if (!mirrored?.file || known.has(docId)) continue;
+    for (const entry of await ledger.getMany(page)) {
+      if (!entry?.mirrored?.file) continue;
+      const { itemId: docId, mirrored } = entry;
       const { serverPath, fingerprint, observed, downloadedAt: lastSeenAt } = mirrored;
       // Files of a tree are mirrored byte for byte.
       const contentHash = fingerprint.contentVersion || (observed?.sha256 ?? "");

@@ -34,6 +34,9 @@ CREATE TABLE source (
   look_root ${text} NOT NULL DEFAULT '',
   look_at ${text} NOT NULL DEFAULT '',
   look_id ${text} NOT NULL DEFAULT '',
+  look_turn ${integer} NOT NULL DEFAULT 0,
+  -- The revision of the extractor that made every text; '' before the first one.
+  texts_by ${text} NOT NULL DEFAULT '',
   -- What the last complete listing left; '' and 0 before the first one, and when somebody edited a map file since.
   policy ${text} NOT NULL DEFAULT '',
   change_mark ${text} NOT NULL DEFAULT '',

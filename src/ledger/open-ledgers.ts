@@ -340,7 +340,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         await sql.run("DELETE FROM tracked WHERE source_no = $1", [found.source_no]);
         await sql.run(`DELETE FROM item WHERE source_no = $1 AND ${HAS_NO_FACET}`, [found.source_no]);
         await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [found.source_no, MANIFEST_FILE]);
-        const nothing = "rev = rev + 1, tracked_rev = 0, look_root = '', look_at = '', look_id = ''";
+        const nothing = "rev = rev + 1, tracked_rev = 0, look_root = '', look_at = '', look_id = '', look_turn = 0";
         await sql.run(`UPDATE source SET ${nothing} WHERE source_no = $1`, [found.source_no]);
       });
     },

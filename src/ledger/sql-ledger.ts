@@ -51,6 +51,8 @@ export interface SourceRow {
   readonly look_root: string;
   readonly look_at: string;
   readonly look_id: string;
+  readonly look_turn: number;
+  readonly texts_by: string;
   readonly policy: string;
   readonly change_mark: string;
   readonly listed_at: string;
@@ -319,6 +321,14 @@ export class SqlLedger implements Ledger {
     if (this.#store === "") this.#notes = { ...this.#notes, embedded_rules: rules, embedded_rev: revision };
   }
 
+  get textsBy(): string {
+    return { ...this.#source, ...this.#notes }.texts_by;
+  }
+
+  noteTexts(revision: string): void {
+    this.#notes = { ...this.#notes, texts_by: revision };
+  }
+
   /** Somebody edited a map file: everything is looked at again. */
   distrust(): void {
     this.#notes = { ...this.#notes, policy: "", change_mark: "", embedded_rules: "" };
@@ -522,6 +532,8 @@ const NO_SOURCE: SourceRow = {
   look_root: "",
   look_at: "",
   look_id: "",
+  look_turn: 0,
+  texts_by: "",
   policy: "",
   change_mark: "",
   listed_at: "",

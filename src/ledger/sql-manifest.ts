@@ -83,8 +83,8 @@ export class SqlManifest implements Manifest {
   }
 
   get look(): TreeLook | undefined {
-    const { look_root: root, look_at: at, look_id: id } = this.#owner.source();
-    return this.#look ?? this.#writingLook ?? (at || id ? { root, at, id } : undefined);
+    const { look_root: root, look_at: at, look_id: id, look_turn: turn } = this.#owner.source();
+    return this.#look ?? this.#writingLook ?? (root || at || id ? { root, at, id, turn } : undefined);
   }
 
   async count(): Promise<Record<FileStatus, number>> {
@@ -176,15 +176,22 @@ export class SqlManifest implements Manifest {
     }
   }
 
-  async *folders(): AsyncGenerator<string[], void> {
+  async *folders(below = ""): AsyncGenerator<string[], void> {
     await this.#owner.flush();
+    // '0' is the character behind '/'.
+    const [end, ends] = below === "" ? ["", []] : ["AND t.folder < $3", [`${below}0`]];
+    const isBelow = (folder: string): boolean => below === "" || folder === below || folder.startsWith(`${below}/`);
     const next = (after: string): string =>
-      `(SELECT min(t.folder) FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT} AND t.folder ${after})`;
+      `(SELECT t.folder FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT} AND t.folder ${after} ${end} ORDER BY t.folder LIMIT 1)`;
     const steps = `WITH RECURSIVE f (folder, n) AS (SELECT ${next(">= $2")}, 1 UNION ALL
       SELECT ${next("> f.folder")}, n + 1 FROM f WHERE f.folder IS NOT NULL AND n <= ${PAGE}) SELECT folder FROM f WHERE folder IS NOT NULL`;
     const seen = new Set<string>();
-    for (let from = ""; ; ) {
-      const rows = await this.#all<{ folder: string }>(steps, [from]);
+    if (below !== "" && ((await this.inFolders([below])).get(below)?.size ?? 0) > 0) {
+      seen.add(below);
+      yield [below];
+    }
+    for (let from = below === "" ? "" : `${below}/`; ; ) {
+      const rows = await this.#all<{ folder: string }>(steps, [from, ...ends]);
       const page = rows.map(({ folder }) => folder).filter((folder) => !seen.has(folder));
       for (const folder of page) seen.add(folder);
       if (page.length > 0) yield page;
@@ -193,7 +200,25 @@ export class SqlManifest implements Manifest {
     }
     const fresh = new Set<string>();
     for (const entry of this.#put().values()) if (entry && isPresent(entry)) fresh.add(folderOf(entry.path));
-    yield [...fresh].filter((folder) => !seen.has(folder));
+    yield [...fresh].filter((folder) => isBelow(folder) && !seen.has(folder));
+  }
+
+  async *unknown(): AsyncGenerator<ItemId[], void> {
+    await this.#owner.flush();
+    const text = `SELECT f.item_no, i.item_id FROM file f JOIN item i ON i.item_no = f.item_no
+      WHERE f.source_no = $1 AND f.item_no > $2 AND NOT EXISTS (SELECT 1 FROM tracked t WHERE t.item_no = f.item_no)
+      ORDER BY f.item_no LIMIT ${PAGE}`;
+    const put = this.#put();
+    for (let after = 0; ; ) {
+      const rows = await this.#all<{ item_no: number; item_id: ItemId }>(text, [after]);
+      const page = rows.map(({ item_id }) => item_id).filter((docId) => !put.get(docId));
+      if (page.length > 0) yield page;
+      const last = rows.at(-1);
+      if (!last || rows.length < PAGE) break;
+      after = last.item_no;
+    }
+    const dropped = [...put].flatMap(([docId, entry]) => (entry === null ? [docId] : []));
+    if (dropped.length > 0) yield dropped;
   }
 
   async inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>> {
@@ -316,14 +341,15 @@ export class SqlManifest implements Manifest {
     }
     const look = this.lookColumns;
     if (!look) return;
-    const values = [source_no, look.look_root, look.look_at, look.look_id];
-    await sql.run("UPDATE source SET look_root = $2, look_at = $3, look_id = $4 WHERE source_no = $1", values);
+    const columns = "look_root = $2, look_at = $3, look_id = $4, look_turn = $5";
+    const values = [source_no, look.look_root, look.look_at, look.look_id, look.look_turn];
+    await sql.run(`UPDATE source SET ${columns} WHERE source_no = $1`, values);
   }
 
   /** Of the source, as they are being written. */
-  get lookColumns(): Pick<SourceRow, "look_root" | "look_at" | "look_id"> | undefined {
+  get lookColumns(): Pick<SourceRow, "look_root" | "look_at" | "look_id" | "look_turn"> | undefined {
     const look = this.#writingLook;
-    return look && { look_root: look.root, look_at: look.at, look_id: look.id };
+    return look && { look_root: look.root, look_at: look.at, look_id: look.id, look_turn: look.turn };
   }
 
   #refuse(what: string): void {

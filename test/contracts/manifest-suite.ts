@@ -68,7 +68,7 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
           const { manifest } = ledger;
           if (op.do === "put") manifest.put(op.entry);
           else if (op.do === "drop") manifest.drop(op.doc as ItemId);
-          else if (op.do === "look") manifest.noteLook({ root: "1:1", at: model.lookedAt, id: "look" });
+          else if (op.do === "look") manifest.noteLook({ root: "1:1", at: model.lookedAt, id: "look", turn: 3 });
           else if (op.do === "kill") model = flushed;
           else if (op.do === "export") await exportManifestAt(place);
           else {
@@ -101,7 +101,7 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
           model = followedBy(model, op);
           if (op.do === "put") ledger.manifest.put(op.entry);
           else if (op.do === "drop") ledger.manifest.drop(op.doc as ItemId);
-          else ledger.manifest.noteLook({ root: "1:1", at: model.lookedAt, id: "look" });
+          else ledger.manifest.noteLook({ root: "1:1", at: model.lookedAt, id: "look", turn: 3 });
           await assertSame(ledger.manifest, model);
         }
         await ledger.flush();
@@ -137,7 +137,7 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
 
   test("a look says of all that are active that they were seen", async (t) => {
     const place = await filled(t, newPlace, entryOf("doc_a", "a"), entryOf("doc_e", "e", { status: "error" }));
-    const look = { root: "1:2", at: LATER, id: "look" };
+    const look = { root: "1:2", at: LATER, id: "look", turn: 3 };
     const ledger = await openTree(place);
     const { manifest } = ledger;
     assert.equal(manifest.look, undefined);
@@ -343,7 +343,7 @@ function exportCases(newPlace: NewPlace): void {
     const { manifest } = await openTree(absent, { readOnly: true });
     assert.deepEqual([await entriesOf(manifest), manifest.isKnown], [[], false]);
     assert.throws(() => manifest.put(entryOf("doc_a", "a")), /opened for reading/);
-    assert.throws(() => manifest.noteLook({ root: "", at: LATER, id: "" }), /opened for reading/);
+    assert.throws(() => manifest.noteLook({ root: "", at: LATER, id: "", turn: 0 }), /opened for reading/);
     assert.ok(!existsSync(absent.folder));
   });
 }

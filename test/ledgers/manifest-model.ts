@@ -111,6 +111,10 @@ export async function assertSame(manifest: Manifest, model: Model): Promise<void
   for await (const page of manifest.folders()) named.push(...page);
   for (const folder of folders) assert.ok(inside(folder).length === 0 || named.includes(folder), `folder ${folder}`);
   assert.equal(new Set(named).size, named.length);
+  const below: string[] = [];
+  for await (const page of manifest.folders("x")) below.push(...page);
+  for (const folder of ["x", "x/y"]) assert.ok(inside(folder).length === 0 || below.includes(folder));
+  assert.ok(below.every((folder) => folder === "x" || folder === "x/y"));
   const counts = await manifest.countContent(CONTENTS);
   for (const hash of CONTENTS) {
     const having = where((entry) => isPresent(entry) && entry.contentHash === hash);

@@ -384,7 +384,7 @@ async function namesIn(folder: string): Promise<string[]> {
 /** Hidden files and folders are the product's own affair. */
 async function filesBelow(folder: string, prefix: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const shown = entries.filter(({ name }) => !name.startsWith(".") && name !== "kept.json");
+  const shown = entries.filter(({ name }) => !name.startsWith("."));
   const found = await Promise.all(
     shown.map(async (entry) => {
       const path = prefix === "" ? entry.name : `${prefix}/${entry.name}`;

@@ -55,7 +55,8 @@ export class TreeWorld {
   /** By folder: the number of the file system that is mounted on it. */
   readonly mounted = new Map<string, string>();
   readonly lines: string[] = [];
-  #mark = "";
+  /** What the engine asks for next time. */
+  mark = "";
 
   private constructor(place: string) {
     this.#place = place;
@@ -140,7 +141,6 @@ export class TreeWorld {
     return openTreeSource(this.#configOf(config), {
       tree: this.openTree(config),
       async *mirrored() {},
-      folder: join(this.storage, ".lockstep", "tree"),
       keptText: async () => undefined,
       textOf: (path) => readFile(path, "utf8"),
       acceptedTypes: new Set(["md"]),
@@ -166,7 +166,7 @@ export class TreeWorld {
           if (hole === undefined) yield onDevice(step.value, mounted.get(folder));
           else if (hole === folder) {
             const unreadable = [{ kind: "unreadable" as const, path: folder, reason: "no right to read it" }];
-            yield { folder, files: [], unreadable, skipped: [], whole: { folders: [], digest: "", device: "" } };
+            yield { folder, files: [], unreadable, skipped: [], whole: { folders: [], device: "" } };
           }
         }
         return step.value;
@@ -194,10 +194,10 @@ export class TreeWorld {
     this.reads.length = 0;
     this.lines.length = 0;
     try {
-      const { heard, mark } = await this.#ask(source, listing ? "" : this.#mark, signal);
+      const { heard, mark } = await this.#ask(source, listing ? "" : this.mark, signal);
       if (cut || tools?.dryRun) return heard;
       await source.conclude?.({ complete: heard.completeness === "complete", stillHeld: new Set(held) });
-      if (!forgotten) this.#mark = mark;
+      if (!forgotten) this.mark = mark;
       return heard;
     } finally {
       await source.close?.();
@@ -246,7 +246,7 @@ function onDevice(page: TreePage, device: string | undefined): TreePage {
   const { whole } = page;
   if (device === undefined || !whole) return page;
   const files = page.files.map((file) => ({ ...file, node: file.node.replace(/^\d+/, device) }));
-  return { ...page, files, whole: { ...whole, device, digest: `${device} ${whole.digest}` } };
+  return { ...page, files, whole: { ...whole, device } };
 }
 
 export function pathsOf(heard: Heard): string[] {

@@ -118,6 +118,9 @@ export async function putOldFilesAside(folder: string, options: { readonly maps:
   const own = join(folder, ".lockstep");
   const isOld = (name: string): boolean => LEFT_BEHIND.test(name) || MEMO.test(name);
   const left = (await namesIn(own)).filter(isOld).map((name) => join(own, name));
+  for (const memo of [join(own, "tree", "look.json"), join(folder, "knowledge_base", "kept.json")]) {
+    if (await pathExists(memo)) left.push(memo);
+  }
   await putAside([...left, ...(options.maps ? await mapsIn(folder) : [])], own);
 }
 

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { DamagedError } from "../../contracts/errors.ts";
 import { isDocumentId } from "../../contracts/ids.ts";
-import { MANIFEST_FILE } from "../../contracts/manifest.ts";
+import { MANIFEST_FILE, type TreeLook } from "../../contracts/manifest.ts";
 import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { copyAside } from "../../lib/put-aside.ts";
@@ -75,8 +75,9 @@ async function firstLine(path: string): Promise<string> {
   return "";
 }
 
-function lookIn(value: unknown): { root: string; at: string; id: string } | undefined {
+function lookIn(value: unknown): TreeLook | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { root, at, id = "" } = value;
-  return typeof root === "string" && typeof at === "string" && typeof id === "string" ? { root, at, id } : undefined;
+  const { root, at } = value;
+  // What was seen is to be told as a whole once: the rest of the ledger may know less.
+  return typeof root === "string" && typeof at === "string" ? { root, at, id: "", turn: 0 } : undefined;
 }

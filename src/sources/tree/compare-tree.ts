@@ -22,8 +22,6 @@ export interface Comparison {
   readonly vanished: readonly ManifestEntry[];
   readonly unreadable: readonly Unreadable[];
   readonly leftOut: LeftOut;
-  /** As RememberedLook.folders. */
-  readonly folders: ReadonlyMap<string, string>;
   /** All of `toRead` are at new paths. */
   readonly onlyNew: boolean;
   /** Known files that something unreadable above them hides. */
@@ -53,41 +51,49 @@ const BATCH = 5000;
 
 /** Everything is compared, file by file. */
 export async function compareAll(tools: CompareTools): Promise<Comparison> {
-  const comparing = new Comparing(tools, new Map());
+  const comparing = new Comparing(tools);
   const completeness = await comparing.walk();
   if (completeness === "complete") await comparing.missEverywhere();
   return await comparing.result(completeness);
 }
 
-/** Folders that are what they were are passed over, and the manifest is opened only when one is not. */
-export async function compareFolders(tools: CompareTools, before: ReadonlyMap<string, string>): Promise<Comparison> {
-  const comparing = new Comparing(tools, before);
-  const completeness = await comparing.walk();
-  await comparing.missFolders([...before.keys()].filter((folder) => !comparing.folders.has(folder)));
-  return await comparing.result(completeness);
-}
-
 /** Only these folders, and those that are new in them, can have changed. undefined: they are not what they should be, so everything has to be walked. */
-export async function compareOnly(
-  tools: CompareTools,
-  before: ReadonlyMap<string, string>,
-  only: ReadonlySet<string>,
-): Promise<Comparison | undefined> {
-  const comparing = new Comparing(tools, before);
+export async function compareOnly(tools: CompareTools, only: ReadonlySet<string>): Promise<Comparison | undefined> {
+  const comparing = new Comparing(tools);
+  const known = await knownBelow(only, await tools.manifest());
   let next: ReadonlySet<string> = only;
   while (next.size > 0) {
     await comparing.walk(next);
-    next = comparing.newFolders();
+    next = comparing.newFolders(known);
   }
-  await comparing.missFolders([...comparing.goneFolders()]);
-  for (const folder of only) if (before.has(folder) && !comparing.folders.has(folder)) return undefined;
-  comparing.keepOthers();
-  return await comparing.result("complete");
+  await comparing.missFolders(comparing.goneFolders(known));
+  for (const folder of only) if (known.has(folder) && !comparing.folders.has(folder)) return undefined;
+  return { ...(await comparing.result("complete")), sawKnown: true };
+}
+
+/** Folders at and below these that something is known of, and those above it. */
+async function knownBelow(folders: ReadonlySet<string>, manifest: Manifest): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  const isCovered = (folder: string): boolean => {
+    for (let at = folder; at !== ""; at = folderOf(at)) if (folders.has(folderOf(at))) return true;
+    return false;
+  };
+  for (const top of folders) {
+    if (isCovered(top)) continue;
+    for await (const page of manifest.folders(top)) {
+      for (const folder of page) {
+        for (let at = folder; !known.has(at); at = folderOf(at)) {
+          known.add(at);
+          if (at === "") break;
+        }
+      }
+    }
+  }
+  return known;
 }
 
 class Comparing {
   readonly #tools: CompareTools;
-  readonly #before: ReadonlyMap<string, string>;
   readonly #toRead: TreeFile[] = [];
   readonly #readable: KnownFile[] = [];
   readonly #renumbered: KnownFile[] = [];
@@ -98,7 +104,6 @@ class Comparing {
   readonly #unreadable: Unreadable[] = [];
   readonly #leftOut = new LeftOut();
   readonly #named = new Set<string>();
-  readonly #gone = new Set<string>();
   readonly #devices = new Map<string, string>();
   /** Folders with something in them that is known. */
   readonly #familiar = new Set<string>();
@@ -106,12 +111,11 @@ class Comparing {
   #waiting: WaitingPage[] = [];
   #waitingFiles = 0;
   #onlyNew = true;
-  #sawFamiliar = false;
-  readonly folders = new Map<string, string>();
+  /** Those that were walked. */
+  readonly folders = new Set<string>();
 
-  constructor(tools: CompareTools, before: ReadonlyMap<string, string>) {
+  constructor(tools: CompareTools) {
     this.#tools = tools;
-    this.#before = before;
   }
 
   async walk(below?: ReadonlySet<string>): Promise<Completeness> {
@@ -119,33 +123,20 @@ class Comparing {
     const pages = tree.walk(signal, below);
     let step = await pages.next();
     for (; !step.done; step = await pages.next()) {
-      if (this.#passesOver(step.value)) continue;
-      this.#wait(step.value);
+      this.#take(step.value);
       if (this.#waitingFiles >= BATCH) await this.#compareWaiting();
     }
     await this.#compareWaiting();
     return step.value;
   }
 
-  /** The folder is what it was. */
-  #passesOver(page: TreePage): boolean {
-    const { folder, whole } = page;
-    this.#leftOut.add(page.skipped);
-    if (!whole) return false;
-    this.folders.set(folder, whole.digest);
-    this.#devices.set(folder, whole.device);
-    for (const name of whole.folders) this.#named.add(folder === "" ? name : `${folder}/${name}`);
-    const isSame = whole.digest !== "" && this.#before.get(folder) === whole.digest;
-    const { isTurn } = this.#tools;
-    if (!isSame || (isTurn && page.files.some(({ path }) => isTurn(path)))) return false;
-    this.#sawFamiliar = true;
-    this.#familiar.add(folder);
-    // Holes that matter are not remembered.
-    this.#leftOut.add(page.unreadable);
-    return true;
-  }
-
-  #wait({ folder, files, unreadable, whole }: TreePage): void {
+  #take({ folder, files, unreadable, skipped, whole }: TreePage): void {
+    this.#leftOut.add(skipped);
+    if (whole) {
+      this.folders.add(folder);
+      this.#devices.set(folder, whole.device);
+      for (const name of whole.folders) this.#named.add(folder === "" ? name : `${folder}/${name}`);
+    }
     const accepted = files.filter(({ path }) => {
       const type = fileTypeOf(nameOf(path));
       const isAccepted = this.#tools.acceptedTypes.has(type);
@@ -231,26 +222,18 @@ class Comparing {
   }
 
   /** Folders that were met for the first time, and are not walked yet. */
-  newFolders(): ReadonlySet<string> {
-    return new Set([...this.#named].filter((folder) => !this.folders.has(folder) && !this.#before.has(folder)));
+  newFolders(known: ReadonlySet<string>): ReadonlySet<string> {
+    return new Set([...this.#named].filter((folder) => !this.folders.has(folder) && !known.has(folder)));
   }
 
   /** Folders below the walked ones that are not in them any more, and all that were below those. */
-  goneFolders(): Iterable<string> {
-    for (const folder of this.#before.keys()) {
-      for (let at = folder; at !== ""; at = folderOf(at)) {
-        if (this.folders.has(folderOf(at)) && !this.#named.has(at) && !this.folders.has(at)) this.#gone.add(folder);
-      }
-    }
-    return this.#gone;
-  }
-
-  /** Of what was not walked, what was remembered holds. */
-  keepOthers(): void {
-    for (const [folder, digest] of this.#before) {
-      if (!this.folders.has(folder) && !this.#gone.has(folder)) this.folders.set(folder, digest);
-    }
-    this.#sawFamiliar = true;
+  goneFolders(known: ReadonlySet<string>): readonly string[] {
+    const isGone = (at: string): boolean =>
+      this.folders.has(folderOf(at)) && !this.#named.has(at) && !this.folders.has(at);
+    return [...known].filter((folder) => {
+      for (let at = folder; at !== ""; at = folderOf(at)) if (isGone(at)) return true;
+      return false;
+    });
   }
 
   async result(completeness: Completeness): Promise<Comparison> {
@@ -272,10 +255,9 @@ class Comparing {
       vanished,
       unreadable: this.#unreadable,
       leftOut: this.#leftOut,
-      folders: this.folders,
       onlyNew: this.#onlyNew,
       hidden,
-      sawKnown: this.#seenCount > 0 || this.#sawFamiliar,
+      sawKnown: this.#seenCount > 0,
     };
   }
 

@@ -1,65 +1,42 @@
 import type { LookOutcome } from "../../contracts/source.ts";
 import { asMissing, stillMissing } from "../../detect/lineage/sweep-entry.ts";
-import { writeLook } from "./look-memory.ts";
 import type { LookTools } from "./take-look.ts";
 import type { TakenLook } from "./tree-looks.ts";
 
-/** `lastSeenAt` of files that never change is right to the hour: to note it, the manifest has to be opened. */
+/** `lastSeenAt` of files that never change is right to the hour. */
 const NOTED_FOR_MS = 3_600_000;
 
-export interface ConcludeTools extends LookTools {
-  readonly policy: string;
-  /** The name of this look. */
-  readonly mark: string;
-}
-
-/** The plan was carried out: what was lost is missing now, unless it is held, and what was seen is remembered for the next look. */
-export async function concludeLook(look: TakenLook, outcome: LookOutcome, tools: ConcludeTools): Promise<void> {
-  if (!outcome.complete) return;
-  const { before, isQuiet, isSame } = look;
-  const ageMs = tools.now().getTime() - Date.parse(before?.notedAt ?? "");
-  const isFresh = ageMs >= 0 && ageMs < NOTED_FOR_MS;
-  const needsManifest = !isQuiet || !isFresh || before?.missing !== 0;
-  const noted = needsManifest ? await note(look, outcome, tools) : { missing: 0, notedAt: before?.notedAt ?? "" };
-  if (look.unreadable.length > 0 || (isSame && !needsManifest && look.turn === look.before?.turn)) return;
-  // What is held may be back next time just as it was, which only a look at everything tells.
-  if (look.lost.some(({ docId }) => outcome.stillHeld.has(docId))) return;
-  await writeLook(tools.folder, {
-    id: idOf(look, tools),
-    policy: tools.policy,
-    root: look.root,
-    ...noted,
-    folders: look.folders,
-    ...(look.turn !== undefined && { turn: look.turn }),
-  });
-}
-
-/** Where nothing was written, the manifest says what it said. */
-function idOf({ isQuiet, before }: TakenLook, { mark }: ConcludeTools): string {
-  return (isQuiet && before?.id) || mark;
-}
-
-async function note(
+/** The plan was carried out: what was lost is missing now, unless it is held, and the look is known by its name. */
+export async function concludeLook(
   look: TakenLook,
-  { stillHeld }: LookOutcome,
-  tools: ConcludeTools,
-): Promise<{ readonly missing: number; readonly notedAt: string }> {
+  { complete, stillHeld }: LookOutcome,
+  tools: LookTools,
+): Promise<void> {
+  if (!complete) return;
   const manifest = await tools.manifest();
   const at = tools.now();
+  let missing = 0;
   // A look at some folders says nothing about the others, and what is missing could be anywhere.
   if (!look.isPartial) {
     for await (const page of manifest.withStatus("missing")) {
-      for (const entry of page) if (!stillHeld.has(entry.docId)) manifest.put(stillMissing(entry, at));
+      const gone = page.filter(({ docId }) => !stillHeld.has(docId));
+      for (const entry of gone) manifest.put(stillMissing(entry, at));
+      missing += gone.length;
     }
   }
   const leaving = look.lost.filter(({ docId }) => !stillHeld.has(docId));
   const known = await manifest.find(leaving.map(({ docId }) => docId));
   for (const entry of leaving) manifest.put(asMissing(known.get(entry.docId) ?? entry, at));
-  const sawAll = !look.isPartial && !look.lost.some(({ docId }) => stillHeld.has(docId));
-  const seen = sawAll
-    ? { lookAt: at.toISOString(), notedAt: at.toISOString() }
-    : { lookAt: manifest.look?.at ?? "", notedAt: look.before?.notedAt ?? "" };
-  if (look.hidden === 0) manifest.noteLook({ root: look.root, at: seen.lookAt, id: idOf(look, tools) });
+  const isHeld = leaving.length < look.lost.length;
+  // What is held, or could not be read, may be back next time just as it was, which only a listing tells.
+  const id = isHeld || look.unreadable.length > 0 ? "" : look.mark;
+  const { look: before } = manifest;
+  const ageMs = at.getTime() - Date.parse(before?.at ?? "");
+  const isFresh = look.isPartial || (ageMs >= 0 && ageMs < NOTED_FOR_MS);
+  const isNoted = look.isQuiet && missing === 0 && isFresh && before?.id === id && before.turn === look.turn;
+  if (!isNoted && look.hidden === 0) {
+    const sawAll = !look.isPartial && !isHeld;
+    manifest.noteLook({ root: look.root, at: sawAll ? at.toISOString() : (before?.at ?? ""), id, turn: look.turn });
+  }
   await manifest.flush();
-  return { missing: (await manifest.count()).missing, notedAt: seen.notedAt };
 }

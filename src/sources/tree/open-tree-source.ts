@@ -20,8 +20,6 @@ export interface TreeTools {
   readonly manifest: () => Promise<Manifest>;
   /** The documents that the mirror has and the manifest does not know, in pages. */
   readonly mirrored: () => AsyncIterable<readonly MirroredFile[]>;
-  /** Where what saves work lives (`.lockstep/tree/`): losing it costs reading, never a document. */
-  readonly folder: string;
   /** The text that is kept of a document, for comparing; undefined when there is none. */
   readonly keptText: (docId: ItemId) => Promise<string | undefined>;
   /** The text of a file that lies on this disk; undefined when it has none that can be read. */

@@ -13,6 +13,7 @@ export async function recallEntries(
   { manifest: open, mirrored, log }: LookTools,
 ): Promise<ReadonlyMap<string, ManifestEntry>> {
   const recalled = new Map<string, ManifestEntry>();
+  if (toRead.length === 0) return recalled;
   const manifest = await open();
   const known = await manifest.at(toRead.map(({ path }) => path));
   if (toRead.every(({ path }) => known.has(path))) return recalled;

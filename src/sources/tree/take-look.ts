@@ -9,7 +9,6 @@ import { hasInode } from "../../lib/tree-path.ts";
 import type { Comparison } from "./compare-tree.ts";
 import { Hidden } from "./hidden.ts";
 import type { KeptBytes } from "./kept-bytes.ts";
-import { forgetLook } from "./look-memory.ts";
 import { movedMeanwhile } from "./moved-meanwhile.ts";
 import type { TreeTools } from "./open-tree-source.ts";
 import { type FailedFile, readFiles } from "./read-files.ts";
@@ -22,7 +21,6 @@ export interface Look {
   /** As they are now: what is new, edited, moved or restored. The first ones, if they are very many. */
   readonly changed: readonly ManifestEntry[];
   readonly lost: readonly ManifestEntry[];
-  readonly folders: ReadonlyMap<string, string>;
   /** Known files that something unreadable hides. */
   readonly hidden: number;
   /** Nothing was written, and nothing is to be. */
@@ -45,7 +43,7 @@ export async function takeLook(
   tools: LookTools,
   signal: AbortSignal,
 ): Promise<Look> {
-  const { completeness, toRead, readable, renumbered, vanished, unreadable, folders, hidden } = comparison;
+  const { completeness, toRead, readable, renumbered, vanished, unreadable, hidden } = comparison;
   const quiet = [toRead, readable, renumbered, vanished, unreadable].every(({ length }) => length === 0);
   const look = new Looking(comparison, recalled, tools, signal);
   if (!quiet) await look.take();
@@ -54,7 +52,6 @@ export async function takeLook(
     unreadable: look.unreadable,
     changed: look.changed,
     lost: look.lost,
-    folders,
     hidden: hidden.length,
     isQuiet: quiet,
   };
@@ -101,10 +98,11 @@ class Looking {
   }
 
   async take(): Promise<void> {
-    const { folder, dryRun, now } = this.#tools;
+    const { now } = this.#tools;
     const { toRead, readable, renumbered, unreadable, hidden } = this.#comparison;
     const manifest = await this.#tools.manifest();
-    if (!dryRun) await forgetLook(folder);
+    // Killed before the plan is carried out, the next look has to be told as a whole.
+    if (manifest.look) manifest.noteLook({ ...manifest.look, id: "" });
     const holes = await this.#presentAt(
       unreadable.map(({ path }) => path),
       manifest,
