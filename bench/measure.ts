@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 
 export interface Measured {
   readonly ms: number;
+  /** Of all its threads: what a busy machine cannot make longer by much. */
+  readonly cpuMs?: number;
   /** What the process took to start and to end. */
   readonly startMs?: number;
   readonly peakMb: number;
@@ -62,10 +64,12 @@ function withStart(measured: Measured, wholeMs: number): Measured {
 /** The other half: called by such a script around its work. */
 export async function report(work: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
   const startedAt = performance.now();
+  const before = process.cpuUsage();
   const counted = await work();
   const ms = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(before);
   const peakMb = process.resourceUsage().maxRSS / 1024;
-  const measured: Measured = { ms, peakMb, counted };
+  const measured: Measured = { ms, cpuMs: (user + system) / 1000, peakMb, counted };
   process.stdout.write(`${JSON.stringify(measured)}\n`);
 }
 
@@ -74,8 +78,9 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-export function show(title: string, { ms, peakMb, counted }: Measured): void {
+export function show(title: string, { ms, cpuMs, peakMb, counted }: Measured): void {
+  const cpu = cpuMs === undefined ? "" : `(CPU ${cpuMs.toFixed(0)})`;
   process.stdout.write(
-    `${title.padEnd(22)} ${ms.toFixed(0).padStart(7)} ms ${peakMb.toFixed(0).padStart(5)} MB  ${JSON.stringify(counted)}\n`,
+    `${title.padEnd(22)} ${ms.toFixed(0).padStart(7)} ms ${cpu.padEnd(12)} ${peakMb.toFixed(0).padStart(5)} MB  ${JSON.stringify(counted)}\n`,
   );
 }

@@ -18,6 +18,12 @@ export interface DetectPolicy {
   readonly justLeft?: () => Promise<number>;
 }
 
+/** What is remembered of the source; `items` may leave out what was neither listed nor heard of. */
+export interface KnownItems extends Pick<Ledger, "getMany" | "items"> {
+  /** How many there are. */
+  count(): Promise<{ readonly items: number }>;
+}
+
 /** What the disk holds at a path of ours, undefined when nothing. */
 export type DiskLookup = (file: string) => { readonly size: number; readonly mtimeMs: number } | undefined;
 
@@ -40,7 +46,7 @@ export const MTIME_TOLERANCE_MS = 2;
  */
 export async function* detectChanges(
   listing: AsyncIterator<readonly Listed[], Completeness>,
-  ledger: Pick<Ledger, "getMany" | "items">,
+  ledger: KnownItems,
   disk: DiskLookup,
   policy: DetectPolicy,
 ): AsyncGenerator<readonly Change[], Detected> {
@@ -49,6 +55,7 @@ export async function* detectChanges(
     unreadable: [],
     listed: new Set(),
     withheld: [],
+    entries: 0,
     known: 0,
     unwantedNow: new Map(),
     departed: new Map(),
@@ -80,7 +87,8 @@ interface Look {
   readonly unreadable: Unreadable[];
   readonly listed: Set<ItemId>;
   readonly withheld: ItemId[];
-  /** How many of the listed ones were known before. */
+  /** How many of the listed ones there was an entry for, and how many of these stood for something. */
+  entries: number;
   known: number;
   /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
   readonly unwantedNow: Map<ItemId, string>;
@@ -102,6 +110,7 @@ function judgeListed(
   policy: DetectPolicy,
 ): Change {
   const { itemId } = sighting;
+  if (entry && !look.listed.has(itemId)) look.entries += 1;
   look.listed.add(itemId);
   look.atHostRoot = sighting.serverPath === `/${sighting.path}`;
   const held = isHeld(entry);
@@ -186,7 +195,7 @@ function whyChanged(sighting: Sighting, known: Mirrored): string {
 }
 
 async function* judgeAbsent(
-  ledger: Pick<Ledger, "getMany" | "items">,
+  ledger: KnownItems,
   look: Look,
   policy: DetectPolicy,
 ): AsyncGenerator<readonly Change[], string> {
@@ -235,12 +244,12 @@ function hold(change: AbsentChange, suspect: string | undefined): AbsentChange {
 }
 
 /** The entries whose items were not listed, or not wanted; and how many entries stand for something in all. */
-async function findAbsent(
-  ledger: Pick<Ledger, "getMany" | "items">,
-  look: Look,
-): Promise<{ absent: LedgerEntry[]; known: number }> {
+async function findAbsent(ledger: KnownItems, look: Look): Promise<{ absent: LedgerEntry[]; known: number }> {
   const absent: LedgerEntry[] = [];
   let known = look.known;
+  // Everything that was listed is known and wanted, and nothing else is known.
+  const isAllKnown = look.unwantedNow.size === 0 && look.entries === look.listed.size;
+  if (isAllKnown && (await ledger.count()).items === look.entries) return { absent, known };
   for await (const items of ledger.items()) {
     const missing = items.filter((item) => !look.listed.has(item) || look.unwantedNow.has(item));
     if (missing.length === 0) continue;

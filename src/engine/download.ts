@@ -51,6 +51,8 @@ export interface Plan {
   readonly detected: Detected;
   /** The mirror; it goes along with what is done to it. */
   readonly disk: ReadonlyMap<string, FileOnDisk>;
+  /** How many files were met in it whose items need nothing. */
+  readonly found: number;
   /** List item ids of rows that stay although they were not listed. */
   readonly keptRows: ReadonlySet<number>;
   /** Items that were not listed and are not removed. */

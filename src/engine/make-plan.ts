@@ -37,12 +37,14 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   const due: ListedChange[] = [];
   const originals = new OriginalsCheck(setting.mirror, setting.converter, disk);
   const turn = new Turn();
+  let found = news?.found ?? 0;
   let step = await changes.next();
   for (; !step.done; step = await changes.next()) {
     await job.checkpoint();
     for (const judged of step.value) {
       const change = originals.judge(judged);
       sorted.add(change, counts);
+      if (!news && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);
       if (job.dryRun) preview(change, planning);
       else remember(change, ledger);
@@ -64,7 +66,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   const { removed, moved, fetched, keptRows, staying } = sorted;
   const detected: Detected = { ...step.value, listed: step.value.listed + unheard };
   const hashed = isHashed ? due.length : 0;
-  return { removed, moved, fetched, keptRows, staying, detected, disk, isHashed, hashed, startedAtMs, news };
+  return { removed, moved, fetched, keptRows, staying, detected, disk, found, isHashed, hashed, startedAtMs, news };
 }
 
 function isIdle({ removed, moved, fetched, staying }: SortedChanges): boolean {
@@ -92,6 +94,7 @@ function detect(
   const pages = recallListing(looking.heard, suspects, ledger);
   const heard = {
     getMany: (items: readonly ItemId[]) => ledger.getMany(items),
+    count: async () => ({ items: Number.NaN }),
     async *items(): AsyncGenerator<readonly ItemId[]> {
       yield [...gone, ...suspects, ...looking.heard.touched.map(({ itemId }) => itemId)];
     },

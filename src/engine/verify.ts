@@ -76,16 +76,15 @@ async function compareTouched(
 }
 
 export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "returned">): Promise<MirrorComparison> {
-  const { news } = plan;
+  const { ledger, mirror } = tools;
+  const { disk, startedAtMs, detected, news } = plan;
   const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length === 0;
-  // The ledger was compared with the mirror when this run began.
-  if (isIdle && news?.held === plan.disk.size && news.found === news.held) {
-    return { files: news.held, missing: [], orphans: [] };
+  // Every file was met when its item was judged, and the ledger knows of no other.
+  if (isIdle && plan.found === disk.size && (await ledger.count()).files === disk.size) {
+    return { files: disk.size, missing: [], orphans: [] };
   }
   const touched = await compareTouched(plan, tools);
   if (news?.isHinted) return touched;
-  const { ledger, mirror } = tools;
-  const { disk, startedAtMs, detected } = plan;
   const missing = new Set(touched.missing);
   let [files, found] = [0, 0];
   const tables = new Set<string>();

@@ -94,6 +94,9 @@ export interface SqlLedgerOptions extends SourceKey {
 }
 
 const PAGE = 1000;
+/** Of an item `i`; a row may also be kept for what another store has of it. */
+const HAS_FACET = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no)
+  OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
 /** Waiting for the disk after every item takes longer than to download it. */
 const NOW_AND_THEN_MS = 200;
 
@@ -197,10 +200,8 @@ export class SqlLedger implements Ledger {
   async *items(): AsyncGenerator<ItemId[], void> {
     await this.flush();
     const fresh = new Set(this.#pending.keys());
-    const hasFacet = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no)
-      OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
     for await (const rows of this.#pages<{ item_id: ItemId; item_no: number }>(
-      `SELECT i.item_no, i.item_id FROM item i WHERE i.source_no = $1 AND ${hasFacet}`,
+      `SELECT i.item_no, i.item_id FROM item i WHERE i.source_no = $1 AND ${HAS_FACET}`,
       "i.item_no",
       PAGE,
       [this.#store],
@@ -241,11 +242,12 @@ export class SqlLedger implements Ledger {
     return rows.map((row) => toLabel(row, this.#key.root));
   }
 
-  async count(): Promise<{ files: number; indexed: number }> {
+  async count(): Promise<{ items: number; files: number; indexed: number }> {
     await this.flush();
-    const counts = { files: 0, indexed: 0 };
+    const counts = { items: 0, files: 0, indexed: 0 };
     if (this.#pending.size > 0) {
       for await (const page of this.entries()) {
+        counts.items += page.length;
         for (const { mirrored, indexed } of page) {
           if (mirrored?.file) counts.files += 1;
           if (indexed?.fileId) counts.indexed += 1;
@@ -253,10 +255,12 @@ export class SqlLedger implements Ledger {
       }
       return counts;
     }
+    const items = `SELECT count(*) FROM item i WHERE i.source_no = $1 AND ${HAS_FACET}`;
     const files = "SELECT count(*) FROM file WHERE source_no = $1 AND path <> ''";
     const indexed = "SELECT count(*) FROM indexed WHERE source_no = $1 AND store = $2 AND file_id <> ''";
     const values = [this.#source.source_no, this.#store];
-    return (await this.#db?.get(`SELECT (${files}) AS files, (${indexed}) AS indexed`, values)) ?? counts;
+    const text = `SELECT (${items}) AS items, (${files}) AS files, (${indexed}) AS indexed`;
+    return (await this.#db?.get(text, values)) ?? counts;
   }
 
   async changedSince(revision: number, folders: readonly string[]): Promise<ItemId[]> {

@@ -67,6 +67,7 @@ async function detect(
   }
   const ledger = {
     getMany: async (ids: readonly ItemId[]) => ids.map((id) => known.find(({ itemId }) => itemId === id)),
+    count: async () => ({ items: known.length }),
     items: async function* () {
       yield known.map(({ itemId }) => itemId);
     },

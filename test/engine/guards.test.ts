@@ -96,7 +96,7 @@ test("an orphan is deleted; a file that came while the run was on may be another
     keptRows: new Set<number>(),
     staying: [],
   };
-  const plan = { ...nothing, isHashed: false, hashed: 0, detected, disk, news: undefined };
+  const plan = { ...nothing, isHashed: false, found: 0, hashed: 0, detected, disk, news: undefined };
   const tools = { ledger, mirror, converter: undefined, returned: new Set<string>(), before: undefined };
   await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, job, noCounts());
   assert.ok(existsSync(mirror.absolute(file)));
