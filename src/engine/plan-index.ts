@@ -3,7 +3,7 @@ import { isEmptyReason } from "../contracts/document.ts";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Indexed, ItemLabel, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { Indexed, ItemLabel, Ledger, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
@@ -14,7 +14,7 @@ import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import type { EmbedTools, EmbedWork } from "./embed.ts";
+import type { EmbedTools, EmbedWork, Wanted } from "./embed.ts";
 import { PlannedEmbeddings } from "./planned-embeddings.ts";
 import { isOtherReader } from "./reader-tries.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
@@ -166,7 +166,7 @@ async function compareAll(
       else addChange(planned, entry, change);
       if (change.kind === "put" && tools.mirror.isFailed(file)) planned.plan.revive.push(entry.itemId);
       if (isLeft && !isEmptyFile) failed += 1;
-      held.delete(entry.itemId);
+      if (change.kind !== "none" || !isPutAside(entry, work)) held.delete(entry.itemId);
       if (turn.isOver()) await turn.next();
     }
   }
@@ -245,8 +245,17 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
  */
 function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted }: EmbedWork): boolean {
   if (look) return look.removed.has(itemId) || (look.sawAll && !seen);
-  if (!seen || seen.withheld) return true;
-  return wanted.typeByName && (!wanted.acceptedTypes.has(fileTypeOf(seen.name)) || seen.size > wanted.maxFileBytes);
+  return !seen || isUnwanted(seen, wanted);
+}
+
+function isUnwanted({ name, size, withheld = false }: Seen, wanted: Wanted): boolean {
+  const isRefused = !wanted.acceptedTypes.has(fileTypeOf(name)) || size > wanted.maxFileBytes;
+  return withheld || (wanted.typeByName && isRefused);
+}
+
+/** It left mirror and index. If the index has it all the same, a rollback brought it back, and nobody owns it any more. */
+function isPutAside({ seen, mirrored, indexed }: LedgerEntry, { wanted }: EmbedWork): boolean {
+  return seen !== null && !mirrored && !indexed && isUnwanted(seen, wanted);
 }
 
 /** Without a look at the source, losing much at once is as suspicious as in a listing. Why removals are held, "" if not. */
@@ -291,8 +300,8 @@ function planNewcomers({ look, job }: EmbedWork, notes: PlannedEmbeddings): numb
 }
 
 /**
- * Documents the index holds of this source although we have no record of their items (a run was killed, or map files
- * were lost): gone with their items, if the loss is believable. Why they are held, "" if not.
+ * Documents the index holds of this source although we have no record of their items (a run was killed, map files
+ * were lost), or none of a document (a rollback): gone with their items, if the loss is believable. Why they are held, "" if not.
  */
 function planLeftovers(
   { plan, counts, problems }: Planned,

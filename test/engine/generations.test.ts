@@ -138,3 +138,22 @@ test("a crawl of several sources can be taken back as a whole, however many gene
     await world.close();
   }
 });
+
+test("a rollback brings back what is not taken any more: the next crawl removes it again", async () => {
+  const world = await World.open();
+  try {
+    for (const name of ["zebra", "quagga"])
+      await world.change("add", { path: `${name}.txt`, text: `The ${name} rule is one.` });
+    await world.crawl();
+    await world.change("rename", { path: "quagga.txt", name: "quagga.bin" });
+    await world.crawl();
+    await world.app.rollback(DOMAIN, 1, { dryRun: false });
+    await world.app.release(DOMAIN);
+    assert.deepEqual(await world.found("quagga"), ["quagga.txt"]);
+    assert.equal((await world.crawl()).source.embed.removed, 1);
+    assert.ok(!(await world.found("quagga")).includes("quagga.txt"));
+    assert.deepEqual(await world.contradictions(), []);
+  } finally {
+    await world.close();
+  }
+});
