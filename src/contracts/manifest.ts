@@ -95,6 +95,8 @@ export interface Manifest {
   /** By path, the entries that have these paths now. */
   at(paths: readonly string[]): Promise<ReadonlyMap<string, ManifestEntry>>;
   find(docIds: readonly ItemId[]): Promise<ReadonlyMap<ItemId, ManifestEntry>>;
+  /** One of them, without its history. */
+  file(docId: ItemId): Promise<TrackedFile | undefined>;
   /** Every entry, in pages, in no particular order; safe against puts while iterating. */
   entries(): AsyncIterable<readonly ManifestEntry[]>;
   /** Those that are active, likewise, without their histories. */

@@ -122,6 +122,13 @@ export class SqlManifest implements Manifest {
     return new Map(entries.map((entry) => [entry.docId, entry]));
   }
 
+  async file(docId: ItemId): Promise<TrackedFile | undefined> {
+    const put = this.#overlay(docId);
+    if (put !== undefined) return put ?? undefined;
+    const [row] = await this.#rows([docId]);
+    return row && this.#told(toFile(row));
+  }
+
   /** By document, what is written of it, and in which revision. */
   async written(docIds: readonly ItemId[]): Promise<ReadonlyMap<ItemId, { entry: ManifestEntry; rev: number }>> {
     const rows = await this.#rows(docIds);

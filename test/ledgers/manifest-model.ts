@@ -85,6 +85,7 @@ export async function assertSame(manifest: Manifest, model: Model): Promise<void
   await same(manifest.unkept(), ({ status, versions }) => status === "active" && !versions.length);
   const found = await manifest.find([...DOCS, "doc_none"] as ItemId[]);
   assert.deepEqual(byDoc(found.values()), byDoc(told));
+  for (const doc of DOCS) assert.equal((await manifest.file(doc as ItemId))?.path, found.get(doc as ItemId)?.path);
   const [at, knownAt] = [await manifest.at([...PATHS, "none"]), await manifest.knownAt([...PATHS, "none"])];
   for (const path of PATHS) {
     // Of several that were written together, any may have it.

@@ -46,8 +46,8 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
       since: (mark, _isKnown, signal) => looks.since(mark, signal),
     },
     async fetch(item, signal) {
-      const entry = (await (await tools.manifest()).find([item.itemId])).get(item.itemId);
-      const { stamp = "", contentHash = item.fingerprint.contentVersion } = entry ?? {};
+      const known = await (await tools.manifest()).file(item.itemId);
+      const { stamp = "", contentHash = item.fingerprint.contentVersion } = known ?? {};
       return await fetchFile(item.path, { stamp, contentHash }, { tree: tools.tree, kept: looks.kept }, signal);
     },
     conclude: (outcome) => looks.conclude(outcome),
