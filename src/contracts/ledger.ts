@@ -151,11 +151,6 @@ export interface Ledger {
    * it has says its present name and place.
    */
   putEmbedded(entry: LedgerEntry, indexed: Indexed): void;
-  /**
-   * The same text means the same content, now and in a later run: a word each for seen, mirrored and indexed. "" when there are
-   * changes not written yet, or when somebody else wrote meanwhile.
-   */
-  version(): string;
   /** +1 with every transaction that changed something of the source. */
   readonly revision: number;
   /** undefined before the first. When somebody edits a map file, its policy is "", which no listing has. */
@@ -207,7 +202,7 @@ export interface Ledgers {
   readonly leases: Leases;
   /** What somebody did to the map files of the source is taken over first, where the ledger knows nothing newer. */
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
-  /** What `version()` of the ledger would say; "" when there is none to rely on, or somebody edited a map file. */
+  /** The same text means the same content, now and later; "" when there is no ledger to rely on, or somebody edited a map file. */
   version(source: LedgerSource): Promise<string>;
   /** Which web pages and registered addresses the sources of all domains have. */
   readonly members: Members;

@@ -23,8 +23,6 @@ export interface KeepWork {
   readonly look: SourceLook | undefined;
   readonly parts: Pick<EngineParts, "acceptedTypes" | "extractor" | "keeping" | "now">;
   readonly ledger: () => Promise<Ledger>;
-  /** The map files as they are. */
-  readonly maps: string;
   readonly mirror: Mirror;
   readonly job: JobContext;
 }

@@ -12,8 +12,6 @@ import type { EngineParts, SourceRun } from "./engine-parts.ts";
 /** What a step works with. The ledger is opened by whoever first asks for it: a run may well find that it need not. */
 export interface StepSetting {
   readonly ledger: () => Promise<Ledger>;
-  /** The map files as they are, in one text; "" when a killed run left changes that are not in them yet. */
-  readonly maps: string;
   readonly job: JobContext;
 }
 
@@ -58,7 +56,7 @@ export async function withLedger<T>(
     const scratch = isSpecified ? await parts.ledgers.writeScratchMaps(run, job.jobId) : undefined;
     const ledger = once(() => openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job));
     try {
-      return await work({ ledger, maps: await parts.ledgers.version(run), job });
+      return await work({ ledger, job });
     } finally {
       await scratch?.remove();
       if (ledger.begun())
@@ -72,12 +70,11 @@ export async function withLedger<T>(
     ...(options.mustExist && { within: folderOfRun(run, parts) }),
   });
   try {
-    const maps = await parts.ledgers.version(run);
     const opening = once(() => openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job));
     return await workAndClose(opening, lease, async () => {
       // It may have been lost: what it is built from tells what there is to look at.
-      if (maps === "") await opening();
-      return await work({ ledger: opening, maps, job: whileHeld(lease, job) });
+      if ((await parts.ledgers.version(run)) === "") await opening();
+      return await work({ ledger: opening, job: whileHeld(lease, job) });
     });
   } finally {
     await lease.release();

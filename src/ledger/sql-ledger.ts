@@ -123,8 +123,6 @@ export class SqlLedger implements Ledger {
   #queue: Promise<void> = Promise.resolve();
   #hasWritten = false;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
-  /** Somebody else wrote while this ledger was open, so it cannot vouch for all that is in it. */
-  #disturbed = false;
 
   private constructor(
     db: Sql | undefined,
@@ -370,15 +368,6 @@ export class SqlLedger implements Ledger {
     this.#pending.set(item, { ...this.#pending.get(item), ...facets });
   }
 
-  /** Something came into it that whoever works with it has not seen. */
-  disturb(): void {
-    this.#disturbed = true;
-  }
-
-  version(): string {
-    return this.#disturbed || this.#store !== "" || this.#pending.size > 0 ? "" : versionOf(this.#source);
-  }
-
   flush(): Promise<void> {
     const run = this.#queue.then(() => this.#flush());
     this.#queue = run.catch(() => undefined);
@@ -460,7 +449,6 @@ export class SqlLedger implements Ledger {
   async #write(sql: Sql, puts: ReadonlyMap<ItemId, Put>, before: SourceRow): Promise<FacetChanges> {
     const source = await findSource(sql, this.#key);
     if (!source) throw new Error(`write the ledger of source '${this.sourceId}': somebody forgot the source meanwhile`);
-    if (versionOf(source) !== versionOf(before)) this.#disturbed = true;
     const { isWriting: tracks } = this.manifest;
     if (tracks && source.tracked_rev !== before.tracked_rev) {
       throw new ConflictError(`The manifest of source '${this.sourceId}' was written by somebody else meanwhile.`);
@@ -549,7 +537,7 @@ const NO_SOURCE: SourceRow = {
   embedded_rev: 0,
 };
 
-/** What `Ledger.version()` says; "" where there is no such source. */
+/** What `Ledgers.version` says: a word each for seen, mirrored and indexed. */
 export function versionOf({ birth, seen_rev, mirrored_rev, indexed_rev }: SourceRow): string {
   return birth && [seen_rev, mirrored_rev, indexed_rev].map((rev) => `${birth}.${rev}`).join(" ");
 }

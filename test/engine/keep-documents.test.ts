@@ -47,7 +47,6 @@ class Source {
   readonly touched = new Map<ItemId, Change>();
   revision = createExtractor().revision;
   now = new Date("2026-03-01T00:00:00Z");
-  maps = "seen files indexed observed";
   readonly extracted: string[] = [];
 
   /** The file is at this path now, says this, and was downloaded. */
@@ -79,7 +78,6 @@ class Source {
     };
     ledger.manifest.put({ ...entry, ...wishes });
     await ledger.close();
-    this.maps = `seen files-${Math.random()} indexed observed`;
   }
 
   async keep(
@@ -115,7 +113,6 @@ class Source {
         now: () => this.now,
       },
       ledger: async () => ledger,
-      maps: this.maps,
       mirror: this.mirror,
       job: {
         jobId: "jb_1" as JobId,
@@ -221,7 +218,6 @@ test("a file that cannot be read any more has no text, is not tried again and ag
   assert.equal(await source.text("doc_a"), undefined);
   assert.equal(await source.text("doc_a", "v1"), before);
   assert.match((await source.base.current("doc_a" as ItemId))?.error ?? "", /./);
-  source.maps = "seen other indexed observed";
   assert.deepEqual((await source.keep()).counts, {});
   assert.deepEqual((await source.keep({ retryFailed: true })).counts, { failed: 1 });
   await source.has("doc_a", "a.docx", makeDocx({ body: paragraph("Words of a letter") }));
@@ -256,7 +252,6 @@ test("killed after a text was kept and before the manifest said so: it is not ma
   const ledger = await source.ledger(false);
   ledger.manifest.put({ ...(await source.entry("doc_a")), versions: noted.versions });
   await ledger.close();
-  source.maps = "seen other indexed observed";
   const made = source.extracted.length;
   assert.deepEqual((await source.keep()).counts, { unchanged: 1 });
   assert.deepEqual([await source.versions("doc_a"), source.extracted.length], [["v1", "v2"], made]);
@@ -266,12 +261,9 @@ test("a dry run tells, and leaves nothing", async () => {
   const source = new Source();
   await source.has("doc_a", "a.md", "first");
   await source.keep();
-  const { maps } = source;
   await source.has("doc_a", "a.md", "second");
   await source.has("doc_b", "b.md", "other");
   await source.has("doc_c", "c.png", "picture");
-  // The download of a dry run leaves the map files as they were.
-  source.maps = maps;
   const before = (await readdir(source.mirror.folder, { recursive: true })).sort();
   const { counts, log } = await source.keep({ dryRun: true });
   assert.deepEqual(counts, { added: 1, changed: 1 });

@@ -59,6 +59,10 @@ export async function exportMaps(place: LedgerPlace): Promise<void> {
   await ledger.close();
 }
 
+export function ledgerVersion(place: LedgerPlace): Promise<string> {
+  return ledgersOf(place).version(sourceOf(place));
+}
+
 /** The right to run a step of the source, which one process has at a time. */
 export function leaseStep(place: LedgerPlace, step: "download" | "embed", owner: string): Promise<Lease> {
   const { domainId, config } = sourceOf(place);

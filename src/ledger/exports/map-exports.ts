@@ -279,9 +279,7 @@ async function bringUpToDate(
   if (stamp === (exported?.stamp ?? "") || appender?.isOurs(map.facet, stamp)) {
     return await exportMap(ledger, db, { ...map, exported }, stamp);
   }
-  const before = (await ledger.readSource()).rev;
   await readMapBack(ledger, db, { ...map, exported });
-  if ((await ledger.readSource()).rev !== before) ledger.disturb();
   return await exportMap(ledger, db, { ...map, exported: await readExport() }, await fileStamp(path));
 }
 
