@@ -215,8 +215,6 @@ export interface Ledgers {
    * since it was written is taken over by whoever opens the ledger next.
    */
   exportManifest(source: LedgerSource, options?: { readonly upTo?: number }): Promise<void>;
-  /** The same, whole, as it would be written now. */
-  manifest(source: LedgerSource): AsyncIterable<Uint8Array>;
   /** `manifest.json` with these entries: put into a source's folder, it is taken over like one that was edited. */
   encodeManifest(entries: readonly ManifestEntry[]): AsyncIterable<Uint8Array>;
   /** Nothing of the files of a tree is remembered any more; what is mirrored and indexed is. */

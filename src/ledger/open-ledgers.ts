@@ -15,7 +15,7 @@ import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
 import { readExports } from "./exports/export-file.ts";
 import { encodeManifest } from "./exports/manifest-codec.ts";
-import { exportManifest, manifestOf, readManifestBack, replaceManifest } from "./exports/manifest-export.ts";
+import { exportManifest, readManifestBack, replaceManifest } from "./exports/manifest-export.ts";
 import {
   areMapsUntouched,
   MapAppender,
@@ -326,10 +326,6 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const ledger = await SqlLedger.read(db, keyOf(source));
       const { active, error, missing, deleted } = await ledger.manifest.count();
       if (active + error + missing + deleted <= upTo) await exportManifest(ledger, db, folderOf(source));
-    },
-    async *manifest(source) {
-      const ledger = await open(source, { readOnly: true });
-      yield* manifestOf(ledger);
     },
     encodeManifest: (entries) => encodeManifest({ displaced: [], pages: [entries] }),
     async forgetManifest(source) {

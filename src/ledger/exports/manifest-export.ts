@@ -119,7 +119,7 @@ export async function replaceManifest(
 }
 
 /** The whole file, as it would be written now. */
-export async function* manifestOf({ manifest }: SqlLedger): AsyncGenerator<Buffer, void> {
+async function* manifestOf({ manifest }: SqlLedger): AsyncGenerator<Buffer, void> {
   const displaced = new Map<ItemId, ManifestEntry>();
   for (const entry of await manifest.displaced()) displaced.set(entry.docId, entry);
   const pages = async function* (): AsyncGenerator<ManifestEntry[], void> {
