@@ -95,7 +95,7 @@ export interface SqlLedgerOptions extends SourceKey {
 
 const PAGE = 1000;
 /** Of an item `i`; a row may also be kept for what another store has of it. */
-const HAS_FACET = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no)
+const HAS_FACET = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no AND f.source_no = $1)
   OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
 /** Waiting for the disk after every item takes longer than to download it. */
 const NOW_AND_THEN_MS = 200;
