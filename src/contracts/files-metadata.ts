@@ -25,8 +25,11 @@ export interface FilesMetadata {
   write(domainId: DomainId): Promise<readonly string[]>;
   /** By file id. What somebody did to the file counts. */
   find(domainId: DomainId, fileIds: readonly string[]): Promise<ReadonlyMap<string, MetadataEntry>>;
-  /** In pages, in the order of the file. */
-  entries(domainId: DomainId): AsyncIterable<readonly EntrySummary[]>;
+  /**
+   * In pages. `asEdited`: as they would be after `readBack`, of which nothing is written; throws BadInputError where the file cannot be
+   * read.
+   */
+  entries(domainId: DomainId, options?: { readonly asEdited?: boolean }): AsyncIterable<readonly EntrySummary[]>;
   /** Takes entries out, and writes the file without them. Returns sentences for the log. */
   remove(domainId: DomainId, which: EntriesToRemove): Promise<readonly string[]>;
 }

@@ -39,11 +39,11 @@ export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, jo
   try {
     const runs = await findRuns(domain, parts);
     const { removed, remaining } = await withoutEmbedding(runs, parts, job, async (stillAlone) => {
-      const damage = await metadata.readBack(domainId);
+      const damage = dryRun ? "" : await metadata.readBack(domainId);
       if (damage !== "") throw new BadInputError(`files_metadata.json could not be read: ${damage}`);
       const rules = await gatherRules(domain, runs, parts, job);
       await stillAlone();
-      const pruned = await findLeaving(metadata.entries(domainId), rules);
+      const pruned = await findLeaving(metadata.entries(domainId, { asEdited: dryRun }), rules);
       const fileIds = dryRun ? [] : pruned.removed.map(({ fileId }) => fileId);
       const warnings = fileIds.length > 0 ? await metadata.remove(domainId, { fileIds }) : [];
       for (const warning of warnings) job.log(`WARNING: ${warning}`);

@@ -57,7 +57,7 @@ export interface CrawledSource {
  */
 export async function crawlSource(
   run: SourceRun,
-  openSource: (ledger: () => Promise<Ledger>) => Source,
+  openSource: (ledger: Ledger) => Source,
   request: CrawlRequest,
   target: IndexTarget | undefined,
   parts: EngineParts,
@@ -165,7 +165,7 @@ async function takeRemovals(
 
 async function takeDownload(
   course: Course,
-  openSource: (ledger: () => Promise<Ledger>) => Source,
+  openSource: (ledger: Ledger) => Source,
 ): Promise<StepOutcome & { readonly look: SourceLook }> {
   const { run, request, parts, job, mirror, planned } = course;
   const converter = parts.openConverter(run.config);
@@ -196,10 +196,9 @@ async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutco
   }
   const converter = parts.openConverter(run.config);
   if (!converter) return { counts: noCounts(), problems: [] };
-  return await withLedger(run, { step: "process" }, parts, job, async (setting) => {
-    const ledger = await setting.ledger();
-    return await processOriginals({ request, look, ledger, mirror, converter, planned, job: setting.job });
-  });
+  return await withLedger(run, { step: "process" }, parts, job, (setting) =>
+    processOriginals({ request, look, mirror, converter, planned, ...setting }),
+  );
 }
 
 async function takeEmbed(
@@ -210,13 +209,13 @@ async function takeEmbed(
 ): Promise<Embedded> {
   const { run, request, parts, job, mirror, planned } = course;
   const vectorStoreId = target.isOwn ? undefined : target.store;
-  return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async (setting) => {
+  return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async ({ ledger, ...setting }) => {
     const reader = parts.extractor.revision;
-    const tools = { ...target, ledger: setting.ledger, mirror, reader };
+    const tools = { ...target, ledger, mirror, reader };
     const typeByName = parts.openConverter(run.config) === undefined;
     const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
     const isOwnWeb = run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun;
-    const unregistered = isOwnWeb && (await findUnregistered(run, await setting.ledger(), parts.shelf()));
+    const unregistered = isOwnWeb && (await findUnregistered(run, ledger, parts.shelf()));
     const { metadata } = parts.ledgers;
     const writeMetadata = async (): Promise<void> => {
       if (!target.isOwn || job.dryRun) return;
@@ -236,14 +235,13 @@ async function takeEmbed(
       job: setting.job,
     }).finally(writeMetadata);
     if (target.swap && !job.dryRun) {
-      const ledger = await setting.ledger();
       target.swap.shortfalls.push(
         ...(await findShortfalls(run, request, { ...embedded, look, ledger, mirror }, target)),
       );
     }
     if (unregistered) {
       const warn = (sentence: string): void => job.log(`WARNING: ${sentence}`);
-      await noteIndexed(run, { ledger: await setting.ledger(), mirror, shelf: parts.shelf(), warn, unregistered });
+      await noteIndexed(run, { ledger, mirror, shelf: parts.shelf(), warn, unregistered });
     }
     return embedded;
   });

@@ -97,7 +97,7 @@ async function* crawlSources(
       checksum: request.checksum,
       ...(onlyFolders && { onlyFolders }),
     };
-    const open = (ledger: () => Promise<Ledger>): Source => parts.openSource(source, { ...options, ledger });
+    const open = (ledger: Ledger): Source => parts.openSource(source, { ...options, ledger: async () => ledger });
     yield await crawlSource(source, open, request, target, parts, job, removalsOf(config, removals));
   }
   for (const config of request.sourceId === undefined ? retired : []) {

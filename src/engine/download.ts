@@ -72,8 +72,7 @@ export interface DownloadTools {
   readonly converter: Converter | undefined;
 }
 
-export type DownloadSetting = Omit<DownloadTools, "ledger"> & {
-  readonly ledger: () => Promise<Ledger>;
+export type DownloadSetting = DownloadTools & {
   /** Of a dry run. */
   readonly planned: PlannedChanges;
 };
@@ -90,10 +89,9 @@ export async function download(
   const counts = noCounts();
   const plan = await makePlan(view, { run, request, setting, parts, job, counts });
   const hiddenRows = countHidden(view, setting.source);
-  const tools = { ...setting, ledger: await setting.ledger() };
   const problems = planProblems(plan.detected, counts);
   const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length + plan.staying.length === 0;
-  const before = isIdle ? await compareMirror(plan, tools) : undefined;
+  const before = isIdle ? await compareMirror(plan, setting) : undefined;
   const isQuiet = view.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
   const by = isTree(run.config) ? " by what changed since the last look" : " by the change log";
   const how = view.looking.by === "feed" ? by : "";
@@ -105,16 +103,16 @@ export async function download(
   sayHidden(hiddenRows, job);
   if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  const returned = await returnMisplaced(plan, tools, request, job, counts);
+  const returned = await returnMisplaced(plan, setting, request, job, counts);
   const look = lookOf(plan, hiddenRows, job);
   if (job.dryRun) {
     writeDown(plan, run, setting);
-    await previewOrphans(plan, { ...tools, returned }, job);
+    await previewOrphans(plan, { ...setting, returned }, job);
     return { counts, look, problems };
   }
-  const { stuck } = await applyPlan(plan, { ...tools, retryBatches: request.retryBatches }, job, counts);
-  await setting.source.conclude?.(await outcomeOf(plan, tools.ledger));
-  await verifyMirror(plan, { ...tools, returned, before }, job, counts);
+  const { stuck } = await applyPlan(plan, { ...setting, retryBatches: request.retryBatches }, job, counts);
+  await setting.source.conclude?.(await outcomeOf(plan, setting.ledger));
+  await verifyMirror(plan, { ...setting, returned, before }, job, counts);
   if (counts.failed > 0)
     problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
   // An incomplete look teaches nothing that a later one could build on.
@@ -125,7 +123,7 @@ export async function download(
       : { hashesOwed: owed, nextHashes: next };
     // The feed tells only once that something is gone. Until it has left, a listing is to miss it again.
     const mark = stuck + counts.held > 0 ? "" : view.memory.mark;
-    tools.ledger.noteListing({ ...view.memory, mark, hiddenRows, ...rotation });
+    setting.ledger.noteListing({ ...view.memory, mark, hiddenRows, ...rotation });
   }
   return { counts, look, problems };
 }

@@ -57,7 +57,7 @@ export interface Wanted {
 }
 
 export interface EmbedTools {
-  readonly ledger: () => Promise<Ledger>;
+  readonly ledger: Ledger;
   readonly mirror: Mirror;
   readonly index: Index;
   readonly store: VectorStoreId;
@@ -89,7 +89,7 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
   const doubtful = new Set<ItemId>();
   const failed = await commitInBatches(plan, work, doubtful);
   countFailures(failed, plan, doubtful, counts);
-  if (upTo && failed.length + deferred === 0) (await work.tools.ledger()).noteIndexed(upTo.rules, upTo.revision);
+  if (upTo && failed.length + deferred === 0) work.tools.ledger.noteIndexed(upTo.rules, upTo.revision);
   if (counts.failed > 0) {
     problems.push(
       `${plural(counts.failed, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
@@ -166,9 +166,8 @@ function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPl
 /** Files that had failed and are tried again come back from `03_failed/` first; returns those that cannot. */
 async function reviveFailed(
   { revive }: IndexPlan,
-  { tools: { ledger: open, mirror }, job }: EmbedWork,
+  { tools: { ledger, mirror }, job }: EmbedWork,
 ): Promise<FailedRef[]> {
-  const ledger = await open();
   const lost: FailedRef[] = [];
   for (const itemId of revive) {
     const mirrored = (await ledger.get(itemId))?.mirrored;
@@ -225,7 +224,7 @@ async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork, ma
     await draft.relabel(entry.itemId, labelOf(run, entry, tools.mirror));
   }
   const progress = new Progress(job, plan.put.size);
-  const entries = entriesOf([...plan.put.keys()], await tools.ledger());
+  const entries = entriesOf([...plan.put.keys()], tools.ledger);
   await forEachConcurrent(entries, PUTS_AT_ONCE[tools.index.commits], async (entry) => {
     await job.checkpoint();
     // Another step has taken its file away since this was planned.

@@ -35,7 +35,7 @@ export async function findUnregistered(
 }
 
 interface KeepTools extends Pick<EngineParts, "shelf" | "domains" | "backend"> {
-  readonly ledger: () => Promise<Ledger>;
+  readonly ledger: Ledger;
   readonly confirmDeletes: boolean;
   readonly dryRun: boolean;
 }
@@ -49,7 +49,7 @@ export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTool
       if (!tools.dryRun) await restoreMembers(run, tools, signal);
       const completeness = yield* source.list(signal);
       if (tools.confirmDeletes) return completeness;
-      const lost = await findUnregistered(run, await tools.ledger(), tools.shelf());
+      const lost = await findUnregistered(run, tools.ledger, tools.shelf());
       const kept = [...lost].map(
         ([itemId, path]): Listed => ({ kind: "unreadable", itemId, path, reason: UNREGISTERED }),
       );
@@ -66,7 +66,7 @@ export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTool
 async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools, signal: AbortSignal): Promise<void> {
   const { registry, members } = tools.shelf();
   const { sourceId } = config;
-  const ledger = await tools.ledger();
+  const { ledger } = tools;
   if (!ledger.wasLost) for await (const items of ledger.items()) if (items.length > 0) return;
   const restore = async (records: readonly (RegisteredItem | undefined)[]): Promise<void> => {
     const found = records.flatMap((record) => record?.item ?? []);

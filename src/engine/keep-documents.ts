@@ -22,7 +22,7 @@ export interface KeepWork {
   /** What the download saw before; undefined when this run did not look. */
   readonly look: SourceLook | undefined;
   readonly parts: Pick<EngineParts, "acceptedTypes" | "extractor" | "keeping" | "now">;
-  readonly ledger: () => Promise<Ledger>;
+  readonly ledger: Ledger;
   readonly mirror: Mirror;
   readonly job: JobContext;
 }
@@ -37,10 +37,9 @@ export interface Kept {
  * A text is made again when another revision of the extractor would make it otherwise, or when all of them are gone.
  */
 export async function keepDocuments(work: KeepWork): Promise<Kept> {
-  const { parts, request, mirror, job } = work;
+  const { parts, request, ledger, mirror, job } = work;
   const base = new KnowledgeBase(mirror.folder);
   if (!job.dryRun) await base.recover();
-  const ledger = await work.ledger();
   const { manifest, textsBy } = ledger;
   const { revision } = parts.extractor;
   const isSame = textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));

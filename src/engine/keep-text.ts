@@ -70,7 +70,7 @@ export async function keepAll(
   for (let from = 0; from < tasks.length; from += BATCH) {
     const batch = tasks.slice(from, from + BATCH);
     const docIds = batch.map(({ docId }) => docId);
-    const known = await (await work.ledger()).getMany(docIds);
+    const known = await work.ledger.getMany(docIds);
     const entries = await tools.manifest.find(docIds);
     await forEachConcurrent(batch.entries(), AT_ONCE, async ([i, task]) => {
       await job.checkpoint();

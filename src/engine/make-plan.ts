@@ -31,7 +31,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   const { setting, job, counts } = planning;
   const startedAtMs = Date.now();
   const { disk, news, rotation } = view;
-  const ledger = await setting.ledger();
+  const { ledger } = setting;
   const changes = detect(view, ledger, planning);
   const sorted = new SortedChanges();
   const due: ListedChange[] = [];
@@ -84,8 +84,7 @@ function detect(
     maxBytes: parts.maxFileBytes,
     limits: run.config.limits,
     confirmDeletes: request.confirmDeletes,
-    ...(request.gathered &&
-      isTree(run.config) && { justLeft: async () => countJustLeft(await setting.ledger(), parts) }),
+    ...(request.gathered && isTree(run.config) && { justLeft: () => countJustLeft(setting.ledger, parts) }),
   };
   // Another step may have moved a file since the mirror was scanned.
   const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? setting.mirror.find(file);

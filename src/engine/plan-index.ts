@@ -54,7 +54,7 @@ const COMPARISON = 4;
 /** Mirror and ledger against what the index holds; in a dry run, against the mirror as it would be. Changes nothing. */
 export async function planIndex(work: EmbedWork): Promise<Planned> {
   const { tools, look, job } = work;
-  const ledger = await tools.ledger();
+  const { ledger } = tools;
   const rules = `${COMPARISON} ${tools.store} ${tools.reader}`;
   const { revision } = ledger;
   const changed = mayTrust(work) ? await findChanged(ledger.indexedUpTo(rules), ledger, work) : undefined;
@@ -368,7 +368,7 @@ async function withHash(entry: LedgerEntry, { tools: { ledger, mirror }, job }: 
     const sha256 = await hashFile(path);
     const { size, mtimeMs } = await stat(path);
     const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256 } };
-    if (!job.dryRun) (await ledger()).put(entry.itemId, { mirrored: hashed });
+    if (!job.dryRun) ledger.put(entry.itemId, { mirrored: hashed });
     return { itemId: entry.itemId, seen: entry.seen, mirrored: hashed, indexed: entry.indexed };
   } catch (error) {
     if (!isErrno(error, "ENOENT")) job.log(`WARNING: cannot read '${mirrored.file}': ${explain(error)}`);

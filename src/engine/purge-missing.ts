@@ -50,10 +50,9 @@ export async function withTree<T>(
   work: (tree: OpenTree) => Promise<T>,
 ): Promise<T> {
   const folder = folderOfRun(run, parts);
-  return await withLedger(run, { step: "download", mustExist: true }, parts, job, async (setting) => {
+  return await withLedger(run, { step: "download", mustExist: true }, parts, job, async ({ ledger, ...setting }) => {
     await parts.domains.get(run.domainId);
     if (!(await isKnown(run, parts))) throw new NotFoundError("There is no manifest any more.");
-    const ledger = await setting.ledger();
     return await work({ run, folder, ledger, knowledge: new KnowledgeBase(folder), job: setting.job });
   });
 }

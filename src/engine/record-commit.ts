@@ -29,7 +29,7 @@ export interface CommitOutcome {
 /** Writes down what the index now holds. A run killed before finds the documents in the index without a row, adopts them, and comes through here again. */
 export async function recordCommit(outcome: CommitOutcome, tools: EmbedTools, job: JobContext): Promise<void> {
   const { plan, failed } = outcome;
-  const ledger = await tools.ledger();
+  const { ledger } = tools;
   const failedItems = new Set(failed.map(({ itemId }) => itemId));
   for (let from = 0; from < outcome.ready.length; from += ROWS_PER_FLUSH) {
     const refs = outcome.ready.slice(from, from + ROWS_PER_FLUSH).filter(({ itemId }) => plan.put.has(itemId));

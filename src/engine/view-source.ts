@@ -48,8 +48,7 @@ export async function viewSource(
   parts: EngineParts,
   job: JobContext,
 ): Promise<View> {
-  const { mirror, source } = setting;
-  const ledger = await setting.ledger();
+  const { mirror, source, ledger } = setting;
   const policy = digestPolicy(run.config, parts);
   const { listing } = ledger;
   const last = request.mode === "incremental" && listing?.policy === policy ? listing : undefined;

@@ -9,12 +9,6 @@ import { sourceFolder } from "../mirror/layout.ts";
 import type { Step } from "./crawl-request.ts";
 import type { EngineParts, SourceRun } from "./engine-parts.ts";
 
-/** What a step works with. The ledger is opened by whoever first asks for it: a run may well find that it need not. */
-export interface StepSetting {
-  readonly ledger: () => Promise<Ledger>;
-  readonly job: JobContext;
-}
-
 interface StepOptions {
   readonly step: Step;
   /** The source's folder is not made, since a domain may go while it is waited for. */
@@ -48,34 +42,25 @@ export async function withLedger<T>(
   options: StepOptions,
   parts: EngineParts,
   job: JobContext,
-  work: (setting: StepSetting) => Promise<T>,
+  work: (setting: { readonly ledger: Ledger; readonly job: JobContext }) => Promise<T>,
 ): Promise<T> {
   const { step, vectorStoreId } = options;
   if (job.dryRun) {
     const isSpecified = step === "download" && SOURCE_KINDS[run.config.sourceType].keepsMaps;
     const scratch = isSpecified ? await parts.ledgers.writeScratchMaps(run, job.jobId) : undefined;
-    const ledger = once(() => openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job));
     try {
-      return await work({ ledger, job });
+      const ledger = await openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job);
+      return await work({ ledger, job }).finally(() => ledger.close());
     } finally {
       await scratch?.remove();
-      if (ledger.begun())
-        await ledger().then(
-          (opened) => opened.close(),
-          () => undefined,
-        );
     }
   }
   const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job, {
     ...(options.mustExist && { within: folderOfRun(run, parts) }),
   });
   try {
-    const opening = once(() => openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job));
-    return await workAndClose(opening, lease, async () => {
-      // It may have been lost: what it is built from tells what there is to look at.
-      if ((await parts.ledgers.version(run)) === "") await opening();
-      return await work({ ledger: opening, job: whileHeld(lease, job) });
-    });
+    const ledger = await openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job);
+    return await workAndClose(ledger, lease, () => work({ ledger, job: whileHeld(lease, job) }));
   } finally {
     await lease.release();
   }
@@ -92,35 +77,17 @@ async function openLedger(
   return ledger;
 }
 
-/** The first call does it, every call gets it. */
-function once<T>(make: () => Promise<T>): (() => Promise<T>) & { begun(): boolean } {
-  let made: Promise<T> | undefined;
-  const get = (): Promise<T> => {
-    made ??= make();
-    return made;
-  };
-  return Object.assign(get, { begun: () => made !== undefined });
-}
-
-async function workAndClose<T>(
-  opening: (() => Promise<Ledger>) & { begun(): boolean },
-  lease: Lease,
-  work: () => Promise<T>,
-): Promise<T> {
+async function workAndClose<T>(ledger: Ledger, lease: Lease, work: () => Promise<T>): Promise<T> {
   let result: T;
   try {
     result = await work();
   } catch (error) {
     // The reason of the failure counts, also when the ledger cannot be closed any more; and what is somebody else's
     // now is left alone: what was flushed is in the ledger.
-    if (opening.begun() && (await lease.stillHeld())) {
-      await opening()
-        .then((ledger) => ledger.close())
-        .catch(() => undefined);
-    }
+    if (await lease.stillHeld()) await ledger.close().catch(() => undefined);
     throw error;
   }
-  if (opening.begun()) await (await opening()).close();
+  await ledger.close();
   return result;
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { cleanupMetadataJob } from "../../src/app/cleanup-metadata-job.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
@@ -33,6 +34,34 @@ test("history goes, the present stays: what was replaced and what was removed", 
   assert.deepEqual(await world.found("axolotl budget"), ["a.txt"]);
   const again = await cleanup(world);
   assert.equal(removedBy(again), 0);
+});
+
+test("a dry run counts what people did to the file, and takes nothing of it over", async (t) => {
+  const world = await crawled(t);
+  await cleanup(world);
+  await world.change("update", { path: "a.txt", text: "The axolotl budget is 13 euros." });
+  await world.change("delete", { path: "b.txt" });
+  await world.crawl();
+  const [a, b, , newest] = await readEntries(world);
+  // The old version of a.txt has a property that the new one lacks; c.txt was taken out; one entry is nobody's.
+  const stranger = { ...b, openai_file_id: "file-nobodys" };
+  const edited = [{ ...a, reviewer: "Ann" }, b, newest, stranger];
+  await writeFile(metadataFile(world), JSON.stringify(edited));
+  const file = join(world.storage, "crawler", DOMAIN, "ledger.sqlite");
+  const rows = (): unknown => {
+    const db = new DatabaseSync(file, { readOnly: true });
+    const found = db.prepare("SELECT entry_no, file_id, properties FROM embedded_file ORDER BY entry_no").all();
+    const exported = db.prepare("SELECT * FROM export ORDER BY source_no, name").all();
+    db.close();
+    return JSON.stringify([found, exported]);
+  };
+  const before = rows();
+  const dry = (await cleanup(world, { dryRun: true })).result?.data;
+  assert.deepEqual(dry, { domain_id: DOMAIN, dry_run: true, removed: 2, remaining: 2 });
+  assert.equal(rows(), before);
+  assert.equal(await readFile(metadataFile(world), "utf8"), JSON.stringify(edited));
+  const real = (await cleanup(world)).result?.data;
+  assert.deepEqual(real, { domain_id: DOMAIN, dry_run: false, removed: 2, remaining: 2 });
 });
 
 test("what people wrote down about an item that is still there is never lost", async (t) => {

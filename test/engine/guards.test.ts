@@ -66,8 +66,7 @@ test("a run whose lease was taken over stops at its next checkpoint and leaves t
     crawlerFolder: crawler,
     ledgers,
   } as unknown as EngineParts;
-  const work = withLedger(run, { step: "download" }, parts, job, async ({ ledger: open, job: guarded }) => {
-    const ledger = await open();
+  const work = withLedger(run, { step: "download" }, parts, job, async ({ ledger, job: guarded }) => {
     ledger.put("mine" as ItemId, { mirrored: mirroredAt("") });
     await guarded.checkpoint();
     const file = new DatabaseSync(join(crawler, run.domainId, "ledger.sqlite"));
@@ -123,7 +122,7 @@ async function refuse(mirror: Mirror, run: SourceRun, meanwhile: (file: string) 
   await meanwhile(mirror.absolute(file));
   const index = undefined as unknown as Index;
   const target = { index, store: "vs_1" as VectorStoreId, isOwn: true, maps: "", reader: "1" };
-  await recordCommit(outcome, { ledger: async () => ledger, mirror, ...target }, job);
+  await recordCommit(outcome, { ledger, mirror, ...target }, job);
   await ledger.close();
 }
 

@@ -112,7 +112,7 @@ class Source {
         keeping: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
         now: () => this.now,
       },
-      ledger: async () => ledger,
+      ledger,
       mirror: this.mirror,
       job: {
         jobId: "jb_1" as JobId,

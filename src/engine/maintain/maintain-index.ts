@@ -69,7 +69,7 @@ async function hiddenOrphans(index: Index, { tree, job }: MaintainedTree): Promi
  */
 async function removeVisible(index: Index, items: readonly ItemId[], work: MaintainedTree): Promise<void> {
   const { tree, request, parts } = work;
-  await withLedger(tree.run, { step: "embed" }, parts, work.job, async ({ ledger: open, job }) => {
+  await withLedger(tree.run, { step: "embed" }, parts, work.job, async ({ ledger, job }) => {
     const [newest] = (await index.generations?.kept()) ?? [];
     const draft = await index.draft(tree.run.config.sourceId, newest?.crawl);
     try {
@@ -79,7 +79,6 @@ async function removeVisible(index: Index, items: readonly ItemId[], work: Maint
       await draft.discard();
       throw error;
     }
-    const ledger = await open();
     for (const itemId of items) ledger.put(itemId, { indexed: null });
     await ledger.flush();
   });

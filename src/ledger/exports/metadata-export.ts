@@ -15,6 +15,7 @@ import {
   allRows,
   type DomainRow,
   type EmbeddedFile,
+  type EmbeddedRow,
   type EntryToWrite,
   findDomain,
   isSameFile,
@@ -89,10 +90,14 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
       const rows = await rowsByFile(known.db, known.domain.source_no, [...wanted]);
       return new Map([...rows].map(([fileId, row]) => [fileId, encodeEntry(row, domainId, JSON.parse) as JsonObject]));
     },
-    async *entries(domainId) {
-      const { db, domain } = (await domainOf(domainId)) ?? {};
-      if (!db || !domain) return;
-      for await (const rows of allRows(db, domain.source_no)) yield rows.map(summariseEntry);
+    async *entries(domainId, { asEdited = false } = {}) {
+      const known = await domainOf(domainId);
+      const edited = asEdited ? await readEdited(fileOf(domainId), known) : undefined;
+      for await (const rows of known ? allRows(known.db, known.domain.source_no) : []) {
+        const now = edited ? rows.flatMap((row) => editedRow(row, edited, known?.exported)) : rows;
+        yield now.map(summariseEntry);
+      }
+      if (edited && edited.size > 0) yield [...edited.values()].map(summariseEntry);
     },
   };
 }
@@ -134,6 +139,42 @@ async function findInFile(
     if (error instanceof BadInputError) return new Map();
     throw error;
   }
+}
+
+/** What a file that somebody edited says, by the keys of its entries; undefined: it says what the ledger says. */
+async function readEdited(
+  { path, domainId }: MetadataFile,
+  known: KnownDomain | undefined,
+): Promise<Map<string, EmbeddedFile> | undefined> {
+  if (isUntouched(known, await fileStamp(path)) || (await recognise(path, known?.exported))) return undefined;
+  const edited = new Map<string, EmbeddedFile>();
+  let isBlank = true;
+  try {
+    for await (const page of readJsonArray(path)) {
+      isBlank = false;
+      for (const text of page) {
+        const file = decodeEntry(text, domainId);
+        const before = file.file_id === "" ? undefined : edited.get(keyOf(file));
+        edited.set(keyOf(file), before ? { ...file, properties: merged(before.properties, file.properties) } : file);
+      }
+    }
+  } catch (error) {
+    if (error instanceof BadInputError) throw new BadInputError(`${NAME} could not be read: ${explain(error)}`);
+    throw error;
+  }
+  return isBlank ? undefined : edited;
+}
+
+/** The row as the takeover of an edited file would leave it, and takes it out of what is left of that. */
+function editedRow(
+  row: EmbeddedRow,
+  edited: Map<string, EmbeddedFile>,
+  exported: ExportRow | undefined,
+): readonly EmbeddedFile[] {
+  const found = edited.get(keyOf(row));
+  edited.delete(keyOf(row));
+  if (!exported || row.rev > exported.rev) return [row];
+  return found ? [found] : [];
 }
 
 /** With the lease. Returns why the file cannot be read. */
