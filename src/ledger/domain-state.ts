@@ -1,6 +1,7 @@
 import type { OtherStore, ScheduleState } from "../contracts/domain-state.ts";
 import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
+import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
@@ -20,16 +21,19 @@ export async function forgetState(sql: Sql, domainId: DomainId): Promise<void> {
 }
 
 function putStore(sql: Sql, domainId: DomainId, { vectorStoreId, state, since }: OtherStore): Promise<void> {
-  const replace = "ON CONFLICT (domain_id, store_id) DO UPDATE SET state = excluded.state, since = excluded.since";
-  return sql.insert("store (domain_id, store_id, state, since)", [[domainId, vectorStoreId, state, since]], replace);
+  const values = [domainId, vectorStoreId, state, since];
+  return sql.insert(
+    "store (domain_id, store_id, state, since)",
+    [values],
+    replacing("domain_id, store_id", "state, since"),
+  );
 }
 
 function putSchedule(sql: Sql, domainId: DomainId, state: ScheduleState): Promise<void> {
   const { schedule, lookedAt, started } = state;
   const values = [domainId, schedule, toUtcMicros(lookedAt), started?.jobId ?? "", started?.times ?? 0];
-  const replace = `ON CONFLICT (domain_id) DO UPDATE
-    SET cron = excluded.cron, checked_at = excluded.checked_at, job_id = excluded.job_id, attempts = excluded.attempts`;
-  return sql.insert("schedule (domain_id, cron, checked_at, job_id, attempts)", [values], replace);
+  const columns = "cron, checked_at, job_id, attempts";
+  return sql.insert(`schedule (domain_id, ${columns})`, [values], replacing("domain_id", columns));
 }
 
 /** `domainsFolder` is where an earlier release kept it. Whoever only reads makes no database. */

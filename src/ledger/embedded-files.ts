@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import type { EntriesToRemove } from "../contracts/files-metadata.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Indexed, LedgerEntry } from "../contracts/ledger.ts";
-import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
+import { readPages } from "../lib/sql/read-pages.ts";
+import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlValue } from "../lib/sql/sql.ts";
 import type { SourceKey } from "./sql-ledger.ts";
 
@@ -39,7 +41,7 @@ const COLUMNS = [
 ] as (keyof EmbeddedFile)[];
 const NAMES = COLUMNS.join(", ");
 const INTO = `embedded_file (source_no, entry_no, rev, ${NAMES})`;
-const REPLACE = `ON CONFLICT (source_no, entry_no) DO UPDATE SET rev = excluded.rev, ${COLUMNS.map((name) => `${name} = excluded.${name}`).join(", ")}`;
+const REPLACE = replacing("source_no, entry_no", `rev, ${NAMES}`);
 const SELECT = `SELECT entry_no, rev, ${NAMES} FROM embedded_file WHERE source_no = $1`;
 const PAGE = 1000;
 
@@ -117,7 +119,8 @@ export async function describeVersions(sql: Sql, domainId: DomainId, versions: r
     versions.map(({ file_id }) => file_id),
   );
   const fresh = versions.filter(({ file_id }) => !known.has(file_id));
-  const earlier = await rowsByItem(sql, source, fresh);
+  const items = fresh.map(({ item_id }) => item_id ?? "");
+  const earlier = Map.groupBy(await rowsWhere(sql, source, "item_id", items), ({ item_id }) => item_id);
   const written: EntryToWrite[] = [];
   for (const version of versions) {
     const row = known.get(version.file_id);
@@ -183,15 +186,14 @@ export function isSameFile(a: EmbeddedFile, b: EmbeddedFile): boolean {
 }
 
 export async function removeEntries(sql: Sql, source: number, which: EntriesToRemove): Promise<void> {
-  const [column, ids] = "fileIds" in which ? ["file_id", which.fileIds] : ["item_id", which.itemIds];
-  const gone: number[] = [];
-  for (let from = 0; from < ids.length; from += PAGE) {
-    const listed = isListed(sql, column, "$2", "text");
-    const text = `SELECT entry_no FROM embedded_file WHERE source_no = $1 AND ${listed}`;
-    const rows = await sql.all<{ entry_no: number }>(text, [source, listOf(ids.slice(from, from + PAGE))]);
-    for (const { entry_no } of rows) gone.push(entry_no);
-  }
-  await writeEntries(sql, source, [], gone);
+  const [column, ids] = "fileIds" in which ? ["file_id" as const, which.fileIds] : ["item_id" as const, which.itemIds];
+  const rows = await rowsWhere(sql, source, column, ids);
+  await writeEntries(
+    sql,
+    source,
+    [],
+    rows.map(({ entry_no }) => entry_no),
+  );
 }
 
 async function nextRev(sql: Sql, source: number): Promise<number> {
@@ -212,43 +214,29 @@ export async function rowsByFile(
   source: number,
   fileIds: readonly string[],
 ): Promise<ReadonlyMap<string, EmbeddedRow>> {
-  const found = new Map<string, EmbeddedRow>();
-  for (let from = 0; from < fileIds.length; from += PAGE) {
-    const list = listOf(fileIds.slice(from, from + PAGE));
-    const rows = await sql.all<EmbeddedRow>(`${SELECT} AND ${isListed(sql, "file_id", "$2", "text")}`, [source, list]);
-    for (const row of rows) found.set(keyOf(row), row);
-  }
-  return found;
+  return new Map((await rowsWhere(sql, source, "file_id", fileIds)).map((row) => [keyOf(row), row]));
 }
 
-/** The newest last. */
-async function rowsByItem(
+/** Of each list of ids, the newest last. */
+async function rowsWhere(
   sql: Sql,
   source: number,
-  versions: readonly EmbeddedFile[],
-): Promise<ReadonlyMap<string, EmbeddedRow[]>> {
-  const found = new Map<string, EmbeddedRow[]>();
-  for (let from = 0; from < versions.length; from += PAGE) {
-    const list = listOf(versions.slice(from, from + PAGE).map(({ item_id }) => item_id ?? ""));
-    const order = "ORDER BY COALESCE(embedded_at, ''), entry_no";
-    const text = `${SELECT} AND ${isListed(sql, "item_id", "$2", "text")} ${order}`;
-    for (const row of await sql.all<EmbeddedRow>(text, [source, list])) {
-      const rows = found.get(row.item_id ?? "") ?? [];
-      rows.push(row);
-      found.set(row.item_id ?? "", rows);
-    }
-  }
+  column: "file_id" | "item_id",
+  ids: readonly string[],
+): Promise<EmbeddedRow[]> {
+  const order = column === "item_id" ? "ORDER BY COALESCE(embedded_at, ''), entry_no" : "";
+  const text = `${SELECT} AND ${isListed(sql, column, "$2", "text")} ${order}`;
+  const found: EmbeddedRow[] = [];
+  for (const list of listsOf([...new Set(ids)])) found.push(...(await sql.all<EmbeddedRow>(text, [source, list])));
   return found;
 }
 
 /** In the order of the file. */
-export async function* allRows(sql: Sql, source: number): AsyncGenerator<EmbeddedRow[], void> {
+export function allRows(sql: Sql, source: number): AsyncGenerator<EmbeddedRow[], void> {
   const text = `${SELECT} AND entry_no > $2 ORDER BY entry_no LIMIT ${PAGE}`;
-  for (let after = 0; ; ) {
-    const rows = await sql.all<EmbeddedRow>(text, [source, after]);
-    if (rows.length > 0) yield rows;
-    const last = rows.at(-1);
-    if (!last || rows.length < PAGE) return;
-    after = last.entry_no;
-  }
+  return readPages(
+    PAGE,
+    ({ entry_no }) => entry_no,
+    (after) => sql.all<EmbeddedRow>(text, [source, after]),
+  );
 }

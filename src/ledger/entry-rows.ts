@@ -1,6 +1,8 @@
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
-import type { SqlValue } from "../lib/sql/sql.ts";
+import { isListed, listsOf } from "../lib/sql/is-listed.ts";
+import { replacing } from "../lib/sql/replacing.ts";
+import type { Sql, SqlValue } from "../lib/sql/sql.ts";
 
 /** Everything of one item, as `ENTRY_COLUMNS` selects it. The columns of a facet that is not there are NULL. */
 export interface EntryRow {
@@ -140,9 +142,9 @@ export const ITEM_INTO = `item (source_no, item_id, rev, listed, ${SEEN})`;
 export const FILE_INTO = `file (item_no, source_no, rev, ${MIRRORED})`;
 export const INDEXED_INTO = `indexed (item_no, store, source_no, rev, ${INDEXED})`;
 
-export const UPDATE_SEEN = `ON CONFLICT (source_no, item_id) DO UPDATE SET ${updates(`rev, listed, ${SEEN}`)}`;
-export const UPDATE_FILE = `ON CONFLICT (item_no) DO UPDATE SET ${updates(`rev, ${MIRRORED}`)}`;
-export const UPDATE_INDEXED = `ON CONFLICT (item_no, store) DO UPDATE SET ${updates(`rev, ${INDEXED}`)}`;
+export const UPDATE_SEEN = replacing("source_no, item_id", `rev, listed, ${SEEN}`);
+export const UPDATE_FILE = replacing("item_no", `rev, ${MIRRORED}`);
+export const UPDATE_INDEXED = replacing("item_no, store", `rev, ${INDEXED}`);
 
 const NOT_LISTED: Seen = {
   listItemId: 0,
@@ -259,6 +261,17 @@ function toIndexed(row: EntryRow, root: string): Indexed {
   };
 }
 
+/** By their ids: the numbers of items that have one. */
+export async function numbersOf(sql: Sql, source: number, items: Iterable<ItemId>): Promise<Map<ItemId, number>> {
+  const numbers = new Map<ItemId, number>();
+  const text = `SELECT item_id, item_no FROM item WHERE source_no = $1 AND ${isListed(sql, "item_id", "$2", "text")}`;
+  for (const list of listsOf([...new Set(items)])) {
+    const rows = await sql.all<Pick<EntryRow, "item_id" | "item_no">>(text, [source, list]);
+    for (const { item_id, item_no } of rows) numbers.set(item_id, item_no);
+  }
+  return numbers;
+}
+
 /** The domain may have had another id when a map file was written. A path that is not below the source's folder keeps a slash in front. */
 function belowRoot(file: string, root: string): string {
   if (file === "") return "";
@@ -276,12 +289,5 @@ function columns(table: string, prefix: string, names: string): string {
   return names
     .split(", ")
     .map((name) => `${table}.${name}${prefix && ` AS ${prefix}${name}`}`)
-    .join(", ");
-}
-
-function updates(names: string): string {
-  return names
-    .split(", ")
-    .map((name) => `${name} = excluded.${name}`)
     .join(", ");
 }

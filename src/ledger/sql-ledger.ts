@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import { ConflictError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingNote } from "../contracts/ledger.ts";
-import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
+import { readPages } from "../lib/sql/read-pages.ts";
+import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-files.ts";
 import {
@@ -14,6 +16,7 @@ import {
   type LabelRow,
   labelOf,
   mirroredValues,
+  numbersOf,
   SELECT_ENTRIES,
   SELECT_LABELS,
   SELECT_STATES,
@@ -174,11 +177,7 @@ export class SqlLedger implements Ledger {
 
   /** As they are written, with the revisions of their facets. */
   async rows(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, EntryRow>> {
-    const found = new Map<ItemId, EntryRow>();
-    for (let from = 0; this.#db && from < items.length; from += PAGE) {
-      for (const row of await this.#select(this.#db, items.slice(from, from + PAGE))) found.set(row.item_id, row);
-    }
-    return found;
+    return this.#db ? await this.#select(this.#db, items) : new Map();
   }
 
   async get(item: ItemId): Promise<LedgerEntry | undefined> {
@@ -200,8 +199,6 @@ export class SqlLedger implements Ledger {
     const fresh = new Set(this.#pending.keys());
     for await (const rows of this.#pages<{ item_id: ItemId; item_no: number }>(
       `SELECT i.item_no, i.item_id FROM item i WHERE i.source_no = $1 AND ${HAS_FACET}`,
-      "i.item_no",
-      PAGE,
       [this.#store],
     )) {
       for (const { item_id } of rows) fresh.delete(item_id);
@@ -216,7 +213,7 @@ export class SqlLedger implements Ledger {
     const fresh = new Set(this.#pending.keys());
     const statesOf = async (items: readonly ItemId[]): Promise<ItemState[]> =>
       (await this.getMany(items)).flatMap((entry) => (entry?.seen || entry?.mirrored ? [stateOf(entry)] : []));
-    for await (const rows of this.#pages<StateRow>(SELECT_STATES, "i.item_no", PAGE)) {
+    for await (const rows of this.#pages<StateRow>(SELECT_STATES)) {
       const page: ItemState[] = [];
       const put: ItemId[] = [];
       for (const row of rows) {
@@ -339,7 +336,7 @@ export class SqlLedger implements Ledger {
   async *entries(): AsyncGenerator<LedgerEntry[], void> {
     await this.flush();
     const fresh = new Set(this.#pending.keys());
-    const pages = this.#pages<EntryRow>(SELECT_ENTRIES, "i.item_no", PAGE, [this.#store]);
+    const pages = this.#pages<EntryRow>(SELECT_ENTRIES, [this.#store]);
     for await (const rows of pages) {
       const page: LedgerEntry[] = [];
       for (const row of rows) {
@@ -454,11 +451,7 @@ export class SqlLedger implements Ledger {
       throw new ConflictError(`The manifest of source '${this.sourceId}' was written by somebody else meanwhile.`);
     }
     this.#source = source;
-    const rows = new Map<ItemId, EntryRow>();
-    const all = [...puts.keys()];
-    for (let from = 0; from < all.length; from += PAGE) {
-      for (const row of await this.#select(sql, all.slice(from, from + PAGE))) rows.set(row.item_id, row);
-    }
+    const rows = await this.#select(sql, [...puts.keys()]);
     const versions = [...puts.values()].flatMap(({ embedded }) => embedded ?? []);
     if (versions.length > 0) await describeVersions(sql, this.#key.domainId, versions);
     const changes = new FacetChanges(this.#key.root);
@@ -473,28 +466,25 @@ export class SqlLedger implements Ledger {
     return changes;
   }
 
-  #select(sql: Sql, items: readonly ItemId[]): Promise<EntryRow[]> {
-    const condition = isListed(sql, "i.item_id", "$3", "text");
-    return sql.all(`${SELECT_ENTRIES} AND ${condition}`, [this.#source.source_no, this.#store, listOf(items)]);
+  async #select(sql: Sql, items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, EntryRow>> {
+    const text = `${SELECT_ENTRIES} AND ${isListed(sql, "i.item_id", "$3", "text")}`;
+    const found = new Map<ItemId, EntryRow>();
+    for (const list of listsOf(items)) {
+      const rows = await sql.all<EntryRow>(text, [this.#source.source_no, this.#store, list]);
+      for (const row of rows) found.set(row.item_id, row);
+    }
+    return found;
   }
 
   /** By the numbers of items: one that is added meanwhile comes last, or not at all. */
-  async *#pages<Row extends { readonly item_no: number }>(
+  #pages<Row extends { readonly item_no: number }>(
     select: string,
-    column: string,
-    limit: number,
     values: readonly SqlValue[] = [],
   ): AsyncGenerator<Row[], void> {
-    if (!this.#db) return;
-    const place = values.length + 2;
-    const text = `${select} AND ${column} > $${place} ORDER BY ${column} LIMIT ${limit}`;
-    for (let after = 0; ; ) {
-      const rows = await this.#db.all<Row>(text, [this.#source.source_no, ...values, after]);
-      if (rows.length > 0) yield rows;
-      const last = rows.at(-1);
-      if (!last || rows.length < limit) return;
-      after = last.item_no;
-    }
+    const text = `${select} AND i.item_no > $${values.length + 2} ORDER BY i.item_no LIMIT ${PAGE}`;
+    const read = async (after: number): Promise<Row[]> =>
+      (await this.#db?.all<Row>(text, [this.#source.source_no, ...values, after])) ?? [];
+    return readPages(PAGE, ({ item_no }) => item_no, read);
   }
 
   /** What was put and is not written yet. */
@@ -670,14 +660,14 @@ async function writeChanges(
     UPDATE_INDEXED,
   );
   const listed = isListed(sql, "item_no", "$1", "integer");
-  await forEachList(goneOf(mirrored), (list) => sql.run(`DELETE FROM file WHERE ${listed}`, [list]));
-  await forEachList(goneOf(indexed), (list) =>
-    sql.run(`DELETE FROM indexed WHERE ${listed} AND store = $2`, [list, store]),
-  );
+  for (const list of listsOf(goneOf(mirrored))) await sql.run(`DELETE FROM file WHERE ${listed}`, [list]);
+  for (const list of listsOf(goneOf(indexed))) {
+    await sql.run(`DELETE FROM indexed WHERE ${listed} AND store = $2`, [list, store]);
+  }
   const unseen = seen.filter(({ values }) => values?.[0] === 0).map(({ item }) => numberOf(item));
-  await forEachList([...goneOf(mirrored), ...goneOf(indexed), ...unseen], (list) =>
-    sql.run(`DELETE FROM item WHERE ${listed} AND ${HAS_NO_FACET}`, [list]),
-  );
+  for (const list of listsOf([...goneOf(mirrored), ...goneOf(indexed), ...unseen])) {
+    await sql.run(`DELETE FROM item WHERE ${listed} AND ${HAS_NO_FACET}`, [list]);
+  }
 }
 
 /** Until the map file is written that says so. */
@@ -687,25 +677,7 @@ async function noteCleared(sql: Sql, changes: FacetChanges, { source_no, rev }: 
     await sql.insert(
       "cleared (source_no, facet, item_id, rev)",
       gone.map(({ item }) => [source_no, facet, item, rev]),
-      "ON CONFLICT (source_no, facet, item_id) DO UPDATE SET rev = excluded.rev",
+      replacing("source_no, facet, item_id", "rev"),
     );
   }
-}
-
-async function numbersOf(sql: Sql, source: number, items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, number>> {
-  const numbers = new Map<ItemId, number>();
-  await forEachList([...new Set(items)], async (list) => {
-    const condition = isListed(sql, "item_id", "$2", "text");
-    const text = `SELECT item_id, item_no FROM item WHERE source_no = $1 AND ${condition}`;
-    const rows = await sql.all<{ item_id: ItemId; item_no: number }>(text, [source, list]);
-    for (const { item_id, item_no } of rows) numbers.set(item_id, item_no);
-  });
-  return numbers;
-}
-
-async function forEachList<T extends string | number>(
-  values: readonly T[],
-  work: (list: string) => Promise<unknown>,
-): Promise<void> {
-  for (let from = 0; from < values.length; from += PAGE) await work(listOf(values.slice(from, from + PAGE)));
 }

@@ -9,10 +9,12 @@ import type {
   TrackedFile,
   TreeLook,
 } from "../contracts/manifest.ts";
-import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
+import { readPages } from "../lib/sql/read-pages.ts";
+import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlValue } from "../lib/sql/sql.ts";
 import { folderOf, nameOf } from "../lib/tree-path.ts";
-import { ITEM_INTO, seenValues } from "./entry-rows.ts";
+import { ITEM_INTO, numbersOf, seenValues } from "./entry-rows.ts";
 import type { SourceRow } from "./sql-ledger.ts";
 
 const PAGE = 1000;
@@ -26,10 +28,7 @@ const SELECT = `SELECT t.item_no, i.item_id, t.rev, ${TRACKED.split(", ")
   .join(", ")}`;
 const JOINED = "FROM tracked t JOIN item i ON i.item_no = t.item_no WHERE t.source_no = $1";
 const INTO = `tracked (item_no, source_no, rev, kept_hash, ${TRACKED})`;
-const UPDATE = `ON CONFLICT (item_no) DO UPDATE SET ${`rev, kept_hash, ${TRACKED}`
-  .split(", ")
-  .map((column) => `${column} = excluded.${column}`)
-  .join(", ")}`;
+const UPDATE = replacing("item_no", `rev, kept_hash, ${TRACKED}`);
 
 interface TrackedRow {
   readonly item_no: number;
@@ -216,13 +215,9 @@ export class SqlManifest implements Manifest {
       WHERE f.source_no = $1 AND f.item_no > $2 AND NOT EXISTS (SELECT 1 FROM tracked t WHERE t.item_no = f.item_no)
       ORDER BY f.item_no LIMIT ${PAGE}`;
     const put = this.#put();
-    for (let after = 0; ; ) {
-      const rows = await this.#all<{ item_no: number; item_id: ItemId }>(text, [after]);
+    for await (const rows of this.#byNumber<Pick<TrackedRow, "item_no" | "item_id">>(text)) {
       const page = rows.map(({ item_id }) => item_id).filter((docId) => !put.get(docId));
       if (page.length > 0) yield page;
-      const last = rows.at(-1);
-      if (!last || rows.length < PAGE) break;
-      after = last.item_no;
     }
     const dropped = [...put].flatMap(([docId, entry]) => (entry === null ? [docId] : []));
     if (dropped.length > 0) yield dropped;
@@ -377,6 +372,14 @@ export class SqlManifest implements Manifest {
     return (await this.#owner.sql?.all<Row>(text, [this.#owner.source().source_no, ...values])) ?? [];
   }
 
+  #byNumber<Row extends Pick<TrackedRow, "item_no">>(text: string): AsyncGenerator<Row[], void> {
+    return readPages(
+      PAGE,
+      ({ item_no }) => item_no,
+      (after) => this.#all<Row>(text, [after]),
+    );
+  }
+
   async #rows(docIds: readonly ItemId[]): Promise<TrackedRow[]> {
     const { sql } = this.#owner;
     if (!sql) return [];
@@ -421,13 +424,9 @@ export class SqlManifest implements Manifest {
     await this.#owner.flush();
     const fresh = new Set(this.#put().keys());
     const text = `${SELECT} ${JOINED} ${condition} AND t.item_no > $2 ORDER BY t.item_no LIMIT ${PAGE}`;
-    for (let after = 0; ; ) {
-      const rows = await this.#all<TrackedRow>(text, [after]);
+    for await (const rows of this.#byNumber<TrackedRow>(text)) {
       for (const { item_id } of rows) fresh.delete(item_id);
-      if (rows.length > 0) yield { rows, fresh: [] };
-      const last = rows.at(-1);
-      if (!last || rows.length < PAGE) break;
-      after = last.item_no;
+      yield { rows, fresh: [] };
     }
     const rest = [...fresh].flatMap((docId) => this.#overlay(docId) ?? []);
     if (rest.length > 0) yield { rows: [], fresh: rest };
@@ -527,13 +526,8 @@ export const HAS_NO_FACET = `listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHE
   AND NOT EXISTS (SELECT 1 FROM tracked t WHERE t.item_no = item.item_no)`;
 
 async function writeEntries(sql: Sql, source: number, rev: number, entries: readonly ManifestEntry[]): Promise<void> {
-  const ids = listOf(entries.map(({ docId }) => docId));
-  const text = `SELECT item_id, item_no FROM item WHERE source_no = $1 AND ${isListed(sql, "item_id", "$2", "text")}`;
-  const numbersNow = async (): Promise<Map<string, number>> => {
-    const rows = await sql.all<{ item_id: string; item_no: number }>(text, [source, ids]);
-    return new Map(rows.map(({ item_id, item_no }) => [item_id, item_no]));
-  };
-  let numbers = await numbersNow();
+  const ids = entries.map(({ docId }) => docId);
+  let numbers = await numbersOf(sql, source, ids);
   const known = [...numbers.values()];
   if (numbers.size < entries.length) {
     await sql.insert(
@@ -541,7 +535,7 @@ async function writeEntries(sql: Sql, source: number, rev: number, entries: read
       entries.flatMap(({ docId }) => (numbers.has(docId) ? [] : [[source, docId, rev, ...seenValues(null)]])),
       "ON CONFLICT DO NOTHING",
     );
-    numbers = await numbersNow();
+    numbers = await numbersOf(sql, source, ids);
   }
   const numberOf = ({ docId }: ManifestEntry): number => numbers.get(docId) ?? 0;
   await sql.insert(
@@ -620,8 +614,4 @@ function push<T>(lists: Map<number, T[]>, key: number, value: T): void {
   const list = lists.get(key);
   if (list) list.push(value);
   else lists.set(key, [value]);
-}
-
-function* listsOf(values: readonly (string | number)[]): Generator<string> {
-  for (let from = 0; from < values.length; from += PAGE) yield listOf(values.slice(from, from + PAGE));
 }

@@ -5,7 +5,8 @@ import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { Ledger, LedgerSource } from "../contracts/ledger.ts";
 import type { EarlierMembers, Member, MemberKey, Members } from "../contracts/members.ts";
 import { openOnce } from "../lib/open-once.ts";
-import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
+import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 import { migrateMembers } from "./migrate/migrate-members.ts";
@@ -23,10 +24,9 @@ const KIND = "web_sources";
 /** A domain without it has no members, and its ledger need not be opened. */
 const WEB_FOLDER = SOURCE_KINDS[KIND].folder;
 
-const INTO = "member (source_no, item_id, wanted, unlinked_count, file_id, content_hash, indexed_generation)";
-const REPLACE = `ON CONFLICT (source_no, item_id) DO UPDATE SET wanted = excluded.wanted, unlinked_count = excluded.unlinked_count,
-  file_id = excluded.file_id, content_hash = excluded.content_hash,
-  indexed_generation = excluded.indexed_generation`;
+const COLUMNS = "wanted, unlinked_count, file_id, content_hash, indexed_generation";
+const INTO = `member (source_no, item_id, ${COLUMNS})`;
+const REPLACE = replacing("source_no, item_id", COLUMNS);
 /** A run that is killed before it notes what it indexed leaves members that do not say so: then the facet does. */
 const SELECT = `SELECT s.domain_id AS "domainId", s.source_id AS "sourceId", m.item_id AS "itemId", m.wanted,
   m.unlinked_count AS "unlinkedCount", COALESCE(NULLIF(m.file_id, ''), x.file_id, '') AS "lastIndexedDocId",
@@ -70,9 +70,7 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
     const found: Member[] = [];
     for (const db of await databases.all(WEB_FOLDER)) {
       const which = `WHERE ${isListed(db, "m.item_id", "$1", "text")} ORDER BY s.domain_id, s.source_id`;
-      for (let from = 0; from < items.length; from += ROWS_AT_ONCE) {
-        found.push(...(await readMembers(db, which, [listOf(items.slice(from, from + ROWS_AT_ONCE))])));
-      }
+      for (const list of listsOf(items, ROWS_AT_ONCE)) found.push(...(await readMembers(db, which, [list])));
     }
     return Map.groupBy(found, ({ itemId }) => itemId);
   };

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ItemId } from "../contracts/ids.ts";
 import type { CrawledPage, CrawlHead, ReadList, SiteMemory } from "../contracts/site-memory.ts";
 import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
 
 interface CrawlRow extends CrawlHead {
@@ -258,9 +259,7 @@ export class SqlSiteMemory implements SiteMemory {
 
 const SELECT_CRAWL = `SELECT crawl_no, digest, site, started_at AS "startedAt", finished FROM site_crawl WHERE source_no = $1`;
 const LOOKED_AT = "item_id <> '' AND outcome <> 'failed'";
-const REPLACE = `ON CONFLICT (source_no, page_id) DO UPDATE SET ${COLUMNS.split(", ")
-  .map((name) => `${name} = excluded.${name}`)
-  .join(", ")}`;
+const REPLACE = replacing("source_no, page_id", COLUMNS);
 
 function isResumable(last: CrawlRow, { digest, startedAt }: CrawlHead): boolean {
   const age = Date.parse(startedAt) - Date.parse(last.startedAt);

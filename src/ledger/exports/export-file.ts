@@ -3,6 +3,7 @@ import { open, rename, rm, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { fileStamp } from "../../lib/file-stamp.ts";
 import { hashFile } from "../../lib/hash-file.ts";
+import { replacing } from "../../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 
 /** A file as we last wrote it from the ledger. */
@@ -34,12 +35,9 @@ export async function readExports(sql: Sql, sourceNo: number): Promise<ReadonlyM
 
 export async function noteExport(writer: SqlDatabase | undefined, sourceNo: number, row: ExportRow): Promise<void> {
   const { name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256 } = row;
-  await writer?.insert(
-    "export (source_no, name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256)",
-    [[sourceNo, name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256]],
-    `ON CONFLICT (source_no, name) DO UPDATE SET rev = excluded.rev, stamp = excluded.stamp, size = excluded.size, sha256 = excluded.sha256,
-     appending = excluded.appending, pending_rev = excluded.pending_rev, pending_sha256 = excluded.pending_sha256`,
-  );
+  const columns = "rev, stamp, size, sha256, appending, pending_rev, pending_sha256";
+  const values = [sourceNo, name, rev, stamp, size, sha256, appending, pending_rev, pending_sha256];
+  await writer?.insert(`export (source_no, name, ${columns})`, [values], replacing("source_no, name", columns));
 }
 
 /**

@@ -7,7 +7,8 @@ import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
 import { pathExists } from "../../lib/path-exists.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
+import { isListed, listsOf } from "../../lib/sql/is-listed.ts";
+import { readPages } from "../../lib/sql/read-pages.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { type EntryRow, toEntry } from "../entry-rows.ts";
@@ -193,9 +194,8 @@ async function readCleared(
 ): Promise<ReadonlySet<ItemId>> {
   if (store !== "") return new Set();
   const gone = new Set<ItemId>();
-  for (let from = 0; from < items.length; from += ROWS_PER_FLUSH) {
-    const text = `SELECT item_id FROM cleared WHERE source_no = $1 AND facet = $2 AND rev > $3 AND ${isListed(db, "item_id", "$4", "text")}`;
-    const list = listOf(items.slice(from, from + ROWS_PER_FLUSH));
+  const text = `SELECT item_id FROM cleared WHERE source_no = $1 AND facet = $2 AND rev > $3 AND ${isListed(db, "item_id", "$4", "text")}`;
+  for (const list of listsOf(items)) {
     const values = [ledger.source.source_no, facet, exported?.rev ?? 0, list];
     for (const { item_id } of await db.all<{ item_id: ItemId }>(text, values)) gone.add(item_id);
   }
@@ -238,14 +238,11 @@ async function removeUnless(
       : `SELECT t.item_no, i.item_id FROM ${table} t JOIN item i ON i.item_no = t.item_no WHERE t.source_no = $1`;
   const condition = facet === "indexed" ? "AND t.store = $4" : "";
   const text = `${select} AND t.rev <= $2 AND t.item_no > $3 ${condition} ORDER BY t.item_no LIMIT ${ROWS_PER_FLUSH}`;
-  for (let after = 0; ; ) {
-    const values = [ledger.source.source_no, exported?.rev ?? 0, after, ...(condition ? [store] : [])];
-    const rows = await db.all<{ item_no: number; item_id: ItemId }>(text, values);
+  const read = (after: number): Promise<Pick<EntryRow, "item_no" | "item_id">[]> =>
+    db.all(text, [ledger.source.source_no, exported?.rev ?? 0, after, ...(condition ? [store] : [])]);
+  for await (const rows of readPages(ROWS_PER_FLUSH, ({ item_no }) => item_no, read)) {
     for (const { item_id } of rows) if (!isThere(item_id)) ledger.overlay(item_id, { [facet]: null });
     await ledger.flush();
-    const last = rows.at(-1);
-    if (!last) return;
-    after = last.item_no;
   }
 }
 

@@ -15,3 +15,8 @@ export function isListed(sql: Sql, column: string, place: string, type: "text" |
 export function listOf(values: readonly (string | number)[]): string {
   return JSON.stringify(values.map((value) => (typeof value === "string" ? storableText(value) : value)));
 }
+
+/** The values for the placeholder of a statement that is run for one part of a long list after another. */
+export function* listsOf(values: readonly (string | number)[], size = 1000): Generator<string> {
+  for (let from = 0; from < values.length; from += size) yield listOf(values.slice(from, from + size));
+}
