@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { EntriesToRemove } from "../contracts/files-metadata.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Indexed, LedgerEntry } from "../contracts/ledger.ts";
@@ -6,7 +5,7 @@ import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { readPages } from "../lib/sql/read-pages.ts";
 import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlValue } from "../lib/sql/sql.ts";
-import type { SourceKey } from "./sql-ledger.ts";
+import { domainKey, openSource, type SourceKey } from "./source-row.ts";
 
 /** One version of an item: the columns of `embedded_file` that say something of it. NULL: the entry does not have the field. */
 export interface EmbeddedFile {
@@ -44,30 +43,6 @@ const INTO = `embedded_file (source_no, entry_no, rev, ${NAMES})`;
 const REPLACE = replacing("source_no, entry_no", `rev, ${NAMES}`);
 const SELECT = `SELECT entry_no, rev, ${NAMES} FROM embedded_file WHERE source_no = $1`;
 const PAGE = 1000;
-
-/** The row of the table `source` that stands for the domain itself. */
-export interface DomainRow {
-  readonly source_no: number;
-  readonly imported: number;
-  /** + 1 with every transaction that changes entries. */
-  readonly rev: number;
-}
-
-export function findDomain(sql: Sql, domainId: DomainId): Promise<DomainRow | undefined> {
-  const where = "domain_id = $1 AND kind = 'domain' AND source_id = ''";
-  return sql.get(`SELECT source_no, imported, rev FROM source WHERE ${where}`, [domainId]);
-}
-
-export async function openDomain(sql: Sql, domainId: DomainId): Promise<DomainRow> {
-  const found = await findDomain(sql, domainId);
-  if (found) return found;
-  const columns = "domain_id, kind, source_id, birth, imported, rev, seen_rev, mirrored_rev, indexed_rev";
-  const values = [domainId, "domain", "", randomBytes(6).toString("hex"), 0, 0, 0, 0, 0];
-  await sql.insert(`source (${columns})`, [values], "ON CONFLICT DO NOTHING");
-  const added = await findDomain(sql, domainId);
-  if (!added) throw new Error(`add domain '${domainId}' to the ledger: it is not there`);
-  return added;
-}
 
 /** The version of an item that the index now holds: the join of its three facets. */
 export function embeddedFile(
@@ -112,7 +87,7 @@ export function fromDomain(path: string, domainId: DomainId): string {
  * versions stay as they are: history.
  */
 export async function describeVersions(sql: Sql, domainId: DomainId, versions: readonly EmbeddedFile[]): Promise<void> {
-  const { source_no: source } = await openDomain(sql, domainId);
+  const { source_no: source } = await openSource(sql, domainKey(domainId));
   const known = await rowsByFile(
     sql,
     source,

@@ -40,16 +40,9 @@ import { removeOldLeases } from "./migrate/migrate-domain-state.ts";
 import { copyManifestAside, migrateManifest } from "./migrate/migrate-manifest.ts";
 import { migrateSiteMemory } from "./migrate/migrate-site-memory.ts";
 import { migrateUploadJournals } from "./migrate/migrate-upload-journals.ts";
+import { findSource, IMPORTED, openSource, type SourceKey, type SourceRow, versionOf } from "./source-row.ts";
 import { createLeases } from "./sql-leases.ts";
-import {
-  addSource,
-  findSource,
-  IMPORTED,
-  type SourceKey,
-  SqlLedger,
-  type SqlLedgerOptions,
-  versionOf,
-} from "./sql-ledger.ts";
+import { SqlLedger, type SqlLedgerOptions } from "./sql-ledger.ts";
 import { HAS_NO_FACET } from "./sql-manifest.ts";
 import { createMembers } from "./sql-members.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
@@ -97,6 +90,12 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     sourceId: source.config.sourceId,
     root: rootOf(source),
   });
+
+  const find = async (source: LedgerSource): Promise<{ db: SqlDatabase; row: SourceRow } | undefined> => {
+    const db = await databases.find(source.domainId);
+    const row = await (db && findSource(db, keyOf(source)));
+    return db && row && { db, row };
+  };
 
   const open = async (source: LedgerSource, options: LedgerOptions): Promise<SqlLedger> => {
     const { vectorStoreId, vectorStoreId: store = "" } = options;
@@ -294,23 +293,21 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     async openSiteMemory(source, head, { dryRun }) {
       const { domainId } = source;
       if (dryRun) {
-        const db = await databases.find(domainId);
-        const found = db && (await findSource(db, keyOf(source)));
-        return await SqlSiteMemory.read(db, found?.source_no ?? 0, head);
+        const found = await find(source);
+        return await SqlSiteMemory.read(found?.db, found?.row.source_no ?? 0, head);
       }
       const db = await databases.open(domainId);
-      const { source_no: no } = (await findSource(db, keyOf(source))) ?? (await addSource(db, keyOf(source)));
+      const { source_no: no } = await openSource(db, keyOf(source));
       const openCrawl = (one: CrawlHead): Promise<SqlSiteMemory> => SqlSiteMemory.open(db, no, one);
       await migrateSiteMemory(join(folderOf(source), ".lockstep"), openCrawl);
       return await openCrawl(head);
     },
     async version(source) {
-      const db = await databases.find(source.domainId);
-      const found = db && (await findSource(db, keyOf(source)));
-      if (!db || !found?.imported) return "";
+      const { db, row } = (await find(source)) ?? {};
+      if (!db || !row?.imported) return "";
       const isUntouched =
-        !keepsMaps(source) || (await areMapsUntouched(db, found.source_no, { folder: folderOf(source), store: "" }));
-      return isUntouched ? versionOf(found) : "";
+        !keepsMaps(source) || (await areMapsUntouched(db, row.source_no, { folder: folderOf(source), store: "" }));
+      return isUntouched ? versionOf(row) : "";
     },
     maps: (source) =>
       FACETS.map((facet) => ({
@@ -321,23 +318,22 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         },
       })),
     async exportManifest(source, { upTo = Number.POSITIVE_INFINITY } = {}) {
-      const db = await databases.find(source.domainId);
-      if (!db || (await findSource(db, keyOf(source)))?.imported !== IMPORTED) return;
+      const { db, row } = (await find(source)) ?? {};
+      if (!db || row?.imported !== IMPORTED) return;
       const ledger = await SqlLedger.read(db, keyOf(source));
       const { active, error, missing, deleted } = await ledger.manifest.count();
       if (active + error + missing + deleted <= upTo) await exportManifest(ledger, db, folderOf(source));
     },
     encodeManifest: (entries) => encodeManifest({ displaced: [], pages: [entries] }),
     async forgetManifest(source) {
-      const db = await databases.find(source.domainId);
-      const found = db && (await findSource(db, keyOf(source)));
+      const { db, row } = (await find(source)) ?? {};
       await db?.write(async (sql) => {
-        if (!found) return;
-        await sql.run("DELETE FROM tracked WHERE source_no = $1", [found.source_no]);
-        await sql.run(`DELETE FROM item WHERE source_no = $1 AND ${HAS_NO_FACET}`, [found.source_no]);
-        await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [found.source_no, MANIFEST_FILE]);
+        const no = row?.source_no ?? 0;
+        await sql.run("DELETE FROM tracked WHERE source_no = $1", [no]);
+        await sql.run(`DELETE FROM item WHERE source_no = $1 AND ${HAS_NO_FACET}`, [no]);
+        await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [no, MANIFEST_FILE]);
         const nothing = "rev = rev + 1, tracked_rev = 0, look_root = '', look_at = '', look_id = '', look_turn = 0";
-        await sql.run(`UPDATE source SET ${nothing} WHERE source_no = $1`, [found.source_no]);
+        await sql.run(`UPDATE source SET ${nothing} WHERE source_no = $1`, [no]);
       });
     },
     async writeScratchMaps(source, id) {
@@ -375,28 +371,22 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       return [...all];
     },
     async dropStore(source, store) {
-      const db = await databases.find(source.domainId);
-      const found = db && (await findSource(db, keyOf(source)));
-      if (found) {
-        const { source_no } = found;
-        await db.write(async (sql) => {
-          await sql.run("DELETE FROM indexed WHERE source_no = $1 AND store = $2", [source_no, store]);
-          await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [
-            source_no,
-            mapFile("indexed", store),
-          ]);
-          await sql.run(`DELETE FROM item WHERE source_no = $1 AND ${HAS_NO_FACET}`, [source_no]);
-        });
-        await emptyLog(db);
-      }
-      await rm(join(folderOf(source), mapFile("indexed", store)), { force: true });
+      const name = mapFile("indexed", store);
+      const { db, row } = (await find(source)) ?? {};
+      await db?.write(async (sql) => {
+        const no = row?.source_no ?? 0;
+        await sql.run("DELETE FROM indexed WHERE source_no = $1 AND store = $2", [no, store]);
+        await sql.run("DELETE FROM export WHERE source_no = $1 AND name = $2", [no, name]);
+        await sql.run(`DELETE FROM item WHERE source_no = $1 AND ${HAS_NO_FACET}`, [no]);
+      });
+      if (db) await emptyLog(db);
+      await rm(join(folderOf(source), name), { force: true });
     },
     async forget(source) {
-      const db = await databases.find(source.domainId);
-      const found = db && (await findSource(db, keyOf(source)));
+      const found = await find(source);
       if (!found) return;
-      await db.run("DELETE FROM source WHERE source_no = $1", [found.source_no]);
-      await emptyLog(db);
+      await found.db.run("DELETE FROM source WHERE source_no = $1", [found.row.source_no]);
+      await emptyLog(found.db);
     },
     async renameDomain({ from, to }) {
       await databases.rename({ from, to });

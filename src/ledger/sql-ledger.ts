@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { ConflictError } from "../contracts/errors.ts";
-import type { DomainId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingNote } from "../contracts/ledger.ts";
 import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { readPages } from "../lib/sql/read-pages.ts";
@@ -34,6 +33,7 @@ import type { Row } from "./exports/map-codec.ts";
 import { exportMaps, type MapAppender } from "./exports/map-exports.ts";
 import { FACETS, rowOf } from "./exports/map-files.ts";
 import { emptyLog } from "./ledger-databases.ts";
+import { findSource, NO_SOURCE, openSource, type SourceKey, type SourceRow } from "./source-row.ts";
 import { HAS_NO_FACET, SqlManifest } from "./sql-manifest.ts";
 
 export type Facets = Partial<Omit<LedgerEntry, "itemId">>;
@@ -41,47 +41,10 @@ export type Facets = Partial<Omit<LedgerEntry, "itemId">>;
 type Put = Facets & { readonly embedded?: EmbeddedFile };
 export type Facet = keyof Omit<LedgerEntry, "itemId">;
 
-/** A row of the table `source`. */
-export interface SourceRow {
-  readonly source_no: number;
-  readonly birth: string;
-  readonly imported: number;
-  readonly rev: number;
-  readonly seen_rev: number;
-  readonly mirrored_rev: number;
-  readonly indexed_rev: number;
-  readonly tracked_rev: number;
-  readonly look_root: string;
-  readonly look_at: string;
-  readonly look_id: string;
-  readonly look_turn: number;
-  readonly texts_by: string;
-  readonly policy: string;
-  readonly change_mark: string;
-  readonly listed_at: string;
-  readonly runs_by_mark: number;
-  readonly hidden_rows: number;
-  readonly hashes_owed: number;
-  readonly hash_next: number;
-  readonly embedded_rules: string;
-  readonly embedded_rev: number;
-}
-
-/** Of `imported`: nothing of an earlier release is left to be taken over. */
-export const IMPORTED = 2;
-
 /** What a run notes of the source itself. */
 type Notes = Partial<
   Omit<SourceRow, "source_no" | "birth" | "imported" | "rev" | "seen_rev" | "mirrored_rev" | "indexed_rev">
 >;
-
-/** Which source, in which domain. `root` is its folder below `crawler/`: the beginning of every path. */
-export interface SourceKey {
-  readonly domainId: DomainId;
-  readonly kind: string;
-  readonly sourceId: SourceId;
-  readonly root: string;
-}
 
 export interface SqlLedgerOptions extends SourceKey {
   /** What is indexed in this store is meant, not in the domain's own. */
@@ -97,7 +60,7 @@ export interface SqlLedgerOptions extends SourceKey {
 }
 
 const PAGE = 1000;
-/** Of an item `i`; a row may also be kept for what another store has of it. */
+/** Of an item `i`; a row may also be kept for what another store has of it. With the source, PostgreSQL reads no rows of others. */
 const HAS_FACET = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no AND f.source_no = $1)
   OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
 /** Waiting for the disk after every item takes longer than to download it. */
@@ -151,8 +114,7 @@ export class SqlLedger implements Ledger {
   }
 
   static async open(db: SqlDatabase, options: SqlLedgerOptions): Promise<SqlLedger> {
-    const source = (await findSource(db, options)) ?? (await addSource(db, options));
-    return new SqlLedger(db, db, source, options);
+    return new SqlLedger(db, db, await openSource(db, options), options);
   }
 
   /** For reading only. Without a database, it is that of a domain nobody crawled yet, and empty. */
@@ -500,50 +462,6 @@ function told(itemId: ItemId, written: LedgerEntry | undefined, put: Facets = {}
   const mirrored = put.mirrored === undefined ? (written?.mirrored ?? null) : put.mirrored;
   const indexed = put.indexed === undefined ? (written?.indexed ?? null) : put.indexed;
   return seen || mirrored || indexed ? { itemId, seen, mirrored, indexed } : undefined;
-}
-
-const NO_SOURCE: SourceRow = {
-  source_no: 0,
-  birth: "",
-  imported: 0,
-  rev: 0,
-  seen_rev: 0,
-  mirrored_rev: 0,
-  indexed_rev: 0,
-  tracked_rev: 0,
-  look_root: "",
-  look_at: "",
-  look_id: "",
-  look_turn: 0,
-  texts_by: "",
-  policy: "",
-  change_mark: "",
-  listed_at: "",
-  runs_by_mark: 0,
-  hidden_rows: 0,
-  hashes_owed: 0,
-  hash_next: 0,
-  embedded_rules: "",
-  embedded_rev: 0,
-};
-
-/** What `Ledgers.version` says: a word each for seen, mirrored and indexed. */
-export function versionOf({ birth, seen_rev, mirrored_rev, indexed_rev }: SourceRow): string {
-  return birth && [seen_rev, mirrored_rev, indexed_rev].map((rev) => `${birth}.${rev}`).join(" ");
-}
-
-export function findSource(sql: Sql, { domainId, kind, sourceId }: SourceKey): Promise<SourceRow | undefined> {
-  const where = "domain_id = $1 AND kind = $2 AND source_id = $3";
-  return sql.get(`SELECT * FROM source WHERE ${where}`, [domainId, kind, sourceId]);
-}
-
-export async function addSource(db: Sql, key: SourceKey): Promise<SourceRow> {
-  const columns = "domain_id, kind, source_id, birth, imported, rev, seen_rev, mirrored_rev, indexed_rev";
-  const values = [key.domainId, key.kind, key.sourceId, randomBytes(6).toString("hex"), 0, 0, 0, 0, 0];
-  await db.insert(`source (${columns})`, [values], "ON CONFLICT DO NOTHING");
-  const added = await findSource(db, key);
-  if (!added) throw new Error(`add source '${key.sourceId}' to the ledger: it is not there`);
-  return added;
 }
 
 async function nextRevision(

@@ -15,7 +15,7 @@ import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlValue } from "../lib/sql/sql.ts";
 import { folderOf, nameOf } from "../lib/tree-path.ts";
 import { ITEM_INTO, numbersOf, seenValues } from "./entry-rows.ts";
-import type { SourceRow } from "./sql-ledger.ts";
+import type { SourceRow } from "./source-row.ts";
 
 const PAGE = 1000;
 /** The words of the partial indexes, which are used only where these stand. */

@@ -10,7 +10,7 @@ import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 import { migrateMembers } from "./migrate/migrate-members.ts";
-import { addSource, findSource, IMPORTED } from "./sql-ledger.ts";
+import { findSource, IMPORTED, openSource } from "./source-row.ts";
 
 export interface MembersOptions {
   readonly databases: LedgerDatabases;
@@ -147,7 +147,7 @@ async function changeSome<Key extends MemberKey>(
   const sources = new Map<SourceId, number>();
   const sourceNo = async ({ domainId, sourceId }: MemberKey): Promise<number> => {
     const key = { domainId, sourceId, kind: KIND, root: "" };
-    const no = sources.get(sourceId) ?? ((await findSource(sql, key)) ?? (await addSource(sql, key))).source_no;
+    const no = sources.get(sourceId) ?? (await openSource(sql, key)).source_no;
     sources.set(sourceId, no);
     return no;
   };

@@ -6,18 +6,6 @@ import { hashFile } from "../../lib/hash-file.ts";
 import { replacing } from "../../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 
-/** A file as we last wrote it from the ledger. */
-export interface ExportRow {
-  readonly name: string;
-  readonly rev: number;
-  readonly stamp: string;
-  readonly size: number;
-  readonly sha256: string;
-  readonly appending: number;
-  readonly pending_rev: number;
-  readonly pending_sha256: string;
-}
-
 export const NEVER_EXPORTED = {
   rev: 0,
   stamp: "",
@@ -27,6 +15,11 @@ export const NEVER_EXPORTED = {
   pending_rev: 0,
   pending_sha256: "",
 };
+
+/** A file as we last wrote it from the ledger. */
+export interface ExportRow extends Readonly<typeof NEVER_EXPORTED> {
+  readonly name: string;
+}
 
 export async function readExports(sql: Sql, sourceNo: number): Promise<ReadonlyMap<string, ExportRow>> {
   const rows = await sql.all<ExportRow>("SELECT * FROM export WHERE source_no = $1", [sourceNo]);

@@ -11,64 +11,31 @@ export interface TableShape {
   readonly key: number;
 }
 
+function columnsOf(names: string): readonly string[] {
+  return names.split(/,\s+/);
+}
+
 /** Columns and order are those of the specification: people and scripts read these files. */
 export const SEEN_TABLE: TableShape = {
-  columns: [
-    "sharepoint_listitem_id",
-    "sharepoint_unique_file_id",
-    "filename",
-    "file_type",
-    "file_size",
-    "url",
-    "raw_url",
-    "server_relative_url",
-    "last_modified_utc",
-    "last_modified_timestamp",
-  ],
+  columns:
+    columnsOf(`sharepoint_listitem_id, sharepoint_unique_file_id, filename, file_type, file_size, url, raw_url, server_relative_url,
+    last_modified_utc, last_modified_timestamp`),
   key: 1,
 };
 
 export const MIRRORED_TABLE: TableShape = {
-  columns: [
-    "sharepoint_listitem_id",
-    "sharepoint_unique_file_id",
-    "filename",
-    "file_type",
-    "server_relative_url",
-    "file_relative_path",
-    "file_size",
-    "last_modified_utc",
-    "last_modified_timestamp",
-    "downloaded_utc",
-    "downloaded_timestamp",
-    "sharepoint_error",
-    "processing_error",
-  ],
+  columns:
+    columnsOf(`sharepoint_listitem_id, sharepoint_unique_file_id, filename, file_type, server_relative_url, file_relative_path,
+    file_size, last_modified_utc, last_modified_timestamp, downloaded_utc, downloaded_timestamp, sharepoint_error,
+    processing_error`),
   key: 1,
 };
 
 export const INDEXED_TABLE: TableShape = {
-  columns: [
-    "openai_file_id",
-    "vector_store_id",
-    "file_relative_path",
-    "sharepoint_listitem_id",
-    "sharepoint_unique_file_id",
-    "filename",
-    "file_type",
-    "file_size",
-    "last_modified_utc",
-    "last_modified_timestamp",
-    "downloaded_utc",
-    "downloaded_timestamp",
-    "uploaded_utc",
-    "uploaded_timestamp",
-    "embedded_utc",
-    "embedded_timestamp",
-    "sharepoint_error",
-    "processing_error",
-    "embedding_error",
-  ],
+  columns:
+    columnsOf(`openai_file_id, vector_store_id, file_relative_path, sharepoint_listitem_id, sharepoint_unique_file_id, filename,
+    file_type, file_size, last_modified_utc, last_modified_timestamp, downloaded_utc, downloaded_timestamp, uploaded_utc,
+    uploaded_timestamp, embedded_utc, embedded_timestamp, sharepoint_error, processing_error, embedding_error`),
   key: 4,
 };
 

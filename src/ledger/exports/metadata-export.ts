@@ -13,32 +13,29 @@ import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import {
   allRows,
-  type DomainRow,
   type EmbeddedFile,
   type EmbeddedRow,
   type EntryToWrite,
-  findDomain,
   isSameFile,
   keyOf,
   lastEntryNo,
-  openDomain,
   removeEntries,
   rowsByFile,
   writeEntries,
 } from "../embedded-files.ts";
 import { emptyLog, type LedgerDatabases } from "../ledger-databases.ts";
+import { domainKey, findSource, IMPORTED, openSource, type SourceRow } from "../source-row.ts";
 import { type ExportRow, NEVER_EXPORTED, noteExport, readExports, recognise, replaceExport } from "./export-file.ts";
 import { decodeEntry, encodeEntry, formatEntry, summariseEntry } from "./metadata-codec.ts";
 
 const NAME = "files_metadata.json";
-const IMPORTED = 2;
 const ENTRIES_AT_ONCE = 2000;
 
 /** The entries of all domains, and their file in the folder of each below `domainsFolder`. */
 export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, domainsFolder: string): FilesMetadata {
   const domainOf = async (domainId: DomainId): Promise<KnownDomain | undefined> => {
     const db = await databases.find(domainId);
-    const domain = db && (await findDomain(db, domainId));
+    const domain = db && (await findSource(db, domainKey(domainId)));
     return domain && { db, domain, exported: (await readExports(db, domain.source_no)).get(NAME) };
   };
   const fileOf = (domainId: DomainId): MetadataFile => {
@@ -77,7 +74,7 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
       const file = fileOf(domainId);
       return await withLease(domainId, async (db) => {
         const warnings = await takeBackOrSetAside(db, file);
-        const { source_no } = await openDomain(db, domainId);
+        const { source_no } = await openSource(db, domainKey(domainId));
         await db.write((sql) => removeEntries(sql, source_no, which));
         await exportMetadata(db, file);
         return warnings;
@@ -104,7 +101,7 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
 
 interface KnownDomain {
   readonly db: SqlDatabase;
-  readonly domain: DomainRow;
+  readonly domain: SourceRow;
   /** undefined: we never wrote the file. */
   readonly exported: ExportRow | undefined;
 }
@@ -179,7 +176,7 @@ function editedRow(
 
 /** With the lease. Returns why the file cannot be read. */
 async function takeBack(db: SqlDatabase, file: MetadataFile): Promise<string> {
-  const domain = await openDomain(db, file.domainId);
+  const domain = await openSource(db, domainKey(file.domainId));
   const exported = (await readExports(db, domain.source_no)).get(NAME);
   if (!isUntouched({ db, domain, exported }, await fileStamp(file.path))) {
     const ours = await recognise(file.path, exported);
@@ -321,12 +318,12 @@ function merged(before: string, after: string): string {
 
 /** With the lease, after it was read back. */
 async function exportMetadata(db: SqlDatabase, { domainId, path }: MetadataFile): Promise<void> {
-  const [domain, stamp] = [await openDomain(db, domainId), await fileStamp(path)];
+  const [domain, stamp] = [await openSource(db, domainKey(domainId)), await fileStamp(path)];
   const exported = (await readExports(db, domain.source_no)).get(NAME);
   if (stamp !== "" && stamp === exported?.stamp && exported.rev === domain.rev) return;
   if (stamp === "" && (await lastEntryNo(db, domain.source_no)) === 0) return;
   await replaceExport(db, domain.source_no, path, exported, {
-    revNow: async () => (await openDomain(db, domainId)).rev,
+    revNow: async () => (await openSource(db, domainKey(domainId))).rev,
     pieces: () => formatAll(allRows(db, domain.source_no), domainId),
   });
   // What was taken out of it is not to be found in the log behind the database either.
