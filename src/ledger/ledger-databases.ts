@@ -40,7 +40,7 @@ export interface LedgerSnapshot {
   end(): Promise<void>;
 }
 
-export const LEDGER_FILE = "ledger.sqlite";
+const LEDGER_FILE = "ledger.sqlite";
 const MAX_OPEN = 50;
 const CONNECTIONS = 10;
 const SCHEMA = "lockstep_ledger";

@@ -8,7 +8,7 @@ import { toUnixSeconds } from "../../lib/time.ts";
 import { belowDomain, type EmbeddedFile, fromDomain, NO_PROPERTIES } from "../embedded-files.ts";
 
 /** Every other field of an entry is a property of the user. */
-export const STANDARD_FIELDS: ReadonlySet<string> = new Set([
+const STANDARD_FIELDS: ReadonlySet<string> = new Set([
   "sharepoint_listitem_id",
   "sharepoint_unique_file_id",
   "openai_file_id",
