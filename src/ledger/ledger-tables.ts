@@ -168,7 +168,8 @@ CREATE TABLE upload (
   lost_at ${text} NOT NULL,
   settled ${integer} NOT NULL
 ) ${strict};
-CREATE INDEX upload_of_place ON upload (domain_id, source_id, store_id);
+CREATE INDEX upload_of_place ON upload (domain_id, source_id, store_id, upload_no);
+CREATE INDEX upload_file ON upload (file_id);
 
 -- Every version that was embedded into the domain's own store, each an entry of files_metadata.json, in this order. They belong to the
 -- domain's own row in source: history outlives sources. NULL: the entry does not have the field.

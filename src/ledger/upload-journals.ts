@@ -33,7 +33,7 @@ export function openUploadJournals(databases: LedgerDatabases, indexFolder: stri
       return openJournal(db, place);
     },
     async files(domainId) {
-      const text = `SELECT file_id, sent_at FROM upload WHERE file_id <> '' ${domainId === undefined ? "" : "AND domain_id = $1"}`;
+      const text = `SELECT file_id, sent_at FROM upload WHERE file_id > '' ${domainId === undefined ? "" : "AND domain_id = $1"}`;
       const dbs = domainId === undefined ? await databases.all() : [await databases.find(domainId)];
       const found = (await readOldJournals(indexFolder, domainId)).flatMap(({ uploads }) => uploads);
       const files = found.flatMap(({ fileId, startedAtMs }) => (fileId ? [{ fileId, startedAtMs }] : []));

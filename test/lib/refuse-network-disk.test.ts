@@ -12,6 +12,9 @@ test("a folder for SQLite files is made on a disk of this machine, and refused o
   refuseNetworkDisk(folder);
   assert.ok((await stat(folder)).isDirectory());
   for (const type of [0x6969, 0x517b, 0xff534d42, 0xfe534d42]) {
-    assert.throws(() => refuseNetworkDisk(folder, () => type), /network file system.*use a local disk, or PostgreSQL/);
+    assert.throws(
+      () => refuseNetworkDisk(folder, () => type),
+      /network file system.*use a local disk \(DATABASE_FOLDER\), or PostgreSQL/,
+    );
   }
 });
