@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bulkText, textPath, writeBelow, writeBulkFolder } from "./bulk-folder.ts";
 import { editNotes, NO_NOTES } from "./edit-notes.ts";
-import { SOURCE_FOLDER } from "./folder-app.ts";
 import { type Measured, median, runChild, show } from "./measure.ts";
 import { runTool, versionOf } from "./run-tool.ts";
 
@@ -96,7 +95,6 @@ async function measureHealing(place: string, storage: string, contestants: Conte
   const runs: Measured[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     editNotes(join(place, storage), NO_NOTES);
-    await rm(join(place, storage, SOURCE_FOLDER, ".lockstep/tree/look.json"), { force: true });
     const measured = await run();
     show(`all compared: ${title}`, measured);
     runs.push(measured);
