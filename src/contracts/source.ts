@@ -38,6 +38,8 @@ export interface Sighting {
   /** Why it is listed and not to be taken: nobody is to find it, as if it were of a type that is not wanted. */
   readonly withheld?: string;
   readonly fingerprint: Fingerprint;
+  /** SHA-256 of its bytes, hex, where the source has read them: what is on disk has to have it, too. */
+  readonly contentHash?: string;
   /** Its content version is made of the content itself: another date alone is no change, and only shown. */
   readonly dateIsLabel?: boolean;
 }

@@ -160,7 +160,7 @@ export function judge(
   if (!onDisk) return { kind: "added", ...base, reason: "missing on disk", anomaly: "missing" };
   const changed = whyChanged(sighting, known);
   if (changed) return { kind: "changed", ...base, reason: changed };
-  const altered = whyAltered(known, onDisk);
+  const altered = whyAltered(known, onDisk, sighting);
   if (altered) return { kind: "changed", ...base, reason: altered, anomaly: "altered" };
   if (policy.mode === "full") return { kind: "changed", ...base, reason: "full crawl" };
   if (known.sourceError) return { kind: "changed", ...base, reason: "the last download failed" };
@@ -168,8 +168,14 @@ export function judge(
   return { kind: "moved", ...base, reason: `was '${known.serverPath}'` };
 }
 
-function whyAltered(known: Mirrored, onDisk: { size: number; mtimeMs: number }): string {
+function whyAltered(
+  known: Mirrored,
+  onDisk: { size: number; mtimeMs: number },
+  { contentHash }: Pick<Sighting, "contentHash">,
+): string {
   if (!known.observed) return "";
+  // As after a ledger was built again from exports that are older than the mirror.
+  if (contentHash && known.observed.sha256 !== contentHash) return "altered on disk: other content";
   if (onDisk.size !== known.observed.size) return "altered on disk: another size";
   if (Math.abs(onDisk.mtimeMs - known.observed.mtimeMs) > MTIME_TOLERANCE_MS) return "altered on disk: another time";
   return "";

@@ -1,4 +1,4 @@
-import type { ListedChange } from "../contracts/change.ts";
+import type { Change, ListedChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -20,6 +20,16 @@ function partOf(item: ItemId): number {
   let sum = 0;
   for (let at = Math.max(0, item.length - 12); at < item.length; at++) sum = (sum * 31 + item.charCodeAt(at)) % 65_521;
   return sum % PARTS;
+}
+
+/** Where the hash of the file was lost, and the source says which one it has to have, the file is read before it counts as right. */
+export async function confirmUnhashed(change: Change, mirror: Mirror): Promise<Change> {
+  if (change.kind !== "unchanged" && change.kind !== "moved") return change;
+  const { contentHash } = change.sighting;
+  const mirrored = change.entry?.mirrored;
+  if (!contentHash || !mirrored || mirrored.observed || !mirror.owns(mirrored.file)) return change;
+  if ((await hashFile(mirror.absolute(mirrored.file)).catch(() => "")) === contentHash) return change;
+  return { ...change, kind: "changed", reason: "altered on disk: other content", anomaly: "altered" };
 }
 
 /** Of files that have the right size and time, those with other bytes than we wrote. */

@@ -1,6 +1,6 @@
 import type { Domain } from "../contracts/domain.ts";
-import { BadInputError, NotFoundError } from "../contracts/errors.ts";
-import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import { BadInputError, DamagedError, NotFoundError } from "../contracts/errors.ts";
+import type { DomainId, FileId, VectorStoreId } from "../contracts/ids.ts";
 import type {
   AttributeFilter,
   Attributes,
@@ -82,10 +82,26 @@ async function searchFolded(
   for (let limit = request.limit; ; limit = Math.min(2 * limit, MOST_HITS)) {
     const hits = await index.search({ ...search, limit, tell: (note) => notes.add(note) });
     const fileIds = hits.map(({ fileId }) => fileId);
-    const metadata = domain && (await parts.ledgers.metadata.find(domain.domainId, fileIds));
+    const metadata = domain && (await findMetadata(domain.domainId, fileIds, parts, notes));
     const sources = foldVariants(hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null)));
     const isAll = hits.length < limit || limit >= MOST_HITS || sources.length === hits.length;
     if (isAll || sources.length >= request.limit) return sources.slice(0, request.limit);
+  }
+}
+
+/** What the index holds is found also where the ledger is damaged. */
+async function findMetadata(
+  domainId: DomainId,
+  fileIds: readonly FileId[],
+  { ledgers }: QueryParts,
+  notes: Set<string>,
+): Promise<Awaited<ReturnType<QueryParts["ledgers"]["metadata"]["find"]>> | undefined> {
+  try {
+    return await ledgers.metadata.find(domainId, fileIds);
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+    notes.add(`Custom properties are missing: ${error.problem}`);
+    return undefined;
   }
 }
 

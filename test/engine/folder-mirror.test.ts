@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
-import { readdir, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, type TestContext, test } from "node:test";
 import { Mirror } from "../../src/mirror/mirror.ts";
-import { FolderStage } from "./folder-stage.ts";
+import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const FILES = 8;
 const NOTHING_CHANGED = /Nothing changed since the last look, neither at the source nor in the mirror/;
@@ -61,5 +61,35 @@ describe("the mirror of a folder is compared with the ledger in every run:", () 
     assert.equal(source.download.changed, 1);
     assert.ok(!existsSync(join(stage.folder, "02_embedded/stranger.md")));
     assert.match((await stage.crawl()).log, NOTHING_CHANGED);
+  });
+
+  test("a lost ledger that is built again from exports older than the mirror leaves no text under another's name", async () => {
+    await stage.write("a.md", "The zebra is alpha.");
+    await stage.write("b.md", "The zebra is bravo, which is longer.");
+    await stage.crawl();
+    const [manifest, reports] = [join(stage.folder, "manifest.json"), join(stage.storage, "reports")];
+    const aside = join(stage.storage, "aside");
+    await cp(reports, join(aside, "reports"), { recursive: true });
+    await cp(manifest, join(aside, "manifest.json"));
+    for (const [from, to] of [
+      ["a.md", "t.md"],
+      ["b.md", "a.md"],
+      ["t.md", "b.md"],
+    ] as const) {
+      await stage.rename(from, to);
+    }
+    await stage.crawl();
+    await rm(reports, { recursive: true });
+    await cp(join(aside, "reports"), reports, { recursive: true });
+    await cp(join(aside, "manifest.json"), manifest);
+    for (const end of ["", "-wal", "-shm"]) {
+      await rm(join(stage.storage, "crawler", FOLDERS, `ledger.sqlite${end}`), { force: true });
+    }
+    const { log } = await stage.crawl();
+    for (const word of ["alpha", "bravo"]) {
+      const path = word === "alpha" ? "b.md" : "a.md";
+      assert.deepEqual(await stage.found(word), [path], log);
+      assert.match(await readFile(join(stage.folder, "02_embedded", path), "utf8"), new RegExp(word));
+    }
   });
 });

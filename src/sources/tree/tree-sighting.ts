@@ -19,6 +19,7 @@ export function sightingOf(entry: TrackedFile, tree: Pick<FileTree, "addressOf">
     documentType: fileTypeOf(name),
     form: "document",
     fingerprint: { size, modifiedAt, etag: "", contentVersion: contentHash },
+    contentHash,
   };
 }
 
