@@ -25,6 +25,8 @@ export async function mapFiles(
         : `Domain '${domainId}' has no source '${sourceId}'.`,
     );
   }
+  // A damaged ledger is told before the first byte of an answer.
+  for (const config of wanted) await (await ledgers.open({ domainId, config }, { readOnly: true })).close();
   return wanted.flatMap((config) =>
     ledgers.maps({ domainId, config }).map(({ name, content }) => ({
       name: `${SOURCE_KINDS[config.sourceType].folder}/${config.sourceId}/${name}`,

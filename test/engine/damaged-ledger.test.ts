@@ -37,6 +37,7 @@ for (const [title, harm] of WAYS) {
 
     assert.deepEqual(await stage.world.app.otherStores(DOMAIN), [], "the domain is shown all the same");
     assert.deepEqual(await stage.world.found("zebra"), ["policy.txt"], "what the index holds is found");
+    await assert.rejects(stage.world.app.mapFiles(DOMAIN), CURE);
     const job = await stage.world.runToEnd();
     assert.equal(job.result?.ok, false);
     assert.match(job.result?.error ?? "", CURE);
