@@ -102,7 +102,7 @@ export interface BlobSourceConfig extends TreeRules {
 /** Sources whose files have no ids of their own: they are followed by a manifest, and kept in a knowledge base. */
 export type TreeSourceConfig = FolderSourceConfig | BlobSourceConfig;
 
-export function isTree(config: SourceConfig): config is TreeSourceConfig {
+export function isTree(config: Pick<SourceConfig, "sourceType">): config is TreeSourceConfig {
   return config.sourceType === "folder_sources" || config.sourceType === "blob_sources";
 }
 

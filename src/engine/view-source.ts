@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { ItemState, Ledger, ListingNote } from "../contracts/ledger.ts";
+import type { ItemState, ListingNote } from "../contracts/ledger.ts";
 import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
@@ -70,7 +70,7 @@ export async function viewSource(
     }
     const disk = (await scanning) ?? (await mirror.scan());
     mirror.follow(disk);
-    const news = looking.by === "feed" ? await findNews(looking, { ...setting, ledger }, disk, rotation) : undefined;
+    const news = looking.by === "feed" ? await findNews(looking, setting, disk, rotation) : undefined;
     if (looking.by === "feed" && !news) looking = await listInDoubt(source, job);
     return { looking, disk, news, isNext: last !== undefined, memory: memory(), rotation };
   } finally {
@@ -84,7 +84,7 @@ export async function viewSource(
  */
 async function findNews(
   { heard: { touched, gone } }: Extract<Looking, { by: "feed" }>,
-  { ledger, converter }: Pick<DownloadSetting, "converter"> & { readonly ledger: Ledger },
+  { ledger, converter }: Pick<DownloadSetting, "ledger" | "converter">,
   disk: View["disk"],
   rotation: View["rotation"],
 ): Promise<News | undefined> {

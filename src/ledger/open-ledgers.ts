@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { SOURCE_KINDS } from "../contracts/domain.ts";
+import { isTree, SOURCE_KINDS } from "../contracts/domain.ts";
 import { ConflictError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { ArchivedMaps, LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
@@ -73,10 +73,6 @@ const MAX_DRY_RUNS = 10;
 /** What nobody else writes while the step has its lease. */
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
 
-function isTree({ config: { sourceType } }: LedgerSource): boolean {
-  return sourceType === "folder_sources" || sourceType === "blob_sources";
-}
-
 export function openLedgers(options: LedgersOptions): Ledgers {
   const { place, crawlerFolder, domainsFolder, indexFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
   const databases = openLedgerDatabases(place);
@@ -108,7 +104,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     const ledger = await SqlLedger.open(db, { ...wishes, appender });
     if (ledger.source.imported === IMPORTED) {
       if (keepsMaps(source)) await readMapsBack(ledger, db, { folder, store, writer: db });
-      if (isTree(source)) await readManifestBack(ledger, db, { folder, writer: db });
+      if (isTree(source.config)) await readManifestBack(ledger, db, { folder, writer: db });
       return ledger;
     }
     const { problems, wasLost } = await takeOver(db, source);
@@ -191,7 +187,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     source: LedgerSource,
     { isSnapshot }: { readonly isSnapshot: boolean },
   ): Promise<void> => {
-    if (!isTree(source)) return;
+    if (!isTree(source.config)) return;
     const folder = folderOf(source);
     try {
       if (!ledger.source.imported) await migrateManifest(ledger, folder);
@@ -233,7 +229,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           await metadata.readBack(source.domainId);
           await describeIndexed(ledger);
         }
-        if (isTree(source)) {
+        if (isTree(source.config)) {
           await copyManifestAside(folder);
           const ledger = await SqlLedger.open(db, keyOf(source));
           await migrateManifest(ledger, folder);
@@ -254,7 +250,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         if (keepsMaps(source) && (await hasCsvMaps(folder))) {
           await replaceMaps(await SqlLedger.open(db, keyOf(source)), db, { folder, store: "" });
         }
-        if (isTree(source)) await replaceManifest(await SqlLedger.open(db, keyOf(source)), db, folder);
+        if (isTree(source.config)) await replaceManifest(await SqlLedger.open(db, keyOf(source)), db, folder);
         await setState(IMPORTED);
       }
     });

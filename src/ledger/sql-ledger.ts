@@ -354,6 +354,7 @@ export class SqlLedger implements Ledger {
     this.#writing = this.#pending;
     this.#pending = new Map();
     this.#flushedAtMs = performance.now();
+    const noted = this.#notes;
     this.manifest.beginWriting();
     const before = this.#source;
     let isWritten = false;
@@ -364,6 +365,8 @@ export class SqlLedger implements Ledger {
         return changes;
       });
       isWritten = true;
+      // Written once: whoever distrusts them from now on is not contradicted by the next flush.
+      if (this.#notes === noted) this.#notes = {};
       this.manifest.endWriting("written");
       await this.#append(written);
     } catch (error) {

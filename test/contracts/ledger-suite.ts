@@ -109,6 +109,37 @@ function entriesCases(newPlace: NewPlace): void {
     }
   });
 
+  test("states, labels and counts say in short what the entries say", async (t) => {
+    const place = await newPlace(t);
+    const ledger = await filled(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: facetsOf(3) });
+    ledger.put(id("c"), { indexed: null, mirrored: { ...mirrored, file: "" } });
+    ledger.put(id("d"), { ...facetsOf(4), seen: null });
+    const states = await gather(ledger.states());
+    const files = Object.fromEntries(states.map(({ itemId, file, isListed }) => [itemId, [file, isListed]]));
+    assert.deepEqual(files, { a: [fileOf(1), true], b: [null, true], c: ["", true], d: [fileOf(4), false] });
+    assert.deepEqual({ ...(await ledger.count()) }, { items: 4, files: 2, indexed: 2 });
+    assert.deepEqual(
+      (await ledger.labels(["a", "b", "nobody"].map(id))).map(({ itemId }) => itemId),
+      ["a"],
+    );
+    await ledger.close();
+  });
+
+  test("what changed after a revision is told, whichever facet it was, and nothing else", async (t) => {
+    const place = await newPlace(t);
+    const ledger = await filled(place, { a: facetsOf(1), b: facetsOf(2), c: facetsOf(3), d: facetsOf(4) });
+    const { revision } = ledger;
+    assert.deepEqual(await ledger.changedSince(revision, []), []);
+    ledger.put(id("a"), { seen: { ...seen, name: "other.txt" } });
+    ledger.put(id("b"), { mirrored: { ...mirrored, sourceError: "lost" } });
+    ledger.put(id("c"), { indexed: { ...indexed, embeddingError: "no text" } });
+    ledger.put(id("d"), facetsOf(4));
+    await ledger.flush();
+    assert.deepEqual([...(await ledger.changedSince(revision, []))].sort(), ["a", "b", "c"]);
+    assert.ok(ledger.revision > revision);
+    await ledger.close();
+  });
+
   test("an empty ledger has nothing, and nothing of it is an error", async (t) => {
     const { ledger } = await openLedger(await newPlace(t));
     assert.deepEqual([await ledger.get(id("a")), await entriesOf(ledger), await filesOf(ledger)], [undefined, {}, {}]);
@@ -517,6 +548,30 @@ function foreignCases(newPlace: NewPlace): void {
     assert.deepEqual([rest, late], [found, facetsOf(9)], "it stays so when the run writes");
     return found;
   }
+
+  test("what a listing left, and how far the index is, counts until somebody edits a map, also for whoever noted it", async (t) => {
+    const place = await newPlace(t);
+    await fill(place, three);
+    await exportMaps(place);
+    const listing = { policy: "p", mark: "m", listedAt: "2026-01-01T00:00:00Z", runsByFeed: 1, hiddenRows: 0 };
+    const { ledger } = await openLedger(place);
+    ledger.noteListing({ ...listing, hashesOwed: 2, nextHashes: 3 });
+    ledger.noteIndexed("rules", ledger.revision);
+    await ledger.flush();
+    const { ledger: before } = await openLedger(place, { step: "embed" });
+    assert.deepEqual(before.listing, { ...listing, hashesOwed: 2, nextHashes: 3 });
+    assert.deepEqual([before.indexedUpTo("rules"), before.indexedUpTo("others")], [before.revision, 0]);
+    const rows = (await rowsOf(place, "files_map.csv")).map((row) => row.replace(",2.txt,", ",theirs.txt,"));
+    await writeFile(join(place.folder, "files_map.csv"), `${[HEADERS["files_map.csv"], ...rows].join("\r\n")}\r\n`);
+    await (await openLedger(place, { step: "embed" })).ledger.close();
+    for (const item of ["late", "later"]) {
+      ledger.put(id(item), facetsOf(9));
+      await ledger.flush();
+    }
+    const { ledger: after } = await openLedger(place, { step: "embed" });
+    assert.deepEqual([after.listing?.policy, after.listing?.mark, after.indexedUpTo("rules")], ["", "", 0]);
+    assert.equal(after.listing?.nextHashes, 3);
+  });
 
   for (const map of MAPS) {
     const facet = FACETS[map];
