@@ -3,8 +3,8 @@ import { readConfig } from "../src/app/config.ts";
 import { crawlJob } from "../src/app/crawl-job.ts";
 import { NotFoundError } from "../src/contracts/errors.ts";
 import { parseDomainId } from "../src/contracts/ids.ts";
-import { parseDomain } from "../src/domains/domain-codec.ts";
 import { type CrawlResult, crawlRequest, STEPS } from "../src/engine/crawl-request.ts";
+import { parseDomain } from "../test/kinds.ts";
 import { report } from "./measure.ts";
 
 const domainId = parseDomainId("BENCH");

@@ -4,6 +4,7 @@ import { readConfig } from "../src/app/config.ts";
 import { openWeb } from "../src/app/open-web.ts";
 import { parseDomainId, type SourceId } from "../src/contracts/ids.ts";
 import { openWebSite } from "../src/sources/web/site/open-web-site.ts";
+import { ofKind } from "../test/kinds.ts";
 import { openTestLedgers } from "../test/ledger/open-test-ledgers.ts";
 import { report } from "./measure.ts";
 
@@ -25,11 +26,11 @@ await report(async () => {
   const { client, visitor, registry, rules, pagesAtOnce } = web;
   const run = {
     domainId: parseDomainId("BENCH"),
-    config: { sourceType: "web_sources", sourceId: "site" as SourceId },
+    config: { ...ofKind("web_sources"), sourceId: "site" as SourceId },
   } as const;
   const source = openWebSite(
     {
-      sourceType: "web_sources",
+      ...ofKind("web_sources"),
       sourceId: "site" as SourceId,
       startUrls: [`${process.env["BENCH_SITE"]}/`],
       include: [],

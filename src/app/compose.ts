@@ -1,8 +1,8 @@
 import type { Searching } from "../contracts/backend.ts";
-import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { DamagedError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
@@ -48,7 +48,7 @@ import { findArchivedMaps } from "./find-archived-maps.ts";
 import { openBackend } from "./open-backend.ts";
 import { type FolderRoots, openFolderRoots } from "./open-folder-roots.ts";
 import { openParts, openTrees } from "./open-parts.ts";
-import { checkPlaces, type LazyConnection, openSharePoint, type Pace } from "./open-sources.ts";
+import { type LazyConnection, openSharePoint, type Pace } from "./open-sharepoint.ts";
 import { databaseOf, type OpenedWeb, openWeb, timesOf, type WebPace } from "./open-web.ts";
 import { prepareStorage } from "./prepare-storage.ts";
 import { createQueueingRunner } from "./queueing-runner.ts";
@@ -56,6 +56,7 @@ import { removeOldFiles } from "./remove-old-files.ts";
 import { runWorker } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
 import { createSearching } from "./searching.ts";
+import { type Connections, listKinds } from "./source-kinds.ts";
 import { wasCutOff } from "./was-cut-off.ts";
 import { WATCH_ACTION } from "./watch-job.ts";
 
@@ -63,6 +64,8 @@ export type ComposePace = Pace & {
   /** Only looks, as the doctor does: remembers nothing of what it finds. */
   readonly isLook?: boolean;
   readonly web?: WebPace;
+  /** Kinds of sources beside our own. */
+  readonly kinds?: readonly SourceKind[];
   /** The clock that grace and retention of files go by. */
   readonly now?: () => Date;
   /** Searches run in this thread: one of their own takes longer to start than a short-lived product lives. */
@@ -76,7 +79,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   await prepareStorage(config.storagePath);
   await claimDatabaseFolder(config, pace);
   const folder = (name: Parameters<typeof storageFolder>[1]): string => storageFolder(config.storagePath, name);
-  const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler") });
+  const kinds = listKinds(() => connections, pace.kinds);
+  const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler"), kinds });
   const extractor = createExtractor(pace.extract);
   const searching = createSearching();
   const notes = createResponseNotes(folder("inventory"));
@@ -91,7 +95,6 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     domainsFolder: folder("domains"),
     indexFolder: folder("index"),
     rootOf: (source) => sourceFolder(source.domainId, source.config),
-    keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: config.appendToMapsEvery,
     earlierMembers: () => web.registry.earlierMembers,
     archivedMaps: (source) => findArchivedMaps(reports, source),
@@ -112,7 +115,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
-  const parts = openParts(config, { domains, backend, reports, sharepoint, web, trees, ledgers });
+  const connections: Connections = { sharepoint, web, trees, crawlerFolder, ledgers };
+  const parts = openParts(config, { domains, backend, reports, web, trees, ledgers });
   const jobs = createJobStore(folder("jobs"));
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
@@ -145,7 +149,9 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     standing: createStanding(parts),
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
     ...generationVerbs(parts),
-    checkPlaces: (sources) => checkPlaces(sources, trees),
+    checkPlaces: async (sources) => {
+      for (const source of sources) await source.kind.checkPlace?.(source);
+    },
     ...doctorVerbs({ config, facts, parts, web, trees, readers: examineReaders }),
     wire: opened.wire,
     async close() {

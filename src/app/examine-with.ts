@@ -1,13 +1,15 @@
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId } from "../contracts/ids.ts";
+import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import { examine, examineOneSource, type PlacedFinding } from "../engine/doctor.ts";
-import type { EngineParts, SourceOptions, SourceRun } from "../engine/engine-parts.ts";
+import type { EngineParts } from "../engine/engine-parts.ts";
 import type { Config } from "./config.ts";
 import { examineIndex, type IndexFacts } from "./examine-index.ts";
 import { examineInstallation } from "./examine-installation.ts";
-import { openSharePoint, openSource, type TreeConnections } from "./open-sources.ts";
+import { openSharePoint } from "./open-sharepoint.ts";
 import type { OpenedWeb } from "./open-web.ts";
+import { listKinds, type TreeConnections } from "./source-kinds.ts";
 
 interface Examined {
   readonly config: Config;
@@ -31,10 +33,11 @@ export async function* examineWith(
   // Who names a folder that is no source yet, or changes one, is told what saving it would say.
   const asked =
     typeof what === "object" ? { ...trees, roots: { ...trees.roots, forSources: trees.roots.forChanges } } : trees;
+  const kinds = listKinds(() => ({ ...parts, sharepoint, web, trees: asked }));
   const doctorParts = {
     ...parts,
     openSource: (run: SourceRun, options: SourceOptions) =>
-      openSource(run, options, { ...parts, sharepoint, web, trees: asked }),
+      (kinds.find(run.config.sourceType) ?? run.config.kind).open(run, options),
     async *examineInstallation(needs: { readonly sharepoint: boolean }) {
       yield* examineInstallation(config, needs);
       yield* examineIndex(facts);

@@ -1,4 +1,3 @@
-import { SOURCE_KINDS } from "../contracts/domain.ts";
 import type { ArchivedMaps, LedgerSource } from "../contracts/ledger.ts";
 import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
@@ -35,7 +34,7 @@ function sourceIn({ json }: ReportSummary, { config }: LedgerSource): JsonObject
 }
 
 function namesIn(report: ReportSummary, source: LedgerSource): string[] {
-  const place = `${SOURCE_KINDS[source.config.sourceType].folder}/${source.config.sourceId}/`;
+  const place = `${source.config.kind.folder}/${source.config.sourceId}/`;
   const names = sourceIn(report, source)?.["map_files"];
   return (Array.isArray(names) ? names : []).filter((name) => typeof name === "string" && name.startsWith(place));
 }

@@ -6,6 +6,7 @@ import type { DomainStore } from "../domains/domain-store.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import type { Access } from "../security/access.ts";
+import { isFolderSource } from "../sources/folder/folder-kind.ts";
 import { type AllowedRoots, isWithin } from "../sources/folder/folder-root.ts";
 
 /** Which folders of this machine sources may lie in. Without keys and FOLDER_ROOTS anywhere: whoever asks runs the server. */
@@ -64,9 +65,7 @@ interface FolderOf {
 
 async function foldersIn(domains: Pick<DomainStore, "list">): Promise<readonly FolderOf[]> {
   return (await domains.list()).domains.flatMap(({ domainId, sources }) =>
-    sources.flatMap((one) =>
-      one.sourceType === "folder_sources" ? [{ domainId, sourceId: one.sourceId, root: one.root }] : [],
-    ),
+    sources.filter(isFolderSource).map(({ sourceId, root }) => ({ domainId, sourceId, root })),
   );
 }
 

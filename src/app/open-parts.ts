@@ -5,8 +5,8 @@ import type { EngineParts, KeepingRules } from "../engine/engine-parts.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Config } from "./config.ts";
-import { type LazyConnection, openConverter, openSource, type TreeConnections } from "./open-sources.ts";
 import type { OpenedWeb } from "./open-web.ts";
+import type { TreeConnections } from "./source-kinds.ts";
 
 const MAX_FILE_BYTES = 512 * 1024 * 1024;
 
@@ -14,7 +14,6 @@ interface Opened {
   readonly domains: DomainStore;
   readonly backend: Backend;
   readonly reports: ReportStore;
-  readonly sharepoint: LazyConnection;
   readonly web: OpenedWeb;
   readonly trees: TreeConnections;
   readonly ledgers: Ledgers;
@@ -40,10 +39,7 @@ function keepingRules({ trees }: Config): KeepingRules {
 }
 
 /** What the verbs need. */
-export function openParts(
-  config: Config,
-  { domains, backend, reports, sharepoint, web, trees, ledgers }: Opened,
-): EngineParts {
+export function openParts(config: Config, { domains, backend, reports, web, trees, ledgers }: Opened): EngineParts {
   const crawlerFolder = storageFolder(config.storagePath, "crawler");
   return {
     domains,
@@ -53,12 +49,11 @@ export function openParts(
     crawlerFolder,
     domainsFolder: storageFolder(config.storagePath, "domains"),
     archive: (archive) => reports.archive(archive),
-    openSource: (run, options) => openSource(run, options, { sharepoint, web, trees, crawlerFolder, ledgers }),
+    openSource: (run, options) => run.config.kind.open(run, options),
     extractor: trees.extractor,
     keeping: keepingRules(config),
     now: trees.now,
     shelf: () => web,
-    openConverter,
     ledgers,
     defaultVectorStoreId: config.search.defaultVectorStoreId,
     keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,

@@ -71,7 +71,7 @@ async function untilNeeded({ domains }: IngestApp, guard: Guard, signal: AbortSi
   while (!isNeeded && !signal.aborted) {
     await guard("look for web sources", async () => {
       const { domains: all } = await domains.list();
-      isNeeded = all.some(({ sources }) => sources.some(({ sourceType }) => sourceType === "web_sources"));
+      isNeeded = all.some(({ sources }) => sources.some(({ kind }) => kind.abilities.registersAddresses));
     });
     if (!isNeeded) await sleep(LOOK_FOR_SOURCES_MS, signal);
   }

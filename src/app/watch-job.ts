@@ -1,12 +1,11 @@
 import { realpath } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type Domain, isTree, SOURCE_KINDS, type TreeSourceConfig } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
 import { sourceLease } from "../contracts/lease.ts";
-import { createTreeRules } from "../detect/lineage/tree-rules.ts";
 import { crawlRequest, type SourceResult, type StepCounts } from "../engine/crawl-request.ts";
 import { noCounts } from "../engine/tally.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
@@ -31,25 +30,24 @@ export interface WatchOptions {
 
 type Parts = Pick<App, "config" | "domains" | "crawl" | "leases" | "settleRenames">;
 
-/** A container is asked over the network, and every answer may cost money. */
-const CONTAINER_SCAN_MS = 30_000;
 /** How often the domain is read again, and a job that has nothing to do notices that it is to pause. */
 const DOMAIN_EVERY_MS = 1_000;
 
 /** Keeps folders and containers of a domain in step until it is cancelled. NotFoundError, BadInputError when there is nothing to watch. */
 export async function watchJob(app: Parts, watching: Watching, options: WatchOptions = {}): Promise<JobWork> {
   const { domainId } = watching;
-  watchedSources(await app.domains.get(domainId), watching);
+  watchedSources(await app.domains.get(domainId), watching, app);
   const start = { router: "crawler", action: WATCH_ACTION, object: domainId, dryRun: false };
   return { start, work: (job) => watch(app, watching, options, job) };
 }
 
-function watchedSources(domain: Domain, { sourceId }: Watching): readonly TreeSourceConfig[] {
-  const trees = domain.sources.filter(isTree);
+function watchedSources(domain: Domain, { sourceId }: Watching, { domains }: Parts): readonly SourceConfig[] {
+  const trees = domain.sources.filter(({ kind }) => kind.watch);
+  const watchable = domains.kinds.all.filter(({ watch }) => watch);
   if (sourceId === undefined) {
     if (trees.length > 0) return trees;
     throw new BadInputError(
-      `Domain '${domain.domainId}' has no folder_sources and no blob_sources, and nothing else can be watched.`,
+      `Domain '${domain.domainId}' has no ${watchable.map(({ type }) => type).join(" and no ")}, and nothing else can be watched.`,
     );
   }
   const found = trees.filter((source) => source.sourceId === sourceId);
@@ -59,13 +57,13 @@ function watchedSources(domain: Domain, { sourceId }: Watching): readonly TreeSo
     throw new NotFoundError(`Source '${sourceId}' does not exist in domain '${domain.domainId}'. To watch: ${known}.`);
   }
   throw new BadInputError(
-    `Only folders and containers can be watched, and '${sourceId}' is neither. To watch: ${known}.`,
+    `Only ${watchable.map(({ words }) => words.nouns).join(" and ")} can be watched, and '${sourceId}' is none of them. To watch: ${known}.`,
   );
 }
 
 /** A source that is looked after, as its configuration was when that began. */
 interface Watched {
-  readonly config: TreeSourceConfig;
+  readonly config: SourceConfig;
   readonly leave: AbortController;
   readonly done: Promise<void>;
 }
@@ -77,7 +75,7 @@ async function watch(app: Parts, watching: Watching, options: WatchOptions, job:
   const sum = noCounts();
   const stop = new AbortController();
   let failure: unknown;
-  const begin = (config: TreeSourceConfig): Watched => {
+  const begin = (config: SourceConfig): Watched => {
     const leave = new AbortController();
     const leaving = AbortSignal.any([leave.signal, stop.signal, job.signal]);
     const done = watchUnderLease(app, { domainId: watching.domainId, config }, options, job, leaving, sum);
@@ -105,7 +103,7 @@ async function followDomain(
   app: Parts,
   watching: Watching,
   watched: Map<string, Watched>,
-  begin: (config: TreeSourceConfig) => Watched,
+  begin: (config: SourceConfig) => Watched,
   job: JobContext,
   stopped: AbortSignal,
 ): Promise<void> {
@@ -132,9 +130,9 @@ async function followDomain(
 }
 
 /** Somebody may just be editing it: only a domain that is not there any more ends the watching. Otherwise, what is wrong. */
-async function readSources(app: Parts, watching: Watching): Promise<readonly TreeSourceConfig[] | string> {
+async function readSources(app: Parts, watching: Watching): Promise<readonly SourceConfig[] | string> {
   try {
-    return watchedSources(await app.domains.get(watching.domainId), watching);
+    return watchedSources(await app.domains.get(watching.domainId), watching, app);
   } catch (error) {
     if (error instanceof NotFoundError) throw error;
     return explain(error);
@@ -144,7 +142,7 @@ async function readSources(app: Parts, watching: Watching): Promise<readonly Tre
 /** Two that watch the same source would do everything twice: the second stands by. */
 async function watchUnderLease(
   app: Parts,
-  { domainId, config }: { readonly domainId: DomainId; readonly config: TreeSourceConfig },
+  { domainId, config }: { readonly domainId: DomainId; readonly config: SourceConfig },
   options: WatchOptions,
   job: JobContext,
   leaving: AbortSignal,
@@ -169,25 +167,24 @@ async function watchUnderLease(
   }
 }
 
-function describe(app: Parts, domainId: DomainId, config: TreeSourceConfig, options: WatchOptions): WatchedSource {
-  const { sourceId, sourceType } = config;
-  const isFolder = sourceType === "folder_sources";
+function describe(app: Parts, domainId: DomainId, config: SourceConfig, options: WatchOptions): WatchedSource {
+  const { sourceId, kind } = config;
+  const { scanMs, folder } = kind.watch?.(config) ?? {};
   return {
     name: sourceId,
-    pace: { ...WATCH_PACE, ...(!isFolder && { scanMs: CONTAINER_SCAN_MS }), ...options.pace },
-    notify: isFolder
-      ? async (notices) => {
-          // Every crawl writes there: whoever heard of that would crawl for ever. Elsewhere than below the root, it begins with dots.
-          const storage = relative(await realpath(config.root), await realpath(app.config.storagePath));
-          const ours = `${storage.replaceAll(sep, "/")}/`;
-          const rules = createTreeRules(config);
-          const enters = (folder: string): boolean => !`${folder}/`.startsWith(ours) && rules.enters(folder);
-          const { watchFolder } = options;
-          return await watchFolderTree(config.root, notices, { enters, ...(watchFolder && { watchFolder }) });
-        }
-      : undefined,
+    pace: { ...WATCH_PACE, ...(scanMs && { scanMs }), ...options.pace },
+    notify:
+      folder &&
+      (async (notices) => {
+        // Every crawl writes there: whoever heard of that would crawl for ever. Elsewhere than below the root, it begins with dots.
+        const storage = relative(await realpath(folder.root), await realpath(app.config.storagePath));
+        const ours = `${storage.replaceAll(sep, "/")}/`;
+        const enters = (below: string): boolean => !`${below}/`.startsWith(ours) && folder.enters(below);
+        const { watchFolder } = options;
+        return await watchFolderTree(folder.root, notices, { enters, ...(watchFolder && { watchFolder }) });
+      }),
     async look(folders, job) {
-      const { scope } = SOURCE_KINDS[sourceType];
+      const { scope } = kind;
       const onlyFolders = folders && new Map([[sourceId, folders]]);
       const wishes = { scope, sourceId, gathered: true, ...(onlyFolders && { onlyFolders }) };
       const { sources, problems } = await app.crawl(crawlRequest(domainId, wishes), job);

@@ -1,13 +1,13 @@
 import { crawlJob } from "../app/crawl-job.ts";
+import { BUILT_IN_KINDS } from "../app/source-kinds.ts";
 import { parseDomainId, parseSourceId, parseVectorStoreId } from "../contracts/ids.ts";
 import {
   CRAWL_MODES,
-  CRAWL_SCOPES,
   type CrawlMode,
   type CrawlRequest,
   type CrawlResult,
-  type CrawlScope,
   crawlRequest,
+  crawlScopes,
   DEFAULT_RETRY_BATCHES,
   RETRY_BATCHES,
   STEPS,
@@ -28,7 +28,12 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
     default: "incremental",
     help: "Everything again, or only what changed.",
   },
-  scope: { value: "scope", choices: CRAWL_SCOPES, default: "all", help: "The kinds of sources to crawl." },
+  scope: {
+    value: "scope",
+    choices: crawlScopes(BUILT_IN_KINDS),
+    default: "all",
+    help: "The kinds of sources to crawl.",
+  },
   source: { value: "source_id", help: "Only this source." },
   "dry-run": { help: "Shows what would be done and changes nothing." },
   "retry-batches": {
@@ -111,7 +116,7 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
   return crawlRequest(parseDomainId(call.positionals[0] ?? ""), {
     steps,
     mode: call.text("mode") as CrawlMode,
-    scope: call.text("scope") as CrawlScope,
+    scope: call.text("scope") ?? "all",
     sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
     vectorStoreId: store === undefined ? undefined : parseVectorStoreId(store),
     swap: call.flag("swap"),

@@ -3,11 +3,11 @@ import { join, resolve } from "node:path";
 import { styleText } from "node:util";
 import type { App } from "../app/app.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
-import { type Domain, isOfSharePoint, type SourceConfig } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError, RemoteError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { parseDomain } from "../domains/domain-codec.ts";
-import type { CrawlScope } from "../engine/crawl-request.ts";
+import { formatSource } from "../domains/source-codec.ts";
 import { type RunningServer, serveHttp } from "../http/serve-http.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 import { demoMove, folderQuestion } from "../sandbox/seed/demo-folder.ts";
@@ -125,10 +125,13 @@ async function createDemoDomain(app: App, { sandbox, site, folder }: Sources): P
   try {
     const existing = await app.domains.get(DEMO_ID);
     refuseForeign(existing, app.config.storagePath);
-    await app.domains.update(parseDomain({ ...json, vector_store_id: existing.vectorStoreId }, DEMO_ID), existing);
+    await app.domains.update(
+      parseDomain({ ...json, vector_store_id: existing.vectorStoreId }, DEMO_ID, app.domains.kinds),
+      existing,
+    );
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    await app.domains.create(parseDomain(json, DEMO_ID));
+    await app.domains.create(parseDomain(json, DEMO_ID, app.domains.kinds));
   }
 }
 
@@ -142,13 +145,14 @@ function refuseForeign({ sources }: Domain, storage: string): void {
 }
 
 function isOfDemo(source: SourceConfig): boolean {
-  if (source.sourceType === "folder_sources") return isDemoFolder(source.root);
-  const address = source.sourceType === "web_sources" ? source.startUrls[0] : isOfSharePoint(source) && source.siteUrl;
-  return isLoopbackHost(URL.parse(address || "")?.hostname ?? "");
+  const { root, site_url, start_urls } = formatSource(source);
+  if (typeof root === "string") return isDemoFolder(root);
+  const address = Array.isArray(start_urls) ? start_urls[0] : site_url;
+  return isLoopbackHost(URL.parse(String(address))?.hostname ?? "");
 }
 
 /** Through the server, as anybody would. */
-async function crawlDemo(server: RunningServer, scope: CrawlScope): Promise<void> {
+async function crawlDemo(server: RunningServer, scope: string): Promise<void> {
   const address = `${server.url}/v2/crawler/crawl?domain_id=${DEMO_ID}&mode=incremental&scope=${scope}&format=stream`;
   const response = await fetch(address);
   if (!response.ok || !response.body) throw new RemoteError(`crawl ${DEMO_ID}: ${await response.text()}`);

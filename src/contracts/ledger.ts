@@ -181,7 +181,7 @@ export interface LedgerOptions {
 /** A source of a domain. */
 export interface LedgerSource {
   readonly domainId: DomainId;
-  readonly config: Pick<SourceConfig, "sourceType" | "sourceId">;
+  readonly config: Pick<SourceConfig, "kind" | "sourceType" | "sourceId">;
 }
 
 /** Map files of a source that somebody kept. */

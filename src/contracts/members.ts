@@ -1,5 +1,8 @@
 import type { DomainId, ItemId, SourceId } from "./ids.ts";
 
+/** The kind whose sources have members. It is kept with each of them, and where it has its folder tells whether a domain has any. */
+export const MEMBERS_OF = { type: "web_sources", folder: "04_web" } as const;
+
 /** A web page, a registered address or file in a source of a domain: why it is there, and what the index of that domain has of it. */
 export interface Member {
   readonly domainId: DomainId;

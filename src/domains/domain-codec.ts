@@ -1,13 +1,7 @@
-import {
-  type Domain,
-  describePlace,
-  isTree,
-  SOURCE_TYPES,
-  type SourceConfig,
-  type SourceType,
-} from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { SourceKind, SourceKinds } from "../contracts/source-kind.ts";
 import { findCronProblem } from "../lib/cron.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { formatSource, parseSource } from "./source-codec.ts";
@@ -16,7 +10,7 @@ import { formatSource, parseSource } from "./source-codec.ts";
  * Reads a `domain.json`. Keys that are not ours are left alone here and kept by `mergeDomain`. Throws BadInputError
  * with everything that keeps it from being used.
  */
-export function parseDomain(json: unknown, id: DomainId): Domain {
+export function parseDomain(json: unknown, id: DomainId, kinds: SourceKinds): Domain {
   if (!isJsonObject(json)) throw new BadInputError(`Cannot read domain '${id}': domain.json must hold a JSON object.`);
   const problems: string[] = [];
   const text = (key: string): string => {
@@ -31,7 +25,7 @@ export function parseDomain(json: unknown, id: DomainId): Domain {
     vectorStoreName: text("vector_store_name") || id,
     vectorStoreId: text("vector_store_id") as VectorStoreId | "",
     ...findSchedule(json["schedule"]),
-    sources: SOURCE_TYPES.flatMap((type) => parseSources(type, json[type] ?? [], problems)),
+    sources: kinds.all.flatMap((kind) => parseSources(kind, json[kind.type] ?? [], problems)),
   };
   checkTogether(domain.sources, problems);
   if (problems.length > 0) throw new BadInputError(`Cannot read domain '${id}': ${problems.join(" ")}`);
@@ -39,7 +33,7 @@ export function parseDomain(json: unknown, id: DomainId): Domain {
 }
 
 /** The `domain.json` after the change. Whatever else the earlier one holds, in the domain and in its sources, stays. */
-export function mergeDomain(domain: Domain, earlier: JsonObject | undefined): JsonObject {
+export function mergeDomain(domain: Domain, earlier: JsonObject | undefined, kinds: SourceKinds): JsonObject {
   return {
     ...earlier,
     name: domain.name,
@@ -47,12 +41,12 @@ export function mergeDomain(domain: Domain, earlier: JsonObject | undefined): Js
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
     ...scheduleAfter(domain, earlier),
-    ...formatSources(domain, earlier),
+    ...formatSources(domain, kinds, earlier),
   };
 }
 
 /** The domain as the endpoints show it: its id, and what we know of its `domain.json`. */
-export function formatDomain(domain: Domain): JsonObject {
+export function formatDomain(domain: Domain, kinds: SourceKinds): JsonObject {
   return {
     domain_id: domain.domainId,
     name: domain.name,
@@ -60,24 +54,21 @@ export function formatDomain(domain: Domain): JsonObject {
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
     schedule: domain.schedule,
-    ...formatSources(domain),
+    ...formatSources(domain, kinds),
   };
 }
 
-/** The specification's own kinds are always there, as it has them; others when there is something to say. */
-const ALWAYS_TOLD: ReadonlySet<SourceType> = new Set(["file_sources", "list_sources", "sitepage_sources"]);
-
-function formatSources(domain: Domain, earlier: JsonObject = {}): JsonObject {
-  const before = (type: SourceType, id: string): JsonObject | undefined =>
+function formatSources(domain: Domain, kinds: SourceKinds, earlier: JsonObject = {}): JsonObject {
+  const before = (type: string, id: string): JsonObject | undefined =>
     asArray(earlier[type])
       .filter(isJsonObject)
       .find((source) => source["source_id"] === id);
-  const arrays = SOURCE_TYPES.map((type) => {
+  const arrays = kinds.all.flatMap(({ type, isInEveryDomain }) => {
     const sources = domain.sources.filter(({ sourceType }) => sourceType === type);
-    return [type, sources.map((source) => formatSource(source, before(type, source.sourceId)))] as const;
+    if (!isInEveryDomain && sources.length === 0 && !(type in earlier)) return [];
+    return [[type, sources.map((source) => formatSource(source, before(type, source.sourceId)))] as const];
   });
-  const told = arrays.filter(([type, sources]) => ALWAYS_TOLD.has(type) || sources.length > 0 || type in earlier);
-  return Object.fromEntries(told);
+  return Object.fromEntries(arrays);
 }
 
 /** One that cannot be kept is none: everything but the unattended crawls goes on, and people are told. */
@@ -103,14 +94,14 @@ export function readSchedule(text: string, problems: string[]): string {
   return schedule;
 }
 
-export function parseSources(type: SourceType, value: unknown, problems: string[]): SourceConfig[] {
+export function parseSources(kind: SourceKind, value: unknown, problems: string[]): SourceConfig[] {
   if (!Array.isArray(value)) {
-    problems.push(`${type} must be an array.`);
+    problems.push(`${kind.type} must be an array.`);
     return [];
   }
   const sources: SourceConfig[] = [];
   for (const [index, element] of value.entries()) {
-    const source = parseSource(type, element, `${type}[${index}]`, problems);
+    const source = parseSource(kind, element, `${kind.type}[${index}]`, problems);
     if (source) sources.push(source);
   }
   return sources;
@@ -121,15 +112,15 @@ export function checkTogether(sources: readonly SourceConfig[], problems: string
   const ids = new Set<string>();
   const places = new Map<string, SourceId>();
   for (const source of sources) {
-    const { sourceId } = source;
+    const { sourceId, kind } = source;
     // Ids name folders, and some disks do not tell upper from lower case.
     const id = sourceId.toLowerCase();
     if (ids.has(id)) {
       problems.push(`source_id '${sourceId}' is used more than once; it must be unique within the domain.`);
     }
     ids.add(id);
-    if (!isTree(source)) continue;
-    const place = describePlace(source);
+    if (!kind.abilities.isTakenOnce) continue;
+    const place = kind.describePlace(source);
     const other = places.get(place);
     if (other !== undefined) {
       problems.push(

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, explain, NotFoundError, UnreadableError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
+import type { SourceKinds } from "../contracts/source-kind.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { parseJsonBytes, toJsonText } from "../lib/json-file.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
@@ -13,15 +14,21 @@ export interface DomainListing {
   readonly broken: readonly { readonly domainId: string; readonly reason: string }[];
 }
 
+/** Where they are, and which kinds of sources they may have. */
+export interface StoredDomains {
+  readonly domainsFolder: string;
+  readonly kinds: SourceKinds;
+}
+
 export function domainFile(domainsFolder: string, id: string): string {
   return join(domainsFolder, id, "domain.json");
 }
 
 /** As readDomainJson, and what it says makes sense. */
-export async function readStoredDomain(domainsFolder: string, id: DomainId): Promise<Domain> {
+export async function readStoredDomain({ domainsFolder, kinds }: StoredDomains, id: DomainId): Promise<Domain> {
   const json = await readDomainJson(domainsFolder, id);
   try {
-    return parseDomain(json, id);
+    return parseDomain(json, id, kinds);
   } catch (error) {
     if (!(error instanceof BadInputError)) throw error;
     throw new UnreadableError(error.message, { cause: error.cause });
@@ -44,19 +51,23 @@ export async function readDomainJson(domainsFolder: string, id: string): Promise
 }
 
 /** Refuses to write what could not be read again. */
-export async function writeDomainJson(domainsFolder: string, id: DomainId, json: JsonObject): Promise<Domain> {
-  const domain = parseDomain(json, id);
+export async function writeDomainJson(
+  { domainsFolder, kinds }: StoredDomains,
+  id: DomainId,
+  json: JsonObject,
+): Promise<Domain> {
+  const domain = parseDomain(json, id, kinds);
   await writeFileAtomic(domainFile(domainsFolder, id), toJsonText(json));
   return domain;
 }
 
-export async function listDomains(domainsFolder: string): Promise<DomainListing> {
+export async function listDomains({ domainsFolder, kinds }: StoredDomains): Promise<DomainListing> {
   const domains: Domain[] = [];
   const broken: { domainId: string; reason: string }[] = [];
   for (const name of (await domainNames(domainsFolder)).sort()) {
     try {
       const id = parseDomainId(name);
-      domains.push(parseDomain(await readDomainJson(domainsFolder, id), id));
+      domains.push(parseDomain(await readDomainJson(domainsFolder, id), id, kinds));
     } catch (error) {
       // A folder without a domain.json is none of ours.
       if (error instanceof NotFoundError) continue;

@@ -1,11 +1,10 @@
-import { isDeepStrictEqual } from "node:util";
-import { type Domain, SOURCE_TYPES, type SourceConfig, type WebSourceConfig } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
+import type { SourceKinds } from "../contracts/source-kind.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { checkTogether, parseSources, readSchedule } from "./domain-codec.ts";
 import { sourceFields } from "./source-codec.ts";
-import { refuseStartSecrets } from "./web-source-codec.ts";
 
 const DOMAIN_FIELDS: readonly string[] = [
   "domain_id",
@@ -14,15 +13,13 @@ const DOMAIN_FIELDS: readonly string[] = [
   "vector_store_name",
   "vector_store_id",
   "schedule",
-  ...SOURCE_TYPES,
-  "sources_json",
 ];
 
 /**
  * The domain that somebody asks for: a new one, or `existing` with changes. What is absent keeps its value in a
  * change; in a new domain only `domain_id` and `name` are required. All problems are told at once.
  */
-export function parseDomainInput(body: unknown, existing?: Domain): Domain {
+export function parseDomainInput(body: unknown, kinds: SourceKinds, existing?: Domain): Domain {
   if (!isJsonObject(body)) throw new BadInputError("The body must be a JSON object or form fields.");
   const problems: string[] = [];
   const text = (key: string): string | undefined => readText(body, key, problems);
@@ -38,9 +35,9 @@ export function parseDomainInput(body: unknown, existing?: Domain): Domain {
     vectorStoreId: (text("vector_store_id")?.trim() ?? existing?.vectorStoreId ?? "") as VectorStoreId | "",
     schedule: readSchedule(schedule ?? existing?.schedule ?? "", problems),
     ...(existing?.scheduleProblem && { scheduleProblem: schedule === undefined ? existing.scheduleProblem : "" }),
-    sources: readNewSources(body, existing?.sources ?? [], problems),
+    sources: readNewSources(body, kinds, existing?.sources ?? [], problems),
   };
-  refuseUnknown(body, DOMAIN_FIELDS, "", problems);
+  refuseUnknown(body, [...DOMAIN_FIELDS, ...kinds.types, "sources_json"], "", problems);
   checkTogether(domain.sources, problems);
   if (problems.length > 0) throw new BadInputError(problems.join(" "));
   return domain;
@@ -62,20 +59,26 @@ function readDomainId(body: JsonObject, existing: Domain | undefined, problems: 
   }
 }
 
-function readNewSources(body: JsonObject, existing: readonly SourceConfig[], problems: string[]): SourceConfig[] {
-  const sources = readSources(body, existing, problems);
-  const sites = sources.filter((source) => source.sourceType === "web_sources");
-  for (const [index, site] of sites.entries()) {
-    if (!hasStarts(existing, site)) refuseStartSecrets(site, `web_sources[${index}]`, problems);
+type Existing = readonly SourceConfig[];
+
+function readNewSources(body: JsonObject, kinds: SourceKinds, existing: Existing, problems: string[]): SourceConfig[] {
+  const sources = readSources(body, kinds, existing, problems);
+  for (const kind of kinds.all) {
+    const { type } = kind;
+    const ofType = (all: Existing): Existing => all.filter(({ sourceType }) => sourceType === type);
+    for (const [index, source] of ofType(sources).entries()) {
+      const before = ofType(existing).find(({ sourceId }) => sourceId === source.sourceId);
+      kind.refuseNew?.(source, before, `${type}[${index}]`, problems);
+    }
   }
   return sources;
 }
 
 /** An array replaces the sources of its kind; `sources_json` replaces all. An empty one is an unfilled form field and says nothing. */
-function readSources(body: JsonObject, existing: readonly SourceConfig[], problems: string[]): SourceConfig[] {
+function readSources(body: JsonObject, kinds: SourceKinds, existing: Existing, problems: string[]): SourceConfig[] {
   const packed = readText(body, "sources_json", problems)?.trim();
-  if (!packed) return readSourceArrays(body, existing, problems);
-  if (SOURCE_TYPES.some((key) => key in body)) {
+  if (!packed) return readSourceArrays(body, kinds, existing, problems);
+  if (kinds.types.some((key) => key in body)) {
     problems.push("Give the sources either as arrays or as 'sources_json', not both.");
   }
   const json = parseJson(packed);
@@ -83,26 +86,25 @@ function readSources(body: JsonObject, existing: readonly SourceConfig[], proble
     problems.push(`'sources_json' must be a JSON object like {"file_sources": [...]}.`);
     return [];
   }
-  refuseUnknown(json, SOURCE_TYPES, "sources_json", problems);
-  return readSourceArrays(json, [], problems);
+  refuseUnknown(json, kinds.types, "sources_json", problems);
+  return readSourceArrays(json, kinds, [], problems);
 }
 
-function readSourceArrays(json: JsonObject, existing: readonly SourceConfig[], problems: string[]): SourceConfig[] {
-  return SOURCE_TYPES.flatMap((type) => {
+function readSourceArrays(
+  json: JsonObject,
+  kinds: SourceKinds,
+  existing: Existing,
+  problems: string[],
+): SourceConfig[] {
+  return kinds.all.flatMap((kind) => {
+    const { type } = kind;
     const value = json[type];
     if (value === undefined) return existing.filter(({ sourceType }) => sourceType === type);
     for (const [index, source] of Array.isArray(value) ? value.entries() : []) {
-      if (isJsonObject(source)) refuseUnknown(source, sourceFields(type), `${type}[${index}]`, problems);
+      if (isJsonObject(source)) refuseUnknown(source, sourceFields(kind), `${type}[${index}]`, problems);
     }
-    return parseSources(type, value, problems);
+    return parseSources(kind, value, problems);
   });
-}
-
-function hasStarts(existing: readonly SourceConfig[], { sourceId, startUrls }: WebSourceConfig): boolean {
-  return existing.some(
-    (one) =>
-      one.sourceType === "web_sources" && one.sourceId === sourceId && isDeepStrictEqual(one.startUrls, startUrls),
-  );
 }
 
 function refuseUnknown(json: JsonObject, accepted: readonly string[], where: string, problems: string[]): void {

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type Domain, SOURCE_TYPES, type SourceConfig } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
+import type { SourceKinds } from "../contracts/source-kind.ts";
 import { readFileIfExists } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
 import type { JsonObject } from "../lib/json-object.ts";
@@ -14,6 +15,7 @@ import {
   listDomains,
   readDomainJson,
   readStoredDomain,
+  type StoredDomains,
   writeDomainJson,
 } from "./domain-files.ts";
 import { withDomainLock } from "./domain-lock.ts";
@@ -23,6 +25,8 @@ import { refuseSharedStore } from "./shared-store.ts";
 
 /** `domains/<id>/domain.json`, one folder a domain. */
 export interface DomainStore {
+  /** The kinds of sources that domains may have. */
+  readonly kinds: SourceKinds;
   /** Sorted by id. A domain.json that cannot be read is listed in `broken` with the reason, never silently left out. */
   list(): Promise<DomainListing>;
   /** NotFoundError when there is none, UnreadableError when its file cannot be read. */
@@ -50,28 +54,31 @@ export interface DomainStore {
   remove(id: DomainId, lastLook?: () => Promise<void>): Promise<Domain>;
 }
 
-export function createDomainStore(folders: DomainFolders): DomainStore {
-  const { domainsFolder } = folders;
+type StoreParts = DomainFolders & StoredDomains;
+
+export function createDomainStore(folders: StoreParts): DomainStore {
+  const { domainsFolder, kinds } = folders;
   const locked = <T>(id: DomainId, work: () => Promise<T>): Promise<T> => withDomainLock(domainsFolder, id, work);
 
   return {
+    kinds,
     async list() {
       for (const id of await unfinishedRemovals(folders)) await locked(id, () => finishRemoval(folders, id));
-      return listDomains(domainsFolder);
+      return listDomains(folders);
     },
-    get: (id) => readStoredDomain(domainsFolder, id),
+    get: (id) => readStoredDomain(folders, id),
     create: (domain) => locked(domain.domainId, () => createDomain(folders, domain)),
     update: (domain, before) =>
       locked(domain.domainId, async () => {
         const json = await readDomainJson(domainsFolder, domain.domainId);
-        const found = parseDomain(json, domain.domainId);
-        const sources = mergeSources(domain.sources, before.sources, found.sources);
-        return writeUnshared(domainsFolder, { ...found, ...differences(domain, before), sources }, json);
+        const found = parseDomain(json, domain.domainId, kinds);
+        const sources = mergeSources(kinds, domain.sources, before.sources, found.sources);
+        return writeUnshared(folders, { ...found, ...differences(domain, before), sources }, json);
       }),
-    ensureVectorStore: (id, create) => locked(id, () => ensureStore(domainsFolder, id, create)),
+    ensureVectorStore: (id, create) => locked(id, () => ensureStore(folders, id, create)),
     remove: (id, lastLook) =>
       locked(id, async () => {
-        const domain = await readStoredDomain(domainsFolder, id);
+        const domain = await readStoredDomain(folders, id);
         await refuseWhileRenamed(domainsFolder, id);
         await lastLook?.();
         await moveToTrash(folders, id);
@@ -81,7 +88,7 @@ export function createDomainStore(folders: DomainFolders): DomainStore {
   };
 }
 
-async function createDomain(folders: DomainFolders, domain: Domain): Promise<Domain> {
+async function createDomain(folders: StoreParts, domain: Domain): Promise<Domain> {
   const { domainsFolder } = folders;
   const id = domain.domainId;
   await finishRemoval(folders, id);
@@ -91,46 +98,48 @@ async function createDomain(folders: DomainFolders, domain: Domain): Promise<Dom
     throw new BadInputError(`Domain '${taken}' already exists.`);
   }
   await refuseLeftovers(folders, id);
-  return writeUnshared(domainsFolder, domain, undefined);
+  return writeUnshared(folders, domain, undefined);
 }
 
 async function ensureStore(
-  domainsFolder: string,
+  stored: StoredDomains,
   id: DomainId,
   create: () => Promise<VectorStoreId>,
 ): Promise<{ readonly id: VectorStoreId; readonly created: boolean }> {
-  const existing = parseDomain(await readDomainJson(domainsFolder, id), id).vectorStoreId;
+  const { domainsFolder, kinds } = stored;
+  const existing = parseDomain(await readDomainJson(domainsFolder, id), id, kinds).vectorStoreId;
   if (existing) return { id: existing, created: false };
   const store = await create();
   // Creating may take long, and people edit the file by hand: what it says now is what the id is added to.
   const json = await readDomainJson(domainsFolder, id);
-  const meanwhile = parseDomain(json, id).vectorStoreId;
+  const meanwhile = parseDomain(json, id, kinds).vectorStoreId;
   if (meanwhile) return { id: meanwhile, created: false };
-  await writeDomainJson(domainsFolder, id, { ...json, vector_store_id: store });
+  await writeDomainJson(stored, id, { ...json, vector_store_id: store });
   return { id: store, created: true };
 }
 
 /** `earlier` is what is on disk. A store that is not new is let pass, so that a domain in conflict can still be edited. */
-async function writeUnshared(domainsFolder: string, domain: Domain, earlier: JsonObject | undefined): Promise<Domain> {
+async function writeUnshared(stored: StoredDomains, domain: Domain, earlier: JsonObject | undefined): Promise<Domain> {
   const { domainId, vectorStoreId } = domain;
-  const json = mergeDomain(domain, earlier);
+  const json = mergeDomain(domain, earlier, stored.kinds);
   if (vectorStoreId === "" || vectorStoreId === earlier?.["vector_store_id"]) {
-    return writeDomainJson(domainsFolder, domainId, json);
+    return writeDomainJson(stored, domainId, json);
   }
   // Two domains that take the same store at the same moment hold two different locks, so a third lets only one look.
-  return withFileLock(join(domainsFolder, ".lockstep", "vector-stores.lock"), async () => {
-    refuseSharedStore(domain, (await listDomains(domainsFolder)).domains);
-    return writeDomainJson(domainsFolder, domainId, json);
+  return withFileLock(join(stored.domainsFolder, ".lockstep", "vector-stores.lock"), async () => {
+    refuseSharedStore(domain, (await listDomains(stored)).domains);
+    return writeDomainJson(stored, domainId, json);
   });
 }
 
 /** A change to the sources of one kind leaves those of the others as they are on disk. */
 function mergeSources(
+  kinds: SourceKinds,
   wanted: readonly SourceConfig[],
   before: readonly SourceConfig[],
   found: readonly SourceConfig[],
 ): SourceConfig[] {
-  return SOURCE_TYPES.flatMap((type) => {
+  return kinds.types.flatMap((type) => {
     const [wish, was, is] = [wanted, before, found].map((all) => all.filter(({ sourceType }) => sourceType === type));
     return (isDeepStrictEqual(wish, was) ? is : wish) ?? [];
   });

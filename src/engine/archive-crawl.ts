@@ -1,9 +1,8 @@
 import { join } from "node:path";
-import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
-import type { SourceId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { ArchivedMap, ArchivedSource } from "../contracts/report.ts";
+import { retiredConfig } from "../domains/source-codec.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { type CrawlRequest, type CrawlResult, failedOf, type SourceResult, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -41,10 +40,11 @@ export async function archiveCrawl(
 
 async function archived(source: SourceResult, { domainId }: CrawlRequest, parts: EngineParts): Promise<ArchivedSource> {
   const { download: counts } = source;
-  const place = `${SOURCE_KINDS[source.source_type].folder}/${source.source_id}`;
+  const kind = parts.domains.kinds.get(source.source_type);
+  const place = `${kind.folder}/${source.source_id}`;
   const folder = join(parts.crawlerFolder, domainId, place);
-  const config = { sourceType: source.source_type, sourceId: source.source_id as SourceId };
-  const { keepsMaps } = SOURCE_KINDS[source.source_type];
+  const config = retiredConfig(kind, source.source_id);
+  const { keepsMaps } = kind.abilities;
   const mapFiles: ArchivedMap[] = keepsMaps
     ? MAP_FILES.map((name) => ({ name: `${place}/${name}`, path: join(folder, name) }))
     : parts.ledgers.maps({ domainId, config }).map(({ name, content }) => ({ name: `${place}/${name}`, content }));
@@ -59,7 +59,7 @@ async function archived(source: SourceResult, { domainId }: CrawlRequest, parts:
     changed: counts.changed + counts.moved,
     moved: counts.moved,
     removed: counts.removed,
-    failed: failedOf(source),
+    failed: failedOf(source, parts.domains.kinds),
     mapFiles,
     // Asked for before they are written: whatever changes in between is in them, and in the next report, too.
     mapVersion: keepsMaps ? "" : await parts.ledgers.version({ domainId, config }),

@@ -1,14 +1,15 @@
 import { join } from "node:path";
-import { type Domain, SOURCE_KINDS } from "../contracts/domain.ts";
+import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, CancelledError, ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { EntrySummary } from "../contracts/files-metadata.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { type Lease, sourceLease } from "../contracts/lease.ts";
 import type { Ledger } from "../contracts/ledger.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { findRetired } from "./retired-sources.ts";
 import { settleRenames, waitingJob } from "./settle-renames.ts";
 import { folderOfRun, waitForLease } from "./with-ledger.ts";
@@ -108,7 +109,7 @@ async function findLeaving(
 async function findRuns(domain: Domain, parts: EngineParts): Promise<SourceRun[]> {
   const { domainId } = domain;
   for (const config of domain.sources) {
-    const { keepsMaps } = SOURCE_KINDS[config.sourceType];
+    const { keepsMaps } = config.kind.abilities;
     const map = join(folderOfRun({ domainId, config }, parts), "vectorstore_map.csv");
     if (keepsMaps && !(await pathExists(map))) {
       throw new BadInputError(`source '${config.sourceId}' has no vectorstore_map.csv; crawl it first`);
@@ -117,7 +118,7 @@ async function findRuns(domain: Domain, parts: EngineParts): Promise<SourceRun[]
       throw new BadInputError(`source '${config.sourceId}' was not crawled yet; crawl it first`);
     }
   }
-  const retired = await findRetired(domain, parts.crawlerFolder);
+  const retired = await findRetired(domain, parts);
   return [...domain.sources, ...retired].map((config) => ({ domainId, config }));
 }
 

@@ -1,5 +1,5 @@
-import { SOURCE_KINDS, SOURCE_TYPES, type SourceType } from "../contracts/domain.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { SourceKinds } from "../contracts/source-kind.ts";
 
 /** In the order they are taken. All three, and a report at the end, make a crawl. */
 export const STEPS = ["download", "process", "embed"] as const;
@@ -7,14 +7,16 @@ export type Step = (typeof STEPS)[number];
 
 export const CRAWL_MODES = ["full", "incremental"] as const;
 export type CrawlMode = (typeof CRAWL_MODES)[number];
-export const CRAWL_SCOPES: readonly CrawlScope[] = ["all", ...SOURCE_TYPES.map((type) => SOURCE_KINDS[type].scope)];
-export type CrawlScope = "all" | (typeof SOURCE_KINDS)[keyof typeof SOURCE_KINDS]["scope"];
+/** All sources, or those of one kind. */
+export function crawlScopes({ all }: SourceKinds): readonly string[] {
+  return ["all", ...all.map(({ scope }) => scope)];
+}
 
 export interface CrawlRequest {
   readonly domainId: DomainId;
   readonly steps: readonly Step[];
   readonly mode: CrawlMode;
-  readonly scope: CrawlScope;
+  readonly scope: string;
   /** Only this source of the scope; undefined: all of them. */
   readonly sourceId: SourceId | undefined;
   /** Embed into this store instead of the domain's own, with a map file of its own. */
@@ -84,7 +86,7 @@ export interface PlannedChange {
 /** Travels as JSON in job results, hence the spelling. */
 export interface SourceResult {
   readonly source_id: SourceId;
-  readonly source_type: SourceType;
+  readonly source_type: string;
   /** false: something was missing from the listing, so nothing was removed. */
   readonly complete: boolean;
   /** Rows that the source counts and does not show, if there are any; as the last whole listing had it. */
@@ -101,11 +103,11 @@ export interface SourceResult {
 }
 
 /**
- * Items of which something failed. In a tree the two later steps read the same files, so one that is no readable document fails
- * in both of them; elsewhere what could not be processed is never embedded.
+ * Items of which something failed. Where texts are kept, the two later steps read the same files, so one that is no readable document
+ * fails in both of them; elsewhere what could not be processed is never embedded.
  */
-export function failedOf({ source_type, download, process, embed }: SourceResult): number {
-  const readsTwice = source_type === "folder_sources" || source_type === "blob_sources";
+export function failedOf({ source_type, download, process, embed }: SourceResult, kinds: SourceKinds): number {
+  const readsTwice = kinds.find(source_type)?.abilities.keepsTexts;
   const later = readsTwice ? Math.max(process.failed, embed.failed) : process.failed + embed.failed;
   return download.failed + later;
 }
@@ -113,7 +115,7 @@ export function failedOf({ source_type, download, process, embed }: SourceResult
 export interface CrawlResult {
   readonly domain_id: DomainId;
   readonly mode: CrawlMode;
-  readonly scope: CrawlScope;
+  readonly scope: string;
   readonly dry_run: boolean;
   readonly steps: readonly Step[];
   readonly vector_store_id: string;

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isTree, SOURCE_KINDS } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -13,7 +13,7 @@ import type { CrawlRequest, SourceResult, Step, StepCounts } from "./crawl-reque
 import { stopWhenFull } from "./disk-full.ts";
 import { download, type SourceLook } from "./download.ts";
 import { type Embedded, embed, type Removals, type Uploads } from "./embed.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { findUnregistered, keepUnregistered } from "./find-unregistered.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { keepDocuments } from "./keep-documents.ts";
@@ -69,6 +69,7 @@ export async function crawlSource(
   const account = openAccount(course, target);
   let look: SourceLook | undefined;
   let deferred = 0;
+  const { hasIds } = run.config.kind.abilities;
   await account.attempt(async () => {
     if (request.steps.includes("download")) {
       const downloaded = await takeDownload(course, openSource);
@@ -81,11 +82,11 @@ export async function crawlSource(
     deferred = embedded.deferred;
     account.note("embed", embedded);
   });
-  if (target?.isOwn && isTree(run.config) && !job.dryRun) {
+  if (target?.isOwn && !hasIds && !job.dryRun) {
     await account.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
   }
   // What a watch sees would make it be written all day.
-  if (isTree(run.config) && !job.dryRun && !request.gathered) {
+  if (!hasIds && !job.dryRun && !request.gathered) {
     await account.attempt(() => parts.ledgers.exportManifest(run, { upTo: SMALL_MANIFEST }));
   }
   const removeGone = target && deferred > 0 ? () => takeRemovals(course, look, target, account) : undefined;
@@ -168,8 +169,8 @@ async function takeDownload(
   openSource: (ledger: Ledger) => Source,
 ): Promise<StepOutcome & { readonly look: SourceLook }> {
   const { run, request, parts, job, mirror, planned } = course;
-  const converter = parts.openConverter(run.config);
-  const { keepsMaps } = SOURCE_KINDS[run.config.sourceType];
+  const converter = run.config.kind.openConverter?.();
+  const { keepsMaps } = run.config.kind.abilities;
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
     job.log("files_map.csv is missing (first run, or deleted): everything is taken as with mode=full.");
   }
@@ -189,12 +190,12 @@ async function takeDownload(
 /** Other kinds whose files are documents as they come have nothing to process. */
 async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutcome> {
   const { run, request, parts, job, mirror, planned } = course;
-  if (isTree(run.config)) {
+  if (run.config.kind.abilities.keepsTexts) {
     return await withLedger(run, { step: "process" }, parts, job, (setting) =>
       keepDocuments({ run, request, look, parts, mirror, ...setting }),
     );
   }
-  const converter = parts.openConverter(run.config);
+  const converter = run.config.kind.openConverter?.();
   if (!converter) return { counts: noCounts(), problems: [] };
   return await withLedger(run, { step: "process" }, parts, job, (setting) =>
     processOriginals({ request, look, mirror, converter, planned, ...setting }),
@@ -212,10 +213,10 @@ async function takeEmbed(
   return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async ({ ledger, ...setting }) => {
     const reader = parts.extractor.revision;
     const tools = { ...target, ledger, mirror, reader };
-    const typeByName = parts.openConverter(run.config) === undefined;
+    const typeByName = run.config.kind.openConverter?.() === undefined;
     const uploaded = target.swap ? await openUploads(course, target.swap.before) : undefined;
-    const isOwnWeb = run.config.sourceType === "web_sources" && target.isOwn && !job.dryRun;
-    const unregistered = isOwnWeb && (await findUnregistered(run, ledger, parts.shelf()));
+    const isNoted = run.config.kind.abilities.registersAddresses && target.isOwn && !job.dryRun;
+    const unregistered = isNoted && (await findUnregistered(run, ledger, parts.shelf()));
     const { metadata } = parts.ledgers;
     const writeMetadata = async (): Promise<void> => {
       if (!target.isOwn || job.dryRun) return;

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Domain, describePlace, isTree, SOURCE_KINDS, type SourceConfig } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -13,7 +14,7 @@ import { concludeTarget, openTarget } from "./crawl-index.ts";
 import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { Removals } from "./embed.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { letGoOfRetired } from "./forget-source.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/drop-items.ts";
@@ -78,7 +79,7 @@ async function* crawlSources(
   parts: EngineParts,
   job: JobContext,
 ): AsyncGenerator<CrawledSource> {
-  const everRetired = await findRetired(domain, parts.crawlerFolder);
+  const everRetired = await findRetired(domain, parts);
   const retired = everRetired.filter((one) => isInScope(one, request));
   const run = (config: SourceConfig): SourceRun => {
     return { domainId: domain.domainId, config, sharesId: sharesId(config, [...domain.sources, ...everRetired]) };
@@ -87,7 +88,7 @@ async function* crawlSources(
   const removals = selected.length > 1 && !job.dryRun && !request.swap ? "later" : "now";
   for (const config of selected) {
     await job.checkpoint();
-    job.log(`Source '${config.sourceId}': ${describePlace(config)}`);
+    job.log(`Source '${config.sourceId}': ${config.kind.describePlace(config)}`);
     const source = run(config);
     const onlyFolders = request.onlyFolders?.get(config.sourceId);
     const options = {
@@ -134,8 +135,8 @@ async function leftInStore(
 }
 
 /** A site is one thing to its readers: what is gone from it leaves in the moment in which the rest arrives. */
-function removalsOf({ sourceType }: SourceConfig, usual: Removals): Removals {
-  return sourceType === "web_sources" ? "now" : usual;
+function removalsOf({ kind }: SourceConfig, usual: Removals): Removals {
+  return kind.abilities.isReadWhileListed ? "now" : usual;
 }
 
 /** The sources a request means. NotFoundError for one that the domain does not have. */
@@ -154,8 +155,8 @@ export function selectSources(
   );
 }
 
-function isInScope({ sourceType }: SourceConfig, { scope }: Pick<CrawlRequest, "scope">): boolean {
-  return scope === "all" || scope === SOURCE_KINDS[sourceType].scope;
+function isInScope({ kind }: SourceConfig, { scope }: Pick<CrawlRequest, "scope">): boolean {
+  return scope === "all" || scope === kind.scope;
 }
 
 /** A source that was taken out of the domain leaves with all it had, once nothing of it is held. */
@@ -171,12 +172,13 @@ async function retireSource(
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   if (!isGone || job.dryRun) return result;
-  if (run.config.sourceType === "web_sources") {
+  const { registersAddresses, hasIds } = run.config.kind.abilities;
+  if (registersAddresses) {
     await forgetMembers(run.domainId, [run.config.sourceId], parts.shelf(), (sentence) => {
       job.log(`WARNING: ${sentence}`);
     });
   }
-  if (isTree(run.config)) await letGoOfRetired(run, target.index, parts);
+  if (!hasIds) await letGoOfRetired(run, target.index, parts);
   await parts.ledgers.forget(run);
   await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
   return result;

@@ -1,14 +1,13 @@
-import { join } from "node:path";
 import type { Backend } from "../contracts/backend.ts";
-import { type Domain, SOURCE_KINDS } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { ConflictError, DamagedError } from "../contracts/errors.ts";
-import type { DomainId, JobId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
 import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { forgetTrees } from "./forget-source.ts";
 import { forgetMembers, type Warn } from "./ingest/drop-items.ts";
 import { leaseSources } from "./lease-sources.ts";
-import { foldersIn } from "./retired-sources.ts";
+import { findRetired } from "./retired-sources.ts";
 
 export interface DeletionParts
   extends Pick<
@@ -84,16 +83,19 @@ async function unlessDamaged<T>(work: Promise<T> | undefined): Promise<T | undef
 }
 
 /** In the last moment before the domain goes: interrupted afterwards, it is a domain to be deleted once more. */
-async function forgetAddresses({ domainId, sources }: Domain, parts: DeletionParts, warn: Warn): Promise<void> {
-  const retired = await foldersIn(join(parts.crawlerFolder, domainId, SOURCE_KINDS.web_sources.folder));
-  const named = sources.filter(({ sourceType }) => sourceType === "web_sources").map(({ sourceId }) => sourceId);
-  const all = new Set([...named, ...retired.map((name) => name as SourceId)]);
+async function forgetAddresses(domain: Domain, parts: DeletionParts, warn: Warn): Promise<void> {
+  const retired = await findRetired(domain, parts);
+  const all = new Set([...domain.sources, ...retired].filter(isRegistering).map(({ sourceId }) => sourceId));
   try {
-    if (all.size > 0) await forgetMembers(domainId, all, parts.shelf(), warn);
+    if (all.size > 0) await forgetMembers(domain.domainId, all, parts.shelf(), warn);
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
     warn(`Which addresses it had is not known: ${error.message}`);
   }
+}
+
+function isRegistering({ kind }: SourceConfig): boolean {
+  return kind.abilities.registersAddresses;
 }
 
 /** The domain's own, its predecessors, and one that is being built; but none that another domain names as its own. */

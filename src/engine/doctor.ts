@@ -1,8 +1,9 @@
-import { type Domain, describePlace, isOfSharePoint, type SourceConfig } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, DamagedError, explain, RemoteError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { examineRecords } from "./examine-records.ts";
 import { sayMissing } from "./index-target.ts";
 
@@ -34,7 +35,7 @@ export async function* examine(
   let sound = true;
   const sources = domains.flatMap((domain) => domain.sources);
   for await (const finding of parts.examineInstallation({
-    sharepoint: sources.length === 0 || sources.some(isOfSharePoint),
+    sharepoint: sources.length === 0 || sources.some(({ kind }) => kind.abilities.needsSignIn),
   })) {
     sound &&= finding.outcome !== "problem";
     yield { ...finding, domainId: "", sourceId: "" };
@@ -65,7 +66,7 @@ export async function* examineOneSource(
   signal: AbortSignal,
 ): AsyncGenerator<PlacedFinding, void> {
   let sound = true;
-  for await (const finding of parts.examineInstallation({ sharepoint: isOfSharePoint(config) })) {
+  for await (const finding of parts.examineInstallation({ sharepoint: config.kind.abilities.needsSignIn })) {
     if (finding.outcome !== "problem") continue;
     sound = false;
     yield { ...finding, domainId: "", sourceId: "" };
@@ -107,7 +108,7 @@ async function* examineSource(
     if (!(error instanceof BadInputError || error instanceof RemoteError)) throw error;
     const remedy = sound ? "Correct the source in the domain." : "";
     const outcome = sound ? "problem" : "not checked";
-    yield { subject: describePlace(run.config), outcome, detail: explain(error), remedy };
+    yield { subject: run.config.kind.describePlace(run.config), outcome, detail: explain(error), remedy };
   }
 }
 

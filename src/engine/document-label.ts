@@ -1,8 +1,8 @@
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import type { DocumentFile, Label } from "../contracts/search-index.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import type { SourceRun } from "./engine-parts.ts";
 
 /** Backends cap attribute values at this length. */
 const MAX_ATTRIBUTE = 512;

@@ -1,10 +1,10 @@
 import type { AbsentChange, Change, ChangeKind, ListedChange } from "../contracts/change.ts";
 import type { Converter } from "../contracts/converter.ts";
-import { isTree } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { LookOutcome, Source, Unreadable } from "../contracts/source.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import type { Detected } from "../detect/detect-changes.ts";
 import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
@@ -12,7 +12,7 @@ import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { PARTS } from "./check-hashes.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { makePlan } from "./make-plan.ts";
 import { type PlannedChanges, plannedDownload } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
@@ -93,7 +93,7 @@ export async function download(
   const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length + plan.staying.length === 0;
   const before = isIdle ? await compareMirror(plan, setting) : undefined;
   const isQuiet = view.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
-  const by = isTree(run.config) ? " by what changed since the last look" : " by the change log";
+  const by = !run.config.kind.abilities.hasIds ? " by what changed since the last look" : " by the change log";
   const how = view.looking.by === "feed" ? by : "";
   job.log(
     isQuiet

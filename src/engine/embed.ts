@@ -1,10 +1,10 @@
 import { isEmptyReason } from "../contracts/document.ts";
-import { isTree } from "../contracts/domain.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { DocumentFile, FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
@@ -12,7 +12,6 @@ import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { documentOf, labelOf } from "./document-label.ts";
 import type { SourceLook } from "./download.ts";
-import type { SourceRun } from "./engine-parts.ts";
 import { withKeptText } from "./kept-text.ts";
 import { emptyPlan, type IndexPlan, isEmptyPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { PlannedChanges } from "./planned-changes.ts";
@@ -217,7 +216,7 @@ async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork, ma
   const { run, request, tools, uploaded, job } = work;
   for (const itemId of plan.remove) {
     await job.checkpoint();
-    await draft.remove(itemId, { mayReturn: isTree(run.config) });
+    await draft.remove(itemId, { mayReturn: !run.config.kind.abilities.hasIds });
   }
   for (const { entry } of [...plan.relabel, ...plan.adopt]) {
     await job.checkpoint();

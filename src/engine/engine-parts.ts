@@ -1,11 +1,9 @@
 import type { Backend } from "../contracts/backend.ts";
-import type { Converter } from "../contracts/converter.ts";
 import type { Extractor } from "../contracts/document.ts";
-import type { SourceConfig } from "../contracts/domain.ts";
-import type { DomainId } from "../contracts/ids.ts";
-import type { Ledger, Ledgers } from "../contracts/ledger.ts";
+import type { Ledgers } from "../contracts/ledger.ts";
 import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
+import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { ItemShelf } from "./ingest/drop-items.ts";
 
@@ -20,6 +18,7 @@ export interface EngineParts {
   readonly crawlerFolder: string;
   /** The folder `domains/`, absolute. */
   readonly domainsFolder: string;
+  /** Its kind opens it; whoever only examines sources does so with connections of their own. */
   openSource(run: SourceRun, options: SourceOptions): Source;
   /** What is known of single addresses, and what was kept of them; opened when it is first needed. */
   shelf(): ItemShelf;
@@ -28,8 +27,6 @@ export interface EngineParts {
   readonly keeping: KeepingRules;
   /** The clock that grace and retention go by. */
   now(): Date;
-  /** For kinds with a process step. */
-  openConverter(config: SourceConfig): Converter | undefined;
   /** The store that queries without one go to, "" for none: it is never deleted. */
   readonly defaultVectorStoreId: string;
   /** How long the store that was swapped for a fresh one is kept. */
@@ -46,27 +43,4 @@ export interface KeepingRules {
   readonly deletedMs: number;
   readonly versions: number;
   readonly versionMs: number;
-}
-
-export interface SourceOptions {
-  /** Hears of waits (throttling) and progress that a person watching would wonder about. */
-  readonly log: (line: string) => void;
-  /** The ledger of the step that asks it, for sources that remember their items themselves. */
-  readonly ledger: () => Promise<Ledger>;
-  /** The source must not write anything down. */
-  readonly dryRun: boolean;
-  /** Sources that can leave out what they know to be unchanged ask for it all the same. */
-  readonly force: boolean;
-  /** Every file is read, whatever the source says of it. */
-  readonly checksum: boolean;
-  /** Nothing outside these folders can have changed since the last look. */
-  readonly onlyFolders?: ReadonlySet<string>;
-}
-
-/** One source of one domain, as the steps get it. */
-export interface SourceRun {
-  readonly domainId: DomainId;
-  readonly config: SourceConfig;
-  /** A source of another kind has the same id, or had it and is not gone yet: what the index holds under it is not all of this one. */
-  readonly sharesId?: boolean;
 }

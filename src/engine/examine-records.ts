@@ -1,7 +1,8 @@
 import type { Finding } from "../contracts/finding.ts";
 import { DAMAGED_RECORD } from "../contracts/registry.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { findUnregistered } from "./find-unregistered.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
 
@@ -13,7 +14,7 @@ export async function* examineRecords(
   { shelf, ledgers }: Pick<EngineParts, "shelf" | "ledgers">,
 ): AsyncGenerator<Finding, void> {
   const { domainId, config } = run;
-  if (config.sourceType !== "web_sources") return;
+  if (!config.kind.abilities.registersAddresses) return;
   const { registry, members } = shelf();
   const damaged: string[] = [];
   for await (const page of members.in(domainId, config.sourceId)) {

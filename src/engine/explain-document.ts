@@ -52,15 +52,7 @@ export interface Stage {
 export type ExplainParts = TreeParts &
   Pick<
     EngineParts,
-    | "domains"
-    | "backend"
-    | "crawlerFolder"
-    | "ledgers"
-    | "openConverter"
-    | "acceptedTypes"
-    | "maxFileBytes"
-    | "keeping"
-    | "shelf"
+    "domains" | "backend" | "crawlerFolder" | "ledgers" | "acceptedTypes" | "maxFileBytes" | "keeping" | "shelf"
   >;
 
 /** What an explanation of one domain is made from. */
@@ -100,8 +92,8 @@ async function explainEntry(found: FoundEntry, setting: Setting, calledNow = "")
     ({ sourceId, sourceType }) => sourceId === source.config.sourceId && sourceType === source.config.sourceType,
   );
   const listed = sourceStage(found, isRetired);
-  const isOfWeb = source.config.sourceType === "web_sources" && !isRetired;
-  const atSource = isOfWeb ? await withRecord(listed, entry.itemId, parts) : await withLineage(listed, found);
+  const isRegistered = source.config.kind.abilities.registersAddresses && !isRetired;
+  const atSource = isRegistered ? await withRecord(listed, entry.itemId, parts) : await withLineage(listed, found);
   const inMirror = mirrorStage(found, parts);
   const inIndex = await indexStage(found, domain, opened);
   const { sourceId } = source.config;

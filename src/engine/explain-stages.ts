@@ -1,5 +1,5 @@
 import { isEmptyReason } from "../contracts/document.ts";
-import { type Domain, hasFilter } from "../contracts/domain.ts";
+import type { Domain } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import type { DocumentVersion, Index } from "../contracts/search-index.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
@@ -8,7 +8,7 @@ import type { Stage } from "./explain-document.ts";
 import type { FoundEntry } from "./find-entries.ts";
 import { sayMissing } from "./index-target.ts";
 
-export type Wanted = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "openConverter">;
+export type Wanted = Pick<EngineParts, "acceptedTypes" | "maxFileBytes">;
 
 /** Did the source have it when it was last listed? */
 export function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): Stage {
@@ -18,7 +18,9 @@ export function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): 
   }
   if (seen)
     return fine("source", `The last crawl saw it at '${seen.serverPath}', last modified ${shown(seen.modifiedAt)}.`);
-  const filter = hasFilter(source.config) ? " or the filter of the source leaves it out" : "";
+  const { kind } = source.config;
+  const isFiltered = kind.describeRules(source.config).patterns.length > 0;
+  const filter = isFiltered ? " or the filter of the source leaves it out" : "";
   const place = mirrored ? `'${mirrored.serverPath}'` : "its place";
   return problem(
     "source",
@@ -57,10 +59,10 @@ export function mirrorStage({ entry, source }: FoundEntry, wanted: Wanted): Stag
 function whyNotWanted(
   { seen, indexed }: FoundEntry["entry"],
   config: FoundEntry["source"]["config"],
-  { acceptedTypes, maxFileBytes, openConverter }: Wanted,
+  { acceptedTypes, maxFileBytes }: Wanted,
 ): Stage {
   const type = fileTypeOf(seen?.name ?? indexed?.name ?? "");
-  const isTyped = openConverter(config) === undefined;
+  const isTyped = config.kind.openConverter === undefined;
   if (isTyped && !acceptedTypes.has(type)) {
     const what = type ? `Files of type '${type}' are` : "Files without a type are";
     return problem("mirror", `${what} not taken in, so it was not downloaded. ACCEPTED_FILE_TYPES says which are.`);
@@ -72,7 +74,7 @@ function whyNotWanted(
       `It has ${megabytes(seen.size)}, more than the ${megabytes(maxFileBytes)} that are taken in.`,
     );
   }
-  const mayBeDraft = seen !== null && config.sourceType === "file_sources" && !config.drafts;
+  const mayBeDraft = seen !== null && config.kind.leavesOutDrafts?.(config) === true;
   const draft = mayBeDraft
     ? " If it was crawled since it is there, no version of it is published: publish it, or set 'drafts' of the source to true."
     : "";

@@ -1,6 +1,5 @@
-import { isTree, type TreeSourceConfig } from "../contracts/domain.ts";
+import type { SourceConfig } from "../contracts/domain.ts";
 import type { LineageEvent, Manifest, ManifestEntry } from "../contracts/manifest.ts";
-import { createTreeRules } from "../detect/lineage/tree-rules.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { plural } from "../lib/plural.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -12,7 +11,7 @@ export type TreeParts = Pick<EngineParts, "keeping">;
 
 /** A file that the manifest knows and no map file has. */
 export interface AbsentFile {
-  readonly config: TreeSourceConfig;
+  readonly config: SourceConfig;
   readonly entry: ManifestEntry;
   readonly detail: string;
 }
@@ -21,7 +20,7 @@ const MAX_FOUND = 10;
 
 /** What the last crawl saw, and what became of the file before. */
 export async function withLineage(stage: Stage, { source, entry: { itemId } }: FoundEntry): Promise<Stage> {
-  if (!isTree(source.config)) return stage;
+  if (source.config.kind.abilities.hasIds) return stage;
   const entry = (await source.ledger.manifest.find([itemId])).get(itemId);
   if (!entry) return stage;
   const said = entry.status === "error" ? sayUnreadable(entry) : sayEvent(entry.lineage.at(-1));
@@ -36,7 +35,7 @@ export async function findAbsent(
 ): Promise<AbsentFile[]> {
   const found: AbsentFile[] = [];
   for (const { config, ledger } of sources) {
-    if (!isTree(config)) continue;
+    if (config.kind.abilities.hasIds) continue;
     const entries = await findCalled(called, config, ledger.manifest);
     for (const entry of entries) found.push({ config, entry, detail: sayAbsent(entry, parts) });
   }
@@ -49,16 +48,16 @@ export function sayLeftOut(
   sources: readonly OpenSource[],
   { acceptedTypes }: Pick<EngineParts, "acceptedTypes">,
 ): string {
-  const trees = sources.map(({ config }) => config).filter(isTree);
+  const trees = sources.map(({ config }) => config).filter(({ kind }) => !kind.abilities.hasIds);
   if (trees.length === 0) return "";
   const type = fileTypeOf(called.split("/").at(-1) ?? "");
   if (type && !acceptedTypes.has(type)) return ` Files of type '${type}' are not taken in.`;
   const reached = trees.flatMap((config) => {
-    const path = below(config, called);
-    return path === undefined ? [] : [{ config, path }];
+    const found = config.kind.locate?.(config, called);
+    return found ? [{ config, ...found }] : [];
   });
   if (reached.length === 0) return " It lies outside of the folders and containers of this domain.";
-  const leaving = reached.filter(({ config, path }) => !createTreeRules(config)(path));
+  const leaving = reached.filter(({ isTaken }) => !isTaken);
   if (leaving.length > 0) {
     const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");
     return ` The rules of ${names} (include, exclude, hidden) leave out a file of that name.`;
@@ -66,8 +65,8 @@ export function sayLeftOut(
   return " What is too large, ignored by git or a link that leads away is left out, too; the log of a crawl says so.";
 }
 
-async function findCalled(called: string, config: TreeSourceConfig, manifest: Manifest): Promise<ManifestEntry[]> {
-  const wanted = below(config, called)?.toLowerCase();
+async function findCalled(called: string, config: SourceConfig, manifest: Manifest): Promise<ManifestEntry[]> {
+  const wanted = config.kind.locate?.(config, called)?.path.toLowerCase();
   const found: ManifestEntry[] = [];
   for await (const page of manifest.withStatus("error", "missing", "deleted")) {
     for (const entry of page) {
@@ -78,35 +77,6 @@ async function findCalled(called: string, config: TreeSourceConfig, manifest: Ma
     if (found.length >= MAX_FOUND) break;
   }
   return found;
-}
-
-/** The path below the root of what may be written as a whole path or address; undefined: it lies elsewhere. */
-function below(config: TreeSourceConfig, called: string): string | undefined {
-  const path = called.trim().replaceAll("\\", "/");
-  if (config.sourceType === "folder_sources") {
-    const start = `${config.root.replaceAll("\\", "/")}/`;
-    if (path.startsWith(start)) return path.slice(start.length);
-    return isWhole(path) ? undefined : path;
-  }
-  const start = `${config.containerUrl}/`;
-  const isAddress = path.startsWith(start);
-  if (!isAddress && isWhole(path)) return undefined;
-  const name = isAddress ? decoded(path.slice(start.length)) : path;
-  const folder = config.prefix.slice(0, config.prefix.lastIndexOf("/") + 1);
-  if (name.startsWith(config.prefix)) return name.slice(folder.length);
-  return isAddress ? undefined : name;
-}
-
-function isWhole(path: string): boolean {
-  return /^(\/|[A-Za-z]:\/|[a-z][a-z0-9+.-]*:\/\/)/i.test(path);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function sayAbsent(entry: ManifestEntry, { keeping }: TreeParts): string {

@@ -24,10 +24,10 @@ const MAX_FOUND = 10;
 /** All sources of a domain, and those that were taken out of it while something of them is still there. */
 export async function openSources(
   domain: Domain,
-  parts: Pick<EngineParts, "crawlerFolder" | "ledgers">,
+  parts: Pick<EngineParts, "domains" | "crawlerFolder" | "ledgers">,
 ): Promise<OpenSource[]> {
   const opened: OpenSource[] = [];
-  for (const config of [...domain.sources, ...(await findRetired(domain, parts.crawlerFolder))]) {
+  for (const config of [...domain.sources, ...(await findRetired(domain, parts))]) {
     const root = sourceFolder(domain.domainId, config);
     const ledger = await parts.ledgers.open({ domainId: domain.domainId, config }, { readOnly: true });
     opened.push({ config, mirror: new Mirror(parts.crawlerFolder, root), ledger });

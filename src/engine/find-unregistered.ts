@@ -2,8 +2,9 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { RegisteredItem } from "../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../contracts/source.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { newMember } from "../detect/web/member-standing.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import type { ItemRecords } from "./ingest/drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";
 
@@ -91,5 +92,5 @@ async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools,
 }
 
 function isOfRegistered({ config }: SourceRun): boolean {
-  return config.sourceType === "web_sources" && config.sourceId === REGISTERED_SOURCE;
+  return config.kind.abilities.registersAddresses && config.sourceId === REGISTERED_SOURCE;
 }

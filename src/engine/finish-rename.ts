@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Domain, SOURCE_KINDS, SOURCE_TYPES } from "../contracts/domain.ts";
+import type { Domain } from "../contracts/domain.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { LedgerSource } from "../contracts/ledger.ts";
@@ -31,7 +31,7 @@ export async function finishRename(rename: DomainRename, parts: EngineParts, wat
   };
   for (const { root, config } of roots) {
     begin(`Paths in the map files of crawler/${root}...`);
-    if (SOURCE_KINDS[config.sourceType].keepsMaps) {
+    if (config.kind.abilities.keepsMaps) {
       await (await parts.ledgers.open({ domainId: to, config }, { readOnly: false })).close();
     }
   }
@@ -56,13 +56,14 @@ export interface SourceRoot {
 /** Of the domain's sources, also of those it does not have any more. */
 export async function sourceRoots(
   domainId: DomainId,
-  { crawlerFolder }: Pick<EngineParts, "crawlerFolder">,
+  { domains, crawlerFolder }: Pick<EngineParts, "domains" | "crawlerFolder">,
 ): Promise<SourceRoot[]> {
   const roots: SourceRoot[] = [];
-  for (const sourceType of SOURCE_TYPES) {
-    const kind = `${domainId}/${SOURCE_KINDS[sourceType].folder}`;
-    for (const name of await foldersIn(join(crawlerFolder, kind))) {
-      roots.push({ root: `${kind}/${name}`, config: { sourceType, sourceId: name as SourceId } });
+  for (const kind of domains.kinds.all) {
+    const folder = `${domainId}/${kind.folder}`;
+    for (const name of await foldersIn(join(crawlerFolder, folder))) {
+      const config = { kind, sourceType: kind.type, sourceId: name as SourceId };
+      roots.push({ root: `${folder}/${name}`, config });
     }
   }
   return roots;

@@ -1,10 +1,10 @@
-import { join } from "node:path";
 import type { Backend } from "../contracts/backend.ts";
-import { type Domain, isTree, SOURCE_KINDS } from "../contracts/domain.ts";
+import type { Domain } from "../contracts/domain.ts";
 import type { SourceId } from "../contracts/ids.ts";
 import type { Index } from "../contracts/search-index.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
-import { foldersIn } from "./retired-sources.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { findRetired, type RetiredParts } from "./retired-sources.ts";
 
 /** Nothing of a tree that was taken out of its domain may return; kept generations show it until they are too old. Repeatable. */
 export async function letGoOfRetired(run: SourceRun, index: Index, parts: EngineParts): Promise<void> {
@@ -24,21 +24,17 @@ export async function letGoOfRetired(run: SourceRun, index: Index, parts: Engine
  * is rolled back, what they might go forward to stays, too.
  */
 export async function forgetTrees(
-  { domainId, vectorStoreId, sources }: Domain,
-  {
-    backend,
-    crawlerFolder,
-  }: { readonly backend: Pick<Backend, "openIndex" | "commits">; readonly crawlerFolder: string },
+  domain: Domain,
+  parts: RetiredParts & { readonly backend: Pick<Backend, "openIndex" | "commits"> },
 ): Promise<void> {
-  const found: string[] = sources.filter(isTree).map(({ sourceId }) => sourceId);
-  for (const type of ["folder_sources", "blob_sources"] as const) {
-    found.push(...(await foldersIn(join(crawlerFolder, domainId, SOURCE_KINDS[type].folder))));
-  }
+  const { domainId, vectorStoreId } = domain;
+  const { backend } = parts;
+  const found = [...domain.sources, ...(await findRetired(domain, parts))].filter(({ kind }) => !kind.abilities.hasIds);
   if (vectorStoreId === "" || found.length === 0 || backend.commits !== "atomic") return;
   const index = await backend.openIndex(vectorStoreId, domainId);
   if (!index) return;
   const isPinned = (await index.generations?.state())?.pinned === true;
-  for (const sourceId of new Set(found as SourceId[])) {
+  for (const { sourceId } of found) {
     await (isPinned ? letGoOfHidden : forgetHidden)(index, sourceId);
   }
 }

@@ -47,7 +47,7 @@ export async function release(
   }
   if (dryRun) return { ...(await viewGenerations(domainId, parts)), pinned: false };
   // First: released without it, what is seen of such a source would stay for ever.
-  await recallRetired(domain, index, parts.crawlerFolder);
+  await recallRetired(domain, index, parts);
   await generations.release();
   return await viewGenerations(domainId, parts);
 }

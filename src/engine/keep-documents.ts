@@ -3,6 +3,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Manifest, ManifestEntry } from "../contracts/manifest.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
@@ -10,7 +11,7 @@ import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { type JudgedEntry, judgeKept, type KeepTask, keepAll } from "./keep-text.ts";
 import { noCounts, sumUp } from "./tally.ts";
 

@@ -1,12 +1,11 @@
-import { isTree } from "../contracts/domain.ts";
 import type { DocumentFile } from "../contracts/search-index.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import type { SourceRun } from "./engine-parts.ts";
 
 /** The text that the process step made of these very bytes need not be made again. */
 export function withKeptText(file: DocumentFile, run: SourceRun, mirror: Mirror): DocumentFile {
-  if (!isTree(run.config)) return file;
+  if (!run.config.kind.abilities.keepsTexts) return file;
   const base = new KnowledgeBase(mirror.folder);
   return {
     ...file,

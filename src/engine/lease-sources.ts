@@ -10,7 +10,7 @@ import { sourceRoots } from "./finish-rename.ts";
  */
 export async function leaseSources(
   domainId: DomainId,
-  parts: Pick<EngineParts, "crawlerFolder" | "ledgers">,
+  parts: Pick<EngineParts, "domains" | "crawlerFolder" | "ledgers">,
   owner: string,
 ): Promise<Lease[]> {
   const leases: Lease[] = [];

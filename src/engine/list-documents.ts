@@ -1,4 +1,4 @@
-import { isTree, type TreeSourceConfig } from "../contracts/domain.ts";
+import type { SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import { FILE_STATUSES, type FileStatus, type Manifest, type ManifestEntry } from "../contracts/manifest.ts";
@@ -39,16 +39,21 @@ export type DocumentParts = Pick<EngineParts, "domains" | "ledgers" | "crawlerFo
 export async function treesOf(
   { domainId, sourceId }: Pick<DocumentsQuery, "domainId" | "sourceId">,
   { domains }: DocumentParts,
-): Promise<readonly TreeSourceConfig[]> {
+): Promise<readonly SourceConfig[]> {
   const { sources } = await domains.get(domainId);
-  if (sourceId === undefined) return sources.filter(isTree);
+  if (sourceId === undefined) return sources.filter(isFollowed);
   const named = sources.filter((source) => source.sourceId === sourceId);
   if (named.length === 0) throw new NotFoundError(`Source '${sourceId}' does not exist in domain '${domainId}'.`);
-  const trees = named.filter(isTree);
+  const trees = named.filter(isFollowed);
   if (trees.length > 0) return trees;
   throw new BadInputError(
     `Source '${sourceId}' is neither a folder nor a container: its items have ids of their own, and no versions are kept.`,
   );
+}
+
+/** By a manifest, since its files have no ids of their own. */
+function isFollowed({ kind }: SourceConfig): boolean {
+  return !kind.abilities.hasIds;
 }
 
 export async function listDocuments(query: DocumentsQuery, parts: DocumentParts): Promise<DocumentsPage> {
@@ -65,7 +70,7 @@ export async function listDocuments(query: DocumentsQuery, parts: DocumentParts)
   }
   return { documents: documents.slice(0, limit), more: documents.length > limit, total: text ? undefined : total };
 
-  async function gather(manifest: Manifest, { sourceId }: TreeSourceConfig, count: number): Promise<void> {
+  async function gather(manifest: Manifest, { sourceId }: SourceConfig, count: number): Promise<void> {
     if (documents.length > limit) return;
     const pages = count > MOST_SORTED ? matchingIn(manifest, query) : sortedIn(manifest, query);
     for await (const page of pages) {

@@ -1,9 +1,9 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
-import { isTree } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { Turn } from "../lib/turn.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
@@ -12,7 +12,7 @@ import { OriginalsCheck } from "./check-originals.ts";
 import { countJustLeft } from "./count-just-left.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadSetting, Plan } from "./download.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { recallListing } from "./look-at-source.ts";
 import { plannedDownload } from "./planned-changes.ts";
 import type { View } from "./view-source.ts";
@@ -84,7 +84,8 @@ function detect(
     maxBytes: parts.maxFileBytes,
     limits: run.config.limits,
     confirmDeletes: request.confirmDeletes,
-    ...(request.gathered && isTree(run.config) && { justLeft: () => countJustLeft(setting.ledger, parts) }),
+    ...(request.gathered &&
+      !run.config.kind.abilities.hasIds && { justLeft: () => countJustLeft(setting.ledger, parts) }),
   };
   // Another step may have moved a file since the mirror was scanned.
   const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? setting.mirror.find(file);

@@ -1,4 +1,3 @@
-import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -29,7 +28,7 @@ export async function mapFiles(
   for (const config of wanted) await (await ledgers.open({ domainId, config }, { readOnly: true })).close();
   return wanted.flatMap((config) =>
     ledgers.maps({ domainId, config }).map(({ name, content }) => ({
-      name: `${SOURCE_KINDS[config.sourceType].folder}/${config.sourceId}/${name}`,
+      name: `${config.kind.folder}/${config.sourceId}/${name}`,
       content,
     })),
   );

@@ -1,5 +1,5 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
-import { hasFilter, isTree, type SourceConfig } from "../contracts/domain.ts";
+import type { SourceConfig } from "../contracts/domain.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { PlannedChange, SourceResult } from "./crawl-request.ts";
 
@@ -47,11 +47,13 @@ function absent(
 }
 
 function whyGone(config: SourceConfig): string {
-  if (isTree(config)) {
-    const ruled = hasFilter(config) ? ", or left out by its rules" : "";
+  const { kind } = config;
+  const hasFilter = kind.describeRules(config).patterns.length > 0;
+  if (!kind.abilities.hasIds) {
+    const ruled = hasFilter ? ", or left out by its rules" : "";
     return `not there any more${ruled}: hidden from search, and kept for a while in case it comes back`;
   }
-  return hasFilter(config) ? "removed at the source, or not matched by its filter any more" : "removed at the source";
+  return hasFilter ? "removed at the source, or not matched by its filter any more" : "removed at the source";
 }
 
 function whyListed({ kind, sighting, entry, reason }: ListedChange): string {

@@ -1,22 +1,27 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Domain, SOURCE_KINDS, SOURCE_TYPES, type SourceConfig, type SourceType } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { parseSourceId, type SourceId } from "../contracts/ids.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { Listing, Source } from "../contracts/source.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
-import { DEFAULT_LIMITS } from "../domains/source-codec.ts";
+import { retiredConfig } from "../domains/source-codec.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 
+export interface RetiredParts {
+  readonly domains: Pick<DomainStore, "kinds">;
+  readonly crawlerFolder: string;
+}
+
 /** Sources that were crawled once and are not in the domain any more: their folders tell. */
-export async function findRetired(domain: Domain, crawlerFolder: string): Promise<SourceConfig[]> {
+export async function findRetired(domain: Domain, { domains, crawlerFolder }: RetiredParts): Promise<SourceConfig[]> {
   const retired: SourceConfig[] = [];
-  for (const sourceType of SOURCE_TYPES) {
-    for (const name of await foldersIn(join(crawlerFolder, domain.domainId, SOURCE_KINDS[sourceType].folder))) {
-      const configured = domain.sources.some((source) => source.sourceType === sourceType && source.sourceId === name);
+  for (const kind of domains.kinds.all) {
+    for (const name of await foldersIn(join(crawlerFolder, domain.domainId, kind.folder))) {
+      const configured = domain.sources.some((source) => source.sourceType === kind.type && source.sourceId === name);
       if (configured || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) continue;
-      retired.push(retiredConfig(sourceType, parseSourceId(name)));
+      retired.push(retiredConfig(kind, parseSourceId(name)));
     }
   }
   return retired;
@@ -29,14 +34,14 @@ export async function findRetired(domain: Domain, crawlerFolder: string): Promis
 export async function recallRetired(
   domain: Domain,
   index: Pick<Index, "sources" | "holdings">,
-  crawlerFolder: string,
+  parts: RetiredParts,
 ): Promise<void> {
-  const known = [...domain.sources, ...(await findRetired(domain, crawlerFolder))].map(({ sourceId }) => sourceId);
+  const known = [...domain.sources, ...(await findRetired(domain, parts))].map(({ sourceId }) => sourceId);
   for (const sourceId of await index.sources()) {
     if (known.includes(sourceId)) continue;
     for await (const [ref] of index.holdings(sourceId)) {
-      const folder = sourceFolder(domain.domainId, { sourceType: kindOf(ref?.itemId ?? ""), sourceId });
-      await mkdir(join(crawlerFolder, folder), { recursive: true });
+      const folder = sourceFolder(domain.domainId, { kind: parts.domains.kinds.ofItem(ref?.itemId ?? ""), sourceId });
+      await mkdir(join(parts.crawlerFolder, folder), { recursive: true });
       break;
     }
   }
@@ -46,48 +51,27 @@ export async function recallRetired(
 export async function retiredInStore(
   domain: Domain,
   index: Pick<Index, "sources" | "holdings">,
-  { domains, crawlerFolder }: { readonly domains: Pick<DomainStore, "get">; readonly crawlerFolder: string },
+  parts: RetiredParts & { readonly domains: Pick<DomainStore, "get"> },
 ): Promise<SourceConfig[]> {
   const isIn = (id: SourceId, { sources }: Pick<Domain, "sources">) => sources.some(({ sourceId }) => sourceId === id);
   const unknown = [...(await index.sources())].filter((id) => !isIn(id, domain));
   if (unknown.length === 0) return [];
   // Read again: one that was added, and crawled, while this run was on its way is in the store, too.
-  const now = await domains.get(domain.domainId);
-  const onDisk = { sources: await findRetired(now, crawlerFolder) };
+  const now = await parts.domains.get(domain.domainId);
+  const onDisk = { sources: await findRetired(now, parts) };
   const retired: SourceConfig[] = [];
   for (const sourceId of unknown.filter((id) => !isIn(id, now) && !isIn(id, onDisk))) {
     for await (const [ref] of index.holdings(sourceId)) {
-      retired.push(retiredConfig(kindOf(ref?.itemId ?? ""), sourceId));
+      retired.push(retiredConfig(parts.domains.kinds.ofItem(ref?.itemId ?? ""), sourceId));
       break;
     }
   }
   return retired;
 }
 
-/** Only ids of our own tell where they are from. */
-function kindOf(itemId: string): SourceType {
-  if (itemId.startsWith("doc_")) return "folder_sources";
-  return itemId.startsWith("url_") ? "web_sources" : "file_sources";
-}
-
 /** Has one of another kind the same id? Then what the index holds of the id is not all of this one. */
 export function sharesId({ sourceId, sourceType }: SourceConfig, all: readonly SourceConfig[]): boolean {
   return all.some((other) => other.sourceId === sourceId && other.sourceType !== sourceType);
-}
-
-function retiredConfig(sourceType: SourceType, sourceId: SourceId): SourceConfig {
-  if (sourceType === "web_sources") {
-    const nothing = { startUrls: [], include: [], exclude: [], maxDepth: 0, maxPages: 0, images: false };
-    return { sourceType, sourceId, ...nothing, limits: DEFAULT_LIMITS };
-  }
-  if (sourceType === "folder_sources" || sourceType === "blob_sources") {
-    const rules = { sourceId, include: [], exclude: [], hidden: false, maxFileBytes: 0, limits: DEFAULT_LIMITS };
-    return sourceType === "folder_sources"
-      ? { sourceType, ...rules, root: "", gitignore: false }
-      : { sourceType, ...rules, containerUrl: "", prefix: "", credential: "" };
-  }
-  const place = { sourceId, siteUrl: "", filter: "", limits: DEFAULT_LIMITS };
-  return sourceType === "list_sources" ? { ...place, sourceType, listName: "" } : { ...place, sourceType, urlPart: "" };
 }
 
 /** To the rest of the engine a source that was taken out is one that has nothing any more: same plan, same guard. */

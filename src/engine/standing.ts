@@ -4,10 +4,11 @@ import { explain, RemoteError } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import type { DocumentCount, GenerationState } from "../contracts/search-index.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { Turn } from "../lib/turn.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { sayMissing } from "./index-target.ts";
 
 /** How a domain stands by what is on disk and in the index, whatever its last crawl said. */

@@ -1,11 +1,11 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef, Index } from "../contracts/search-index.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { suspectRemovals } from "../detect/removal-guard.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
-import type { SourceRun } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 
 interface Filled {

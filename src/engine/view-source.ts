@@ -3,12 +3,13 @@ import type { SourceConfig } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { ItemState, ListingNote } from "../contracts/ledger.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { DownloadSetting } from "./download.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { type Looking, listInDoubt, lookAtSource } from "./look-at-source.ts";
 
 /** The source and the mirror as this run finds them. */
@@ -126,6 +127,7 @@ function digestPolicy(
   config: SourceConfig,
   { acceptedTypes, maxFileBytes }: Pick<EngineParts, "acceptedTypes" | "maxFileBytes">,
 ): string {
-  const wanted = [config, [...acceptedTypes].sort(), maxFileBytes];
+  const { kind: _kind, ...settings } = config;
+  const wanted = [settings, [...acceptedTypes].sort(), maxFileBytes];
   return createHash("sha256").update(JSON.stringify(wanted)).digest("base64");
 }

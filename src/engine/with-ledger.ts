@@ -1,13 +1,13 @@
 import { join } from "node:path";
-import { SOURCE_KINDS } from "../contracts/domain.ts";
 import { CancelledError, ConflictError } from "../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { type Lease, type Leases, sourceLease } from "../contracts/lease.ts";
 import type { Ledger, LedgerOptions } from "../contracts/ledger.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import type { Step } from "./crawl-request.ts";
-import type { EngineParts, SourceRun } from "./engine-parts.ts";
+import type { EngineParts } from "./engine-parts.ts";
 
 interface StepOptions {
   readonly step: Step;
@@ -46,7 +46,7 @@ export async function withLedger<T>(
 ): Promise<T> {
   const { step, vectorStoreId } = options;
   if (job.dryRun) {
-    const isSpecified = step === "download" && SOURCE_KINDS[run.config.sourceType].keepsMaps;
+    const isSpecified = step === "download" && run.config.kind.abilities.keepsMaps;
     const scratch = isSpecified ? await parts.ledgers.writeScratchMaps(run, job.jobId) : undefined;
     try {
       const ledger = await openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job);

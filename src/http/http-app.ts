@@ -110,14 +110,14 @@ function allEndpoints(app: App): readonly Endpoint[] {
 }
 
 /** Strangers learn that the server is there, and no more. */
-function mountHealth(http: Hono<HttpEnv>, doorkeeper: Doorkeeper, product: ProductFacts): void {
+function mountHealth(http: Hono<HttpEnv>, doorkeeper: Doorkeeper, { version, backend }: ProductFacts): void {
   const startedAtMs = Date.now();
   http.get("/health", async (c) => {
     const asker = await doorkeeper.identify(c).catch(() => undefined);
     if (asker?.status === "slowed") return refuseSlowed(c, asker.waitMs);
     if (asker?.status !== "known") return c.json({ ok: true });
     const uptimeSeconds = Math.floor((Date.now() - startedAtMs) / 1000);
-    return c.json({ ok: true, ...product, uptime_seconds: uptimeSeconds });
+    return c.json({ ok: true, version, backend, uptime_seconds: uptimeSeconds });
   });
 }
 

@@ -71,10 +71,12 @@ export function embeddedFile(
 
 export const NO_PROPERTIES = "{}";
 
-/** `place`: where the source has its folder, if it is known; the domain may have had another id when the path was written. */
-export function belowDomain(file: string, domainId: DomainId, place = ""): string {
+/** `sourceId`: below which folder of a kind it lies, if that is known; the domain may have had another id when the path was written. */
+export function belowDomain(file: string, domainId: DomainId, sourceId = ""): string {
   const at = file.indexOf("/");
-  const isBelow = file.slice(0, at) === domainId || (place !== "" && file.startsWith(`/${place}/`, at));
+  const [, kind = "", source] = file.split("/", 3);
+  const isOfSource = sourceId !== "" && source === sourceId && /^\d\d_/.test(kind);
+  const isBelow = file.slice(0, at) === domainId || isOfSource;
   return at > 0 && isBelow ? file.slice(at + 1) : `/${file}`;
 }
 

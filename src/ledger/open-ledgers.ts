@@ -2,12 +2,11 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { isTree, SOURCE_KINDS } from "../contracts/domain.ts";
 import { ConflictError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { ArchivedMaps, LedgerOptions, LedgerSource, Ledgers } from "../contracts/ledger.ts";
 import { MANIFEST_FILE } from "../contracts/manifest.ts";
-import type { EarlierMembers } from "../contracts/members.ts";
+import { type EarlierMembers, MEMBERS_OF } from "../contracts/members.ts";
 import type { CrawlHead } from "../contracts/site-memory.ts";
 import { namesIn } from "../lib/names-in.ts";
 import { pathExists } from "../lib/path-exists.ts";
@@ -57,8 +56,6 @@ export interface LedgersOptions {
   readonly indexFolder: string;
   /** The source's folder below it. */
   rootOf(source: LedgerSource): string;
-  /** Its map files are written at the end of every step, and read back. */
-  keepsMaps(source: LedgerSource): boolean;
   /** While a step runs, so many rows at a time are appended to them. */
   readonly appendEvery: number;
   /** What earlier releases kept in the registry; asked for when members are needed first. */
@@ -74,12 +71,14 @@ const MAX_DRY_RUNS = 10;
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
 
 export function openLedgers(options: LedgersOptions): Ledgers {
-  const { place, crawlerFolder, domainsFolder, indexFolder, rootOf, keepsMaps, appendEvery, earlierMembers } = options;
+  const { place, crawlerFolder, domainsFolder, indexFolder, rootOf, appendEvery, earlierMembers } = options;
   const databases = openLedgerDatabases(place);
   const leases = createLeases(databases);
   const metadata = openFilesMetadata(databases, leases, domainsFolder);
   const members = createMembers({ databases, crawlerFolder, earlier: earlierMembers });
   const folderOf = (source: LedgerSource): string => join(crawlerFolder, rootOf(source));
+  const keepsMaps = ({ config }: LedgerSource): boolean => config.kind.abilities.keepsMaps;
+  const hasManifest = ({ config }: LedgerSource): boolean => !config.kind.abilities.hasIds;
   const keyOf = (source: LedgerSource): SourceKey => ({
     domainId: source.domainId,
     kind: source.config.sourceType,
@@ -104,7 +103,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     const ledger = await SqlLedger.open(db, { ...wishes, appender });
     if (ledger.source.imported === IMPORTED) {
       if (keepsMaps(source)) await readMapsBack(ledger, db, { folder, store, writer: db });
-      if (isTree(source.config)) await readManifestBack(ledger, db, { folder, writer: db });
+      if (hasManifest(source)) await readManifestBack(ledger, db, { folder, writer: db });
       return ledger;
     }
     const { problems, wasLost } = await takeOver(db, source);
@@ -187,7 +186,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     source: LedgerSource,
     { isSnapshot }: { readonly isSnapshot: boolean },
   ): Promise<void> => {
-    if (!isTree(source.config)) return;
+    if (!hasManifest(source)) return;
     const folder = folderOf(source);
     try {
       if (!ledger.source.imported) await migrateManifest(ledger, folder);
@@ -229,7 +228,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           await metadata.readBack(source.domainId);
           await describeIndexed(ledger);
         }
-        if (isTree(source.config)) {
+        if (hasManifest(source)) {
           await copyManifestAside(folder);
           const ledger = await SqlLedger.open(db, keyOf(source));
           await migrateManifest(ledger, folder);
@@ -250,7 +249,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         if (keepsMaps(source) && (await hasCsvMaps(folder))) {
           await replaceMaps(await SqlLedger.open(db, keyOf(source)), db, { folder, store: "" });
         }
-        if (isTree(source.config)) await replaceManifest(await SqlLedger.open(db, keyOf(source)), db, folder);
+        if (hasManifest(source)) await replaceManifest(await SqlLedger.open(db, keyOf(source)), db, folder);
         await setState(IMPORTED);
       }
     });
@@ -398,7 +397,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
         await renameState(sql, { from, to });
       });
-      const hasWeb = await pathExists(join(crawlerFolder, to, SOURCE_KINDS.web_sources.folder));
+      const hasWeb = await pathExists(join(crawlerFolder, to, MEMBERS_OF.folder));
       if (hasWeb) await members.renameDomain({ from, to });
       if (db) await takeOverUploads(db, indexFolder, { from, to });
     },

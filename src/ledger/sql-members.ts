@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { REGISTERED_SOURCE, SOURCE_KINDS } from "../contracts/domain.ts";
+import { REGISTERED_SOURCE } from "../contracts/domain.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { Ledger, LedgerSource } from "../contracts/ledger.ts";
-import type { EarlierMembers, Member, MemberKey, Members } from "../contracts/members.ts";
+import { type EarlierMembers, MEMBERS_OF, type Member, type MemberKey, type Members } from "../contracts/members.ts";
 import { openOnce } from "../lib/open-once.ts";
 import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { replacing } from "../lib/sql/replacing.ts";
@@ -20,9 +20,8 @@ export interface MembersOptions {
 
 /** Small enough that others get their turn in between. */
 const ROWS_AT_ONCE = 500;
-const KIND = "web_sources";
-/** A domain without it has no members, and its ledger need not be opened. */
-const WEB_FOLDER = SOURCE_KINDS[KIND].folder;
+/** A domain without the folder has no members, and its ledger need not be opened. */
+const { type: KIND, folder: WEB_FOLDER } = MEMBERS_OF;
 
 const COLUMNS = "wanted, unlinked_count, file_id, content_hash, indexed_generation";
 const INTO = `member (source_no, item_id, ${COLUMNS})`;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { SOURCE_KINDS, type SourceType } from "../contracts/domain.ts";
-import type { DomainId, SourceId } from "../contracts/ids.ts";
+import type { SourceConfig } from "../contracts/domain.ts";
+import type { DomainId } from "../contracts/ids.ts";
 
 /** The folders below `PERSISTENT_STORAGE_PATH`, as specified. Nothing else in the project spells them. */
 export const STORAGE_FOLDERS = {
@@ -23,8 +23,8 @@ export const FAILED_FOLDER = "03_failed";
 export const PRIVATE_FOLDER = ".lockstep";
 
 /** The source's folder relative to `crawler/`, `/`-separated: the beginning of every path in the map files. */
-export function sourceFolder(domain: DomainId, source: { sourceType: SourceType; sourceId: SourceId }): string {
-  return `${domain}/${SOURCE_KINDS[source.sourceType].folder}/${source.sourceId}`;
+export function sourceFolder(domain: DomainId, { kind, sourceId }: Pick<SourceConfig, "kind" | "sourceId">): string {
+  return `${domain}/${kind.folder}/${sourceId}`;
 }
 
 export function storageFolder(storagePath: string, folder: keyof typeof STORAGE_FOLDERS): string {

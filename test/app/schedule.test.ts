@@ -6,15 +6,16 @@ import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { createSchedule } from "../../src/app/create-schedule.ts";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { DomainId, JobId } from "../../src/contracts/ids.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import { beginRename, endRename } from "../../src/domains/domain-rename.ts";
 import { createDomainStore, type DomainStore } from "../../src/domains/domain-store.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
 import { findCronProblem } from "../../src/lib/cron.ts";
 import { createAuditLog } from "../../src/security/audit-log.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** A storage folder, servers that share it, and a clock that goes when the test says so. */
@@ -33,7 +34,7 @@ class Clockwork {
     this.folder = folder;
     this.now = new Date(now);
     const crawlerFolder = join(folder, "crawler");
-    this.domains = createDomainStore({ domainsFolder: this.domainsFolder, crawlerFolder });
+    this.domains = createDomainStore({ domainsFolder: this.domainsFolder, crawlerFolder, kinds: BUILT_IN_KINDS });
     this.ledgers = openTestLedgers(crawlerFolder);
   }
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { World } from "../engine/world.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { openBrowser } from "./open-browser.ts";
 import { assertForEverybody, leave, visit } from "./visit.ts";
 

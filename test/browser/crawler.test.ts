@@ -59,7 +59,7 @@ describe("the crawler page in a browser", () => {
     await plan.getByRole("button", { name: "Do it" }).waitFor();
     const before = (await world.app.domains.get(DOMAIN)).vectorStoreId;
     assert.equal(before, "", "nothing was made");
-    const planned = summarizeCrawl((await world.app.jobs.list())[0] ?? assert.fail("no job"));
+    const planned = summarizeCrawl((await world.app.jobs.list())[0] ?? assert.fail("no job"), world.app.domains.kinds);
     const counts = await plan.locator(".plan-counts").innerText();
     assert.match(counts, /\d+ added[\s\S]*\d+ skipped/);
     assert.match(counts, new RegExp(`^${planned?.added} added`), "a document is counted once, as on the other pages");

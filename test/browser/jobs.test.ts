@@ -3,10 +3,10 @@ import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import type { JobStart } from "../../src/jobs/job-runner.ts";
 import { type Served, serveScripted } from "../http/scripted-app.ts";
 import { CRAWL, endlessWork, FINE, heldWork, untilLogged } from "../jobs/job-fixture.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { openBrowser } from "./open-browser.ts";
 import { assertAccessible, leave, visit } from "./visit.ts";
 

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import type { MetadataEntry } from "../../src/contracts/files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { Ledger, Ledgers } from "../../src/contracts/ledger.ts";
+import { ofKind } from "../kinds.ts";
 import { indexed, mirrored, seen } from "../ledgers/ledger-fixture.ts";
 
 type Json = Record<string, unknown>;
@@ -424,7 +425,7 @@ class Stage {
   }
 
   #open(sourceId: string): Promise<Ledger> {
-    const config = { sourceType: "file_sources", sourceId: sourceId as SourceId } as const;
+    const config = { ...ofKind("file_sources"), sourceId: sourceId as SourceId } as const;
     return this.ledgers.open({ domainId: this.domainId, config }, { readOnly: false });
   }
 }

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Domain, SOURCE_TYPES, type SourceConfig, type SourceType } from "../../src/contracts/domain.ts";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
+import type { Domain, SourceConfig } from "../../src/contracts/domain.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
-import { mergeDomain, parseDomain } from "../../src/domains/domain-codec.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { formatSource } from "../../src/domains/source-codec.ts";
 import { findSiteUrlProblem } from "../../src/lib/site-url.ts";
+import { isFolderSource } from "../../src/sources/folder/folder-kind.ts";
+import { mergeDomain, ofKind, parseDomain, parseDomainInput } from "../kinds.ts";
 
 const DEMO = "DEMO" as DomainId;
 const SOURCE = {
@@ -40,7 +42,7 @@ test("the domain.json of the specification is read: three kinds of sources", () 
     sources: [
       {
         sourceId: "docs_main",
-        sourceType: "file_sources",
+        ...ofKind("file_sources"),
         siteUrl: "https://contoso.sharepoint.com/sites/MyProject",
         urlPart: "/Shared Documents",
         filter: "",
@@ -48,7 +50,7 @@ test("the domain.json of the specification is read: three kinds of sources", () 
       },
       {
         sourceId: "tasks",
-        sourceType: "list_sources",
+        ...ofKind("list_sources"),
         siteUrl: "https://contoso.sharepoint.com/sites/MyProject",
         listName: "Project Tasks",
         filter: "",
@@ -56,7 +58,7 @@ test("the domain.json of the specification is read: three kinds of sources", () 
       },
       {
         sourceId: "pages",
-        sourceType: "sitepage_sources",
+        ...ofKind("sitepage_sources"),
         siteUrl: "https://contoso.sharepoint.com/sites/MyProject",
         urlPart: "/SitePages",
         filter: "ID gt 1",
@@ -151,9 +153,9 @@ test("a folder and a container that say little get the defaults", () => {
   const limits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
   const { sources } = parseDomain({ folder_sources: [FOLDER], blob_sources: [CONTAINER] }, DEMO);
   assert.deepEqual(sources, [
-    { sourceType: "folder_sources", sourceId: "share", root: "/srv/share", ...rules, gitignore: false, limits },
+    { ...ofKind("folder_sources"), sourceId: "share", root: "/srv/share", ...rules, gitignore: false, limits },
     {
-      sourceType: "blob_sources",
+      ...ofKind("blob_sources"),
       sourceId: "blobs",
       containerUrl: CONTAINER.container_url,
       prefix: "",
@@ -169,7 +171,7 @@ test("a folder is an absolute path, written in one way", {
 }, () => {
   const rootOf = (root: unknown): string => {
     const [source] = parseDomain({ folder_sources: [{ ...FOLDER, root }] }, DEMO).sources;
-    return source?.sourceType === "folder_sources" ? source.root : assert.fail();
+    return source && isFolderSource(source) ? source.root : assert.fail();
   };
   assert.equal(rootOf(" /srv//a b/./c// "), "/srv/a b/c");
   assert.equal(rootOf("/"), "/");
@@ -207,7 +209,7 @@ test("a container is told by its address alone: no signature, no secret, and non
   };
   for (const [given, kept] of Object.entries(urls)) {
     const [source] = container({ container_url: given })().sources;
-    assert.equal(source?.sourceType === "blob_sources" && source.containerUrl, kept);
+    assert.equal(source && formatSource(source)["container_url"], kept);
   }
   const wrong: [string, RegExp][] = [
     ["contoso", /must be the address of a container/],
@@ -258,7 +260,7 @@ test("a domain has every folder once; one inside another is a matter of rules", 
 test("form fields hold patterns line by line: names have blanks", () => {
   const sources_json = JSON.stringify({ folder_sources: [{ ...FOLDER, include: "My Files/**\r\n\n*.md\n" }] });
   const [source] = parseDomainInput({ domain_id: "DEMO", name: "Demo", sources_json }).sources;
-  assert.deepEqual(source?.sourceType === "folder_sources" && source.include, ["My Files/**", "*.md"]);
+  assert.deepEqual(source && formatSource(source)["include"], ["My Files/**", "*.md"]);
 });
 
 test("the source id of files attached directly is nobody else's", () => {
@@ -297,17 +299,17 @@ test("what is written is read back, and what is not ours stays", () => {
     credential: fc.constantFrom("", "HANDBOOK_SAS"),
   };
   const source = fc.oneof(
-    fc.record({ ...place, sourceType: fc.constant("file_sources" as const), urlPart }, plain),
-    fc.record({ ...place, sourceType: fc.constant("list_sources" as const), listName: id }, plain),
-    fc.record({ ...place, sourceType: fc.constant("sitepage_sources" as const), urlPart }, plain),
-    fc.record({ ...tree, sourceType: fc.constant("folder_sources" as const), root, gitignore: fc.boolean() }, plain),
-    fc.record({ ...tree, sourceType: fc.constant("blob_sources" as const), ...container }, plain),
+    fc.record({ ...place, urlPart }, plain).map((fields) => ofKind("file_sources", fields)),
+    fc.record({ ...place, listName: id }, plain).map((fields) => ofKind("list_sources", fields)),
+    fc.record({ ...place, urlPart }, plain).map((fields) => ofKind("sitepage_sources", fields)),
+    fc.record({ ...tree, root, gitignore: fc.boolean() }, plain).map((fields) => ofKind("folder_sources", fields)),
+    fc.record({ ...tree, ...container }, plain).map((fields) => ofKind("blob_sources", fields)),
   );
-  const ofType = (all: readonly SourceConfig[], type: SourceType): SourceConfig[] =>
+  const ofType = (all: readonly SourceConfig[], type: string): SourceConfig[] =>
     all.filter(({ sourceType }) => sourceType === type);
   const sources = fc
     .uniqueArray(source, { selector: ({ sourceId }) => sourceId, maxLength: 6 })
-    .map((all) => SOURCE_TYPES.flatMap((type) => ofType(all, type)));
+    .map((all) => BUILT_IN_KINDS.types.flatMap((type) => ofType(all, type)));
   const domainFields = {
     domainId: fc.constant(DEMO),
     name,
@@ -321,14 +323,14 @@ test("what is written is read back, and what is not ours stays", () => {
   const foreign = fc.dictionary(fc.stringMatching(/^custom_[a-z]{1,8}$/), fc.jsonValue());
   fc.assert(
     fc.property(domain, foreign, foreign, (wanted: Domain, others, inSource) => {
-      const arrays = SOURCE_TYPES.map((type) => [
+      const arrays = BUILT_IN_KINDS.types.map((type) => [
         type,
         ofType(wanted.sources, type).map(({ sourceId }) => ({ ...inSource, source_id: sourceId })),
       ]);
       const earlier = { ...others, ...(Object.fromEntries(arrays) as object) };
       const json = JSON.parse(JSON.stringify(mergeDomain(wanted, earlier))) as Record<string, unknown>;
       assert.deepEqual(parseDomain(json, DEMO), wanted);
-      const written = SOURCE_TYPES.flatMap((type) => json[type] as Record<string, unknown>[]);
+      const written = BUILT_IN_KINDS.types.flatMap((type) => json[type] as Record<string, unknown>[]);
       assert.equal(written.length, wanted.sources.length);
       for (const [key, value] of Object.entries(JSON.parse(JSON.stringify(others)) as object)) {
         assert.deepEqual(json[key], value);

@@ -3,9 +3,10 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import { createDomainStore, type DomainStore } from "../../src/domains/domain-store.ts";
+import { parseDomainInput } from "../kinds.ts";
 
 const DEMO = "DEMO" as DomainId;
 const VS_1 = "vs_1" as VectorStoreId;
@@ -128,7 +129,9 @@ test("of many first crawls one creates the vector store, and all use it", async 
     await gate.promise;
     return id;
   };
-  const crawls = [store, createDomainStore(folders), store].map((one) => one.ensureVectorStore(DEMO, create));
+  const crawls = [store, createDomainStore({ ...folders, kinds: BUILT_IN_KINDS }), store].map((one) =>
+    one.ensureVectorStore(DEMO, create),
+  );
   gate.resolve();
   const answers = await Promise.all(crawls);
   assert.equal(creations, 1);
@@ -269,7 +272,11 @@ interface Opened {
 async function openStore(t: TestContext): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-domains-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const folders = { domainsFolder: join(folder, "domains"), crawlerFolder: join(folder, "crawler") };
+  const folders = {
+    domainsFolder: join(folder, "domains"),
+    crawlerFolder: join(folder, "crawler"),
+    kinds: BUILT_IN_KINDS,
+  };
   return { ...folders, store: createDomainStore(folders) };
 }
 

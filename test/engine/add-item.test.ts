@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { Members } from "../../src/contracts/members.ts";
@@ -35,7 +36,7 @@ after(async () => {
 async function add(path: string, members: Members = ledgers.members): Promise<ItemId> {
   const request = { url: `https://example.com${path}`, title: "", force: false, includeImages: false };
   const crawlerFolder = join(folder, "crawler");
-  const domains = createDomainStore({ domainsFolder: join(folder, "domains"), crawlerFolder });
+  const domains = createDomainStore({ domainsFolder: join(folder, "domains"), crawlerFolder, kinds: BUILT_IN_KINDS });
   const given = { registry, members, queue, domains, crawlerFolder };
   const parts = { ...given, rules: USUAL_RULES, defaultDomain: DEMO, now: () => new Date() };
   return (await addUrl({ ...request, domainId: undefined }, parts, { dryRun: false })).id;

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";
 
 test("a domain with a schedule that is none is crawled, searched and changed like any other, and the doctor says so", async () => {

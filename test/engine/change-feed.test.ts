@@ -191,7 +191,10 @@ test("a filter that changed is another question: everything is listed with it", 
   const [config] = domain.sources;
   assert.ok(config?.sourceType === "file_sources");
   await world.change("set-columns", { path: "animals/bongo.txt", columns: { Keep: "yes" } });
-  await world.app.domains.update({ ...domain, sources: [{ ...config, filter: "Keep eq 'yes'" }] }, domain);
+  await world.app.domains.update(
+    { ...domain, sources: [Object.assign({}, config, { filter: "Keep eq 'yes'" })] },
+    domain,
+  );
   const { source } = await world.crawl();
   assert.ok((await listings()) > 0);
   assert.equal(source.download.removed, 4, "three texts and the picture");

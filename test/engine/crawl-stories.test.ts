@@ -6,8 +6,8 @@ import { afterEach, beforeEach, test } from "node:test";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
+import { parseDomain } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";
 
 let world: World;

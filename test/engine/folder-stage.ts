@@ -8,13 +8,12 @@ import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { maintenanceJob } from "../../src/app/maintenance-job.ts";
 import { type OpenedBackend, openBackend } from "../../src/app/open-backend.ts";
-import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
+import { DEFAULT_LIMITS } from "../../src/contracts/domain.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import type { Index, IndexedRef } from "../../src/contracts/search-index.ts";
-import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import {
   type CrawlRequest,
   type CrawlResult,
@@ -26,6 +25,8 @@ import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-re
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
+import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { entriesOf } from "../ledgers/manifest-place.ts";
 
@@ -76,7 +77,7 @@ export class FolderStage {
     this.storage = options.settings?.["PERSISTENT_STORAGE_PATH"] ?? join(place, "storage");
     this.settings = { PERSISTENT_STORAGE_PATH: this.storage, ...options.settings };
     this.config = {
-      sourceType: "folder_sources",
+      ...ofKind("folder_sources"),
       sourceId: DOCS,
       root: this.root,
       include: [],

@@ -10,13 +10,15 @@ import { type ItemId, type JobId, parseDomainId, parseSourceId, type VectorStore
 import type { JobContext } from "../../src/contracts/job.ts";
 import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
-import type { EngineParts, SourceRun } from "../../src/engine/engine-parts.ts";
+import type { SourceRun } from "../../src/contracts/source-kind.ts";
+import type { EngineParts } from "../../src/engine/engine-parts.ts";
 import { emptyPlan } from "../../src/engine/plan-index.ts";
 import { markOf, recordCommit } from "../../src/engine/record-commit.ts";
 import { noCounts } from "../../src/engine/tally.ts";
 import { verifyMirror } from "../../src/engine/verify.ts";
 import { withLedger } from "../../src/engine/with-ledger.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 const crawler = await mkdtemp(join(tmpdir(), "lockstep-guards-"));
@@ -38,7 +40,7 @@ let count = 0;
 function newRun(): { run: SourceRun; root: string } {
   const sourceId = parseSourceId(`s${++count}`);
   const limits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
-  const config = { sourceId, sourceType: "file_sources", siteUrl: "", urlPart: "", filter: "", limits } as const;
+  const config = { sourceId, ...ofKind("file_sources"), siteUrl: "", urlPart: "", filter: "", limits } as const;
   return { run: { domainId: parseDomainId("D"), config }, root: `D/01_files/${sourceId}` };
 }
 

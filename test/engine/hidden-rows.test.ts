@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
+import { parseDomain } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const LIST = "/sites/demo/Lists/Tasks";

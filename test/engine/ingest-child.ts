@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { readConfig } from "../../src/app/config.ts";
 import { openWeb } from "../../src/app/open-web.ts";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import { createIngest } from "../../src/engine/ingest/create-ingest.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
@@ -26,7 +27,7 @@ export function openWorker(
   const { defaultDomain, checks } = config.web;
   const ingest = createIngest({
     ...{ registry, members, queue, looker, files, documents, images, rules, policy, defaultDomain },
-    domains: createDomainStore(folders),
+    domains: createDomainStore({ ...folders, kinds: BUILT_IN_KINDS }),
     crawlerFolder,
     keepGoneDays: checks.keepGoneDays,
     lockMs: LOCK_MS,

@@ -11,11 +11,11 @@ import { renameJob } from "../../src/app/rename-job.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, type SourceId } from "../../src/contracts/ids.ts";
 import type { IngestItem } from "../../src/contracts/registry.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import type { CrawlResult } from "../../src/engine/crawl-request.ts";
 import { changeItem } from "../../src/engine/ingest/change-item.ts";
 import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
+import { parseDomain } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { INGEST, IngestStage } from "./ingest-stage.ts";
 

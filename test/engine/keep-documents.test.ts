@@ -5,18 +5,19 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import type { Change } from "../../src/contracts/change.ts";
-import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
+import { DEFAULT_LIMITS } from "../../src/contracts/domain.ts";
 import { type ItemId, type JobId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { Ledger } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
-import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { type CrawlRequest, crawlRequest, type StepCounts } from "../../src/engine/crawl-request.ts";
 import { keepDocuments } from "../../src/engine/keep-documents.ts";
 import { withKeptText } from "../../src/engine/kept-text.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
+import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { makeDocx, paragraph } from "../extract/make-docx.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 const crawler = await mkdtemp(join(tmpdir(), "lockstep-keep-"));
@@ -32,7 +33,7 @@ let count = 0;
 /** The folder of a source as the download step leaves it, and the process step on it. */
 class Source {
   readonly config: FolderSourceConfig = {
-    sourceType: "folder_sources",
+    ...ofKind("folder_sources"),
     sourceId: parseSourceId(`s${++count}`),
     root: "/nowhere",
     include: [],

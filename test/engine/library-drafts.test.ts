@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile, rm } from "node:fs/promises";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
+import { parseDomain } from "../kinds.ts";
 import { DOMAIN, LIBRARY, World } from "./world.ts";
 
 describe("drafts in a library", () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { ofKind } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const LIST = "/sites/demo/Lists/Tasks";
@@ -39,8 +40,8 @@ beforeEach(async () => {
     {
       ...domain,
       sources: [
-        { ...place, sourceType: "list_sources", sourceId: "tasks" as never, listName: "Project Tasks" },
-        { ...place, sourceType: "sitepage_sources", sourceId: "pages" as never, urlPart: "/SitePages" },
+        ofKind("list_sources", { ...place, sourceId: "tasks" as never, listName: "Project Tasks" }),
+        ofKind("sitepage_sources", { ...place, sourceId: "pages" as never, urlPart: "/SitePages" }),
       ],
     },
     domain,

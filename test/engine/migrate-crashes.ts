@@ -3,13 +3,14 @@ import promises from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
+import { DEFAULT_LIMITS } from "../../src/contracts/domain.ts";
 import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
-import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { layoutOf } from "../../src/engine/migrate/earlier-codec.ts";
 import { type MigratedSource, migrateSource } from "../../src/engine/migrate/migrate-source.ts";
 import { undoMigration } from "../../src/engine/migrate/undo-migration.ts";
+import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { contentsOf, writeEarlierStore } from "./earlier-store.ts";
 
@@ -53,7 +54,7 @@ const OURS = [".lockstep", "backup"];
 
 function sourceAt(name: string): MigratedSource {
   const tree = { include: [], exclude: [], hidden: false, gitignore: false, maxFileBytes: 1e6, limits: DEFAULT_LIMITS };
-  const config: FolderSourceConfig = { sourceType: "folder_sources", sourceId: parseSourceId("docs"), root, ...tree };
+  const config: FolderSourceConfig = { ...ofKind("folder_sources"), sourceId: parseSourceId("docs"), root, ...tree };
   const now = () => new Date("2026-01-01T00:00:00Z");
   return { domainId: DOMAIN, config, folder: join(PLACE, name), parts: { ledgers, now }, job };
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { SourceConfig } from "../../src/contracts/domain.ts";
 import { parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
+import { ofKind } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const LIST = "/sites/demo/Lists/Tasks";
@@ -24,13 +25,12 @@ async function plant(): Promise<void> {
 
 type Kind =
   | { readonly listName: string }
-  | { readonly urlPart: string; readonly sourceType: "file_sources" | "sitepage_sources" };
+  | { readonly urlPart: string; readonly type: "file_sources" | "sitepage_sources" };
 
 async function setSource(id: string, kind: Kind, siteUrl = world.sandbox.siteUrl): Promise<void> {
   const limits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
   const place = { sourceId: parseSourceId(id), siteUrl, filter: "", limits };
-  const source: SourceConfig =
-    "listName" in kind ? { ...place, sourceType: "list_sources", ...kind } : { ...place, ...kind };
+  const source: SourceConfig = ofKind("listName" in kind ? "list_sources" : kind.type, { ...place, ...kind });
   const domain = await world.app.domains.get(DOMAIN);
   await world.app.domains.update({ ...domain, sources: [source] }, domain);
 }
@@ -120,9 +120,9 @@ test("a source id that another kind of source takes over: neither takes the othe
     const page = { path: `/sites/demo/SitePages/P${at}.aspx`, title: `P${at}`, text: `<p>The quoll party ${at}.</p>` };
     await world.control("POST", "add-page", { ...page, published: true });
   }
-  await setSource("kb", { sourceType: "file_sources", urlPart: "/Shared Documents" });
+  await setSource("kb", { type: "file_sources", urlPart: "/Shared Documents" });
   await world.crawl();
-  await setSource("kb", { sourceType: "sitepage_sources", urlPart: "/SitePages" });
+  await setSource("kb", { type: "sitepage_sources", urlPart: "/SitePages" });
   await world.crawl();
   await world.crawl({ confirmDeletes: true });
   assert.equal((await world.storeFileIds()).length, 4);

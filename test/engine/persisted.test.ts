@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { toFile } from "openai";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { World } from "./world.ts";
 
 const PAGES = fileURLToPath(new URL("../../docs/formats/", import.meta.url));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { PlannedChange, SourceResult } from "../../src/engine/crawl-request.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { ofKind } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const LIST = "/sites/demo/Lists/Tasks";
@@ -194,16 +195,15 @@ async function addListAndPages(): Promise<void> {
   const domain = await world.app.domains.get(DOMAIN);
   const [docs] = domain.sources;
   assert.ok(docs?.sourceType === "file_sources");
-  const { siteUrl, filter, limits } = docs;
-  const place = { siteUrl, filter, limits };
+  const place = { siteUrl: world.sandbox.siteUrl, filter: "", limits: docs.limits };
   const id = (name: string): typeof docs.sourceId => name as typeof docs.sourceId;
   await world.app.domains.update(
     {
       ...domain,
       sources: [
         docs,
-        { ...place, sourceType: "list_sources", sourceId: id("tasks"), listName: "Project Tasks" },
-        { ...place, sourceType: "sitepage_sources", sourceId: id("pages"), urlPart: "/SitePages" },
+        ofKind("list_sources", { ...place, sourceId: id("tasks"), listName: "Project Tasks" }),
+        ofKind("sitepage_sources", { ...place, sourceId: id("pages"), urlPart: "/SitePages" }),
       ],
     },
     domain,

@@ -9,8 +9,8 @@ import { newMember } from "../../src/detect/web/member-standing.ts";
 import { newItem } from "../../src/detect/web/schedule-item.ts";
 import { shortHash } from "../../src/detect/web/short-hash.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
+import { parseDomain } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { INGEST, IngestStage } from "./ingest-stage.ts";
 

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, test } from "node:test";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { makeCertificate } from "../../src/sandbox/certificates.ts";
+import { parseDomain } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";
 
 let world: World;

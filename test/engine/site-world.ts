@@ -6,7 +6,6 @@ import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import {
   type CrawlRequest,
   type CrawlResult,
@@ -16,6 +15,7 @@ import {
 import { decodeCsvRow } from "../../src/lib/csv.ts";
 import { type SandboxSite, type SiteOptions, startSite } from "../../src/sandbox/site/start-site.ts";
 import type { SiteCount, WebSite } from "../../src/sandbox/site/web-site.ts";
+import { parseDomain } from "../kinds.ts";
 import { readMapText } from "../read-map-text.ts";
 
 export const WEB_DOMAIN = parseDomainId("SITE");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { Backend } from "../../src/contracts/backend.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import { createStanding, type Standing } from "../../src/engine/standing.ts";
@@ -60,7 +61,10 @@ test("what has nothing to index is counted by itself, and is no failure", async 
   const now = await standing();
   assert.deepEqual([now.documents, now.failed, now.empty], [3, 0, 1]);
   assert.ok((await world.search("curlew whistles")).some(({ text }) => text.includes("It whistles.")));
-  assert.equal(healthOf({ domainId: DOMAIN, active: undefined, last: first.job, standing: now }).word, "in step");
+  assert.equal(
+    healthOf({ kinds: BUILT_IN_KINDS, domainId: DOMAIN, active: undefined, last: first.job, standing: now }).word,
+    "in step",
+  );
   const { documents } = await world.app.explainDocument({ domainId: DOMAIN, document: "blank.md", query: "" });
   assert.match(JSON.stringify(documents), /there is nothing in it to index: The file contains no text\./);
   const second = await world.crawl();

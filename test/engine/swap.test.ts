@@ -4,6 +4,7 @@ import { after, afterEach, before, beforeEach, describe, test } from "node:test"
 import { toFile } from "openai";
 import { parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
+import { ofKind } from "../kinds.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
 import { DOMAIN } from "./world.ts";
 
@@ -103,11 +104,11 @@ describe("a full crawl with swap, on a store that changes gradually", () => {
     const domain = await stage.world.app.domains.get(DOMAIN);
     const [docs] = domain.sources;
     assert.ok(docs?.sourceType === "file_sources");
-    const { siteUrl, limits } = docs;
+    const { limits } = docs;
     const tasks = {
-      sourceType: "list_sources",
+      ...ofKind("list_sources"),
       sourceId: parseSourceId("tasks"),
-      siteUrl,
+      siteUrl: stage.world.sandbox.siteUrl,
       limits,
       filter: "",
       listName: "Tasks",

@@ -8,7 +8,6 @@ import { crawlJob } from "../../src/app/crawl-job.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { IngestItem } from "../../src/contracts/registry.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import {
   type CrawlRequest,
   type CrawlResult,
@@ -16,6 +15,7 @@ import {
   type SourceResult,
 } from "../../src/engine/crawl-request.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { parseDomain } from "../kinds.ts";
 import { readMapText } from "../read-map-text.ts";
 import { PageSite } from "../sources/web-visit-world.ts";
 

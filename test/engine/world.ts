@@ -6,12 +6,11 @@ import type { App } from "../../src/app/app.ts";
 import { type ComposePace, compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
-import type { Pace } from "../../src/app/open-sources.ts";
+import type { Pace } from "../../src/app/open-sharepoint.ts";
 import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
 import { CancelledError } from "../../src/contracts/errors.ts";
 import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import {
   type CrawlRequest,
   type CrawlResult,
@@ -22,10 +21,11 @@ import type { QuerySource } from "../../src/engine/query.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
 import { type ClientCertificate, makeCertificate } from "../../src/sandbox/certificates.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
+import { ofKind, parseDomain } from "../kinds.ts";
 
 export const LIBRARY = "/sites/demo/Shared Documents";
 export const DOMAIN = parseDomainId("STORY");
-export const DOCS = { sourceType: "file_sources", sourceId: parseSourceId("docs") } as const;
+export const DOCS = { ...ofKind("file_sources"), sourceId: parseSourceId("docs") } as const;
 export type MapName = "sharepoint_map" | "files_map" | "vectorstore_map";
 
 export interface WorldOptions {

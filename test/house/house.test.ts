@@ -37,11 +37,13 @@ const COMPOSE: readonly string[] = [
   "app/open-backend.ts",
   "app/open-folder-roots.ts",
   "app/open-parts.ts",
-  "app/open-sources.ts",
+  "app/open-sharepoint.ts",
   "app/open-web.ts",
+  "app/source-kinds.ts",
 ];
 /**
- * Kinds of sources do not import each other: what two of them need lies in lib/ or detect/. Single files are the exception:
+ * Kinds of sources do not import each other: what two of them need lies in lib/ or detect/, and in tree/ what places full of files
+ * have in common. Single files are the exception:
  * they are read like those of folders and containers, and noted like addresses.
  */
 const SOURCE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = { files: ["folder", "blob", "web"] };
@@ -69,12 +71,23 @@ test("a kind of source leaves the others alone", () => {
   const kindOf = (file: string): string => inSrc(file).split("/")[1] ?? "";
   const wrong: string[] = [];
   for (const file of sources.filter((one) => roomOf(one) === "sources")) {
-    const allowed = [kindOf(file), ...(SOURCE_MAY_IMPORT[kindOf(file)] ?? [])];
+    const allowed = [kindOf(file), "tree", ...(SOURCE_MAY_IMPORT[kindOf(file)] ?? [])];
     for (const target of importsOf(file)) {
       if (roomOf(target) === "sources" && !allowed.includes(kindOf(target))) wrong.push(`${file} imports ${target}`);
     }
   }
   assert.deepEqual(wrong, []);
+});
+
+test("engine and ledger ask what a kind of source can do, never which one it is", () => {
+  // What earlier releases left is of the kinds that they had.
+  const asking = sources.filter((file) => /^src\/(engine|ledger|detect|mirror|reports)\/(?!migrate\/)/.test(file));
+  assert.deepEqual(
+    asking.filter((file) =>
+      /\w_sources["'`]|\bis(Tree|OfSharePoint|OfWeb)\b/.test(readFileSync(join(ROOT, file), "utf8")),
+    ),
+    [],
+  );
 });
 
 test("no any, no suppressed type error, no test left out without a reason", () => {

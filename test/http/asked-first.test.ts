@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { ask, type Reply } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { readConfig } from "../../src/app/config.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 

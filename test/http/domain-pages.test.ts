@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Role } from "../../src/contracts/access.ts";
 import { parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 

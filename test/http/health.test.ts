@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { Standing } from "../../src/engine/standing.ts";
@@ -21,7 +22,8 @@ const CRAWL: JobRecord = {
   lastModifiedAt: "2026-01-15T10:31:00.000000Z",
 };
 const STANDING: Standing = { documents: 12, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] };
-const FINE: Vitals = { domainId: "DEMO", active: undefined, last: CRAWL, standing: STANDING };
+const FINE: Vitals = {
+  kinds: BUILT_IN_KINDS, domainId: "DEMO", active: undefined, last: CRAWL, standing: STANDING };
 const failed = (error: string, data: unknown = {}): JobRecord => ({ ...CRAWL, result: { ok: false, error, data } });
 
 const held = {
@@ -76,11 +78,17 @@ test("a chart has a bar for each crawl, failures below the line, and says the ra
       },
     },
   });
-  const svg = String(await crawlChart("De<mo", [crawl(0, 1, 999), crawl(0, 0, 1000), crawl(1000, 0, 0)]));
+  const svg = String(
+    await crawlChart("De<mo", [crawl(0, 1, 999), crawl(0, 0, 1000), crawl(1000, 0, 0)], BUILT_IN_KINDS),
+  );
   assert.equal(svg.match(/class="changes"/g)?.length, 1);
   assert.equal(svg.match(/class="still"/g)?.length, 2);
   assert.equal(svg.match(/class="failures"/g)?.length, 1);
   assert.match(svg, /aria-label="De&lt;mo: Over the last 3 crawls 33 % of the items changed, under 0\.1 % failed\."/);
-  assert.equal(crawlChart("Demo", []), "");
-  assert.equal(crawlChart("Demo", [{ ...CRAWL, result: null }]), "", "a crawl without a result has no bar");
+  assert.equal(crawlChart("Demo", [], BUILT_IN_KINDS), "");
+  assert.equal(
+    crawlChart("Demo", [{ ...CRAWL, result: null }], BUILT_IN_KINDS),
+    "",
+    "a crawl without a result has no bar",
+  );
 });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
 import { html } from "hono/html";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import { BadInputError, NotFoundError } from "../../src/contracts/errors.ts";
 import { type Endpoint, endpoint, ok, okPart } from "../../src/http/grammar/endpoint.ts";
 import { listing, takePart } from "../../src/http/grammar/listing.ts";
@@ -48,7 +49,7 @@ export async function openStand(): Promise<Stand> {
     runner,
     jobs: createJobStore(folder),
     audit: createAuditLog(join(folder, "audit")),
-    product: { version: "1.2.3", backend: "none" },
+    product: { version: "1.2.3", backend: "none", kinds: BUILT_IN_KINDS },
     keepAliveMs: 1000,
     logError: (about, error) => process.stderr.write(`${about}: ${String(error)}\n`),
   });

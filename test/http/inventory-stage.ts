@@ -6,8 +6,8 @@ import type { App } from "../../src/app/app.ts";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
+import { parseDomain } from "../kinds.ts";
 import { type AskInit, ask, type Reading, type Reply } from "./ask.ts";
 
 export interface InventoryReply extends Reply {

@@ -3,14 +3,15 @@ import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { html } from "hono/html";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { Principal, Role } from "../../src/contracts/access.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
 import { toJobJson } from "../../src/http/endpoints/job-codec.ts";
 import { gatherHome } from "../../src/http/pages/home-model.ts";
 import { homePage } from "../../src/http/pages/home-page.ts";
 import { jobPage } from "../../src/http/pages/job-page.ts";
 import { layout } from "../../src/http/pages/layout.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { ask } from "./ask.ts";
 import { crawlResult, type Served, serveScripted } from "./scripted-app.ts";
 
@@ -151,7 +152,11 @@ describe("the pages", () => {
   it("offers readers nothing that they would be refused", async () => {
     const pagesFor = async (role: Role): Promise<string> => {
       const principal: Principal = { kind: "key", id: "k", name: "Ann", role };
-      const frame = { product: { version: "1", backend: "x" }, principal, url: new URL("http://localhost/v2/jobs") };
+      const frame = {
+        product: { version: "1", backend: "x", kinds: BUILT_IN_KINDS },
+        principal,
+        url: new URL("http://localhost/v2/jobs"),
+      };
       const job = await served.app.jobs.get("jb_2" as JobId);
       const home = await homePage(await gatherHome(served.app), frame, []);
       return `${home}${await jobPage(served.app, toJobJson(job), frame)}`;
@@ -185,7 +190,11 @@ describe("the frame", () => {
   const page = async (principal: Principal | undefined, path = "/v2/jobs/get"): Promise<string> => {
     const url = new URL(`http://localhost${path}`);
     return String(
-      await layout({ title: "t", body: html``, frame: { product: { version: "1", backend: "x" }, principal, url } }),
+      await layout({
+        title: "t",
+        body: html``,
+        frame: { product: { version: "1", backend: "x", kinds: BUILT_IN_KINDS }, principal, url },
+      }),
     );
   };
   const key: Principal = { kind: "key", id: "k1", name: "<b>Ann", role: "read" };

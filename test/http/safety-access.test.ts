@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import OpenAI, { AzureOpenAI } from "openai";
 import type { Role } from "../../src/contracts/access.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { ask, type Reply } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 

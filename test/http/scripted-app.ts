@@ -6,6 +6,7 @@ import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { Wire } from "../../src/contracts/backend.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
@@ -92,6 +93,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
   const domains = createDomainStore({
     domainsFolder: join(folder, "domains"),
     crawlerFolder: join(folder, "crawler"),
+    kinds: BUILT_IN_KINDS,
   });
   const config = readConfig({ PERSISTENT_STORAGE_PATH: folder, ...options.settings });
   const notes = createResponseNotes(join(folder, "inventory"));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { newItem } from "../../src/detect/web/schedule-item.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
@@ -46,7 +47,7 @@ describe("a name with characters that turn text around", () => {
     history: [{ at: "2026-01-01T00:00:00Z", event: "failed", detail: DECEIVING }],
   };
   const frame = {
-    product: { version: "1", backend: "embedded" },
+    product: { version: "1", backend: "embedded", kinds: BUILT_IN_KINDS },
     principal: undefined,
     url: new URL("http://127.0.0.1/v2/ingest/items/get"),
   };

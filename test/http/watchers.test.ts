@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { JobContext } from "../../src/contracts/job.ts";
-import { parseDomainInput } from "../../src/domains/domain-input.ts";
+import { parseDomainInput } from "../kinds.ts";
 import { crawlResult, type Served, serveScripted } from "./scripted-app.ts";
 import { hashOf, type Watcher, watch } from "./watcher.ts";
 

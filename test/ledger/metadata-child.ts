@@ -1,6 +1,7 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import type { DomainId, FileId, ItemId, SourceId } from "../../src/contracts/ids.ts";
+import { ofKind } from "../kinds.ts";
 
 /** Embeds one version into a domain, and kills itself before or after `files_metadata.json` takes its place. */
 const [storage = "", domainId = "", fileId = "", moment = ""] = process.argv.slice(2);
@@ -17,7 +18,7 @@ const { openTestLedgers } = await import("./open-test-ledgers.ts");
 const { indexed, mirrored, seen } = await import("../ledgers/ledger-fixture.ts");
 const ledgers = openTestLedgers(`${storage}/crawler`);
 const domain = domainId as DomainId;
-const config = { sourceType: "file_sources", sourceId: "s" as SourceId } as const;
+const config = { ...ofKind("file_sources"), sourceId: "s" as SourceId } as const;
 const ledger = await ledgers.open({ domainId: domain, config }, { readOnly: false });
 const entry = { itemId: "a" as ItemId, seen, mirrored, indexed: null };
 await ledgers.metadata.readBack(domain);

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { SOURCE_KINDS } from "../../src/contracts/domain.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { EarlierMembers } from "../../src/contracts/members.ts";
 import type { LedgerPlace } from "../../src/ledger/ledger-databases.ts";
@@ -20,7 +19,6 @@ export function openTestLedgers(
     domainsFolder: join(crawlerFolder, "../domains"),
     indexFolder: join(crawlerFolder, "../index"),
     rootOf: ({ domainId, config }) => sourceFolder(domainId, config),
-    keepsMaps: ({ config: { sourceType } }) => SOURCE_KINDS[sourceType].keepsMaps,
     appendEvery: 10,
     earlierMembers: () => earlierMembers,
     archivedMaps: async () => undefined,

@@ -8,6 +8,7 @@ import type { DomainId, SourceId } from "../../src/contracts/ids.ts";
 import type { LedgerEntry, LedgerSource, Ledgers } from "../../src/contracts/ledger.ts";
 import { encodeMap, FACETS, mapFile } from "../../src/ledger/exports/map-files.ts";
 import { sourceFolder } from "../../src/mirror/layout.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { entriesOf, facetsOf, id } from "./ledger-fixture.ts";
 
@@ -34,7 +35,7 @@ describe("map files of an earlier release", () => {
   });
 
   const plant = async (sourceType: "file_sources" | "folder_sources"): Promise<[LedgerSource, string]> => {
-    const source = { domainId: `D${++count}` as DomainId, config: { sourceType, sourceId: "s" as SourceId } };
+    const source = { domainId: `D${++count}` as DomainId, config: ofKind(sourceType, { sourceId: "s" as SourceId }) };
     const folder = join(root, sourceFolder(source.domainId, source.config));
     await mkdir(join(folder, ".lockstep"), { recursive: true });
     for (const facet of FACETS) await writeFile(join(folder, mapFile(facet)), encodeMap(facet, pages()));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { DomainId, SourceId } from "../../src/contracts/ids.ts";
 import { type Lease, sourceLease } from "../../src/contracts/lease.ts";
 import type { Ledger, LedgerOptions, LedgerSource, Ledgers } from "../../src/contracts/ledger.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** Where the ledger of one source is, as text can carry it to another process. `folder` is where its map files are. */
@@ -85,5 +86,5 @@ function ledgersOf({ folder, url }: LedgerPlace): Ledgers {
 }
 
 function sourceOf({ domainId }: LedgerPlace): LedgerSource {
-  return { domainId: domainId as DomainId, config: { sourceType: "file_sources", sourceId: "s" as SourceId } };
+  return { domainId: domainId as DomainId, config: { ...ofKind("file_sources"), sourceId: "s" as SourceId } };
 }

@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { LedgerSource } from "../../src/contracts/ledger.ts";
 import { ledgerSuite } from "../contracts/ledger-suite.ts";
+import { ofKind } from "../kinds.ts";
 import { observeSqlite, scansInSqlite, unindexedReferences } from "../ledger/observed-statements.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { facetsOf, id } from "./ledger-fixture.ts";
@@ -26,7 +27,7 @@ test("what was forgotten, or was in a store that is dropped, is not to be found 
   const ledgers = openTestLedgers(root);
   const source = (sourceId: string): LedgerSource => ({
     domainId: "FORGETS" as DomainId,
-    config: { sourceType: "folder_sources", sourceId: sourceId as SourceId },
+    config: { ...ofKind("folder_sources"), sourceId: sourceId as SourceId },
   });
   const store = "vs_other" as VectorStoreId;
   for (const [name, vectorStoreId] of [

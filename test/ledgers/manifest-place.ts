@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { DomainId, SourceId } from "../../src/contracts/ids.ts";
 import type { Ledger, LedgerOptions, LedgerSource, Ledgers } from "../../src/contracts/ledger.ts";
 import type { Manifest, ManifestEntry } from "../../src/contracts/manifest.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 /** Where the manifest of one tree is, as text can carry it to another process. `folder` is where its `manifest.json` is. */
@@ -39,7 +40,7 @@ export function exportManifestAt(place: ManifestPlace): Promise<void> {
 export function treeOf({ domainId }: ManifestPlace): LedgerSource {
   return {
     domainId: domainId as DomainId,
-    config: { sourceType: "folder_sources", sourceId: "docs" as SourceId },
+    config: { ...ofKind("folder_sources"), sourceId: "docs" as SourceId },
   };
 }
 

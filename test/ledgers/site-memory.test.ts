@@ -7,6 +7,7 @@ import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { LedgerSource } from "../../src/contracts/ledger.ts";
 import type { CrawledPage, CrawlHead, SiteMemory } from "../../src/contracts/site-memory.ts";
 import { openPostgres } from "../../src/lib/sql/postgres-database.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
 import { gather } from "./registry-fixture.ts";
@@ -26,7 +27,7 @@ after(async () => {
 
 const SOURCE: LedgerSource = {
   domainId: "DEMO" as DomainId,
-  config: { sourceType: "web_sources", sourceId: "site" as SourceId },
+  config: { ...ofKind("web_sources"), sourceId: "site" as SourceId },
 };
 const HEAD: CrawlHead = { digest: "d", site: "s", startedAt: "2026-01-01T00:00:00.000000Z" };
 const at = (day: number, hour: number): string => new Date(Date.UTC(2026, 0, day, hour)).toISOString();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type DomainId, parseDomainId } from "../../src/contracts/ids.ts";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { ServerProcess } from "../engine/server-process.ts";
 import { DOMAIN, World } from "../engine/world.ts";
+import { parseDomain } from "../kinds.ts";
 import { addFiles, askForCrawl, slowDown } from "../queue/queued-crawl.ts";
 import { WorkerProcess } from "../queue/worker-process.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";

@@ -8,6 +8,7 @@ import { RemoteError } from "../../src/contracts/errors.ts";
 import type { FileTree } from "../../src/contracts/file-tree.ts";
 import type { SourceId } from "../../src/contracts/ids.ts";
 import { createBlobTree } from "../../src/sources/blob/create-blob-tree.ts";
+import { ofKind } from "../kinds.ts";
 import { temporaryFolder, textOf, walk } from "./blob-world.ts";
 
 const SIGNATURE = "c2lnbmF0dXJlIHRoYXQgbm9ib2R5IHRlbGxz";
@@ -42,7 +43,7 @@ before(async () => {
   const containerUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}/account/box`;
   const config = { sourceId: "box" as SourceId, containerUrl, prefix: "", credential: "BOX", ...rules, limits };
   const credential = (): string => `sv=2024-01-01&sp=rl&sig=${SIGNATURE}`;
-  tree = createBlobTree({ sourceType: "blob_sources", ...config }, { credential, folder });
+  tree = createBlobTree({ ...ofKind("blob_sources"), ...config }, { credential, folder });
 });
 after(async () => {
   service.closeAllConnections();

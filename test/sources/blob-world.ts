@@ -8,10 +8,11 @@ import {
   type ContainerClient,
   ContainerSASPermissions,
 } from "@azure/storage-blob";
-import type { BlobSourceConfig } from "../../src/contracts/domain.ts";
 import type { FileTree, TreeFile, TreePage } from "../../src/contracts/file-tree.ts";
 import type { SourceId } from "../../src/contracts/ids.ts";
 import { blobUrl } from "../../src/sources/blob/blob-address.ts";
+import type { BlobSourceConfig } from "../../src/sources/blob/blob-source-codec.ts";
+import { ofKind } from "../kinds.ts";
 
 /** A container of an emulated account, and what a source says about it. */
 export interface BlobWorld {
@@ -31,7 +32,7 @@ export async function openBlobWorld(connectionString: string, name: string): Pro
   return {
     container,
     config: {
-      sourceType: "blob_sources",
+      ...ofKind("blob_sources"),
       sourceId: "box" as SourceId,
       containerUrl: container.url,
       prefix: "",

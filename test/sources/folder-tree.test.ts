@@ -5,16 +5,17 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
+import { DEFAULT_LIMITS } from "../../src/contracts/domain.ts";
 import { BadInputError, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
 import type { FileTree, TreePage } from "../../src/contracts/file-tree.ts";
 import type { Finding } from "../../src/contracts/finding.ts";
 import { parseSourceId } from "../../src/contracts/ids.ts";
-import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
+import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { LocalDevices } from "../../src/sources/folder/local-devices.ts";
 import { createLookAtFiles } from "../../src/sources/folder/look-at-files.ts";
 import { mountPointsIn, readMountPoints } from "../../src/sources/folder/mount-points.ts";
+import { ofKind } from "../kinds.ts";
 
 const LONG_AGO = new Date("2024-05-06T07:08:09.123Z");
 
@@ -40,7 +41,7 @@ function open(
     limits: DEFAULT_LIMITS,
   };
   return createFolderTree(
-    { sourceType: "folder_sources", sourceId: parseSourceId("docs"), root, ...usual, ...config },
+    { ...ofKind("folder_sources"), sourceId: parseSourceId("docs"), root, ...usual, ...config },
     { storagePath: join(place, "storage"), ...options, roots: async () => options.roots ?? "anywhere" },
   );
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import type { ListSourceConfig } from "../../src/contracts/domain.ts";
 import type { SourceId } from "../../src/contracts/ids.ts";
 import type { Sighting, Source } from "../../src/contracts/source.ts";
 import { openSharePointList } from "../../src/sources/sharepoint/lists/open-sharepoint-list.ts";
 import { readTable } from "../../src/sources/sharepoint/lists/table-csv.ts";
+import type { ListSourceConfig } from "../../src/sources/sharepoint/sharepoint-source-codec.ts";
+import { ofKind } from "../kinds.ts";
 import { type SandboxWorld, useSandbox } from "./sandbox-world.ts";
 import { type Listed, listAll } from "./scripted-tenant.ts";
 
@@ -33,7 +34,7 @@ export function useLists(): ListWorld {
 export function listConfig(siteUrl: string, listName = "Tasks", filter = ""): ListSourceConfig {
   return {
     sourceId: "tasks" as SourceId,
-    sourceType: "list_sources",
+    ...ofKind("list_sources"),
     siteUrl,
     listName,
     filter,

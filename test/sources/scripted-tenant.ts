@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { readPemCertificate } from "../../src/app/certificate.ts";
-import type { FileSourceConfig } from "../../src/contracts/domain.ts";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { Completeness, ItemRef, Sighting, Source, Unreadable } from "../../src/contracts/source.ts";
+import type { FileSourceConfig } from "../../src/sources/sharepoint/sharepoint-source-codec.ts";
 import type { ClientCertificate } from "../../src/sources/sharepoint/sign-in.ts";
+import { ofKind } from "../kinds.ts";
 
 /** Quick enough for tests, with every rule still in force. */
 export const QUICK = {
@@ -20,7 +21,7 @@ export function clientCertificateOf(pem: string): ClientCertificate {
 export function sourceConfig(siteUrl: string, urlPart = "/Shared Documents", filter = ""): FileSourceConfig {
   return {
     sourceId: "docs" as SourceId,
-    sourceType: "file_sources",
+    ...ofKind("file_sources"),
     siteUrl,
     urlPart,
     filter,

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { DOMAIN, World } from "../engine/world.ts";
+import { parseDomain } from "../kinds.ts";
 
 const TASKS = "/sites/demo/Lists/Tasks";
 const CITIES = "/sites/demo/Lists/Cities";

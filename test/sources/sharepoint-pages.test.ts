@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import type { SourceId } from "../../src/contracts/ids.ts";
 import type { Sighting, Source } from "../../src/contracts/source.ts";
 import { openSharePointPages } from "../../src/sources/sharepoint/pages/open-sharepoint-pages.ts";
+import { ofKind } from "../kinds.ts";
 import { convertText } from "./page-fixtures.ts";
 import { paths, type SandboxWorld, useSandbox } from "./sandbox-world.ts";
 import { fetchText, listAll, sourceConfig } from "./scripted-tenant.ts";
@@ -19,7 +20,7 @@ function openPages(world: SandboxWorld, { urlPart = "/SitePages", filter = "", p
   const { limits } = sourceConfig(world.sandbox.siteUrl);
   const sourceId = "pages" as SourceId;
   return openSharePointPages(
-    { sourceId, sourceType: "sitepage_sources", siteUrl: world.sandbox.siteUrl, urlPart, filter, limits },
+    { sourceId, ...ofKind("sitepage_sources"), siteUrl: world.sandbox.siteUrl, urlPart, filter, limits },
     world.connect(),
     pageSize ? { pageSize } : {},
   );

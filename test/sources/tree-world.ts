@@ -2,16 +2,17 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { FolderSourceConfig } from "../../src/contracts/domain.ts";
+import { DEFAULT_LIMITS } from "../../src/contracts/domain.ts";
 import type { FileTree, TreePage } from "../../src/contracts/file-tree.ts";
 import { type DomainId, type ItemId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { Ledger, Ledgers } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import type { Completeness, Listed, Sighting, Source, Unreadable } from "../../src/contracts/source.ts";
-import { DEFAULT_LIMITS } from "../../src/domains/source-codec.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
 import { inWords } from "../../src/sources/folder/explain-errno.ts";
+import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { openTreeSource, type TreeTools } from "../../src/sources/tree/open-tree-source.ts";
+import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { entriesOf } from "../ledgers/manifest-place.ts";
 
@@ -101,7 +102,7 @@ export class TreeWorld {
 
   #configOf(config: Partial<FolderSourceConfig>): FolderSourceConfig {
     return {
-      sourceType: "folder_sources",
+      ...ofKind("folder_sources"),
       sourceId: parseSourceId("docs"),
       root: this.root,
       include: [],

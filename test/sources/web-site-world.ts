@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { WebSourceConfig } from "../../src/contracts/domain.ts";
 import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { LedgerSource } from "../../src/contracts/ledger.ts";
 import type { Completeness, Listed } from "../../src/contracts/source.ts";
 import { openWebSite, type WebTools } from "../../src/sources/web/site/open-web-site.ts";
+import type { WebSourceConfig } from "../../src/sources/web/web-source-codec.ts";
+import { ofKind } from "../kinds.ts";
 import { VisitWorld } from "./web-visit-world.ts";
 
 export interface SiteCrawled {
@@ -61,7 +62,7 @@ export class SiteWorld {
 
   config(more: Partial<WebSourceConfig> = {}): WebSourceConfig {
     return {
-      sourceType: "web_sources",
+      ...ofKind("web_sources"),
       sourceId: parseSourceId("site"),
       startUrls: [this.world.url("/")],
       include: [],

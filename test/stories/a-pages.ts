@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { DOMAIN } from "../engine/world.ts";
+import { parseDomain } from "../kinds.ts";
 import { assertGone } from "./claims.ts";
 import { assertDocuments, type Documents } from "./documents.ts";
 import { sourceView } from "./source-view.ts";

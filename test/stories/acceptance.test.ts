@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { DOMAIN } from "../engine/world.ts";
+import { parseDomain } from "../kinds.ts";
 import { type Acceptance, addFile, DOCS, mutate, openAcceptance } from "./acceptance.ts";
 
 const ALL = { files_all: 8, files_crawl1: 5, lists_all: 6, lists_active: 3 };

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { BRISK, DOMAIN, World } from "../engine/world.ts";
+import { parseDomain } from "../kinds.ts";
 import { sha256 } from "./in-step.ts";
 import { type SourceView, sourceView } from "./source-view.ts";
 

@@ -1,5 +1,5 @@
-import { parseDomain } from "../../src/domains/domain-codec.ts";
 import { DOMAIN } from "../engine/world.ts";
+import { parseDomain } from "../kinds.ts";
 import { assertDocuments, type Documents } from "./documents.ts";
 import type { Random } from "./random.ts";
 import { sourceView } from "./source-view.ts";

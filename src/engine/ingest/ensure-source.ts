@@ -1,25 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Domain, WebSourceConfig } from "../../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
-import { DEFAULT_LIMITS } from "../../domains/source-codec.ts";
-import { USUAL_DEPTH, USUAL_PAGES } from "../../domains/web-source-codec.ts";
+import { parseSource } from "../../domains/source-codec.ts";
 import { sourceFolder } from "../../mirror/layout.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
-
-const REGISTERED_URLS: WebSourceConfig = {
-  sourceType: "web_sources",
-  sourceId: REGISTERED_SOURCE,
-  startUrls: [],
-  include: [],
-  exclude: [],
-  maxDepth: USUAL_DEPTH,
-  maxPages: USUAL_PAGES,
-  images: false,
-  limits: DEFAULT_LIMITS,
-};
 
 export interface SourceParts {
   readonly domains: DomainStore;
@@ -40,13 +27,21 @@ export async function ensureSource(
   const domain = await unlessMissing(domains.get(domainId), domainId === defaultDomain);
   const isThere = domain !== undefined && hasSource(domain);
   if (dryRun) return;
-  if (!domain) await createWithSource(domainId, domains);
-  else if (!isThere) await domains.update({ ...domain, sources: [...domain.sources, REGISTERED_URLS] }, domain);
-  await mkdir(join(crawlerFolder, sourceFolder(domainId, REGISTERED_URLS)), { recursive: true });
+  const registered = registeredSource(domains);
+  if (!domain) await createWithSource(domainId, registered, domains);
+  else if (!isThere) await domains.update({ ...domain, sources: [...domain.sources, registered] }, domain);
+  await mkdir(join(crawlerFolder, sourceFolder(domainId, registered)), { recursive: true });
 }
 
-async function createWithSource(domainId: DomainId, domains: DomainStore): Promise<void> {
-  await domains.create(newDomain(domainId)).catch(async (error: unknown) => {
+function registeredSource({ kinds }: DomainStore): SourceConfig {
+  const kind = kinds.all.find(({ abilities }) => abilities.registersAddresses);
+  const source = kind && parseSource(kind, { source_id: REGISTERED_SOURCE }, REGISTERED_SOURCE, []);
+  if (source) return source;
+  throw new BadInputError("No kind of source holds addresses that are registered one by one.");
+}
+
+async function createWithSource(domainId: DomainId, registered: SourceConfig, domains: DomainStore): Promise<void> {
+  await domains.create(newDomain(domainId, registered)).catch(async (error: unknown) => {
     // Somebody else made it in the same moment.
     const found = error instanceof BadInputError && (await unlessMissing(domains.get(domainId), true));
     if (!found || !hasSource(found)) throw error;
@@ -64,7 +59,7 @@ async function unlessMissing(domain: Promise<Domain>, mayBeMissing: boolean): Pr
 
 function hasSource({ domainId, sources }: Domain): boolean {
   const found = sources.find(({ sourceId }) => sourceId === REGISTERED_SOURCE);
-  if (found && (found.sourceType !== "web_sources" || found.startUrls.length > 0)) {
+  if (found && !found.kind.holdsRegistered?.(found)) {
     throw new BadInputError(
       `Domain '${domainId}' has a source '${REGISTERED_SOURCE}' that is something else. Addresses that are registered one by one need that name: give the source another one, or name another domain.`,
     );
@@ -72,7 +67,7 @@ function hasSource({ domainId, sources }: Domain): boolean {
   return found !== undefined;
 }
 
-function newDomain(domainId: DomainId): Domain {
+function newDomain(domainId: DomainId, registered: SourceConfig): Domain {
   return {
     domainId,
     name: domainId,
@@ -80,6 +75,6 @@ function newDomain(domainId: DomainId): Domain {
     vectorStoreName: domainId,
     vectorStoreId: "",
     schedule: "",
-    sources: [REGISTERED_URLS],
+    sources: [registered],
   };
 }

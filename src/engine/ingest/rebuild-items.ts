@@ -24,7 +24,8 @@ export async function rebuildItems(
     job.log(`${job.dryRun ? "Would queue" : "Queued"} ${plural(queued, "address", "addresses")} so far.`);
   }
   for (const source of sources) {
-    if (source.sourceType !== "web_sources" || source.startUrls.length === 0) continue;
+    const { abilities, holdsRegistered } = source.kind;
+    if (!abilities.registersAddresses || holdsRegistered?.(source)) continue;
     job.log(`Source '${source.sourceId}' is a web site: its pages are looked at when it is crawled (scope web).`);
   }
   return { domainId, queued };

@@ -1,4 +1,4 @@
-import { type Domain, isTree } from "../../contracts/domain.ts";
+import type { Domain } from "../../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
@@ -89,8 +89,8 @@ async function unlessDeleted(domainId: DomainId, { request, parts, job }: Mainte
 async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise<void> {
   const opened = await openIndex(domain, maintenance);
   const { parts, job } = maintenance;
-  const retired = await findRetired(domain, parts.crawlerFolder);
-  for (const config of domain.sources.filter(isTree)) {
+  const retired = await findRetired(domain, parts);
+  for (const config of domain.sources.filter(({ kind }) => !kind.abilities.hasIds)) {
     await job.checkpoint();
     const run = { domainId: domain.domainId, config, sharesId: sharesId(config, retired) };
     await attempt(`Source '${config.sourceId}' of domain '${domain.domainId}'`, maintenance, () =>

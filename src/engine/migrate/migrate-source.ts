@@ -1,6 +1,5 @@
 import { mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { FolderSourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
@@ -15,6 +14,7 @@ import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type Backup, dropPartialBackups, lastBackup, makeBackup, noteMigrated } from "./backup.ts";
 import { layoutOf, readEarlierManifest } from "./earlier-codec.ts";
+import type { EarlierFolder } from "./earlier-folder.ts";
 import { readEarlierStore, STORE_FOLDERS } from "./earlier-store.ts";
 import { migrateDocuments } from "./migrate-documents.ts";
 import { type EntryPlan, planEntries } from "./plan-entries.ts";
@@ -24,7 +24,7 @@ const SHOWN = 20;
 /** A source whose folder nobody else writes to now. */
 export interface MigratedSource {
   readonly domainId: DomainId;
-  readonly config: FolderSourceConfig;
+  readonly config: EarlierFolder;
   /** Its folder, absolute. */
   readonly folder: string;
   readonly parts: Pick<EngineParts, "ledgers" | "now">;

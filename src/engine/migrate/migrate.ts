@@ -1,12 +1,14 @@
-import type { Domain, FolderSourceConfig } from "../../contracts/domain.ts";
+import type { Domain } from "../../contracts/domain.ts";
 import { CancelledError, explain } from "../../contracts/errors.ts";
 import type { DomainId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
 import { type Lease, sourceLease } from "../../contracts/lease.ts";
-import type { EngineParts, SourceRun } from "../engine-parts.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { settleRenames, waitingJob } from "../settle-renames.ts";
 import { folderOfRun, waitForLease, whileHeld } from "../with-ledger.ts";
+import { type EarlierFolder, isEarlierFolder } from "./earlier-folder.ts";
 import { type MigratedSource, migrateSource } from "./migrate-source.ts";
 import { undoMigration } from "./undo-migration.ts";
 
@@ -65,7 +67,7 @@ export async function migrate(request: MigrateRequest, parts: EngineParts, job: 
 }
 
 interface FolderRun extends SourceRun {
-  readonly config: FolderSourceConfig;
+  readonly config: EarlierFolder;
 }
 
 async function runsOf(request: MigrateRequest, parts: EngineParts, problems: string[]): Promise<readonly FolderRun[]> {
@@ -80,10 +82,8 @@ async function runsOf(request: MigrateRequest, parts: EngineParts, problems: str
 }
 
 /** Only folders were ever followed by manifests of an earlier layout. */
-export function folderSourcesOf({ sources }: Domain, sourceId: SourceId | undefined): readonly FolderSourceConfig[] {
-  return sources.flatMap((config) =>
-    config.sourceType === "folder_sources" && (sourceId === undefined || config.sourceId === sourceId) ? [config] : [],
-  );
+export function folderSourcesOf({ sources }: Domain, sourceId: SourceId | undefined): readonly EarlierFolder[] {
+  return sources.filter(isEarlierFolder).filter((config) => sourceId === undefined || config.sourceId === sourceId);
 }
 
 async function migrateOne(

@@ -2,14 +2,13 @@ import type { App } from "../../app/app.ts";
 import { cleanupMetadataJob } from "../../app/cleanup-metadata-job.ts";
 import { crawlJob } from "../../app/crawl-job.ts";
 import { crawlTask } from "../../app/crawl-task.ts";
-import { SOURCE_KINDS, SOURCE_TYPES } from "../../contracts/domain.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import {
   CRAWL_MODES,
-  CRAWL_SCOPES,
-  type CrawlScope,
   crawlRequest,
+  crawlScopes,
   DEFAULT_RETRY_BATCHES,
   RETRY_BATCHES,
   STEPS,
@@ -30,38 +29,42 @@ const AS_JOB =
   "Runs as a job that goes on when the client hangs up; json and html answer at its end, stream tells its events as they happen.";
 
 /** What a crawl and each of its steps takes. */
-const query = {
-  domain_id: required(domainId, "The domain to crawl."),
-  mode: withDefault(oneOf(CRAWL_MODES), "full", "full does everything again, incremental only what changed."),
-  scope: withDefault(oneOf(CRAWL_SCOPES), "all", "The kind of sources to crawl."),
-  source_type: optional(oneOf(SOURCE_TYPES), "The same by the key of the sources in domain.json; instead of scope."),
-  source_id: optional(sourceId, "Only this source of the domain."),
-  dry_run: dryRun,
-  retry_batches: withDefault(
-    wholeNumber(RETRY_BATCHES),
-    DEFAULT_RETRY_BATCHES,
-    "How often an item that fails is tried in this run; 1 tries none again.",
-  ),
-  retry_failed: withDefault(trueOrFalse, false, "true tries files in 03_failed again although they did not change."),
-  confirm_deletes: withDefault(
-    trueOrFalse,
-    false,
-    "true carries out removals that are held because there are too many.",
-  ),
-  swap: withDefault(
-    trueOrFalse,
-    false,
-    "true fills a fresh vector store and changes over to it at the end (OpenAI and Azure; needs mode=full, scope=all).",
-  ),
-  checksum: withDefault(
-    trueOrFalse,
-    false,
-    "true reads every file: of folders and containers those at the source, whatever size, time and ETag say, and of all sources those on our disk. Every blob is downloaded, which Azure charges for.",
-  ),
-  check_hashes: withDefault(trueOrFalse, false, "The older name of checksum."),
-};
+type Query = ReturnType<typeof queryFor>;
 
-function destroys({ mode, confirm_deletes }: Arguments<typeof query>): boolean {
+function queryFor(kinds: SourceKinds) {
+  return {
+    domain_id: required(domainId, "The domain to crawl."),
+    mode: withDefault(oneOf(CRAWL_MODES), "full", "full does everything again, incremental only what changed."),
+    scope: withDefault(oneOf(crawlScopes(kinds)), "all", "The kind of sources to crawl."),
+    source_type: optional(oneOf(kinds.types), "The same by the key of the sources in domain.json; instead of scope."),
+    source_id: optional(sourceId, "Only this source of the domain."),
+    dry_run: dryRun,
+    retry_batches: withDefault(
+      wholeNumber(RETRY_BATCHES),
+      DEFAULT_RETRY_BATCHES,
+      "How often an item that fails is tried in this run; 1 tries none again.",
+    ),
+    retry_failed: withDefault(trueOrFalse, false, "true tries files in 03_failed again although they did not change."),
+    confirm_deletes: withDefault(
+      trueOrFalse,
+      false,
+      "true carries out removals that are held because there are too many.",
+    ),
+    swap: withDefault(
+      trueOrFalse,
+      false,
+      "true fills a fresh vector store and changes over to it at the end (OpenAI and Azure; needs mode=full, scope=all).",
+    ),
+    checksum: withDefault(
+      trueOrFalse,
+      false,
+      "true reads every file: of folders and containers those at the source, whatever size, time and ETag say, and of all sources those on our disk. Every blob is downloaded, which Azure charges for.",
+    ),
+    check_hashes: withDefault(trueOrFalse, false, "The older name of checksum."),
+  };
+}
+
+function destroys({ mode, confirm_deletes }: Arguments<Query>): boolean {
   return mode === "full" || confirm_deletes;
 }
 
@@ -99,21 +102,23 @@ export function crawlEndpoints(app: App): Endpoint[] {
   return [crawlerRoot(app), ...ENDPOINTS.map((one) => stepEndpoint(app, one)), embedData(app), cleanup(app), maps(app)];
 }
 
-const pageQuery = {
-  domain_id: optional(domainId, "The domain to begin with."),
-  step: withDefault(oneOf(CRAWL_ACTIONS), "crawl", "What to begin with."),
-  mode: withDefault(oneOf(CRAWL_MODES), "incremental", "The mode to begin with."),
-  scope: withDefault(oneOf(CRAWL_SCOPES), "all", "The kind of sources to begin with."),
-  source_id: optional(sourceId, "The source to begin with."),
-  dry_run: withDefault(trueOrFalse, false, "Whether to begin with a dry run."),
-  retry_failed: withDefault(trueOrFalse, false, "Whether to begin with trying failed files again."),
-  confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
-  checksum: withDefault(trueOrFalse, false, "Whether to begin with reading every file."),
-  job_id: optional(jobId, "The job to watch; of a dry run, the plan is shown."),
-  plan_step: optional(oneOf(STEPS), "The step of the plan to show; without it, the first that would do something."),
-  change: optional(oneOf(PLANNED_KINDS), "Only this kind of changes of the plan."),
-  ...listing(PLAN_COLUMNS),
-};
+function pageQueryFor(kinds: SourceKinds) {
+  return {
+    domain_id: optional(domainId, "The domain to begin with."),
+    step: withDefault(oneOf(CRAWL_ACTIONS), "crawl", "What to begin with."),
+    mode: withDefault(oneOf(CRAWL_MODES), "incremental", "The mode to begin with."),
+    scope: withDefault(oneOf(crawlScopes(kinds)), "all", "The kind of sources to begin with."),
+    source_id: optional(sourceId, "The source to begin with."),
+    dry_run: withDefault(trueOrFalse, false, "Whether to begin with a dry run."),
+    retry_failed: withDefault(trueOrFalse, false, "Whether to begin with trying failed files again."),
+    confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
+    checksum: withDefault(trueOrFalse, false, "Whether to begin with reading every file."),
+    job_id: optional(jobId, "The job to watch; of a dry run, the plan is shown."),
+    plan_step: optional(oneOf(STEPS), "The step of the plan to show; without it, the first that would do something."),
+    change: optional(oneOf(PLANNED_KINDS), "Only this kind of changes of the plan."),
+    ...listing(PLAN_COLUMNS),
+  };
+}
 
 /** The page alone: its address holds what the form begins with, which job is watched, and which part of its plan is shown. */
 function crawlerRoot(app: App): Endpoint {
@@ -123,14 +128,14 @@ function crawlerRoot(app: App): Endpoint {
     formats: ["ui"],
     description: "The page to crawl from: shows the plan of a dry run, what is running, and how the domains stand.",
     changes: null,
-    query: pageQuery,
+    query: pageQueryFor(app.domains.kinds),
     examples: ["?format=ui", "?format=ui&domain_id=DEMO&dry_run=true", "?format=ui&job_id=jb_42&change=removed"],
     run: async () => ok({}),
     ui: (_answer, args, frame) => crawlerPage(app, readWishes(args), frame),
   });
 }
 
-function readWishes(args: Arguments<typeof pageQuery>): CrawlerWishes {
+function readWishes(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerWishes {
   const { limit, offset, sort, filter } = args;
   return {
     form: {
@@ -155,7 +160,7 @@ function stepEndpoint(app: App, { action, steps, description, changes }: StepEnd
     ...shape(path),
     description,
     changes,
-    query,
+    query: queryFor(app.domains.kinds),
     destroys,
     job: (args) => startable(app, steps, args),
   });
@@ -172,7 +177,7 @@ function embedData(app: App): Endpoint {
     description: `Embeds the documents of a domain into its vector store. ${AS_JOB}`,
     changes:
       "The vector store, vectorstore_map.csv and files_metadata.json. A dry run changes none and tells the plan.",
-    query: { ...query, vector_store_id: store },
+    query: { ...queryFor(app.domains.kinds), vector_store_id: store },
     destroys,
     job: (args) => startable(app, ["embed"], args, args.vector_store_id),
   });
@@ -238,13 +243,13 @@ function shape(path: string): Pick<Endpoint, "path" | "methods" | "formats" | "e
 async function startable(
   app: App,
   steps: readonly Step[],
-  args: Arguments<typeof query>,
+  args: Arguments<Query>,
   store?: VectorStoreId,
 ): Promise<JobWork> {
   const request = crawlRequest(args.domain_id, {
     steps,
     mode: args.mode,
-    scope: scopeOf(args),
+    scope: scopeOf(args, app.domains.kinds),
     sourceId: args.source_id,
     vectorStoreId: store,
     swap: args.swap,
@@ -258,9 +263,12 @@ async function startable(
   return { start: { ...start, task: crawlTask(request) }, work };
 }
 
-function scopeOf({ scope, source_type: type }: Pick<Arguments<typeof query>, "scope" | "source_type">): CrawlScope {
+function scopeOf(
+  { scope, source_type: type }: Pick<Arguments<Query>, "scope" | "source_type">,
+  kinds: SourceKinds,
+): string {
   if (type === undefined) return scope;
-  const meant = SOURCE_KINDS[type].scope;
+  const meant = kinds.get(type).scope;
   if (scope === "all" || scope === meant) return meant;
   throw new BadInputError(`'scope=${scope}' and 'source_type=${type}' contradict each other; give one of them.`);
 }

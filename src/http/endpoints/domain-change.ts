@@ -18,8 +18,8 @@ export interface DomainChange {
 }
 
 /** A domain as every endpoint shows it. */
-export function showDomain({ schedule }: Pick<App, "schedule">, domain: Domain): JsonObject {
-  return { ...formatDomain(domain), next_run_utc: schedule.nextRunAt(domain) };
+export function showDomain({ schedule, domains }: Pick<App, "schedule" | "domains">, domain: Domain): JsonObject {
+  return { ...formatDomain(domain, domains.kinds), next_run_utc: schedule.nextRunAt(domain) };
 }
 
 export async function carryOut(change: DomainChange, dry: boolean): Promise<Answer<JsonObject>> {

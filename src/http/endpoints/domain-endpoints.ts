@@ -81,7 +81,7 @@ function getDomain(app: App): Endpoint {
 function createDomain(app: App): Endpoint {
   const { domains } = app;
   const prepare = async (body: object): Promise<DomainChange> => {
-    const domain = parseDomainInput(withoutAbsent(body));
+    const domain = parseDomainInput(withoutAbsent(body), app.domains.kinds);
     const id = domain.domainId;
     if (await exists(domains, id)) throw new BadInputError(`Domain '${id}' already exists.`);
     if (domain.vectorStoreId !== "") refuseSharedStore(domain, (await domains.list()).domains);
@@ -107,7 +107,7 @@ function createDomain(app: App): Endpoint {
     body: {
       domain_id: required(domainId, "Its id, which becomes a folder name."),
       name: required(words, "What people call it."),
-      ...domainFields,
+      ...domainFields(app.domains.kinds),
     },
     examples: [CREATE_EXAMPLE],
     run: async ({ body, dry_run }) => carryOut(await prepare(body), dry_run),

@@ -17,12 +17,12 @@ import { asJob, carryOut, type DomainChange, showDomain } from "./domain-change.
 import { domainFields } from "./domain-fields.ts";
 
 const query = { domain_id: optional(domainId, "The domain, here or in the body."), dry_run: dryRun };
-const body = {
+const names = {
   domain_id: optional(domainId, "The domain; beside one in the query, its new id: the domain is renamed."),
   name: optional(words, "What people call it."),
-  ...domainFields,
 };
-type UpdateArguments = Arguments<typeof query> & { readonly body: Arguments<typeof body> };
+type Body = typeof names & ReturnType<typeof domainFields>;
+type UpdateArguments = Arguments<typeof query> & { readonly body: Arguments<Body> };
 
 export function updateDomain(app: App): Endpoint {
   return endpoint({
@@ -35,7 +35,7 @@ export function updateDomain(app: App): Endpoint {
       "Rewrites domains/<domain_id>/domain.json; a rename also its folders, map files, metadata and marks in the index.",
     role: "admin",
     query,
-    body,
+    body: { ...names, ...domainFields(app.domains.kinds) },
     examples: [
       `curl -X PUT '{origin}/v2/domains/update?domain_id=DEMO' -H 'content-type: application/json' -d '{"name":"Demo, renamed"}'`,
       `curl -X PUT '{origin}/v2/domains/update?domain_id=DEMO&dry_run=true' -H 'content-type: application/json' -d '{"domain_id":"HANDBOOK"}'`,
@@ -60,7 +60,7 @@ async function prepare(app: App, args: UpdateArguments, { signal }: Call): Promi
   const id = args.domain_id ?? args.body.domain_id;
   if (id === undefined) throw new BadInputError("Missing 'domain_id'.");
   const before = await app.domains.get(id);
-  const domain = parseDomainInput(withoutAbsent(args.body), before);
+  const domain = parseDomainInput(withoutAbsent(args.body), app.domains.kinds, before);
   if (domain.vectorStoreId !== before.vectorStoreId && domain.vectorStoreId !== "") {
     // The store refuses it too; asked here as well so that a dry run gets the same answer.
     refuseSharedStore(domain, (await app.domains.list()).domains);

@@ -1,5 +1,6 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import type { SearchScope } from "../../contracts/search-index.ts";
+import type { SourceKind } from "../../contracts/source-kind.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import type { Value } from "../grammar/values.ts";
@@ -18,17 +19,7 @@ const contentType = oneOfWords(["text", "image"]);
 const sourceType = oneOfWords(["url", "sharepoint", "file", "blob"]);
 
 /** Where a result comes from, in the words of the functions. */
-export type FoundSourceType = "url" | "sharepoint" | "file" | "blob";
-
-const FOUND_TYPES: Partial<Record<string, FoundSourceType>> = {
-  web_sources: "url",
-  folder_sources: "file",
-  blob_sources: "blob",
-};
-
-export function foundSourceType(type: string): FoundSourceType {
-  return FOUND_TYPES[type] ?? "sharepoint";
-}
+export type FoundSourceType = SourceKind["foundAs"];
 
 export const contentTypes: Value<readonly string[]> = {
   accepts: "text, image, or both with a comma between them",

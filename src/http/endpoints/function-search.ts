@@ -1,6 +1,6 @@
 import { domainToUnicode } from "node:url";
 import type { App } from "../../app/app.ts";
-import { type Domain, isOfSharePoint, type SourceConfig } from "../../contracts/domain.ts";
+import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
@@ -14,7 +14,6 @@ import { findDocuments, isAskedFor, toResultsJson } from "./function-results.ts"
 import {
   contentTypes,
   type FoundSourceType,
-  foundSourceType,
   readFilters,
   type SearchFilters,
   searchType,
@@ -194,23 +193,14 @@ async function requestOf(app: App, wish: Wish): Promise<QueryRequest> {
 
 /** Paths of web pages begin with their host, so the index can leave out others by itself; those of other sources do not. */
 function ofHost(sources: Domain["sources"], host: string): SearchScope {
-  if (host === "" || sources.some((source) => hostOf(source) === host)) return {};
+  if (host === "" || sources.some((source) => source.kind.hostOf?.(source) === host)) return {};
   const { hostname } = new URL(`http://${host}`);
   return { pathPrefix: domainToUnicode(hostname) || hostname };
 }
 
-/** "": of web sources, whose paths name it. */
-function hostOf(source: SourceConfig): string {
-  if (source.sourceType === "folder_sources") {
-    return /^[\\/]{2}([^\\/]+)/.exec(source.root)?.[1]?.toLowerCase() ?? "file";
-  }
-  const address = isOfSharePoint(source) ? source.siteUrl : source.sourceType === "blob_sources" && source.containerUrl;
-  return (address && URL.parse(address)?.host) || "";
-}
-
 /** Single files and blobs are among the registered addresses; where the index compares texts, their ids tell them from pages. */
 function ofKind(sources: Domain["sources"], kind: FoundSourceType, app: App): AttributeFilter {
-  const meant = sources.filter(({ sourceType }) => foundSourceType(sourceType) === kind);
+  const meant = sources.filter((source) => source.kind.foundAs === kind);
   // No source is called "": without any of the kind, nothing is found.
   const ids = meant.length > 0 ? meant.map(({ sourceId }) => sourceId) : [""];
   const whole: AttributeFilter = { type: "in", key: "source_id", value: ids };

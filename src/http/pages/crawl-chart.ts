@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { JobRecord } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { jobAddress } from "./job-words.ts";
 import type { Html } from "./layout.ts";
@@ -20,8 +21,11 @@ interface Point {
 }
 
 /** Changes above the line and failures below it, one bar for each crawl. `crawls` come newest first. "" without any. */
-export function crawlChart(name: string, crawls: readonly JobRecord[]): Html | "" {
-  const points = crawls.slice(0, CHARTED_CRAWLS).flatMap(toPoint).reverse();
+export function crawlChart(name: string, crawls: readonly JobRecord[], kinds: SourceKinds): Html | "" {
+  const points = crawls
+    .slice(0, CHARTED_CRAWLS)
+    .flatMap((job) => toPoint(job, kinds))
+    .reverse();
   if (points.length === 0) return "";
   const sentence = sayRates(points);
   return html`<figure class="chart">
@@ -34,8 +38,8 @@ ${bars(points)}
 </figure>`;
 }
 
-function toPoint(job: JobRecord): Point[] {
-  const summary = summarizeCrawl(job);
+function toPoint(job: JobRecord, kinds: SourceKinds): Point[] {
+  const summary = summarizeCrawl(job, kinds);
   if (!summary) return [];
   const { items, added, changed, moved, removed, failed } = summary;
   return [{ jobId: job.jobId, endedAt: job.endedAt, items, changes: added + changed + moved + removed, failed }];

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { Domain } from "../../contracts/domain.ts";
-import { CRAWL_MODES, CRAWL_SCOPES, type CrawlMode, type CrawlScope } from "../../engine/crawl-request.ts";
+import { CRAWL_MODES, type CrawlMode } from "../../engine/crawl-request.ts";
 import type { Frame, Html } from "./layout.ts";
 
 /** What a page can start, by the last part of its address. */
@@ -12,7 +12,7 @@ export interface CrawlWishes {
   readonly domainId: string;
   readonly action: CrawlAction;
   readonly mode: CrawlMode;
-  readonly scope: CrawlScope;
+  readonly scope: string;
   readonly sourceId: string;
   readonly dryRun: boolean;
   readonly confirmDeletes: boolean;
@@ -30,16 +30,6 @@ const MODE_NAMES: Record<CrawlMode, string> = {
   incremental: "Incremental: what changed",
   full: "Full: everything again",
 };
-const SCOPE_NAMES: Record<CrawlScope, string> = {
-  all: "Everything",
-  files: "Files",
-  lists: "Lists",
-  sitepages: "Site pages",
-  web: "Web sites",
-  folders: "Folders",
-  blobs: "Blob containers",
-};
-
 /**
  * Starts a crawl or one of its steps. The module crawler.js lets people choose the step, keeps the sources to those of
  * the domain and shows the address as it comes about; without it the steps are buttons of their own.
@@ -51,7 +41,7 @@ export function crawlForm(domains: readonly Domain[], wishes: CrawlWishes, frame
 <label class="field"><span>Domain</span><select name="domain_id" required>${domains.map((domain) => option(domain.domainId, domain.name || domain.domainId, wishes.domainId))}</select></label>
 <label class="field" data-scripted hidden><span>What to do</span><select data-part="step">${CRAWL_ACTIONS.map((action) => option(addressOf(action), ACTION_NAMES[action], addressOf(wishes.action)))}</select></label>
 <label class="field"><span>Mode</span><select name="mode">${[...CRAWL_MODES].reverse().map((mode) => option(mode, MODE_NAMES[mode], wishes.mode))}</select></label>
-<label class="field"><span>Scope</span><select name="scope">${CRAWL_SCOPES.map((scope) => option(scope, SCOPE_NAMES[scope], wishes.scope))}</select></label>
+<label class="field"><span>Scope</span><select name="scope">${option("all", "Everything", wishes.scope)}${frame.product.kinds.all.map(({ scope, words }) => option(scope, words.scope, wishes.scope))}</select></label>
 <label class="field"><span>Source</span><select name="source_id" data-part="source"><option value="">All sources</option>${sourceChoices(domains, wishes)}</select></label>
 </div>
 <div class="checks">

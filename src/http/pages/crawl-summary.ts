@@ -1,4 +1,5 @@
 import type { JobRecord } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { type CrawlResult, failedOf, type SourceResult, type StepCounts } from "../../engine/crawl-request.ts";
 import { plural } from "../../lib/plural.ts";
 
@@ -34,7 +35,7 @@ const NO_COUNTS = {
 };
 
 /** undefined when the job left no crawl result: still running, cancelled, failed early, or written by another version. */
-export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
+export function summarizeCrawl(job: JobRecord, kinds: SourceKinds): CrawlSummary | undefined {
   const data = job.result?.data as Partial<CrawlResult> | null | undefined;
   if (typeof data !== "object" || data === null || !Array.isArray(data.sources)) return undefined;
   const download = addUp(data.sources.map((source) => source?.download));
@@ -49,7 +50,7 @@ export function summarizeCrawl(job: JobRecord): CrawlSummary | undefined {
     changed: first.changed,
     moved: first.moved,
     removed: first.removed,
-    failed: data.sources.reduce((sum, source) => sum + failedOf(withCounts(source)), 0),
+    failed: data.sources.reduce((sum, source) => sum + failedOf(withCounts(source), kinds), 0),
     empty: Math.max(process.empty, embed.empty),
     held: Math.max(download.held, embed.held),
     hiddenRows: data.sources.reduce((sum, source) => sum + (Number(source?.hidden_rows) || 0), 0),

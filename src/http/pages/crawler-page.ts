@@ -75,7 +75,7 @@ function standingRow(view: DomainView): Html {
   const { domain, crawls, standing, nextRunAt } = view;
   const last = crawls[0];
   const { tone, word, reason, wayOut } = healthOfView(view);
-  const summary = last ? summarizeCrawl(last) : undefined;
+  const summary = last ? summarizeCrawl(last, view.kinds) : undefined;
   return html`<tr>
 <th scope="row"><a href="${crawlerAddress(domain.domainId)}"><bdi>${domain.name || domain.domainId}</bdi></a></th>
 <td data-label="State"><div><span class="pill ${tone}">${word}</span>${reason ? html`<p class="outcome">${reason}${wayOut ? html` <a href="${wayOut.href}">${wayOut.words}</a>` : ""}</p>` : ""}</div></td>

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { type Domain, isTree } from "../../contracts/domain.ts";
+import type { Domain } from "../../contracts/domain.ts";
 import { FILE_STATUSES } from "../../contracts/manifest.ts";
 import { MOST_SORTED } from "../../engine/list-documents.ts";
 import type { DocumentJson } from "../endpoints/document-codec.ts";
@@ -19,7 +19,7 @@ export function documentsPage(
   frame: Frame,
 ): Html {
   const { domainId } = domain;
-  const sources = domain.sources.filter(isTree);
+  const sources = domain.sources.filter(({ kind }) => !kind.abilities.hasIds);
   return layout({
     frame,
     title: `Documents of ${domainId} · lockstep`,

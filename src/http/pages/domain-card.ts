@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { Standing } from "../../engine/standing.ts";
 import { crawlChart } from "./crawl-chart.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
@@ -13,6 +14,7 @@ import { shownTime } from "./shown-time.ts";
 
 /** A domain as the dashboard shows it. */
 export interface DomainView {
+  readonly kinds: SourceKinds;
   readonly domain: Domain;
   readonly active: JobRecord | undefined;
   /** Ended and no dry runs, newest first. */
@@ -57,13 +59,13 @@ ${domain.sources.length === 0 ? html`<p class="notice warn">No sources yet: a cr
 <div><dt>Last crawl</dt><dd>${last ? shownTime(last.endedAt || last.lastModifiedAt) : sayNoCrawl(standing?.documents)}</dd></div>
 ${nextRunAt ? html`<div><dt>Next crawl</dt><dd>${shownTime(nextRunAt)}</dd></div>` : ""}
 </dl>
-${last ? html`<p class="outcome">${outcome(last)}</p>` : ""}
-${crawlChart(name, crawls)}
+${last ? html`<p class="outcome">${outcome(last, view.kinds)}</p>` : ""}
+${crawlChart(name, crawls, view.kinds)}
 </div>`;
 }
 
-function outcome(last: JobRecord): Html {
-  const summary = summarizeCrawl(last);
+function outcome(last: JobRecord, kinds: SourceKinds): Html {
+  const summary = summarizeCrawl(last, kinds);
   return html`${summary ? sayCounts(summary) : last.state} · <a href="${jobAddress(last.jobId)}">${last.jobId}</a>`;
 }
 

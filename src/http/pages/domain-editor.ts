@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { Domain } from "../../contracts/domain.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { Html } from "./layout.ts";
 import { shownTime } from "./shown-time.ts";
 import { sourceEditor } from "./source-editor.ts";
@@ -11,7 +12,7 @@ export interface Edited {
 }
 
 /** With its module, sources are rows that are checked while they are typed; without it, the JSON that the endpoint takes. */
-export function domainEditor(edited?: Edited): Html {
+export function domainEditor(kinds: SourceKinds, edited?: Edited): Html {
   const domain = edited?.domain;
   const id = domain?.domainId ?? "";
   return html`<form class="domain-editor stack" action="/v2/domains/create?format=html" method="post" data-domain-editor="${id}">
@@ -25,7 +26,7 @@ ${scheduleField(edited)}
 ${field("vector_store_name", "Name of the vector store", "The next crawl creates it under this name when there is none; empty: the domain id.", { value: domain?.vectorStoreName })}
 ${field("vector_store_id", "Id of the vector store", "An existing one to fill. Empty: the next crawl creates one and embeds everything again.", { value: domain?.vectorStoreId })}
 </div></details>
-${sourceEditor(domain?.sources ?? [])}
+${sourceEditor(domain?.sources ?? [], kinds)}
 ${domain ? html`<noscript><p class="notice warn">Changing a domain needs scripts here, or <code>PUT /v2/domains/update</code>.</p></noscript>` : withoutScript()}
 <div class="form-end"><button class="primary" ${domain ? html`data-scripted hidden` : ""}>${domain ? "Save" : "Create domain"}</button><p class="form-error" role="alert" hidden></p></div>
 </form>`;

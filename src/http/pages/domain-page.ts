@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { DomainId } from "../../contracts/ids.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import type { Answer } from "../grammar/endpoint.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
@@ -31,18 +32,18 @@ export async function domainPage(
     title: `${domain.name} · lockstep`,
     modules: ["domains.js"],
     body: html`<header class="page-head"><h1><bdi>${domain.name}</bdi></h1>
-<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ sourceType }) => sourceType === "web_sources") ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
+<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
 <p class="quiet"><code>${domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p></header>
-${view ? standing(view) : ""}
+${view ? standing(view, frame.product.kinds) : ""}
 <section aria-labelledby="listed-sources"><h2 id="listed-sources">Sources</h2>${sourceTable(domain)}</section>
 ${Array.isArray(others) && others.length > 0 ? html`<section aria-labelledby="other-stores"><h2 id="other-stores">Other vector stores</h2><div class="panel scroll-x" tabindex="0" role="region" aria-label="Other vector stores">${jsonTable(others)}</div></section>` : ""}
 <section class="panel" aria-labelledby="connection-title"><h2 id="connection-title">Connection</h2>${checkForm(domain.name, domainId)}</section>
-${mayChange(frame, "admin") ? html`<details class="panel"><summary><h2>Edit</h2></summary><div id="edit">${domainEditor({ domain, nextRunAt: view?.nextRunAt ?? "" })}</div></details>${domainDelete(domain)}` : ""}`,
+${mayChange(frame, "admin") ? html`<details class="panel"><summary><h2>Edit</h2></summary><div id="edit">${domainEditor(frame.product.kinds, { domain, nextRunAt: view?.nextRunAt ?? "" })}</div></details>${domainDelete(domain)}` : ""}`,
   });
 }
 
-function standing({ domain, health, documents, last, nextRunAt }: DomainOverview): Html {
-  const summary = last ? summarizeCrawl(last) : undefined;
+function standing({ domain, health, documents, last, nextRunAt }: DomainOverview, kinds: SourceKinds): Html {
+  const summary = last ? summarizeCrawl(last, kinds) : undefined;
   return html`<section class="panel stack" aria-label="How it stands">
 <p><span class="pill ${health.tone}">${health.word}</span></p>
 ${health.reason ? html`<div class="notice ${health.tone}"><p>${health.reason}</p>${health.wayOut ? html`<p><a href="${health.wayOut.href}">${health.wayOut.words}</a></p>` : ""}</div>` : ""}

@@ -28,6 +28,7 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
       // One domain that cannot be looked at must not hide the others.
       const standing = await app.standing(domain).catch(() => undefined);
       const vitals = {
+        kinds: app.domains.kinds,
         domainId: domain.domainId,
         active: active.find((job) => isWorkOn(domain.domainId, job)),
         last,

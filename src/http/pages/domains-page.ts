@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { DomainId } from "../../contracts/ids.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { plural } from "../../lib/plural.ts";
 import type { Answer } from "../grammar/endpoint.ts";
@@ -43,12 +44,12 @@ ${pagedTable({
     : "No domains yet. Only administrators can create one.",
   frame,
 })}
-${mayChange(frame, "admin") ? newDomain(all.length === 0) : ""}`,
+${mayChange(frame, "admin") ? newDomain(frame.product.kinds, all.length === 0) : ""}`,
   });
 }
 
-function newDomain(isFirst: boolean): Html {
-  return html`<details class="panel" ${isFirst ? "open" : ""}><summary><h2>New domain</h2></summary><div id="new-domain">${domainEditor()}</div></details>`;
+function newDomain(kinds: SourceKinds, isFirst: boolean): Html {
+  return html`<details class="panel" ${isFirst ? "open" : ""}><summary><h2>New domain</h2></summary><div id="new-domain">${domainEditor(kinds)}</div></details>`;
 }
 
 const FACTS: readonly Column<DomainOverview>[] = [

@@ -13,10 +13,10 @@ export function firstSteps(model: HomeModel, frame: Frame): Html {
   return html`<section class="panel welcome">
 <h1>Keep a knowledge base in step with its sources</h1>
 <p class="lede">A domain is one knowledge base: a vector store, and the SharePoint libraries, lists and pages, the web sites and the folders it is filled from. A crawl fills it; every further one brings in what changed and takes out what is gone.</p>
-${mayChange(frame, "admin") ? html`${STEPS}${domainEditor()}${fromTerminal(frame)}` : html`<p class="notice">Only administrators can create domains.</p>`}
+${mayChange(frame, "admin") ? html`${STEPS}${domainEditor(frame.product.kinds)}${fromTerminal(frame)}` : html`<p class="notice">Only administrators can create domains.</p>`}
 </section>
 ${model.running.shown.length > 0 ? runningJobs(model.running, frame) : ""}
-${model.jobs.length > 0 ? recentJobs(model.jobs) : ""}`;
+${model.jobs.length > 0 ? recentJobs(model.jobs, frame.product.kinds) : ""}`;
 }
 
 function fromTerminal({ url: { origin } }: Frame): Html {

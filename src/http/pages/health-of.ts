@@ -1,4 +1,5 @@
 import type { JobRecord } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { Standing } from "../../engine/standing.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { jobAddress } from "./job-words.ts";
@@ -14,6 +15,7 @@ export interface Health {
 }
 
 export interface Vitals {
+  readonly kinds: SourceKinds;
   readonly domainId: string;
   /** Running or paused now. */
   readonly active: JobRecord | undefined;
@@ -52,7 +54,7 @@ function healthNow({ domainId, active, standing }: Vitals): Health | undefined {
   };
 }
 
-function healthOfLastCrawl({ domainId, last, standing }: Vitals): Health | undefined {
+function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health | undefined {
   if (!last) return healthWithoutCrawl(domainId, standing);
   if (last.state === "cancelled") {
     const reason = "The last crawl was cancelled: what it had not come to is as it was before.";
@@ -65,7 +67,7 @@ function healthOfLastCrawl({ domainId, last, standing }: Vitals): Health | undef
   }
   if (last.result?.ok) return undefined;
   const reason = last.result?.error ?? "The last crawl left no result.";
-  const { held = 0, failed = 0, reportId = "" } = summarizeCrawl(last) ?? {};
+  const { held = 0, failed = 0, reportId = "" } = summarizeCrawl(last, kinds) ?? {};
   const log = { words: "Read the log", href: jobAddress(last.jobId) };
   const report = { words: "See what failed", href: `${reportAddress("get", reportId)}&format=html` };
   return held > 0

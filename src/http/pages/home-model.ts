@@ -31,6 +31,7 @@ export async function gatherHome(app: App): Promise<HomeModel> {
   ]);
   const shown = domains.slice(0, SHOWN_DOMAINS);
   const view = async (domain: Domain): Promise<DomainView> => ({
+    kinds: app.domains.kinds,
     domain,
     active: active.find((job) => job.router === CRAWLER && isWorkOn(domain.domainId, job)),
     crawls: crawls.filter((job) => job.object === domain.domainId),

@@ -37,7 +37,7 @@ ${moreDomains > 0 ? html`<p><a href="/v2/domains?format=ui">${moreDomains} more 
 </div>
 </section>
 ${runningJobs(running, frame)}
-${recentJobs(jobs)}`;
+${recentJobs(jobs, frame.product.kinds)}`;
 }
 
 /** The one sentence to read in passing. */

@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { JobRecord, Result } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { CrawlResult, SourceResult } from "../../engine/crawl-request.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { jobConsole } from "./job-console.ts";
@@ -22,19 +23,19 @@ export async function jobPage(app: App, json: Readonly<Record<string, unknown>>,
     body: html`<div class="page-head"><h1>${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
 <div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has given no sign of life since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
 ${jobConsole({ job, log: await app.jobs.lastLog(job.jobId) }, frame)}
-${facts(job)}`,
+${facts(job, frame.product.kinds)}`,
   });
 }
 
 function jobActions(job: JobRecord, frame: Frame): Html {
-  const report = summarizeCrawl(job)?.reportId ?? "";
+  const report = summarizeCrawl(job, frame.product.kinds)?.reportId ?? "";
   return html`${report ? html`<a class="button small" href="/v2/reports/get?report_id=${encodeURIComponent(report)}&format=html">Report</a>` : ""}
 ${job.dryRun && job.router === "crawler" && job.result ? html`<a class="button small" href="/v2/crawler?format=ui&job_id=${job.jobId}">Plan</a>` : ""}
 ${isActive(job) || !mayChange(frame, "admin") ? "" : deleteJobForm(job)}
 <a class="button small" href="/v2/jobs?format=ui">All jobs</a>`;
 }
 
-function facts(job: JobRecord): Html {
+function facts(job: JobRecord, kinds: SourceKinds): Html {
   return html`<section id="job-facts" data-refresh class="stack" aria-label="Facts">
 <div class="panel stack">
 <dl class="figures">
@@ -44,7 +45,7 @@ ${job.endedAt ? html`<div><dt>Took</dt><dd>${duration(job.startedAt, job.endedAt
 <div><dt>Last sign of life</dt><dd>${shownTime(job.lastModifiedAt)}</dd></div>
 </dl>
 <p class="quiet">Started by <code>${job.endpoint}</code></p>
-${job.result ? html`<p>${jobOutcome(job)}</p>` : ""}
+${job.result ? html`<p>${jobOutcome(job, kinds)}</p>` : ""}
 </div>
 ${job.result ? resultDetails("Result", job.result) : ""}
 </section>`;
@@ -57,7 +58,7 @@ export function jobResultPage(job: JobRecord, result: Result, frame: Frame): Htm
     frame,
     body: html`<div class="page-head"><h1>Result of ${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions"><a class="button small" href="${jobAddress(job.jobId)}">Log and facts</a>${jobActions(job, frame)}</div></div>
 <section class="panel stack" aria-label="Outcome"><p><span class="pill ${tone(job)}">${stateWords(job)}</span></p>
-<p>${jobOutcome(job) || "It left nothing to tell in words."}</p></section>
+<p>${jobOutcome(job, frame.product.kinds) || "It left nothing to tell in words."}</p></section>
 ${resultDetails("Everything it told, as programs read it", result)}`,
   });
 }

@@ -42,7 +42,7 @@ ${jobConsole(await watchedJob(app, newest?.jobId), frame)}
 <section id="all-jobs" data-refresh aria-label="All jobs">${pagedTable({
       id: "jobs-table",
       caption: "Jobs",
-      columns: mayChange(frame, "operate") ? [...COLUMNS, actionsFor(frame)] : COLUMNS,
+      columns: [...COLUMNS, outcomeFor(frame), ...(mayChange(frame, "operate") ? [actionsFor(frame)] : [])],
       rows: answer.data.map(readJobJson),
       listing: args,
       page: answer.page,
@@ -82,7 +82,6 @@ const COLUMNS: readonly Column<JobRecord>[] = [
     cell: (job) => html`<span class="pill ${tone(job)} ${job.stalled ? "stalled" : ""}">${stateWords(job)}</span>`,
   },
   { title: "Started", cell: started },
-  { title: "Outcome", cell: outcome },
 ];
 
 function actionsFor(frame: Frame): Column<JobRecord> {
@@ -90,9 +89,14 @@ function actionsFor(frame: Frame): Column<JobRecord> {
   return { title: "Actions", cell: (job) => actions(job, { mayDelete }) };
 }
 
-function outcome(job: JobRecord): Html | "" {
-  const said = jobOutcome(job);
-  return said === "" ? "" : html`<div class="outcome">${said}</div>`;
+function outcomeFor({ product: { kinds } }: Frame): Column<JobRecord> {
+  return {
+    title: "Outcome",
+    cell(job) {
+      const said = jobOutcome(job, kinds);
+      return said === "" ? "" : html`<div class="outcome">${said}</div>`;
+    },
+  };
 }
 
 function started({ startedAt, endedAt }: JobRecord): Html {

@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { plural } from "../../lib/plural.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
@@ -6,7 +7,6 @@ import { mayChange } from "./may-change.ts";
 import { reportTree } from "./report-tree.ts";
 import { countOf, fileAddress, reportAddress, sayItems } from "./report-words.ts";
 import { shownTime } from "./shown-time.ts";
-import { kindWords } from "./source-words.ts";
 import { textOf } from "./text-of.ts";
 
 /** One report: how the crawl went, source by source, and the files it keeps. */
@@ -23,7 +23,7 @@ export function reportPage(report: Readonly<JsonObject>, frame: Frame): Html {
 <p class="quiet"><span class="pill ${good ? "good" : "bad"}">${good ? "ok" : "problems"}</span> <code>${id}</code></p></header>
 ${error ? html`<p class="notice bad"><bdi>${error}</bdi></p>` : ""}
 ${facts(report)}
-<section aria-labelledby="sources-title"><h2 id="sources-title">Sources</h2>${sourcesTable(report)}</section>
+<section aria-labelledby="sources-title"><h2 id="sources-title">Sources</h2>${sourcesTable(report, frame.product.kinds)}</section>
 <section aria-labelledby="files-title"><h2 id="files-title">Files</h2><div class="panel">${reportTree(report)}</div></section>
 ${mayChange(frame, "admin") ? deleteForm(id) : ""}`,
   });
@@ -46,18 +46,23 @@ function facts(report: Readonly<JsonObject>): Html {
 
 const COUNTS = ["total", "added", "changed", "moved", "removed", "failed"];
 
-function sourcesTable(report: Readonly<JsonObject>): Html {
+function sourcesTable(report: Readonly<JsonObject>, kinds: SourceKinds): Html {
   const sources = Array.isArray(report["sources"]) ? report["sources"].filter(isJsonObject) : [];
   if (sources.length === 0) return html`<p class="quiet">It tells of no source.</p>`;
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Outcome by source"><table class="rows">
 <thead><tr><th scope="col">Source</th><th scope="col">Outcome</th>${COUNTS.map((name) => html`<th scope="col" class="end">${countTitle(name)}</th>`)}<th scope="col">Maps</th></tr></thead>
-<tbody>${sources.map((source) => sourceRow(source, report["report_id"]))}</tbody></table></div>`;
+<tbody>${sources.map((source) => sourceRow(source, report["report_id"], kinds))}</tbody></table></div>`;
 }
 
-function sourceRow(source: Readonly<JsonObject>, reportId: unknown): Html {
+/** It may come from an older or newer version. */
+function kindWords(type: string, kinds: SourceKinds): string {
+  return kinds.find(type)?.words.name ?? type;
+}
+
+function sourceRow(source: Readonly<JsonObject>, reportId: unknown, kinds: SourceKinds): Html {
   const failed = Number(source["items_failed"]) > 0;
   const maps = Array.isArray(source["map_files"]) ? source["map_files"].map(textOf) : [];
-  return html`<tr><th scope="row"><code>${textOf(source["source_id"])}</code><br><span class="quiet">${kindWords(textOf(source["source_type"]))}</span></th>
+  return html`<tr><th scope="row"><code>${textOf(source["source_id"])}</code><br><span class="quiet">${kindWords(textOf(source["source_type"]), kinds)}</span></th>
 <td data-label="Outcome"><div>${outcomeOf(source)}</div></td>
 ${COUNTS.map((name) => html`<td class="end" data-label="${countTitle(name)}"><div>${countOf(source, `items_${name}`)}</div></td>`)}
 <td data-label="Maps"><div>${maps.map((path) => html`<a href="${fileAddress(reportId, path)}&amp;format=html">${mapName(path)}</a>${failed ? failedLink(reportId, path) : ""} `)}${earlierMaps(source)}</div></td></tr>`;

@@ -1,19 +1,18 @@
 import { html } from "hono/html";
-import { SOURCE_TYPES, type SourceConfig, type SourceType } from "../../contracts/domain.ts";
-import { DEFAULT_LIMITS, formatSource } from "../../domains/source-codec.ts";
+import { DEFAULT_LIMITS, type SourceConfig } from "../../contracts/domain.ts";
+import type { SourceField, SourceKind, SourceKinds } from "../../contracts/source-kind.ts";
+import { formatSource } from "../../domains/source-codec.ts";
 import type { Html } from "./layout.ts";
-import { SOURCE_FIELDS, type SourceField } from "./source-fields.ts";
-import { SOURCE_WORDS } from "./source-words.ts";
 import { textOf } from "./text-of.ts";
 
 /** Rows of sources. They carry no field names of a form: the module reads them, and checks them where they are while they are typed. */
-export function sourceEditor(sources: readonly SourceConfig[]): Html {
+export function sourceEditor(sources: readonly SourceConfig[], kinds: SourceKinds): Html {
   return html`<section class="source-editor stack" data-source-editor data-scripted hidden aria-labelledby="sources-title">
 <div class="section-head"><h3 id="sources-title">Sources</h3>
-<div class="actions">${SOURCE_TYPES.map((type) => html`<button type="button" class="small" data-add="${type}">Add ${SOURCE_WORDS[type].toLowerCase()}</button>`)}</div></div>
-<p class="quiet" data-part="no-sources" ${sources.length > 0 ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add a library, a list, the pages of a site, a web site, a folder, or a container of blobs.</p>
-<div class="stack" data-part="rows">${sources.map((source) => sourceRow(source.sourceType, { ...formatSource(source), ...limitsOf(source) }))}</div>
-${SOURCE_TYPES.map((type) => html`<template data-kind="${type}">${sourceRow(type, {})}</template>`)}
+<div class="actions">${kinds.all.map(({ type, words }) => html`<button type="button" class="small" data-add="${type}">Add ${words.name.toLowerCase()}</button>`)}</div></div>
+<p class="quiet" data-part="no-sources" ${sources.length > 0 ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add the first one.</p>
+<div class="stack" data-part="rows">${sources.map((source) => sourceRow(source.kind, { ...formatSource(source), ...limitsOf(source) }))}</div>
+${kinds.all.map((kind) => html`<template data-kind="${kind.type}">${sourceRow(kind, {})}</template>`)}
 </section>`;
 }
 
@@ -25,17 +24,27 @@ function limitsOf({ limits }: SourceConfig): Record<string, unknown> {
   };
 }
 
-function sourceRow(type: SourceType, source: Readonly<Record<string, unknown>>): Html {
+function sourceRow({ type, words, fields }: SourceKind, source: Readonly<Record<string, unknown>>): Html {
   return html`<fieldset class="source-row" data-source-row="${type}">
-<legend>${SOURCE_WORDS[type]} <bdi class="quiet" data-part="title">${textOf(source["source_id"])}</bdi></legend>
-<div class="fields">${SOURCE_FIELDS[type].map((field) => fieldOf(field, source[field.name]))}</div>
+<legend>${words.name} <bdi class="quiet" data-part="title">${textOf(source["source_id"])}</bdi></legend>
+<div class="fields">${[ID, ...fields].map((field) => fieldOf(field, source[field.name]))}</div>
 <div class="source-check" data-part="check" role="status"></div>
 <details class="source-limits"><summary>Limits on removals</summary>${limitFields(source)}</details>
 <div class="row-actions"><button type="button" class="small" data-duplicate>Duplicate</button><button type="button" class="small danger" data-remove>Remove</button></div>
 </fieldset>`;
 }
 
-function fieldOf(field: SourceField, value: unknown): Html {
+type Shown = Omit<SourceField, "described">;
+
+const ID: Shown = {
+  name: "source_id",
+  label: "Source id",
+  placeholder: "policies",
+  hint: "Letters, digits, _ and -; names a folder.",
+  pattern: "[A-Za-z0-9_\\-]{1,64}",
+};
+
+function fieldOf(field: Shown, value: unknown): Html {
   if (field.type === "lines") return linesField(field, value);
   if (field.type === "number") return numberField(field, value);
   if (field.type === "flag") {
@@ -44,16 +53,16 @@ function fieldOf(field: SourceField, value: unknown): Html {
   return textField(field, textOf(value));
 }
 
-function linesField({ name, label, placeholder, hint, optional }: SourceField, value: unknown): Html {
+function linesField({ name, label, placeholder, hint, optional }: Shown, value: unknown): Html {
   const lines = Array.isArray(value) ? value.map(textOf).join("\n") : textOf(value);
   return html`<div class="field"><label><span>${label}</span><textarea data-field="${name}" rows="2" placeholder="${placeholder}" ${optional ? "" : "required"} autocomplete="off" spellcheck="false">${lines}</textarea></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
 }
 
-function numberField({ name, label, hint, usual }: SourceField, value: unknown): Html {
+function numberField({ name, label, hint, usual }: Shown, value: unknown): Html {
   return html`<div class="field"><label><span>${label}</span><input type="number" min="0" step="1" data-field="${name}" value="${textOf(value ?? usual)}" required></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
 }
 
-function textField({ name, label, placeholder, hint, type, optional, pattern }: SourceField, value: string): Html {
+function textField({ name, label, placeholder, hint, type, optional, pattern }: Shown, value: string): Html {
   return html`<div class="field"><label><span>${label}</span><input type="${type ?? "text"}" data-field="${name}" value="${value}" placeholder="${placeholder}" ${optional ? "" : "required"} ${pattern ? html`pattern="${pattern}" title="${hint}"` : ""} autocomplete="off" spellcheck="false"></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
 }
 

@@ -1,13 +1,5 @@
 import { html } from "hono/html";
-import {
-  type Domain,
-  describePlace,
-  isOfSharePoint,
-  isTree,
-  type SourceConfig,
-  type TreeSourceConfig,
-} from "../../contracts/domain.ts";
-import { USUAL_FILE_MB } from "../../domains/tree-source-codec.ts";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import type { Html } from "./layout.ts";
 import { kindOf } from "./source-words.ts";
 import { webAddress } from "./web-address.ts";
@@ -19,16 +11,14 @@ export function sourceTable({ domainId, sources }: Domain): Html {
 <thead><tr><th scope="col">Source</th><th scope="col">Kind</th><th scope="col">Where</th><th scope="col">Filter</th></tr></thead>
 <tbody>${sources.map((source) => {
     const rules = rulesOf(source);
-    return html`<tr><th scope="row"><code>${source.sourceId}</code></th><td data-label="Kind"><div>${kindOf(source)}</div></td><td data-label="Where"><div><bdi>${showPlace(source)}</bdi>${isTree(source) ? documentsLink(domainId, source) : ""}</div></td><td data-label="Filter"><div>${rules.length > 0 ? lines(rules) : html`<span class="none">–</span>`}</div></td></tr>`;
+    return html`<tr><th scope="row"><code>${source.sourceId}</code></th><td data-label="Kind"><div>${kindOf(source)}</div></td><td data-label="Where"><div><bdi>${showPlace(source)}</bdi>${source.kind.abilities.hasIds ? "" : documentsLink(domainId, source)}</div></td><td data-label="Filter"><div>${rules.length > 0 ? lines(rules) : html`<span class="none">–</span>`}</div></td></tr>`;
   })}</tbody></table></div>`;
 }
 
 function showPlace(source: SourceConfig): Html {
-  if (source.sourceType === "web_sources" && source.startUrls.length > 0) {
-    return lines(source.startUrls.map((url) => outside(url, url)));
-  }
-  const place = describePlace(source);
-  return isOfSharePoint(source) ? outside(source.siteUrl, place) : html`${place}`;
+  const links = source.kind.links?.(source) ?? [];
+  if (links.length === 0) return html`${source.kind.describePlace(source)}`;
+  return lines(links.map(({ url, words }) => outside(url, words)));
 }
 
 function outside(url: string, words: string): Html {
@@ -36,27 +26,14 @@ function outside(url: string, words: string): Html {
   return href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${words}</a>` : html`${words}`;
 }
 
-function documentsLink(domainId: string, { sourceId }: TreeSourceConfig): Html {
+function documentsLink(domainId: string, { sourceId }: SourceConfig): Html {
   const address = `/v2/documents?${new URLSearchParams({ domain_id: domainId, source_id: sourceId, format: "html" })}`;
   return html`<br><a href="${address}">Documents<span class="visually-hidden"> of ${sourceId}</span></a>`;
 }
 
 function rulesOf(source: SourceConfig): Html[] {
-  if (isOfSharePoint(source)) return source.filter ? [html`<code>${source.filter}</code>`] : [];
-  const globs = [...source.include, ...source.exclude.map((glob) => `not ${glob}`)];
-  return [...globs.map((glob) => html`<code>${glob}</code>`), ...(isTree(source) ? treeRules(source) : [])];
-}
-
-/** Only what is unusual. */
-function treeRules(source: TreeSourceConfig): Html[] {
-  const fileMb = source.maxFileBytes / 1024 / 1024;
-  const said = [
-    source.sourceType === "folder_sources" && source.gitignore ? "what .gitignore lets in" : "",
-    source.sourceType === "folder_sources" && source.ignoreInodes ? "whatever its inodes" : "",
-    source.hidden ? "hidden files, too" : "",
-    fileMb === USUAL_FILE_MB ? "" : `up to ${fileMb} MB`,
-  ];
-  return said.filter((words) => words !== "").map((words) => html`${words}`);
+  const { patterns, others } = source.kind.describeRules(source);
+  return [...patterns.map((pattern) => html`<code>${pattern}</code>`), ...others.map((words) => html`${words}`)];
 }
 
 function lines(all: readonly Html[]): Html {

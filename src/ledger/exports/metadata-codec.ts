@@ -1,4 +1,3 @@
-import { SOURCE_KINDS } from "../../contracts/domain.ts";
 import type { EntrySummary } from "../../contracts/files-metadata.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
@@ -64,7 +63,6 @@ export function decodeEntry(text: string, domainId: DomainId): EmbeddedFile {
   const textOf = (key: string): string | null => (typeof json[key] === "string" ? json[key] : null);
   const numberOf = (key: string): number | null => (Number.isFinite(json[key]) ? (json[key] as number) : null);
   const [sourceId, sourceType] = [textOf("source_id"), textOf("source_type")];
-  const kind = SOURCE_KINDS[sourceType as keyof typeof SOURCE_KINDS];
   const path = textOf("file_relative_path")?.replaceAll("\\", "/");
   const listItemId = numberOf("sharepoint_listitem_id");
   const properties = Object.entries(json).filter(([key]) => !STANDARD_FIELDS.has(key));
@@ -72,7 +70,7 @@ export function decodeEntry(text: string, domainId: DomainId): EmbeddedFile {
     file_id: textOf("openai_file_id")?.trim() ?? "",
     item_id: textOf("sharepoint_unique_file_id")?.trim() ?? null,
     list_item_id: Number.isSafeInteger(listItemId) ? listItemId : null,
-    path: path === undefined ? null : belowDomain(path, domainId, kind && `${kind.folder}/${sourceId}`),
+    path: path === undefined ? null : belowDomain(path, domainId, sourceId ?? ""),
     url: textOf("url"),
     raw_url: textOf("raw_url"),
     server_path: textOf("server_relative_url"),

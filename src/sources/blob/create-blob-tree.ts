@@ -1,10 +1,10 @@
 import type { BlobItem } from "@azure/storage-blob";
-import type { BlobSourceConfig } from "../../contracts/domain.ts";
 import type { FileTree, TreeFile, TreePage } from "../../contracts/file-tree.ts";
 import type { Unreadable } from "../../contracts/source.ts";
 import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { blobUrl, plainAddress } from "./blob-address.ts";
+import type { BlobSourceConfig } from "./blob-source-codec.ts";
 import { ARCHIVED } from "./blob-trouble.ts";
 import { examineContainer } from "./examine-container.ts";
 import { KeptReads } from "./kept-reads.ts";

@@ -1,8 +1,8 @@
-import type { BlobSourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import { plural } from "../../lib/plural.ts";
+import type { BlobSourceConfig } from "./blob-source-codec.ts";
 import { listBlobs } from "./list-blobs.ts";
 import type { OpenedContainer } from "./open-container.ts";
 

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { FolderSourceConfig } from "../../contracts/domain.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
 import { examineFolder } from "./examine-folder.ts";
 import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root.ts";
+import type { FolderSourceConfig } from "./folder-source-codec.ts";
 import { LocalDevices } from "./local-devices.ts";
 import { createLookAtFiles } from "./look-at-files.ts";
 import { readLocalFile } from "./read-local-file.ts";

@@ -1,8 +1,8 @@
-import type { FolderSourceConfig } from "../../contracts/domain.ts";
 import { explain } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import { plural } from "../../lib/plural.ts";
+import type { FolderSourceConfig } from "./folder-source-codec.ts";
 
 const PATIENCE_MS = 2000;
 

@@ -1,4 +1,3 @@
-import type { FileSourceConfig } from "../../contracts/domain.ts";
 import { RemoteError } from "../../contracts/errors.ts";
 import type { Source } from "../../contracts/source.ts";
 import { adviseOn } from "./advise-on.ts";
@@ -11,6 +10,7 @@ import { oncePerPause } from "./once-per-pause.ts";
 import { openChangeFeed } from "./open-change-feed.ts";
 import type { CallContext } from "./rest-client.ts";
 import type { SharePointConnection } from "./sharepoint-connection.ts";
+import type { FileSourceConfig } from "./sharepoint-source-codec.ts";
 import { parseSiteUrl } from "./site-url.ts";
 import type { OnWait } from "./throttle-gate.ts";
 

@@ -1,4 +1,3 @@
-import type { TreeSourceConfig } from "../../contracts/domain.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
@@ -7,6 +6,7 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { nameOf } from "../../lib/tree-path.ts";
 import { fetchFile } from "./fetch-file.ts";
 import { TreeLooks } from "./tree-looks.ts";
+import type { TreeSourceConfig } from "./tree-source-codec.ts";
 
 /** What is known of a document without its manifest entry. */
 export type MirroredFile = Pick<

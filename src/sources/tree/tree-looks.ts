@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { TreeSourceConfig } from "../../contracts/domain.ts";
 import { RemoteError } from "../../contracts/errors.ts";
 import type { ManifestEntry, TrackedFile } from "../../contracts/manifest.ts";
 import type { ChangesSince, Listing, LookOutcome } from "../../contracts/source.ts";
@@ -11,6 +10,7 @@ import type { TreeTools } from "./open-tree-source.ts";
 import { recallEntries } from "./recall-entries.ts";
 import { type Look, type LookTools, MAX_CHANGED, refuseOtherRoot, takeLook } from "./take-look.ts";
 import { recall, sightingOf } from "./tree-sighting.ts";
+import type { TreeSourceConfig } from "./tree-source-codec.ts";
 
 /** A look of this run. */
 export interface TakenLook extends Look {
@@ -36,7 +36,7 @@ export class TreeLooks {
   readonly kept = new KeptBytes();
 
   constructor(config: TreeSourceConfig, tools: TreeTools) {
-    this.#takesTurns = config.sourceType === "folder_sources" && config.ignoreInodes === true;
+    this.#takesTurns = config.ignoreInodes === true;
     this.#tools = { ...tools, kept: this.kept };
   }
 

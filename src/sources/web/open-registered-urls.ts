@@ -1,4 +1,3 @@
-import type { WebSourceConfig } from "../../contracts/domain.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Member } from "../../contracts/members.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
@@ -9,6 +8,7 @@ import { lookAtRegistered } from "./look-at-registered.ts";
 import { sightingOf } from "./page-sighting.ts";
 import { asPart } from "./site/list-visit.ts";
 import type { WebTools } from "./site/open-web-site.ts";
+import type { WebSourceConfig } from "./web-source-codec.ts";
 
 export type RegisteredTools = WebTools & {
   readonly items: ItemVisitor;

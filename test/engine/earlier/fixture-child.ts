@@ -48,7 +48,7 @@ async function carryOut(task: ChildTask): Promise<ChildAnswer> {
     ...{ now, searchesHere: true, web: { now, restMs: 1 } },
   });
   const domainId = parseDomainId(task.domainId);
-  if (task.create) await app.domains.create(parseDomain(task.create, domainId));
+  if (task.create) await app.domains.create(parseDomain(task.create, domainId, app.domains.kinds));
   for (const url of task.addresses?.add ?? []) {
     const request = { url, title: "", domainId, force: false, includeImages: false };
     if (url.startsWith("/")) await app.ingest.addFile({ source: url, domainId, force: false });

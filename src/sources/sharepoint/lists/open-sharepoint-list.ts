@@ -1,4 +1,3 @@
-import type { ListSourceConfig } from "../../../contracts/domain.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { Listing, Source } from "../../../contracts/source.ts";
 import { adviseOn } from "../advise-on.ts";
@@ -8,6 +7,7 @@ import { fetchFrom } from "../fetch-file.ts";
 import { oncePerPause } from "../once-per-pause.ts";
 import type { CallContext } from "../rest-client.ts";
 import type { SharePointConnection } from "../sharepoint-connection.ts";
+import type { ListSourceConfig } from "../sharepoint-source-codec.ts";
 import { parseSiteUrl } from "../site-url.ts";
 import type { OnWait } from "../throttle-gate.ts";
 import { findList } from "./find-list.ts";

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Registry } from "../../../contracts/registry.ts";
 import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import { plural } from "../../../lib/plural.ts";
 import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
+import type { WebSourceConfig } from "../web-source-codec.ts";
 import type { LookedAt } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import { SiteMembers } from "./site-members.ts";

@@ -1,5 +1,5 @@
-import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { plural } from "../../../lib/plural.ts";
+import type { WebSourceConfig } from "../web-source-codec.ts";
 
 /** Looks, and addresses that may wait, for each page that is wanted. Beyond that the site has no end, or the limit is too low. */
 const PER_PAGE = 4;

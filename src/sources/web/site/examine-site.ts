@@ -1,7 +1,7 @@
-import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { explain } from "../../../contracts/errors.ts";
 import type { Finding } from "../../../contracts/finding.ts";
 import { plural } from "../../../lib/plural.ts";
+import type { WebSourceConfig } from "../web-source-codec.ts";
 import { readAddressList } from "./address-list.ts";
 import { isThere } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";

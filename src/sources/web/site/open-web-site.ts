@@ -1,4 +1,3 @@
-import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { DomainId } from "../../../contracts/ids.ts";
 import type { Members } from "../../../contracts/members.ts";
 import type { Registry } from "../../../contracts/registry.ts";
@@ -7,6 +6,7 @@ import type { Source } from "../../../contracts/source.ts";
 import type { PageVisitor, WebClient } from "../../../contracts/web.ts";
 import type { IdentityRules } from "../../../detect/web/web-identity.ts";
 import { withoutAddressSecrets } from "../../../lib/secret-parameters.ts";
+import type { WebSourceConfig } from "../web-source-codec.ts";
 import { beginCrawl, tellSecrets } from "./begin-crawl.ts";
 import { examineSite } from "./examine-site.ts";
 import { markdownLast } from "./markdown-last.ts";

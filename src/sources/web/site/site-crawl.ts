@@ -1,10 +1,10 @@
-import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { Turn } from "../../../lib/turn.ts";
+import type { WebSourceConfig } from "../web-source-codec.ts";
 import { listedIn } from "./address-variants.ts";
 import { type Beginning, recallPages } from "./begin-crawl.ts";
 import { Calendars } from "./calendars.ts";

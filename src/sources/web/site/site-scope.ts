@@ -1,7 +1,7 @@
-import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import { isSameSite, parseAddress } from "../../../detect/web/web-identity.ts";
 import { matchGlob } from "../../../lib/glob/match-glob.ts";
 import { trimEnd } from "../../../lib/trim-end.ts";
+import type { WebSourceConfig } from "../web-source-codec.ts";
 
 const MAX_ADDRESS_CHARACTERS = 2000;
 const MAX_EQUAL_SEGMENTS = 3;

@@ -1,9 +1,9 @@
-import type { WebSourceConfig } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../detect/web/dated-address.ts";
+import type { WebSourceConfig } from "../web-source-codec.ts";
 import { AddressVariants, type TwinOf } from "./address-variants.ts";
 import type { Beginning } from "./begin-crawl.ts";
 import type { WaitingPage } from "./frontier.ts";

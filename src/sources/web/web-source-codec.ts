@@ -1,17 +1,23 @@
-import { REGISTERED_SOURCE, type WebSourceConfig } from "../contracts/domain.ts";
-import type { JsonObject } from "../lib/json-object.ts";
-import { findAddressSecret } from "../lib/secret-parameters.ts";
-import { readCount, readFlag, readTexts } from "./read-fields.ts";
+import { REGISTERED_SOURCE, type SourceConfig } from "../../contracts/domain.ts";
+import type { OwnFields } from "../../contracts/source-kind.ts";
+import type { JsonObject } from "../../lib/json-object.ts";
+import { readCount, readFlag, readTexts } from "../../lib/read-fields.ts";
+import { findAddressSecret } from "../../lib/secret-parameters.ts";
 
-export const WEB_FIELDS: readonly string[] = [
-  "source_id",
-  "start_urls",
-  "include",
-  "exclude",
-  "max_depth",
-  "max_pages",
-  "images",
-];
+/** A web site. Without start addresses, which only REGISTERED_SOURCE may be: the addresses that were registered one by one. */
+export interface WebSourceConfig extends SourceConfig {
+  /** Pages, sitemaps, feeds, `llms.txt`. */
+  readonly startUrls: readonly string[];
+  /** Globs over the whole address or its path; none: everything of the site. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  /** Links from a start address; 0 for those alone. */
+  readonly maxDepth: number;
+  /** Documents. A crawl holds their ids in memory, and those of some addresses more for each. */
+  readonly maxPages: number;
+  /** Pictures of its pages are kept, too. */
+  readonly images: boolean;
+}
 
 export const USUAL_DEPTH = 10;
 export const USUAL_PAGES = 10_000;
@@ -20,10 +26,8 @@ const MAX_PAGES = 1_000_000;
 /** Commas occur in addresses and globs. */
 const BLANKS = /\s+/;
 
-type WebPlace = Omit<WebSourceConfig, "sourceType" | "sourceId" | "limits">;
-
 /** What tells a web site from others. Everything wrong with it goes to `problems`. */
-export function parseWebPlace(value: JsonObject, where: string, problems: string[]): WebPlace {
+export function parseWebPlace(value: JsonObject, where: string, problems: string[]): OwnFields<WebSourceConfig> {
   return {
     startUrls: readStartUrls(value, where, problems),
     include: readGlobs(value["include"], `${where}.include`, problems),

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 /** Form fields hold several texts in one; `separator` is what comes between them and occurs in none. */
 export function readTexts(value: unknown, where: string, separator: RegExp, problems: string[]): readonly string[] {
   if (value === undefined) return [];
@@ -29,4 +31,13 @@ export function readFlag(value: unknown, where: string, problems: string[]): boo
   if (typeof value === "boolean") return value;
   problems.push(`${where} must be true or false.`);
   return false;
+}
+
+/** What of these is not as usual, or was there `earlier`: domain.json stays as short as somebody wrote it. */
+export function unusualFields(
+  fields: readonly (readonly [name: string, value: unknown, usual: unknown])[],
+  earlier: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const told = fields.filter(([name, value, usual]) => name in earlier || !isDeepStrictEqual(value, usual));
+  return Object.fromEntries(told.map(([name, value]) => [name, value]));
 }

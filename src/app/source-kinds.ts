@@ -1,0 +1,107 @@
+import { join } from "node:path";
+import type { Extractor } from "../contracts/document.ts";
+import type { Ledgers } from "../contracts/ledger.ts";
+import type { CrawlHead } from "../contracts/site-memory.ts";
+import { type SourceKind, SourceKinds, type SourceOptions, type SourceRun } from "../contracts/source-kind.ts";
+import { mirroredFiles } from "../engine/mirrored-files.ts";
+import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
+import { createBlobKind } from "../sources/blob/blob-kind.ts";
+import { createFolderKind } from "../sources/folder/folder-kind.ts";
+import { createLibraryKind, createListKind, createSitePageKind } from "../sources/sharepoint/sharepoint-kinds.ts";
+import type { TreeToolsOf } from "../sources/tree/tree-kind.ts";
+import { createWebKind } from "../sources/web/web-kind.ts";
+import type { FolderRoots } from "./open-folder-roots.ts";
+import type { LazyConnection } from "./open-sharepoint.ts";
+import type { OpenedWeb } from "./open-web.ts";
+
+export interface Connections {
+  readonly sharepoint: LazyConnection;
+  readonly web: OpenedWeb;
+  readonly trees: TreeConnections;
+  /** The folder `crawler/`, absolute. */
+  readonly crawlerFolder: string;
+  readonly ledgers: Ledgers;
+}
+
+/** What folders and containers are read with. */
+export interface TreeConnections {
+  readonly storagePath: string;
+  readonly roots: FolderRoots;
+  readonly credential: (name: string) => string | undefined;
+  readonly identityClientId: string;
+  readonly extractor: Extractor;
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly now: () => Date;
+}
+
+/** Every kind of source, in the order they are crawled. Connections are asked for when a source is opened, not before. */
+export function listKinds(connections: () => Connections, further: readonly SourceKind[] = []): SourceKinds {
+  const sharepoint = (): ReturnType<LazyConnection> => connections().sharepoint();
+  const trees = (): TreeConnections => connections().trees;
+  const treeTools: TreeToolsOf = (run, options) => treeToolsOf(run, options, connections());
+  return new SourceKinds([
+    createLibraryKind(sharepoint),
+    createListKind(sharepoint),
+    createSitePageKind(sharepoint),
+    createWebKind((run, options) => webToolsOf(run, options, connections())),
+    createFolderKind(trees, treeTools),
+    createBlobKind(trees, treeTools),
+    ...further,
+  ]);
+}
+
+/** For whoever only wants to know what there is, and opens no source. */
+export const BUILT_IN_KINDS: SourceKinds = listKinds(() => {
+  throw new Error("open source: these kinds have no connections");
+});
+
+function webToolsOf(
+  run: SourceRun,
+  { log, dryRun, force }: SourceOptions,
+  { web, ledgers }: Connections,
+): ReturnType<Parameters<typeof createWebKind>[0]> {
+  const { client, visitor, items, looker, registry, members, rules, pagesAtOnce, now } = web;
+  return {
+    domainId: run.domainId,
+    client,
+    visitor,
+    items,
+    looker,
+    registry,
+    members,
+    openMemory: (head: CrawlHead) => ledgers.openSiteMemory(run, head, { dryRun }),
+    rules,
+    pagesAtOnce,
+    now,
+    log,
+    dryRun,
+    force,
+  };
+}
+
+function treeToolsOf(
+  run: SourceRun,
+  { log, dryRun, checksum, onlyFolders, ledger }: SourceOptions,
+  { crawlerFolder, trees: { extractor, acceptedTypes, now } }: Connections,
+): ReturnType<TreeToolsOf> {
+  const root = join(crawlerFolder, sourceFolder(run.domainId, run.config));
+  return {
+    folder: dryRun ? undefined : join(root, PRIVATE_FOLDER, "tree", "read"),
+    manifest: async () => (await ledger()).manifest,
+    async *mirrored() {
+      yield* mirroredFiles(await ledger(), new KnowledgeBase(root));
+    },
+    keptText: (docId) => new KnowledgeBase(root).readText(docId),
+    textOf: async (path, fileType, signal) => {
+      if (!extractor.types.has(fileType)) return undefined;
+      return (await extractor.extract(path, fileType, signal).catch(() => undefined))?.markdown;
+    },
+    acceptedTypes,
+    log,
+    dryRun,
+    checksum,
+    ...(onlyFolders && { onlyFolders }),
+    now,
+  };
+}

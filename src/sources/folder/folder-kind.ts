@@ -1,0 +1,106 @@
+import type { SourceConfig } from "../../contracts/domain.ts";
+import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
+import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
+import { openTreeSource } from "../tree/open-tree-source.ts";
+import {
+  describeTreeRules,
+  HIDDEN_FIELD,
+  isWholePath,
+  locateIn,
+  MAX_FILE_FIELD,
+  TREE_GLOBS,
+  TREE_KIND,
+  type TreeToolsOf,
+} from "../tree/tree-kind.ts";
+import { NO_RULES } from "../tree/tree-source-codec.ts";
+import { createFolderTree } from "./create-folder-tree.ts";
+import { type AllowedRoots, refuseRoot } from "./folder-root.ts";
+import { type FolderSourceConfig, formatFolder, parseFolder } from "./folder-source-codec.ts";
+
+interface FolderAccess {
+  readonly storagePath: string;
+  /** For sources that are there, and for those that are new or being changed. */
+  readonly roots: { readonly forSources: AllowedRoots; readonly forChanges: AllowedRoots };
+}
+
+const TYPE = "folder_sources";
+
+export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsOf): SourceKind<FolderSourceConfig> {
+  return {
+    ...TREE_KIND,
+    type: TYPE,
+    folder: "05_folders",
+    scope: "folders",
+    words: {
+      name: "Folder",
+      noun: "folder",
+      nouns: "folders",
+      scope: "Folders",
+      array:
+        "Folders: an array of {source_id, root, include, exclude, gitignore, ignore_inodes, hidden, max_file_mb}; the last six may be left out.",
+    },
+    fields: FIELDS,
+    foundAs: "file",
+    parse: parseFolder,
+    format: formatFolder,
+    unknown: { ...NO_RULES, root: "", gitignore: false },
+    async checkPlace({ root }) {
+      const { storagePath, roots } = access();
+      await refuseRoot(root, { storagePath, roots: roots.forChanges });
+    },
+    describePlace: ({ root }) => root,
+    describeRules: (source) =>
+      describeTreeRules(source, [
+        ...(source.gitignore ? ["what .gitignore lets in"] : []),
+        ...(source.ignoreInodes ? ["whatever its inodes"] : []),
+      ]),
+    hostOf: ({ root }) => /^[\\/]{2}([^\\/]+)/.exec(root)?.[1]?.toLowerCase() ?? "file",
+    locate: (source, called) => locateIn(source, below(source, called)),
+    watch: (source) => ({ folder: { root: source.root, enters: createTreeRules(source).enters } }),
+    open(run, options) {
+      const { storagePath, roots } = access();
+      const tree = createFolderTree(run.config, { storagePath, roots: roots.forSources });
+      return openTreeSource(run.config, { ...toolsOf(run, options), tree });
+    },
+  };
+}
+
+export function isFolderSource(source: SourceConfig): source is FolderSourceConfig {
+  return source.sourceType === TYPE;
+}
+
+/** The path below the root of what may be written as a whole path; undefined: it lies elsewhere. */
+function below({ root }: FolderSourceConfig, called: string): string | undefined {
+  const path = called.trim().replaceAll("\\", "/");
+  const start = `${root.replaceAll("\\", "/")}/`;
+  if (path.startsWith(start)) return path.slice(start.length);
+  return isWholePath(path) ? undefined : path;
+}
+
+const FIELDS: readonly SourceField[] = [
+  {
+    name: "root",
+    label: "Folder",
+    placeholder: "/srv/handbook",
+    hint: "An absolute path on the machine that crawls; a share is mounted there first.",
+    described: "The folder, for folder_sources: an absolute path on the machine that crawls.",
+  },
+  ...TREE_GLOBS,
+  MAX_FILE_FIELD,
+  {
+    name: "gitignore",
+    label: "Leave out what .gitignore files leave out",
+    placeholder: "",
+    type: "flag",
+    described: "For folder_sources: whether .gitignore files in it are respected.",
+  },
+  {
+    name: "ignore_inodes",
+    label: "Its inodes change at every mount",
+    placeholder: "",
+    hint: "For shares of which everything is read again after each mount. A hundredth of the files is read in every crawl instead.",
+    type: "flag",
+    described: "For folder_sources: whether its inodes tell nothing, because they change.",
+  },
+  HIDDEN_FIELD,
+];

@@ -1,0 +1,73 @@
+import type { SourceConfig } from "../../contracts/domain.ts";
+import type { OwnFields } from "../../contracts/source-kind.ts";
+import type { JsonObject } from "../../lib/json-object.ts";
+import { readCount, readFlag, readTexts } from "../../lib/read-fields.ts";
+
+/** What is taken of a tree of files. */
+export interface TreeSourceConfig extends SourceConfig {
+  /** Globs over the path below the root; none: everything. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  /** Files and folders whose name begins with a dot are taken, too. */
+  readonly hidden: boolean;
+  /** Larger files are left out, and said to be. */
+  readonly maxFileBytes: number;
+  /** What tells that files are the same changes without a reason: they are told apart without it, and a part of them is read in every run. */
+  readonly ignoreInodes?: boolean;
+}
+
+export const USUAL_FILE_MB = 100;
+const MEGABYTE = 1024 * 1024;
+const FILE_MB = { usual: USUAL_FILE_MB, min: 1, max: 100_000 };
+/** Names of files hold blanks. */
+const LINE_ENDS = /[\r\n]+/;
+const CONTROL = /\p{Cc}/u;
+
+/** Of a source that nobody knows any more. */
+export const NO_RULES: OwnFields<TreeSourceConfig> = { include: [], exclude: [], hidden: false, maxFileBytes: 0 };
+
+/** Everything wrong with them goes to `problems`. */
+export function readTreeRules(value: JsonObject, where: string, problems: string[]): OwnFields<TreeSourceConfig> {
+  return {
+    include: readGlobs(value["include"], `${where}.include`, problems),
+    exclude: readGlobs(value["exclude"], `${where}.exclude`, problems),
+    hidden: readFlag(value["hidden"], `${where}.hidden`, problems),
+    maxFileBytes: readCount(value["max_file_mb"], `${where}.max_file_mb`, FILE_MB, problems) * MEGABYTE,
+  };
+}
+
+/** For `unusualFields`, before the fields of the kind itself. */
+export function globFields({ include, exclude }: TreeSourceConfig): [string, unknown, unknown][] {
+  return [
+    ["include", [...include], []],
+    ["exclude", [...exclude], []],
+  ];
+}
+
+/** The same, after them. */
+export function fileFields({ hidden, maxFileBytes }: TreeSourceConfig): [string, unknown, unknown][] {
+  return [
+    ["hidden", hidden, false],
+    ["max_file_mb", maxFileBytes / MEGABYTE, USUAL_FILE_MB],
+  ];
+}
+
+/** Negated ones would say twice what include and exclude say already; `!(a|b)` is another thing. */
+function readGlobs(value: unknown, where: string, problems: string[]): readonly string[] {
+  const globs = readTexts(value, where, LINE_ENDS, problems);
+  for (const [at, glob] of globs.entries()) {
+    const number = `number ${at + 1}`;
+    if (/^!(?!\()/.test(glob)) {
+      problems.push(`${where} must not begin with "!"; ${number} does. Write it into the other list, without "!".`);
+    } else if (glob.includes("\\") && !/\\[*?[\]{}()!+@\\]/.test(glob)) {
+      problems.push(`${where} must separate folders by "/", like "drafts/**"; ${number} has "\\".`);
+    } else if (glob.split("/").some((part) => part === "." || part === "..") || /^\/*$/.test(glob)) {
+      problems.push(
+        `${where} must be patterns of paths below the root, like "*.pdf" or "drafts/**"; ${number} matches no file.`,
+      );
+    } else if (CONTROL.test(glob) || glob.length > 1000) {
+      problems.push(`${where} must be patterns of at most 1000 visible characters; ${number} is none.`);
+    }
+  }
+  return globs;
+}
