@@ -170,7 +170,7 @@ export interface Ledger {
 
 export interface LedgerOptions {
   readonly readOnly: boolean;
-  /** With readOnly: what others write meanwhile is not seen, and what is put into the manifest is seen here only. To be closed. */
+  /** With readOnly, for dry runs: what others write meanwhile is not seen, and what is put is seen here only. To be closed. */
   readonly isSnapshot?: boolean;
   /** What this step writes is appended to the map files while it runs, where they are kept. */
   readonly step?: "download" | "process" | "embed";
@@ -219,8 +219,8 @@ export interface Ledgers {
   encodeManifest(entries: readonly ManifestEntry[]): AsyncIterable<Uint8Array>;
   /** Nothing of the files of a tree is remembered any more; what is mirrored and indexed is. */
   forgetManifest(source: LedgerSource): Promise<void>;
-  /** For a dry run: the two map files that a download works on, under this id, until they are removed; undefined before the first crawl. */
-  writeScratchMaps(source: LedgerSource, id: string): Promise<{ remove(): Promise<void> } | undefined>;
+  /** Of a dry run: the two map files as a download would leave them, under this id, until they are removed; undefined before the first crawl. */
+  writeScratchMaps(source: LedgerSource, ledger: Ledger, id: string): Promise<{ remove(): Promise<void> } | undefined>;
   /** Stores that are not the domain's own and of which it is written down what is indexed there; also by an earlier release, for these sources. */
   indexedStores(domainId: DomainId, sources: readonly LedgerSource["config"][]): Promise<readonly VectorStoreId[]>;
   /** Forgets what is indexed in a store that is not the domain's own. */

@@ -100,8 +100,8 @@ export interface Source {
   /** For sources that can tell what changed since an earlier look. */
   readonly feed?: ChangeFeed;
   /**
-   * For sources that remember what became of their items: called when the plan was carried out, never in a dry run. What
-   * was not listed and is not still held has left the mirror, and leaves the index next.
+   * For sources that remember what became of their items: called when the plan was carried out; in a dry run with a ledger
+   * that forgets it. What was not listed and is not still held has left the mirror, and leaves the index next.
    */
   conclude?(outcome: LookOutcome): Promise<void>;
   /** Lets go of what it holds open and writes nothing: called at the end, whatever became of the look. */

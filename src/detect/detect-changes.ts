@@ -4,7 +4,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import type { Completeness, Departed, Listed, Sighting, Unreadable } from "../contracts/source.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
-import { suspectRemovals } from "./removal-guard.ts";
+import { heldBecause } from "./removal-guard.ts";
 
 export interface DetectPolicy {
   readonly mode: "full" | "incremental";
@@ -225,10 +225,10 @@ async function* judgeAbsent(
   const unheard = Math.max(0, (policy.heldBefore ?? known) - known);
   const justLeft = missing > 0 ? await policy.justLeft?.() : undefined;
   const loss = { missing, justLeft: justLeft ?? 0, known: known + unheard, listed: listed + unheard };
-  const suspect = policy.confirmDeletes ? undefined : suspectRemovals(loss, policy.limits);
-  const judged = gone.map((change) => (replaced.has(change) ? change : hold(change, suspect)));
+  const because = heldBecause(loss, policy);
+  const judged = gone.map((change) => (replaced.has(change) ? change : hold(change, because)));
   yield [...kept, ...judged];
-  return suspect ?? "";
+  return because;
 }
 
 /**
@@ -245,8 +245,8 @@ function findReplaced(gone: readonly AbsentChange[], look: Look): ReadonlySet<Ab
   return new Set(bySuccessor.values());
 }
 
-function hold(change: AbsentChange, suspect: string | undefined): AbsentChange {
-  return suspect && isHeld(change.entry) ? { ...change, kind: "held", reason: suspect } : change;
+function hold(change: AbsentChange, because: string): AbsentChange {
+  return because && isHeld(change.entry) ? { ...change, kind: "held", reason: because } : change;
 }
 
 /** The entries whose items were not listed, or not wanted; and how many entries stand for something in all. */

@@ -14,11 +14,21 @@ export interface RemovalCase {
 /** Below this an emptied source is believed: somebody tidied up. */
 const EMPTY_IS_SUSPECT_FROM = 3;
 
+export interface RemovalPolicy {
+  readonly limits: RemovalLimits;
+  /** A person has seen what would leave, and wants it. */
+  readonly confirmDeletes: boolean;
+}
+
 /**
- * Why the removals of this run should wait for a person, or undefined when they are believable. A source that answers
+ * The one decision whether items may leave: why their removal waits for a person, "" when it may be carried out. A source that answers
  * half of what it has looks exactly like a source from which half was deleted; only the size of the loss tells.
  */
-export function suspectRemovals(run: RemovalCase, limits: RemovalLimits): string | undefined {
+export function heldBecause(loss: RemovalCase, { limits, confirmDeletes }: RemovalPolicy): string {
+  return confirmDeletes ? "" : (suspect(loss, limits) ?? "");
+}
+
+function suspect(run: RemovalCase, limits: RemovalLimits): string | undefined {
   if (run.missing === 0) return undefined;
   if (run.listed === 0 && run.known >= EMPTY_IS_SUSPECT_FROM && !limits.allowEmpty) {
     return `the source lists nothing that is wanted, although ${run.known} items are known`;

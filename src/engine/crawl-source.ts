@@ -23,7 +23,7 @@ import { processOriginals } from "./process.ts";
 import { purgeMissing } from "./purge-missing.ts";
 import { findShortfalls } from "./swap-shortfalls.ts";
 import { noCounts } from "./tally.ts";
-import { withLedger } from "./with-ledger.ts";
+import { openStepLedgers, type StepLedgers } from "./with-ledger.ts";
 
 /** One source on its way through the steps. */
 interface Course {
@@ -32,6 +32,7 @@ interface Course {
   readonly parts: EngineParts;
   readonly job: JobContext;
   readonly mirror: Mirror;
+  readonly ledgers: StepLedgers;
   /** What the steps of a dry run would do. */
   readonly planned: PlannedChanges;
 }
@@ -64,24 +65,28 @@ export async function crawlSource(
   job: JobContext,
   removals: Removals = "now",
 ): Promise<CrawledSource> {
-  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
-  const course: Course = { run, request, parts, job, mirror, planned: new PlannedChanges() };
+  const { dryRun } = job;
+  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config), { dryRun });
+  const ledgers = openStepLedgers(run, target?.isOwn ? undefined : target?.store, parts, job);
+  const course: Course = { run, request, parts, job, mirror, ledgers, planned: new PlannedChanges() };
   const account = openAccount(course, target);
   let look: SourceLook | undefined;
   let deferred = 0;
   const { hasIds } = run.config.kind.abilities;
-  await account.attempt(async () => {
-    if (request.steps.includes("download")) {
-      const downloaded = await takeDownload(course, openSource);
-      look = downloaded.look;
-      account.note("download", downloaded, look);
-    }
-    if (request.steps.includes("process")) account.note("process", await takeProcess(course, look));
-    if (!target) return;
-    const embedded = await takeEmbed(course, look, target, removals);
-    deferred = embedded.deferred;
-    account.note("embed", embedded);
-  });
+  await account
+    .attempt(async () => {
+      if (request.steps.includes("download")) {
+        const downloaded = await takeDownload(course, openSource);
+        look = downloaded.look;
+        account.note("download", downloaded, look);
+      }
+      if (request.steps.includes("process")) account.note("process", await takeProcess(course, look));
+      if (!target) return;
+      const embedded = await takeEmbed(course, look, target, removals);
+      deferred = embedded.deferred;
+      account.note("embed", embedded);
+    })
+    .finally(() => ledgers.close());
   if (target?.isOwn && !hasIds && !job.dryRun) {
     await account.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
   }
@@ -168,7 +173,7 @@ async function takeDownload(
   course: Course,
   openSource: (ledger: Ledger) => Source,
 ): Promise<StepOutcome & { readonly look: SourceLook }> {
-  const { run, request, parts, job, mirror, planned } = course;
+  const { run, request, parts, job, mirror, ledgers, planned } = course;
   const converter = run.config.kind.openConverter?.();
   const { keepsMaps } = run.config.kind.abilities;
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
@@ -176,7 +181,7 @@ async function takeDownload(
   }
   let source: Source | undefined;
   try {
-    return await withLedger(run, { step: "download" }, parts, job, (setting) => {
+    return await ledgers.withLedger({ step: "download" }, (setting) => {
       source = openSource(setting.ledger);
       const { confirmDeletes } = request;
       const kept = keepUnregistered(source, run, { ...parts, ...setting, confirmDeletes, dryRun: job.dryRun });
@@ -189,15 +194,15 @@ async function takeDownload(
 
 /** Other kinds whose files are documents as they come have nothing to process. */
 async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutcome> {
-  const { run, request, parts, job, mirror, planned } = course;
+  const { run, request, parts, mirror, ledgers, planned } = course;
   if (run.config.kind.abilities.keepsTexts) {
-    return await withLedger(run, { step: "process" }, parts, job, (setting) =>
+    return await ledgers.withLedger({ step: "process" }, (setting) =>
       keepDocuments({ run, request, look, parts, mirror, ...setting }),
     );
   }
   const converter = run.config.kind.openConverter?.();
   if (!converter) return { counts: noCounts(), problems: [] };
-  return await withLedger(run, { step: "process" }, parts, job, (setting) =>
+  return await ledgers.withLedger({ step: "process" }, (setting) =>
     processOriginals({ request, look, mirror, converter, planned, ...setting }),
   );
 }
@@ -208,9 +213,9 @@ async function takeEmbed(
   target: IndexTarget,
   removals: Removals,
 ): Promise<Embedded> {
-  const { run, request, parts, job, mirror, planned } = course;
+  const { run, request, parts, job, mirror, ledgers, planned } = course;
   const vectorStoreId = target.isOwn ? undefined : target.store;
-  return await withLedger(run, { step: "embed", vectorStoreId }, parts, job, async ({ ledger, ...setting }) => {
+  return await ledgers.withLedger({ step: "embed", vectorStoreId }, async ({ ledger, ...setting }) => {
     const reader = parts.extractor.revision;
     const tools = { ...target, ledger, mirror, reader };
     const typeByName = run.config.kind.openConverter?.() === undefined;

@@ -180,7 +180,8 @@ async function retireSource(
   }
   if (!hasIds) await letGoOfRetired(run, target.index, parts);
   await parts.ledgers.forget(run);
-  await new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config)).destroy();
+  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+  await mirror.destroy();
   return result;
 }
 

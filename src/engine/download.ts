@@ -1,4 +1,4 @@
-import type { AbsentChange, Change, ChangeKind, ListedChange } from "../contracts/change.ts";
+import type { AbsentChange, ChangeKind, ListedChange } from "../contracts/change.ts";
 import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -11,13 +11,13 @@ import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { PARTS } from "./check-hashes.ts";
-import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { CrawlRequest, PlannedChange, StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { makePlan } from "./make-plan.ts";
 import { type PlannedChanges, plannedDownload } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
-import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
-import { compareMirror, previewOrphans, verifyMirror } from "./verify.ts";
+import { HOW_TO_CONFIRM, noCounts, silently, sumUp } from "./tally.ts";
+import { compareMirror, verifyMirror } from "./verify.ts";
 import { type News, type View, viewSource } from "./view-source.ts";
 
 export interface Downloaded {
@@ -39,8 +39,8 @@ export interface SourceLook {
   readonly removed: ReadonlySet<ItemId>;
   /** What was, or in a dry run would be, done to the mirror. */
   readonly touched: ReadonlyMap<ItemId, ChangeKind>;
-  /** The same with all that is known of it, of a dry run: a first crawl touches everything there is. */
-  readonly planned: ReadonlyMap<ItemId, Change>;
+  /** The same as a dry run tells it. */
+  readonly planned: ReadonlyMap<ItemId, PlannedChange>;
 }
 
 /** What is to be done with one source, in the order it is done. Unchanged items are not in it. */
@@ -104,13 +104,9 @@ export async function download(
   if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const returned = await returnMisplaced(plan, setting, request, job, counts);
-  const look = lookOf(plan, hiddenRows, job);
-  if (job.dryRun) {
-    writeDown(plan, run, setting);
-    await previewOrphans(plan, { ...setting, returned }, job);
-    return { counts, look, problems };
-  }
-  const { stuck } = await applyPlan(plan, { ...setting, retryBatches: request.retryBatches }, job, counts);
+  const look = lookOf(plan, hiddenRows, job.dryRun ? writeDown(plan, run, setting) : new Map());
+  const applying = { ...setting, retryBatches: request.retryBatches };
+  const { stuck } = await applyPlan(plan, applying, silently(job), counts);
   await setting.source.conclude?.(await outcomeOf(plan, setting.ledger));
   await verifyMirror(plan, { ...setting, returned, before }, job, counts);
   if (counts.failed > 0)
@@ -133,11 +129,14 @@ function writeDown(
   { removed, moved, fetched }: Plan,
   { config }: SourceRun,
   { planned, mirror }: DownloadSetting,
-): void {
+): ReadonlyMap<ItemId, PlannedChange> {
+  const told = new Map<ItemId, PlannedChange>();
   for (const change of [...removed, ...moved, ...fetched]) {
     const one = plannedDownload(change, config, mirror);
-    if (one) planned.add(one);
+    if (one) told.set(change.itemId, one);
   }
+  for (const one of told.values()) planned.add(one);
+  return told;
 }
 
 /** As the listing found it; where only the changes were asked for, as the last listing did. */
@@ -163,7 +162,11 @@ async function outcomeOf({ detected, removed, staying }: Plan, ledger: Ledger): 
   return { complete: detected.completeness === "complete", stillHeld };
 }
 
-function lookOf({ detected, removed, moved, fetched }: Plan, hiddenRows: number, { dryRun }: JobContext): SourceLook {
+function lookOf(
+  { detected, removed, moved, fetched }: Plan,
+  hiddenRows: number,
+  planned: SourceLook["planned"],
+): SourceLook {
   const changes = [...removed, ...moved, ...fetched];
   const complete = detected.completeness === "complete";
   return {
@@ -173,7 +176,7 @@ function lookOf({ detected, removed, moved, fetched }: Plan, hiddenRows: number,
     hiddenRows,
     removed: new Set(removed.map(({ itemId }) => itemId)),
     touched: new Map(changes.map(({ itemId, kind }) => [itemId, kind])),
-    planned: new Map(dryRun ? changes.map((change) => [change.itemId, change]) : []),
+    planned,
   };
 }
 

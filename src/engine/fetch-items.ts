@@ -2,13 +2,13 @@ import type { ListedChange } from "../contracts/change.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Mirrored, Observed } from "../contracts/ledger.ts";
-import type { Sighting } from "../contracts/source.ts";
+import type { Fetched, Sighting } from "../contracts/source.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import type { Staged } from "../mirror/mirror.ts";
+import { ForeseenBody, type Staged } from "../mirror/mirror.ts";
 import type { ApplyTools } from "./apply-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
@@ -58,7 +58,7 @@ async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext
     counts.unchanged += 1;
     return `Found '${sighting.path}' in the mirror as it is at the source.`;
   }
-  const fetched = await source.fetch(sighting, job.signal);
+  const fetched = job.dryRun ? foresee(sighting) : await source.fetch(sighting, job.signal);
   if (fetched.status === "gone") {
     counts[change.kind] -= 1;
     counts.skipped += 1;
@@ -84,6 +84,12 @@ async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext
   const replaced = sighting.form === "original" && mirror.relativePath(before) === path;
   if (before && before !== file && !replaced) vacated.push(before);
   return `Downloaded '${sighting.path}' (${observed.size} bytes): ${change.reason}.`;
+}
+
+/** What a dry run knows of bytes that it does not fetch. */
+function foresee({ fingerprint, contentHash = "" }: Sighting): Fetched {
+  const { size, modifiedAt } = fingerprint;
+  return { status: "fetched", body: new ForeseenBody({ size, mtimeMs: Date.parse(modifiedAt), sha256: contentHash }) };
 }
 
 const SHA256 = /^[0-9a-f]{64}(?=#|$)/;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Manifest, ManifestEntry } from "../contracts/manifest.ts";
+import type { Manifest } from "../contracts/manifest.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { pathExists } from "../lib/path-exists.ts";
@@ -12,8 +12,7 @@ import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { type JudgedEntry, judgeKept, type KeepTask, keepAll } from "./keep-text.ts";
-import { noCounts, sumUp } from "./tally.ts";
+import { judgeKept, type KeepTask, keepAll } from "./keep-text.ts";
 
 const JUDGED_AT_ONCE = 1000;
 
@@ -46,7 +45,6 @@ export async function keepDocuments(work: KeepWork): Promise<Kept> {
   const isSame = textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));
   const lookAtAll = !isSame || request.mode === "full" || request.retryFailed;
   const tasks = await findTasks(manifest, base, lookAtAll, work);
-  if (job.dryRun) return preview(tasks, work);
   const { counts, retries } = await keepAll(tasks, { manifest, base }, work);
   if (retries === 0) ledger.noteTexts(revision);
   return { counts, problems: problemsOf(counts, retries) };
@@ -81,23 +79,13 @@ async function findTasks(
     const known = await manifest.find(some);
     for (const docId of some) {
       await work.job.checkpoint();
-      const entry = entryAfter(docId, known.get(docId), work);
-      if (!entry || !isReadable(entry.path)) continue;
+      const entry = known.get(docId);
+      if (entry?.status !== "active" || !isReadable(entry.path)) continue;
       const change = await judgeKept(docId, entry, base, work);
       if (change) tasks.push({ docId, change });
     }
   }
   return tasks;
-}
-
-/** The entry of a file that is there; in a dry run, what the download would make of it. */
-function entryAfter(docId: ItemId, entry: ManifestEntry | undefined, { job, look }: KeepWork): JudgedEntry | undefined {
-  const change = job.dryRun ? look?.planned.get(docId) : undefined;
-  if (change?.kind === "removed" || change?.kind === "skipped") return undefined;
-  if (!change || !("sighting" in change)) return entry?.status === "active" ? entry : undefined;
-  const { path, fingerprint } = change.sighting;
-  const contentHash = fingerprint.contentVersion || (entry?.contentHash ?? "");
-  return { path, contentHash, versions: entry?.versions ?? [] };
 }
 
 /** What the index takes and the extractor can read; the rest is skipped without a word, as the embed step does. */
@@ -111,11 +99,4 @@ function readableIn({ parts }: KeepWork): (path: string) => boolean {
 /** Those that are there. */
 function touchedBy({ look }: KeepWork): readonly ItemId[] {
   return [...(look?.touched ?? [])].flatMap(([itemId, kind]) => (kind === "removed" ? [] : [itemId]));
-}
-
-function preview(tasks: readonly KeepTask[], { job }: KeepWork): Kept {
-  const counts = noCounts();
-  for (const { change } of tasks) counts[change] += 1;
-  job.log(`Texts to be kept: ${sumUp(counts)}.`);
-  return { counts, problems: [] };
 }

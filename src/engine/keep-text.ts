@@ -1,6 +1,7 @@
 import { ExtractError, isEmptyReason, ReaderError } from "../contracts/document.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import type { Manifest, ManifestEntry } from "../contracts/manifest.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
@@ -33,12 +34,10 @@ interface KeepTools {
   readonly base: KnowledgeBase;
 }
 
-export type JudgedEntry = Pick<ManifestEntry, "path" | "contentHash" | "versions">;
-
 /** What there is to do for a file that is there; undefined: nothing. Only a full crawl reads the text that is kept. */
 export async function judgeKept(
   docId: ItemId,
-  { path, contentHash, versions }: JudgedEntry,
+  { path, contentHash, versions }: Pick<ManifestEntry, "path" | "contentHash" | "versions">,
   base: KnowledgeBase,
   { parts, request }: Pick<KeepWork, "parts" | "request">,
 ): Promise<KeepTask["change"] | undefined> {
@@ -64,6 +63,7 @@ export async function keepAll(
   const { job } = work;
   const counts = noCounts();
   let retries = 0;
+  if (job.dryRun) return { counts: foresee(tasks, job), retries };
   if (tasks.length === 0) return { counts, retries };
   const progress = new Progress(job, tasks.length);
   job.log(`Texts to be kept: ${plural(tasks.length, "document")}.`);
@@ -92,6 +92,14 @@ export async function keepAll(
   }
   job.log(`Kept: ${sumUp(counts)}.`);
   return { counts, retries };
+}
+
+/** A dry run reads nothing: whether a file has text, only its bytes tell. */
+function foresee(tasks: readonly KeepTask[], job: JobContext): StepCounts {
+  const counts = noCounts();
+  for (const { change } of tasks) counts[change] += 1;
+  job.log(`Texts to be kept: ${sumUp(counts)}.`);
+  return counts;
 }
 
 interface Done {

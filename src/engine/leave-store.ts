@@ -3,7 +3,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { suspectRemovals } from "../detect/removal-guard.ts";
+import { heldBecause } from "../detect/removal-guard.ts";
 import { plural } from "../lib/plural.ts";
 import type { CrawlRequest, SourceResult } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -22,10 +22,9 @@ export async function leaveStore(
   parts: EngineParts,
   job: JobContext,
 ): Promise<SourceResult> {
-  const { limits } = run.config;
   const held = await heldOf(run, target, parts);
   const loss = { missing: held.length, known: held.length, listed: 0 };
-  const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, limits);
+  const suspect = heldBecause(loss, { ...request, limits: run.config.limits });
   const planned = new PlannedChanges();
   if (job.dryRun) for (const ref of held) planned.add({ ...placeOf(ref), step: "embed", ...outcomeOf(suspect) });
   const failed = suspect || job.dryRun ? [] : await removeAll(held, run, target, job);
@@ -90,7 +89,7 @@ function placeOf({ itemId, path }: IndexedRef): { readonly name: string; readonl
   return { name: path?.split("/").at(-1) || itemId, path: path || itemId };
 }
 
-function outcomeOf(suspect: string | undefined) {
+function outcomeOf(suspect: string) {
   return suspect
     ? ({ change: "held", reason: `held: ${suspect}` } as const)
     : ({ change: "removed", reason: "its source was taken out of the domain" } as const);

@@ -46,13 +46,11 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
       sorted.add(change, counts);
       if (!news && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);
-      if (job.dryRun) preview(change, planning);
-      else remember(change, ledger);
-      const skipped = job.dryRun ? undefined : skippedPath(change);
-      if (skipped !== undefined) job.log(`Skipped '${skipped}': ${change.reason}.`);
+      announce(change, planning);
+      remember(change, ledger);
       if (turn.isOver()) await turn.next();
     }
-    if (!job.dryRun) await ledger.flush();
+    await ledger.flush();
   }
   const unheard = news ? Math.max(0, news.held - sorted.held) : 0;
   counts.unchanged += unheard;
@@ -61,7 +59,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   for (const altered of isHashed ? await findAltered(due, setting.mirror, job) : []) {
     counts.unchanged -= 1;
     sorted.add(altered, counts);
-    if (job.dryRun) preview(altered, planning);
+    announce(altered, planning);
   }
   const { removed, moved, fetched, keptRows, staying } = sorted;
   const detected: Detected = { ...step.value, listed: step.value.listed + unheard };
@@ -126,7 +124,12 @@ class SortedChanges {
 }
 
 /** A dry run names every item that would change; unchanged ones are only counted. What is done to the others is in the plan. */
-function preview(change: Change, { run, setting, job }: Planning): void {
+function announce(change: Change, { run, setting, job }: Planning): void {
+  if (!job.dryRun) {
+    const skipped = skippedPath(change);
+    if (skipped !== undefined) job.log(`Skipped '${skipped}': ${change.reason}.`);
+    return;
+  }
   if (change.kind === "unchanged") return;
   const idle = change.kind === "held" || change.kind === "skipped";
   const planned = idle ? plannedDownload(change, run.config, setting.mirror) : null;

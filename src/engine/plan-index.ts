@@ -6,7 +6,7 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Indexed, ItemLabel, Ledger, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
-import { suspectRemovals } from "../detect/removal-guard.ts";
+import { heldBecause } from "../detect/removal-guard.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { fileTypeOf, withFileType } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
@@ -51,16 +51,16 @@ export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean
 /** Changes when the comparison would come to other conclusions than that of an earlier release. */
 const COMPARISON = 4;
 
-/** Mirror and ledger against what the index holds; in a dry run, against the mirror as it would be. Changes nothing. */
+/** Mirror and ledger against what the index holds. Changes nothing. */
 export async function planIndex(work: EmbedWork): Promise<Planned> {
-  const { tools, look, job } = work;
+  const { tools, look } = work;
   const { ledger } = tools;
   const rules = `${COMPARISON} ${tools.store} ${tools.reader}`;
   const { revision } = ledger;
   const changed = mayTrust(work) ? await findChanged(ledger.indexedUpTo(rules), ledger, work) : undefined;
   const planned = await compareAll(changed ?? (await holdEverything(work)), ledger, work);
   const left = planned.counts.held + planned.problems.length + planned.lacking.length;
-  const isAll = look?.sawAll && tools.isOwn && !job.dryRun && left === 0;
+  const isAll = look?.sawAll && tools.isOwn && left === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
@@ -74,8 +74,8 @@ interface Compared {
 }
 
 /** Without a look before this step, nobody has seen whether the files are there. */
-function mayTrust({ request, look, tools, job }: EmbedWork): boolean {
-  return look !== undefined && tools.isOwn && request.mode !== "full" && !request.retryFailed && !job.dryRun;
+function mayTrust({ request, look, tools }: EmbedWork): boolean {
+  return look !== undefined && tools.isOwn && request.mode !== "full" && !request.retryFailed;
 }
 
 async function holdEverything({ run, tools }: EmbedWork): Promise<Compared> {
@@ -150,9 +150,8 @@ async function compareAll(
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
       if (tools.mirror.isOriginal(file)) waiting += 1;
-      const foreseen = foresee(entry, work);
-      const judged = foreseen ?? judgeEntry(entry, held.get(entry.itemId), work);
-      const isMissing = !foreseen && lacksFile(file, judged, work);
+      const judged = judgeEntry(entry, held.get(entry.itemId), work);
+      const isMissing = lacksFile(file, judged, work);
       if (isMissing) {
         planned.lacking.push(entry.itemId);
         job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
@@ -172,18 +171,19 @@ async function compareAll(
   }
   if (failed > 0)
     job.log(`${plural(failed, "file waits", "files wait")} in 03_failed for a change; vectorstore_map.csv says why.`);
-  if (waiting > 0 && !job.dryRun) {
+  if (waiting > 0) {
     planned.counts.skipped += waiting;
     job.log(
       `WARNING: ${plural(waiting, "item waits", "items wait")} for the process step; until then the index keeps what it has.`,
     );
   }
-  if (job.dryRun) planned.counts.added += planNewcomers(work, notes);
-  const suspect = look ? "" : holdSuspicious(planned, known, work);
-  if (job.dryRun) notes.concludeRemovals(suspect);
-  if (!look?.sawAll || work.run.sharesId) return planned;
-  const heldBecause = planLeftovers(planned, { unrecorded: [...held.keys()], holdings }, work);
-  if (job.dryRun) notes.noteLeftovers(held.values(), heldBecause);
+  // Where another source has the same id, what nothing is known of may be its.
+  const strangers = look?.sawAll && !work.run.sharesId ? [...held.keys()] : [];
+  const because = guardRemovals(planned, { known, strangers, holdings }, work);
+  if (job.dryRun) {
+    notes.concludeRemovals(look ? "" : because);
+    notes.noteLeftovers(strangers.length > 0 ? held.values() : [], because);
+  }
   return planned;
 }
 
@@ -258,68 +258,40 @@ function isPutAside({ seen, mirrored, indexed }: LedgerEntry, { wanted }: EmbedW
   return seen !== null && !mirrored && !indexed && isUnwanted(seen, wanted);
 }
 
-/** Without a look at the source, losing much at once is as suspicious as in a listing. Why removals are held, "" if not. */
-function holdSuspicious({ plan, counts, problems }: Planned, known: number, { run, request }: EmbedWork): string {
-  const missing = plan.remove.length;
-  const loss = { missing, known, listed: known - missing };
-  const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
-  if (!suspect) return "";
-  plan.remove.length = 0;
-  counts.removed -= missing;
-  counts.held += missing;
-  problems.push(
-    `${plural(missing, "document has", "documents have")} no file any more, held because ${suspect}. ${HOW_TO_CONFIRM}`,
-  );
-  return suspect;
-}
-
-/** A dry run plans for the mirror as it would be: nothing was fetched, moved or removed yet. */
-function foresee(entry: LedgerEntry, { look, request, tools, job }: EmbedWork): IndexChange | undefined {
-  if (!job.dryRun) return undefined;
-  const planned = look?.planned.get(entry.itemId);
-  if (!planned) {
-    const isProcessed = request.steps.includes("process") && tools.mirror.isOriginal(entry.mirrored?.file ?? "");
-    return isProcessed ? { kind: "put", reason: "waits to be processed" } : undefined;
-  }
-  if (planned.kind === "removed") {
-    return entry.indexed?.fileId ? { kind: "remove", reason: planned.reason } : { kind: "none" };
-  }
-  if (planned.kind === "moved" && entry.indexed?.fileId) return { kind: "relabel", indexed: entry.indexed };
-  return { kind: "put", reason: planned.reason };
-}
-
-/** In a dry run, items that are new have no entry to judge. */
-function planNewcomers({ look, job }: EmbedWork, notes: PlannedEmbeddings): number {
-  const newcomers = [...(look?.planned.values() ?? [])].filter(({ kind, entry }) => kind === "added" && !entry);
-  for (const change of newcomers) {
-    if (!("sighting" in change)) continue;
-    job.log(`  INDEX PUT '${change.sighting.serverPath}'`);
-    notes.noteNewcomer(change.sighting, change.reason);
-  }
-  return newcomers.length;
-}
-
 /**
- * Documents the index holds of this source although we have no record of their items (a run was killed, map files
- * were lost), or none of a document (a rollback): gone with their items, if the loss is believable. Why they are held, "" if not.
+ * What leaves the index was judged when it left the mirror, behind the guard. Two things were not, and the guard judges them here: without a
+ * look at the source, everything that has no file any more; with one that saw all of it, documents that no item stands for (a run was killed, map
+ * files were lost, a rollback brought them back).
  */
-function planLeftovers(
+function guardRemovals(
   { plan, counts, problems }: Planned,
-  { unrecorded, holdings }: { readonly unrecorded: readonly ItemId[]; readonly holdings: number },
+  {
+    known,
+    strangers,
+    holdings,
+  }: { readonly known: number; readonly strangers: readonly ItemId[]; readonly holdings: number },
   { run, request, look }: EmbedWork,
 ): string {
-  const missing = unrecorded.length;
-  const loss = { missing, known: holdings, listed: look?.listed ?? 0 };
-  const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
-  if (suspect) {
+  const isStrangers = look !== undefined;
+  const leaving = isStrangers ? strangers : plan.remove;
+  const missing = leaving.length;
+  const loss = isStrangers
+    ? { missing, known: holdings, listed: look.listed }
+    : { missing, known, listed: known - missing };
+  const because = heldBecause(loss, { ...request, limits: run.config.limits });
+  if (because) {
+    const what = isStrangers
+      ? `${plural(missing, "document in the index has", "documents in the index have")} no item any more`
+      : `${plural(missing, "document has", "documents have")} no file any more`;
+    problems.push(`${what}, held because ${because}. ${HOW_TO_CONFIRM}`);
     counts.held += missing;
-    const what = `${plural(missing, "document in the index has", "documents in the index have")} no item any more`;
-    problems.push(`${what}, held because ${suspect}. ${HOW_TO_CONFIRM}`);
-  } else {
-    counts.removed += missing;
-    plan.remove.push(...unrecorded);
   }
-  return suspect ?? "";
+  if (because && !isStrangers) counts.removed -= plan.remove.splice(0).length;
+  if (!because && isStrangers) {
+    plan.remove.push(...strangers);
+    counts.removed += missing;
+  }
+  return because;
 }
 
 function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexChange): void {
@@ -368,7 +340,7 @@ async function withHash(entry: LedgerEntry, { tools: { ledger, mirror }, job }: 
     const sha256 = await hashFile(path);
     const { size, mtimeMs } = await stat(path);
     const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256 } };
-    if (!job.dryRun) ledger.put(entry.itemId, { mirrored: hashed });
+    ledger.put(entry.itemId, { mirrored: hashed });
     return { itemId: entry.itemId, seen: entry.seen, mirrored: hashed, indexed: entry.indexed };
   } catch (error) {
     if (!isErrno(error, "ENOENT")) job.log(`WARNING: cannot read '${mirrored.file}': ${explain(error)}`);

@@ -3,7 +3,6 @@ import type { IndexedRef } from "../contracts/search-index.ts";
 import type { IndexChange } from "../detect/detect-index-changes.ts";
 import type { PlannedChange } from "./crawl-request.ts";
 import type { EmbedWork } from "./embed.ts";
-import { plannedDownload } from "./planned-changes.ts";
 
 type Place = Pick<PlannedChange, "name" | "path">;
 
@@ -30,11 +29,6 @@ export class PlannedEmbeddings {
     else this.#add(entry.indexed?.fileId ? "changed" : "added", place, foreseen ?? change.reason);
   }
 
-  /** Items that are new have no entry to judge. */
-  noteNewcomer({ name, path }: Place, reason: string): void {
-    this.#add("added", { name, path }, reason);
-  }
-
   /** `because`: why the removals are held; "" when they are not. */
   concludeRemovals(because: string): void {
     for (const { reason, ...place } of this.#removals) {
@@ -55,16 +49,15 @@ export class PlannedEmbeddings {
     this.#work.planned.add({ step: "embed", change, ...place, reason });
   }
 
+  /** What the download would do to its file is why. */
   #foreseenReason({ itemId }: LedgerEntry): string | undefined {
-    const { look, run, tools } = this.#work;
-    const change = look?.planned.get(itemId);
-    return change && plannedDownload(change, run.config, tools.mirror)?.reason;
+    return this.#work.look?.planned.get(itemId)?.reason;
   }
 }
 
 function placeOf({ itemId, seen, mirrored, indexed }: LedgerEntry, { look, tools }: EmbedWork): Place {
-  const change = look?.planned.get(itemId);
-  if (change && "sighting" in change) return { name: change.sighting.name, path: change.sighting.path };
+  const planned = look?.planned.get(itemId);
+  if (planned) return { name: planned.name, path: planned.path };
   const name = (mirrored ?? indexed ?? seen)?.name ?? itemId;
   const file = mirrored?.file || indexed?.file;
   return { name, path: file ? tools.mirror.relativePath(file) : name };

@@ -52,7 +52,8 @@ async function convertGroup(
     sorted.failed.push(task);
     progress.step(`ERROR: process '${task.mirrored.serverPath}': ${problem}`);
   };
-  for await (const converted of work.converter.convert(original, items, work.job.signal)) {
+  const conversions = work.job.dryRun ? foresee(items) : work.converter.convert(original, items, work.job.signal);
+  for await (const converted of conversions) {
     const task = open.get(converted.itemId);
     if (!task) continue;
     if ("problem" in converted) {
@@ -69,6 +70,11 @@ async function convertGroup(
     await refuse(task, "it is not in its original");
     open.delete(itemId);
   }
+}
+
+/** A dry run has not fetched what it would convert. */
+async function* foresee(items: readonly OriginalItem[]): AsyncGenerator<Converted, void> {
+  for (const { itemId } of items) yield { itemId, document: new Uint8Array() };
 }
 
 /** The document takes its place, then the ledger says so. */

@@ -1,5 +1,4 @@
 import type { Converter } from "../contracts/converter.ts";
-import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
@@ -9,7 +8,7 @@ import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
 import type { PlannedChanges } from "./planned-changes.ts";
 import { convertAll, documentFileOf, itemOf } from "./process-items.ts";
-import { noCounts, sumUp } from "./tally.ts";
+import { noCounts, silently, sumUp } from "./tally.ts";
 
 /** The process step of one source: what it works with, and what the download saw before it. */
 export interface ProcessWork {
@@ -43,17 +42,17 @@ export async function processOriginals(work: ProcessWork): Promise<Processed> {
   const disk = await work.mirror.scan();
   let waiting = await findTasks(work, disk, counts);
   const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, work))));
-  if (job.dryRun) return previewTasks(waiting, isNew, work, counts);
-  job.log(`To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
+  if (job.dryRun) announce(waiting, isNew, work);
+  else job.log(`To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
   for (let batch = 1; batch <= request.retryBatches && waiting.length > 0; batch++) {
     if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
-    const { done, failed, retry } = await convertAll(waiting, work);
+    const { done, failed, retry } = await convertAll(waiting, { ...work, job: silently(job) });
     for (const task of done) counts[isNew.has(task) ? "added" : "changed"] += 1;
     counts.failed += failed.length;
     waiting = retry;
   }
   counts.failed += waiting.length;
-  job.log(`Processed: ${sumUp(counts)}.`);
+  if (!job.dryRun) job.log(`Processed: ${sumUp(counts)}.`);
   const problems =
     counts.failed > 0 ? [`${plural(counts.failed, "item")} could not be processed; files_map.csv says why`] : [];
   return { counts, problems };
@@ -105,38 +104,20 @@ function originalOf(
 /** Without its original there is nothing to process: an empty path makes the next download fetch it again. */
 async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger, job }: ProcessWork): Promise<void> {
   job.log(`WARNING: '${mirrored.file}' is missing on disk, so '${mirrored.name}' waits for the next download.`);
-  if (!job.dryRun) ledger.put(itemId, { mirrored: { ...mirrored, file: "" } });
+  ledger.put(itemId, { mirrored: { ...mirrored, file: "" } });
 }
 
-/** Items that the download would fetch are not there yet in a dry run; they are processed all the same. */
-function previewTasks(
-  tasks: readonly Task[],
-  isNew: ReadonlySet<Task>,
-  work: ProcessWork,
-  counts: StepCounts,
-): Processed {
-  const { look, job, planned } = work;
-  const known = new Set<ItemId>(tasks.map(({ entry }) => entry.itemId));
+/** A dry run names every document that would be made. */
+function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, work: ProcessWork): void {
+  const { look, job, planned, mirror } = work;
   for (const task of tasks) {
     const { name, serverPath } = task.mirrored;
     const change = isNew.has(task) ? "added" : "changed";
-    const path = work.mirror.relativePath(documentFileOf(task, work));
-    job.log(`  PROCESS '${serverPath}'`);
-    counts[change] += 1;
-    planned.add({ step: "process", change, name, path, reason: whyProcessed(task, work) });
+    const fetched = look?.planned.get(task.entry.itemId);
+    const path = fetched?.path ?? mirror.relativePath(documentFileOf(task, work));
+    job.log(`  PROCESS '${fetched?.path ?? serverPath}'`);
+    planned.add({ step: "process", change, name, path, reason: fetched?.reason ?? whyProcessed(task, work) });
   }
-  for (const change of look?.planned.values() ?? []) {
-    if (known.has(change.itemId)) continue;
-    if (change.kind === "removed" && change.entry.mirrored?.file) counts.unchanged -= 1;
-    if (!("sighting" in change) || change.sighting.form === "document" || change.kind === "moved") continue;
-    const { name, path } = change.sighting;
-    const kind = change.entry?.mirrored ? "changed" : "added";
-    job.log(`  PROCESS '${path}'`);
-    if (kind === "changed") counts.unchanged -= 1;
-    counts[kind] += 1;
-    planned.add({ step: "process", change: kind, name, path, reason: change.reason });
-  }
-  return { counts, problems: [] };
 }
 
 function whyProcessed({ mirrored }: Task, { mirror, request }: ProcessWork): string {

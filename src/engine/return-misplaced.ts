@@ -1,16 +1,17 @@
-import { lstat } from "node:fs/promises";
 import type { ListedChange } from "../contracts/change.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Mirrored } from "../contracts/ledger.ts";
 import { judge } from "../detect/detect-changes.ts";
 import { hashFile } from "../lib/hash-file.ts";
+import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
+import { tell } from "./tally.ts";
 
 /**
  * WRONG_PATH: a file that is missing where the ledger has it, but lies somewhere else in the mirror where nobody owns it,
  * goes back to its place: moving is cheaper than fetching. Returns where they lay; what then needs nothing more leaves the
- * plan. A dry run moves nothing.
+ * plan.
  */
 export async function returnMisplaced(
   plan: Plan,
@@ -36,12 +37,10 @@ export async function returnMisplaced(
       plan.fetched.push(change);
       continue;
     }
-    if (job.dryRun) job.log(`  MOVE BACK '${stray}' to '${file}'`);
-    else await mirror.shift(stray, file);
-    if (!job.dryRun) job.log(`Moved '${stray}' back to '${file}'.`);
+    await mirror.shift(stray, file);
+    tell(job, `Moved '${stray}' back to '${file}'.`, `  MOVE BACK '${stray}' to '${file}'`);
     returned.add(stray);
-    const stats = await lstat(mirror.absolute(job.dryRun ? stray : file));
-    judgeAgain(change, { file, stats }, plan, request, counts);
+    judgeAgain(change, mirror, plan, request, counts);
   }
   return returned;
 }
@@ -68,12 +67,12 @@ async function findStrays(
 /** Back in its place the file may be all that was needed, or its item may have changed as well. */
 function judgeAgain(
   change: ListedChange,
-  back: { readonly file: string; readonly stats: { readonly size: number; readonly mtimeMs: number } },
+  mirror: Mirror,
   plan: Plan,
   { mode }: CrawlRequest,
   counts: StepCounts,
 ): void {
-  const now = judge(change.sighting, change.entry, (at) => (at === back.file ? back.stats : undefined), { mode });
+  const now = judge(change.sighting, change.entry, (file) => mirror.find(file), { mode });
   counts[change.kind] -= 1;
   counts[now.kind] += 1;
   if (now.kind === "moved") plan.moved.push(now);

@@ -2,7 +2,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef, Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { suspectRemovals } from "../detect/removal-guard.ts";
+import { heldBecause } from "../detect/removal-guard.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
@@ -36,8 +36,7 @@ export async function findShortfalls(
   // What nothing is known of is gone, if a look saw everything and so great a loss is believable.
   const gone = entries.filter((entry) => !entry).length;
   const loss = { missing: gone, known: before.size, listed: look?.listed ?? 0 };
-  const suspect = request.confirmDeletes ? undefined : suspectRemovals(loss, run.config.limits);
-  if (gone > 0 && (!look?.sawAll || suspect)) {
+  if (gone > 0 && (!look?.sawAll || heldBecause(loss, { ...request, limits: run.config.limits }))) {
     shortfalls.push(`${gone} documents of source '${sourceId}' would be lost, of which the map files know nothing`);
   }
   return shortfalls;

@@ -3,6 +3,7 @@ import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { DownloadTools, Plan } from "./download.ts";
+import { tell } from "./tally.ts";
 
 type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> & {
   /** Where files lay that are back in their places. */
@@ -21,11 +22,13 @@ export async function verifyMirror(
 ): Promise<void> {
   const { mirror, returned } = tools;
   const { files, missing, orphans } = before ?? (await compareMirror(plan, tools));
-  for (const file of missing) job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
+  for (const file of job.dryRun ? [] : missing)
+    job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
   for (const file of orphans) {
     await mirror.remove(file);
-    job.log(`Deleted orphan '${file}': no item has it.`);
+    tell(job, `Deleted orphan '${file}': no item has it.`, `  DELETE ORPHAN '${file}': no item has it`);
   }
+  if (job.dryRun) return;
   const corrected = Math.max(0, countHealed(plan.fetched) - counts.failed);
   job.log(
     corrected + orphans.length + returned.size > 0
@@ -41,12 +44,6 @@ function countHealed(fetched: Plan["fetched"]): number {
   const healed = fetched.filter(({ anomaly }) => anomaly !== undefined);
   const ofTable = healed.filter(({ anomaly, sighting }) => anomaly === "original" && sighting.form === "row").length;
   return healed.length - Math.max(0, ofTable - 1);
-}
-
-/** What the check would delete, for a dry run. */
-export async function previewOrphans(plan: Plan, tools: VerifyTools, job: JobContext): Promise<void> {
-  const { orphans } = await compareMirror(plan, tools);
-  for (const file of orphans) if (!tools.returned.has(file)) job.log(`  DELETE ORPHAN '${file}': no item has it`);
 }
 
 export interface MirrorComparison {

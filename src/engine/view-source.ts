@@ -57,7 +57,7 @@ export async function viewSource(
   const owed = request.checksum ? PARTS : (listing?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
   const rotation = { owed, next: listing?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isHinted };
   // First of all: the mirror that is looked at is the one this run will work with.
-  if (!job.dryRun) await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
+  await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
   const stop = new AbortController();
   const { files } = await ledger.count();
   const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: stop.signal });

@@ -46,14 +46,8 @@ export async function withLedger<T>(
 ): Promise<T> {
   const { step, vectorStoreId } = options;
   if (job.dryRun) {
-    const isSpecified = step === "download" && run.config.kind.abilities.keepsMaps;
-    const scratch = isSpecified ? await parts.ledgers.writeScratchMaps(run, job.jobId) : undefined;
-    try {
-      const ledger = await openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job);
-      return await work({ ledger, job }).finally(() => ledger.close());
-    } finally {
-      await scratch?.remove();
-    }
+    const ledgers = openStepLedgers(run, vectorStoreId, parts, job);
+    return await ledgers.withLedger(options, work).finally(() => ledgers.close());
   }
   const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job, {
     ...(options.mustExist && { within: folderOfRun(run, parts) }),
@@ -64,6 +58,46 @@ export async function withLedger<T>(
   } finally {
     await lease.release();
   }
+}
+
+/** How the steps of one source come to their ledger. To be closed. */
+export interface StepLedgers {
+  withLedger<T>(
+    options: StepOptions,
+    work: (setting: { readonly ledger: Ledger; readonly job: JobContext }) => Promise<T>,
+  ): Promise<T>;
+  close(): Promise<void>;
+}
+
+/**
+ * A dry run has one ledger for all steps, into which nothing is written: each step sees what those before it would have done. Where map files are
+ * specified, those that a download would leave lie beside them until the end.
+ */
+export function openStepLedgers(
+  run: SourceRun,
+  vectorStoreId: VectorStoreId | undefined,
+  parts: EngineParts,
+  job: JobContext,
+): StepLedgers {
+  if (!job.dryRun) {
+    return { withLedger: (options, work) => withLedger(run, options, parts, job, work), close: async () => undefined };
+  }
+  let opening: Promise<Ledger> | undefined;
+  let maps: { remove(): Promise<void> } | undefined;
+  return {
+    async withLedger({ step }, work) {
+      opening ??= openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job);
+      const ledger = await opening;
+      const result = await work({ ledger, job });
+      const isSpecified = step === "download" && run.config.kind.abilities.keepsMaps;
+      if (isSpecified) maps = await parts.ledgers.writeScratchMaps(run, ledger, job.jobId);
+      return result;
+    },
+    async close() {
+      await maps?.remove();
+      await (await opening?.catch(() => undefined))?.close();
+    },
+  };
 }
 
 async function openLedger(

@@ -331,10 +331,9 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         await sql.run(`UPDATE source SET ${nothing} WHERE source_no = $1`, [no]);
       });
     },
-    async writeScratchMaps(source, id) {
+    async writeScratchMaps(source, ledger, id) {
       const folder = folderOf(source);
       if (!(await pathExists(folder))) return undefined;
-      const ledger = await open(source, { readOnly: true });
       const files = (["seen", "mirrored"] as const).map((facet) => ({
         facet,
         path: join(folder, mapFile(facet).replace(/\.csv$/, `_${id}.csv`)),

@@ -81,6 +81,7 @@ export class SqlLedger implements Ledger {
   readonly #mapFolder: string | undefined;
   readonly #appender: MapAppender | undefined;
   readonly #release: (() => Promise<void>) | undefined;
+  readonly #isScratch: boolean;
   #source: SourceRow;
   /** Put and not written yet; and what a transaction that is under way writes. */
   #pending = new Map<ItemId, Put>();
@@ -104,12 +105,13 @@ export class SqlLedger implements Ledger {
     this.#mapFolder = options.mapFolder;
     this.#appender = options.appender;
     this.#release = options.release;
+    this.#isScratch = options.isScratch ?? false;
     this.#source = source;
     this.manifest = new SqlManifest({
       sql: db,
       source: () => this.#source,
       flush: () => this.flush(),
-      puts: writer ? "written" : options.isScratch ? "seen" : "refused",
+      puts: writer ? "written" : this.#isScratch ? "seen" : "refused",
     });
   }
 
@@ -313,7 +315,7 @@ export class SqlLedger implements Ledger {
   }
 
   put(item: ItemId, facets: Put): void {
-    if (!this.#writer) throw new Error(`put ${item}: the ledger was opened for reading only`);
+    if (!this.#writer && !this.#isScratch) throw new Error(`put ${item}: the ledger was opened for reading only`);
     this.overlay(item, facets);
   }
 

@@ -19,6 +19,20 @@ export interface Staged {
   readonly observed: Observed;
 }
 
+/** What a dry run has in place of the bytes it does not fetch: as much of them as is known. */
+export class ForeseenBody {
+  readonly observed: Observed;
+
+  constructor(observed: Observed) {
+    this.observed = observed;
+  }
+
+  // biome-ignore lint/correctness/useYield: there is nothing to read.
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
+    throw new Error("read a file that a dry run did not fetch");
+  }
+}
+
 /**
  * One source's files on our disk. A `file` is a path relative to `crawler/`, `/`-separated, as the ledger holds it.
  * A file appears in its place only when it is whole: downloads are staged beside it and renamed.
@@ -28,10 +42,15 @@ export class Mirror {
   /** Relative to the crawler folder: `DEMO/01_files/docs`. */
   readonly root: string;
   #followed: Map<string, FileOnDisk> | undefined;
+  /** Of a dry run: the files as they would be, null where one would be gone, over those on disk, which are left alone. */
+  readonly #foreseen: Map<string, FileOnDisk | null> | undefined;
+  /** Likewise, files between two places. */
+  readonly #foreseenWaiting = new Map<ItemId, FileOnDisk>();
 
-  constructor(crawlerFolder: string, root: string) {
+  constructor(crawlerFolder: string, root: string, options: { readonly dryRun?: boolean } = {}) {
     this.#crawlerFolder = crawlerFolder;
     this.root = root;
+    this.#foreseen = options.dryRun ? new Map() : undefined;
   }
 
   /** Map files are edited by hand: a path in them that leaves this source's folders is never read, moved or deleted. */
@@ -95,20 +114,23 @@ export class Mirror {
   async scan(wish?: { readonly expected: number; readonly signal: AbortSignal }): Promise<Map<string, FileOnDisk>> {
     const order = { top: this.#crawlerFolder, folders: this.#folders };
     const there = wish && wish.expected >= WORTH_A_THREAD ? await scanInThread(order, wish.signal) : undefined;
-    if (there) return there;
-    wish?.signal.throwIfAborted();
-    const found = new Map<string, FileOnDisk>();
-    await this.visit((path, file) => found.set(path, file));
+    if (!there) wish?.signal.throwIfAborted();
+    const found = there ?? new Map<string, FileOnDisk>();
+    if (!there) await this.visit((path, file) => found.set(path, file));
+    for (const [path, file] of this.#foreseen ?? []) file ? found.set(path, file) : found.delete(path);
     return found;
   }
 
   /** One of them. */
   find(file: string): FileOnDisk | undefined {
-    return this.owns(file) ? fileAt(join(this.#crawlerFolder, file)) : undefined;
+    if (!this.owns(file)) return undefined;
+    const foreseen = this.#foreseen?.get(file);
+    return foreseen === undefined ? fileAt(join(this.#crawlerFolder, file)) : (foreseen ?? undefined);
   }
 
   /** Two files, and not two spellings of one. */
   areApart(a: string, b: string): boolean {
+    if (this.#foreseen?.has(a) || this.#foreseen?.has(b)) return a !== b && [a, b].every((file) => this.find(file));
     const [one, other] = [a, b].map((file) => lstatSync(this.absolute(file), { throwIfNoEntry: false }));
     return one !== undefined && other !== undefined && (one.ino !== other.ino || one.dev !== other.dev);
   }
@@ -135,6 +157,7 @@ export class Mirror {
    */
   async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
     await breathe();
+    if (this.#foreseen) return { path: "", observed: foreseenOf(body, modifiedAt) };
     const path = join(this.#private("staging"), randomUUID());
     return { path, observed: await writeBody(path, body, modifiedAt, signal) };
   }
@@ -142,7 +165,9 @@ export class Mirror {
   /** Puts a staged file into its place, over whatever was there. */
   async place(staged: Staged, file: string): Promise<Observed> {
     const target = this.absolute(file);
-    this.#changing(file, () => inFolder(dirname(target), () => renameOver(staged.path, target)));
+    this.#changing({ [file]: { ...staged.observed, placedAtMs: Date.now() } }, () =>
+      inFolder(dirname(target), () => renameOver(staged.path, target)),
+    );
     return staged.observed;
   }
 
@@ -153,14 +178,16 @@ export class Mirror {
   async moveOut(itemId: ItemId, file: string): Promise<void> {
     await breathe();
     const [from, to] = [this.absolute(file), this.#waiting(itemId)];
-    this.#changing(file, () => inFolder(dirname(to), () => renameSync(from, to)));
+    if (this.#foreseen) this.#foreseenWaiting.set(itemId, this.#foundAt(file));
+    this.#changing({ [file]: null }, () => inFolder(dirname(to), () => renameSync(from, to)));
     this.#pruneFolders(file);
   }
 
   async moveIn(itemId: ItemId, file: string): Promise<void> {
     await breathe();
     const [from, to] = [this.#waiting(itemId), this.absolute(file)];
-    this.#changing(file, () => inFolder(dirname(to), () => renameOver(from, to)));
+    const foreseen = this.#foreseen && (this.#foreseenWaiting.get(itemId) ?? fileAt(from) ?? null);
+    this.#changing({ [file]: foreseen ?? null }, () => inFolder(dirname(to), () => renameOver(from, to)));
   }
 
   /**
@@ -168,11 +195,11 @@ export class Mirror {
    * file that cannot be returned is dropped, too: its item then counts as missing on disk and is fetched again.
    */
   async recover(fileOf: (item: ItemId) => Promise<string>): Promise<void> {
-    await rm(this.#private("staging"), { recursive: true, force: true });
+    if (!this.#foreseen) await rm(this.#private("staging"), { recursive: true, force: true });
     for (const itemId of await this.#itemsWaiting()) {
       const file = await fileOf(itemId);
       try {
-        if (this.owns(file) && !existsSync(this.absolute(file))) await this.moveIn(itemId, file);
+        if (this.owns(file) && !this.#exists(file)) await this.moveIn(itemId, file);
       } catch {
         // Something else stands where it should go.
       }
@@ -182,15 +209,17 @@ export class Mirror {
 
   /** Gives up a file between two places. */
   async dropWaiting(itemId: ItemId): Promise<void> {
-    await rm(this.#waiting(itemId), { force: true });
+    if (this.#foreseen) this.#foreseenWaiting.delete(itemId);
+    else await rm(this.#waiting(itemId), { force: true });
   }
 
   /** From one place straight to another; nothing happens when there is nothing, or the place is taken. */
   async shift(from: string, to: string): Promise<void> {
     await breathe();
-    if (!this.owns(from) || existsSync(this.absolute(to)) || !existsSync(this.absolute(from))) return;
+    if (!this.owns(from) || this.#exists(to) || !this.#exists(from)) return;
     const move = (): void => renameSync(this.absolute(from), this.absolute(to));
-    this.#changing(to, () => this.#changing(from, () => inFolder(dirname(this.absolute(to)), move)));
+    const moved = { [to]: this.find(from) ?? null, [from]: null };
+    this.#changing(moved, () => inFolder(dirname(this.absolute(to)), move));
     this.#pruneFolders(from);
   }
 
@@ -198,7 +227,7 @@ export class Mirror {
   async remove(file: string): Promise<void> {
     if (!this.owns(file)) return;
     await breathe();
-    this.#changing(file, () => unlinkIfExists(this.absolute(file)));
+    this.#changing({ [file]: null }, () => unlinkIfExists(this.absolute(file)));
     this.#pruneFolders(file);
   }
 
@@ -243,19 +272,35 @@ export class Mirror {
     return FOLDERS.map((folder) => `${this.root}/${folder}`);
   }
 
-  /** Whatever becomes of the work, the scan hears of it. */
-  #changing(file: string, work: () => void): void {
+  /** Every change of a file on disk comes through here. Whatever becomes of the work, the scan hears of it; a dry run only foresees it. */
+  #changing(after: Readonly<Record<string, FileOnDisk | null>>, work: () => void): void {
     try {
-      work();
+      if (!this.#foreseen) work();
+      else for (const [file, now] of Object.entries(after)) this.#foreseen.set(file, now);
     } finally {
-      const now = this.#followed && this.find(file);
-      if (now) this.#followed?.set(file, now);
-      else this.#followed?.delete(file);
+      for (const file of this.#followed ? Object.keys(after) : []) {
+        const now = this.find(file);
+        if (now) this.#followed?.set(file, now);
+        else this.#followed?.delete(file);
+      }
     }
+  }
+
+  /** Something is there, a folder perhaps. */
+  #exists(file: string): boolean {
+    const foreseen = this.#foreseen?.get(file);
+    return foreseen === undefined ? existsSync(this.absolute(file)) : foreseen !== null;
+  }
+
+  #foundAt(file: string): FileOnDisk {
+    const found = this.find(file);
+    if (!found) throw new Error(`move '${file}': it is not there`);
+    return found;
   }
 
   /** Removes folders that became empty, up to but not including `01_originals/`, `02_embedded/` and `03_failed/`. */
   #pruneFolders(file: string): void {
+    if (this.#foreseen) return;
     const rootDepth = this.root.split("/").length + 1;
     for (let folder = dirname(file); folder.split("/").length > rootDepth; folder = dirname(folder)) {
       try {
@@ -266,6 +311,10 @@ export class Mirror {
       }
     }
   }
+}
+
+function foreseenOf(body: AsyncIterable<Uint8Array>, modifiedAt: string): Observed {
+  return body instanceof ForeseenBody ? body.observed : { size: 0, mtimeMs: Date.parse(modifiedAt), sha256: "" };
 }
 
 /** Fewer are looked at sooner than a thread has begun, or not much later. */

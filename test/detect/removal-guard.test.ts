@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type RemovalCase, suspectRemovals } from "../../src/detect/removal-guard.ts";
+import { heldBecause, type RemovalCase } from "../../src/detect/removal-guard.ts";
 
 const limits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
 
@@ -33,6 +33,8 @@ const cases: [title: string, run: RemovalCase, held: boolean, changed?: object][
 
 for (const [title, run, held, changed] of cases) {
   test(`${held ? "held" : "believed"}: ${title}`, () => {
-    assert.equal(suspectRemovals(run, { ...limits, ...changed }) !== undefined, held);
+    const policy = { limits: { ...limits, ...changed }, confirmDeletes: false };
+    assert.equal(heldBecause(run, policy) !== "", held);
+    assert.equal(heldBecause(run, { ...policy, confirmDeletes: true }), "");
   });
 }

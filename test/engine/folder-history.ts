@@ -4,10 +4,11 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Random } from "../stories/random.ts";
+import { assertAsPlanned, readMaps } from "./as-planned.ts";
 import { FolderAuthor } from "./folder-author.ts";
 import { killChild } from "./folder-killer.ts";
 import { FolderOracle, hashOf } from "./folder-oracle.ts";
-import { FolderStage } from "./folder-stage.ts";
+import { FOLDERS, type FolderCrawl, FolderStage } from "./folder-stage.ts";
 
 const DEEDS_A_ROUND = 6;
 const FILES = 12;
@@ -31,9 +32,10 @@ export async function playFolderHistory(seed: number, rounds = 8): Promise<strin
     for (let round = 0; round < rounds; round++) {
       for (let i = random.below(DEEDS_A_ROUND); i >= 0; i--) record.push(await author.act());
       if (random.chance(0.3)) record.push(jump(stage, random));
-      if (random.chance(0.2)) record.push(await dryRun(stage));
+      const plan = random.chance(0.5) ? await dryRun(stage) : undefined;
+      if (plan) record.push(`dry run: ${plan.job.result?.error || "ok"}`);
       if (random.chance(0.15)) record.push(await kill(stage, oracle, random));
-      else await crawlAndAsk(stage, oracle, record, random.chance(0.1));
+      else await crawlAndAsk(stage, oracle, record, { thorough: !plan && random.chance(0.15), plan });
     }
     await endQuietly(stage, author, oracle, record);
     return `${oracle.asked} identities asked for`;
@@ -88,12 +90,14 @@ export async function crawlAndAsk(
   stage: FolderStage,
   oracle: FolderOracle,
   record: string[],
-  thorough = false,
+  { thorough = false, plan }: { readonly thorough?: boolean; readonly plan?: FolderCrawl | undefined } = {},
 ): Promise<void> {
   oracle.beforeLook();
-  const { job, source, log } = await stage.tryCrawl(thorough ? { checksum: true } : {});
+  const before = await readMaps(stage.app, FOLDERS);
+  const { job, result, source, log } = await stage.tryCrawl(thorough ? { checksum: true } : {});
   record.push(`crawl${thorough ? " with checksums" : ""}: ${job.result?.error || "ok"}`);
   assert.ok(source?.complete, `the crawl came to no end:\n${log}`);
+  if (plan?.source) assertAsPlanned(plan.result, result, before, await readMaps(stage.app, FOLDERS));
   await oracle.afterLook();
 }
 
@@ -109,11 +113,11 @@ async function kill(stage: FolderStage, oracle: FolderOracle, random: Random): P
 }
 
 /** Leaves a job file, and nothing else. */
-async function dryRun(stage: FolderStage): Promise<string> {
+async function dryRun(stage: FolderStage): Promise<FolderCrawl> {
   const before = await stateOf(stage);
-  const { job } = await stage.tryCrawl({}, { dryRun: true });
+  const plan = await stage.tryCrawl({}, { dryRun: true });
   assert.deepEqual(await stateOf(stage), before, "a dry run changes nothing");
-  return `dry run: ${job.result?.error || "ok"}`;
+  return plan;
 }
 
 async function stateOf({ storage }: FolderStage): Promise<Record<string, string>> {

@@ -98,7 +98,7 @@ class Source {
         listed: 1,
         removed: new Set(),
         touched: new Map([...this.touched].map(([itemId, { kind }]) => [itemId, kind])),
-        planned: new Map(this.touched),
+        planned: new Map(),
       },
       parts: {
         acceptedTypes: new Set(["md", "txt", "docx", "png"]),

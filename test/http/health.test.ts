@@ -23,7 +23,12 @@ const CRAWL: JobRecord = {
 };
 const STANDING: Standing = { documents: 12, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] };
 const FINE: Vitals = {
-  kinds: BUILT_IN_KINDS, domainId: "DEMO", active: undefined, last: CRAWL, standing: STANDING };
+  kinds: BUILT_IN_KINDS,
+  domainId: "DEMO",
+  active: undefined,
+  last: CRAWL,
+  standing: STANDING,
+};
 const failed = (error: string, data: unknown = {}): JobRecord => ({ ...CRAWL, result: { ok: false, error, data } });
 
 const held = {

@@ -43,8 +43,8 @@ export async function openLedger(place: LedgerPlace, options: Partial<LedgerOpti
 export async function openForDryRun(
   place: LedgerPlace,
 ): Promise<{ readonly ledger: Ledger; readonly end: () => Promise<void> }> {
-  const copies = await ledgersOf(place).writeScratchMaps(sourceOf(place), "jb_1");
   const { ledger } = await openLedger(place, { readOnly: true, isSnapshot: true });
+  const copies = await ledgersOf(place).writeScratchMaps(sourceOf(place), ledger, "jb_1");
   return {
     ledger,
     async end() {

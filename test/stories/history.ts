@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { assertAsPlanned, readMaps } from "../engine/as-planned.ts";
 import { BRISK, DOMAIN, LIBRARY } from "../engine/world.ts";
 import { tenantFiles } from "./in-step.ts";
 import { Random } from "./random.ts";
@@ -64,7 +65,17 @@ async function crawlSomehow(stage: Stage, random: Random): Promise<string> {
     await stage.world.control("DELETE", "faults");
     return `crawl, ${mode}, with ${JSON.stringify({ match, effect })}: ${outcome}`;
   }
-  return `crawl, ${mode}: ${await outcomeOf(stage, mode)}`;
+  return mood === 2 ? await crawlAsPlanned(stage, mode) : `crawl, ${mode}: ${await outcomeOf(stage, mode)}`;
+}
+
+/** A dry run first: the crawl does what that had planned. */
+async function crawlAsPlanned(stage: Stage, mode: "full" | "incremental"): Promise<string> {
+  const { app } = stage.world;
+  const dry = await stage.world.crawl({ mode, dryRun: true });
+  const before = await readMaps(app, DOMAIN);
+  const { job, result } = await stage.tryCrawl({ mode });
+  assertAsPlanned(dry.result, result, before, await readMaps(app, DOMAIN));
+  return `crawl, ${mode}, as planned: ${job.result?.error || "ok"}`;
 }
 
 async function outcomeOf(stage: Stage, mode: "full" | "incremental"): Promise<string> {

@@ -3,7 +3,7 @@ import type { Index } from "../../contracts/search-index.ts";
 import { plural } from "../../lib/plural.ts";
 import { slices } from "../purge-missing.ts";
 import { withLedger } from "../with-ledger.ts";
-import { heldBecause, type MaintainedTree, nameOf, orphansOf, thing } from "./maintained-tree.ts";
+import { type MaintainedTree, nameOf, orphansOf, thing, whyHeld } from "./maintained-tree.ts";
 
 /**
  * Documents of a tree that no manifest entry stands for: readers see them although a crawl would not know them, or they are kept in case a
@@ -19,7 +19,7 @@ export async function sweepIndex(index: Index, work: MaintainedTree): Promise<vo
   const visible = await visibleOrphans(index, work);
   const hidden = await hiddenOrphans(index, work);
   const orphans = [...visible.items, ...hidden.items];
-  const held = heldBecause(orphans.length, visible.known + hidden.known, tree, request);
+  const held = whyHeld(orphans.length, visible.known + hidden.known, tree, request);
   if (held) {
     return tally.problem(`${plural(orphans.length, "document")} in the index of ${nameOf(tree)} stayed: ${held}`);
   }

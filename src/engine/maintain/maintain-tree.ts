@@ -11,7 +11,7 @@ import { expiredOf, isKnown, type OpenTree, type Purged, purge, withTree } from 
 import { folderOfRun } from "../with-ledger.ts";
 import type { MaintainedIndex, Maintenance } from "./maintain.ts";
 import { sweepIndex } from "./maintain-index.ts";
-import { heldBecause, type MaintainedTree, nameOf, orphansOf, thing } from "./maintained-tree.ts";
+import { type MaintainedTree, nameOf, orphansOf, thing, whyHeld } from "./maintained-tree.ts";
 
 const ASKED_AT_ONCE = 1000;
 
@@ -93,7 +93,7 @@ async function sweepFolders({ tree, request, job, tally }: MaintainedTree): Prom
     if (some.length === ASKED_AT_ONCE) orphans.push(...(await orphansOf(some.splice(0), tree)));
   }
   orphans.push(...(await orphansOf(some, tree)));
-  const held = heldBecause(orphans.length, known, tree, request);
+  const held = whyHeld(orphans.length, known, tree, request);
   if (held) return tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
   for (const docId of orphans) {
     await job.checkpoint();

@@ -1,5 +1,5 @@
 import type { ItemId } from "../../contracts/ids.ts";
-import { suspectRemovals } from "../../detect/removal-guard.ts";
+import { heldBecause } from "../../detect/removal-guard.ts";
 import type { OpenTree } from "../purge-missing.ts";
 import type { Maintenance } from "./maintain.ts";
 import type { FreedKind, FreedThing } from "./maintenance-result.ts";
@@ -16,14 +16,14 @@ export async function orphansOf(docIds: readonly ItemId[], { ledger }: OpenTree)
 }
 
 /** As when a listing loses much at once: a manifest that was restored from a backup looks exactly like that. "" if not. */
-export function heldBecause(
+export function whyHeld(
   missing: number,
   known: number,
   { run }: OpenTree,
   { confirmDeletes }: { readonly confirmDeletes: boolean },
 ): string {
-  const suspect = suspectRemovals({ missing, known, listed: known - missing }, run.config.limits);
-  if (!suspect || confirmDeletes) return "";
+  const loss = { missing, known, listed: known - missing };
+  if (!heldBecause(loss, { limits: run.config.limits, confirmDeletes })) return "";
   return `that is ${missing} of ${known}, more than goes without a confirmation. If it is meant, confirm it with confirm_deletes=true (on the command line: --confirm-deletes).`;
 }
 

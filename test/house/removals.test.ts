@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+
+/**
+ * Whatever deletes something of a source, and by which of the three decisions: an item `leaves` (the source says so, behind the guard of
+ * detect/removal-guard.ts), a document is `purged` (its grace is over and nobody shows it), a leftover is `garbage` (nothing refers to it).
+ * `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
+ */
+const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "replaced" | "asked">> = {
+  "engine/apply-plan.ts mirror.remove": "leaves",
+  "engine/apply-plan.ts mirrored: null": "leaves",
+  "engine/apply-plan.ts seen: null": "leaves",
+  "engine/embed.ts draft.remove": "leaves",
+  "engine/record-commit.ts indexed: null": "leaves",
+  "engine/make-plan.ts seen: null": "leaves",
+  "engine/leave-store.ts draft.remove": "leaves",
+  "engine/leave-store.ts ledgers.dropStore": "leaves",
+  "engine/crawl-index.ts ledgers.dropStore": "leaves",
+  "engine/crawl.ts forgetMembers": "leaves",
+  "engine/crawl.ts ledgers.forget": "leaves",
+  "engine/crawl.ts mirror.destroy": "leaves",
+  "sources/web/site/look-at-unlinked.ts members.remove": "leaves",
+  "engine/forget-source.ts index.letGo": "purged",
+  "engine/forget-source.ts index.forget": "purged",
+  "engine/purge-missing.ts index.forget": "purged",
+  "engine/purge-missing.ts knowledge.remove": "purged",
+  "engine/purge-missing.ts metadata.remove": "purged",
+  "engine/maintain/maintain-tree.ts manifest.drop": "purged",
+  "engine/maintain/maintain.ts index.cleanUp": "purged",
+  "engine/maintain/maintain-tree.ts knowledge.remove": "garbage",
+  "engine/maintain/maintain-index.ts index.forget": "garbage",
+  "engine/maintain/maintain-index.ts draft.remove": "garbage",
+  "engine/maintain/maintain-index.ts indexed: null": "garbage",
+  "engine/verify.ts mirror.remove": "garbage",
+  "engine/cleanup-metadata.ts metadata.remove": "garbage",
+  "engine/ingest/drop-items.ts registry.delete": "garbage",
+  "engine/ingest/drop-items.ts members.forget": "asked",
+  "engine/fetch-items.ts mirror.remove": "replaced",
+  "engine/swap-store.ts backend.deleteVectorStore": "replaced",
+  "engine/swap-store.ts ledgers.dropStore": "replaced",
+  "engine/migrate/undo-migration.ts ledgers.forgetManifest": "asked",
+  "engine/delete-domain.ts backend.deleteVectorStore": "asked",
+  "engine/delete-domain.ts backend.forgetDomain": "asked",
+  "engine/delete-domain.ts ledgers.forgetDomain": "asked",
+  "engine/delete-domain.ts forgetMembers": "asked",
+};
+
+const CALLS =
+  /\b(mirror|draft|index|knowledge|base|manifest|ledgers|metadata|backend|registry|members)(?:\?)?\.(remove|destroy|letGo|forget|drop|dropStore|forgetDomain|forgetManifest|cleanUp|deleteVectorStore|delete)(?:\?\.)?\(|\b(forgetMembers)\(|\b(mirrored|indexed|seen): null\b/g;
+const GUARDS = /\bheldBecause\(/;
+
+const SRC = resolve(import.meta.dirname, "../../src");
+
+function filesWith(pattern: RegExp, find: (file: string, line: string) => readonly string[]): string[] {
+  const found = new Set<string>();
+  for (const file of globSync("{engine,app,sources,detect}/**/*.ts", { cwd: SRC }).map((path) =>
+    path.replaceAll("\\", "/"),
+  )) {
+    for (const line of readFileSync(join(SRC, file), "utf8").split("\n")) {
+      if (/^\s*(\*|\/\/|\/\*\*)|^import |^export (async )?function /.test(line) || !pattern.test(line)) continue;
+      for (const one of find(file, line)) found.add(one);
+    }
+  }
+  return [...found].sort();
+}
+
+test("what deletes is one of three decisions, what replaces, or what a person asked for", () => {
+  const calls = filesWith(new RegExp(CALLS.source), (file, line) =>
+    [...line.matchAll(CALLS)].map(([, object, verb, verbAlone, facet]) => {
+      const call = facet ? `${facet}: null` : (verbAlone ?? `${object}.${verb}`);
+      return `${file} ${call}`;
+    }),
+  );
+  assert.deepEqual(calls, Object.keys(DELETIONS).sort());
+});
+
+test("the guard is asked where items leave, and nowhere else", () => {
+  assert.deepEqual(
+    filesWith(GUARDS, (file) => [file]),
+    [
+      "detect/detect-changes.ts",
+      "engine/leave-store.ts",
+      "engine/maintain/maintained-tree.ts",
+      "engine/plan-index.ts",
+      "engine/swap-shortfalls.ts",
+    ],
+  );
+});
