@@ -45,8 +45,8 @@ export interface SourceField {
   readonly label: string;
   readonly placeholder: string;
   readonly hint?: string;
-  /** lines: several, one below the other. */
-  readonly type?: "url" | "lines" | "number" | "flag";
+  /** lines: several, one below the other. words: several without blanks in them, pasted in any shape. */
+  readonly type?: "url" | "lines" | "words" | "number" | "flag";
   readonly optional?: true;
   /** What does not match is not even asked about; the hint says what is right. */
   readonly pattern?: string;
@@ -156,7 +156,7 @@ export interface SourceOptions {
 export class SourceKinds {
   readonly all: readonly SourceKind[];
 
-  /** Throws when two of them would have the same sources, folder or scope. */
+  /** Throws when two of them would have the same sources, folder or scope, or one has abilities that exclude each other. */
   constructor(all: readonly SourceKind[]) {
     this.all = all;
     for (const key of ["type", "folder", "scope"] as const) {
@@ -164,6 +164,9 @@ export class SourceKinds {
       const twice = values.find((value, at) => values.indexOf(value) !== at);
       if (twice !== undefined) throw new BadInputError(`Two kinds of sources have the ${key} '${twice}'.`);
     }
+    const both = all.find(({ abilities }) => abilities.hasIds && abilities.keepsTexts);
+    if (both)
+      throw new BadInputError(`${both.type} cannot keep texts: the manifest does, and items with ids have none.`);
   }
 
   get types(): readonly string[] {

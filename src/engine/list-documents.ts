@@ -47,7 +47,7 @@ export async function treesOf(
   const trees = named.filter(isFollowed);
   if (trees.length > 0) return trees;
   throw new BadInputError(
-    `Source '${sourceId}' is neither a folder nor a container: its items have ids of their own, and no versions are kept.`,
+    `Source '${sourceId}' is no place full of files: its items have ids of their own, and no versions are kept.`,
   );
 }
 

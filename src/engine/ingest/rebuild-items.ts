@@ -24,8 +24,8 @@ export async function rebuildItems(
     job.log(`${job.dryRun ? "Would queue" : "Queued"} ${plural(queued, "address", "addresses")} so far.`);
   }
   for (const source of sources) {
-    const { abilities, holdsRegistered } = source.kind;
-    if (!abilities.registersAddresses || holdsRegistered?.(source)) continue;
+    const { kind } = source;
+    if (!kind.abilities.registersAddresses || kind.holdsRegistered?.(source)) continue;
     job.log(`Source '${source.sourceId}' is a web site: its pages are looked at when it is crawled (scope web).`);
   }
   return { domainId, queued };

@@ -58,8 +58,7 @@ function readInput(input) {
 
 /** Addresses, and globs of them, have no blanks in them and are pasted in any shape; names of files have. */
 function linesOf(input) {
-  const isOfWeb = input.closest("[data-source-row]").dataset.sourceRow === "web_sources";
-  const pieces = input.value.split(isOfWeb ? /\s+/ : /\n/);
+  const pieces = input.value.split("words" in input.dataset ? /\s+/ : /\n/);
   return pieces.map((piece) => piece.trim()).filter((piece) => piece !== "");
 }
 

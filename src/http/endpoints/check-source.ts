@@ -32,7 +32,8 @@ function toParameter(field: SourceField, kind: SourceKind): Parameter<unknown> {
   const { described, type } = field;
   if (type === "flag") return optional(trueOrFalse, described);
   if (type === "number") return optional(count, described);
-  return type === "lines" || field === placeOf(kind) ? optional(words, described) : withDefault(text, "", described);
+  const isNamed = type === "lines" || type === "words" || field === placeOf(kind);
+  return isNamed ? optional(words, described) : withDefault(text, "", described);
 }
 
 /** What says where it is. */

@@ -45,7 +45,7 @@ const ID: Shown = {
 };
 
 function fieldOf(field: Shown, value: unknown): Html {
-  if (field.type === "lines") return linesField(field, value);
+  if (field.type === "lines" || field.type === "words") return linesField(field, value);
   if (field.type === "number") return numberField(field, value);
   if (field.type === "flag") {
     return html`<label class="check"><input type="checkbox" data-field="${field.name}" ${value === true ? "checked" : ""}><span>${field.label}</span></label>`;
@@ -53,9 +53,9 @@ function fieldOf(field: Shown, value: unknown): Html {
   return textField(field, textOf(value));
 }
 
-function linesField({ name, label, placeholder, hint, optional }: Shown, value: unknown): Html {
+function linesField({ name, label, placeholder, hint, optional, type }: Shown, value: unknown): Html {
   const lines = Array.isArray(value) ? value.map(textOf).join("\n") : textOf(value);
-  return html`<div class="field"><label><span>${label}</span><textarea data-field="${name}" rows="2" placeholder="${placeholder}" ${optional ? "" : "required"} autocomplete="off" spellcheck="false">${lines}</textarea></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
+  return html`<div class="field"><label><span>${label}</span><textarea data-field="${name}" ${type === "words" ? "data-words" : ""} rows="2" placeholder="${placeholder}" ${optional ? "" : "required"} autocomplete="off" spellcheck="false">${lines}</textarea></label>${hint ? html`<small>${hint}</small>` : ""}</div>`;
 }
 
 function numberField({ name, label, hint, usual }: Shown, value: unknown): Html {

@@ -56,7 +56,7 @@ export const HIDDEN_FIELD: SourceField = {
   label: "Take names that begin with a dot, too",
   placeholder: "",
   type: "flag",
-  described: "For folder_sources and blob_sources: whether names that begin with a dot are taken, too.",
+  described: "Of places full of files: whether names that begin with a dot are taken, too.",
 };
 export const MAX_FILE_FIELD: SourceField = {
   name: "max_file_mb",
@@ -65,7 +65,7 @@ export const MAX_FILE_FIELD: SourceField = {
   hint: "Larger ones are left out.",
   type: "number",
   usual: USUAL_FILE_MB,
-  described: "For folder_sources and blob_sources: larger files are left out.",
+  described: "Of places full of files: larger files are left out.",
 };
 
 /** Of the other rules only what is unusual; `own` comes first. */
