@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import type { Browser, Locator } from "playwright-core";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
+import { formatSource } from "../../src/domains/source-codec.ts";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { World } from "../engine/world.ts";
 import { openBrowser } from "./open-browser.ts";
@@ -95,7 +96,7 @@ describe("domains in a browser", () => {
         ["list_sources", "suppliers", world.sandbox.siteUrl, 3],
       ],
     );
-    assert.equal(sources[0]?.sourceType === "file_sources" && sources[0].urlPart, "/Shared Documents");
+    assert.equal(sources[0] && formatSource(sources[0])["sharepoint_url_part"], "/Shared Documents");
     await leave(visited);
   });
 
@@ -231,8 +232,8 @@ describe("domains in a browser", () => {
     await form.getByRole("button", { name: "Create domain" }).click();
     await page.getByRole("heading", { name: "Drive", level: 1 }).waitFor();
     const [source] = (await world.app.domains.get(DRIVE)).sources;
-    assert.ok(source?.sourceType === "folder_sources");
-    assert.deepEqual([source.root, source.include, source.exclude], [folder, ["Coast notes/**", "*.md"], ["*.tmp.*"]]);
+    const { root, include, exclude } = source ? formatSource(source) : {};
+    assert.deepEqual([root, include, exclude], [folder, ["Coast notes/**", "*.md"], ["*.tmp.*"]]);
     await page.getByRole("link", { name: "Crawl", exact: true }).click();
     await page.getByLabel("Dry run").check();
     await page.getByRole("button", { name: "Show the plan" }).click();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { parseDomainId } from "../../src/contracts/ids.ts";
+import { formatSource } from "../../src/domains/source-codec.ts";
 import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
 import { type OpenServer, openServer } from "../http/open-server.ts";
 import { openBrowser } from "./open-browser.ts";
@@ -109,11 +110,11 @@ describe("the registry in a browser", () => {
     await form.getByRole("button", { name: "Create domain" }).click();
     await page.waitForURL(/domains\/get\?domain_id=HELP_CENTRE/);
     const [source] = (await server.app.domains.get(parseDomainId("HELP_CENTRE"))).sources;
-    assert.deepEqual(source?.sourceType === "web_sources" && [source.startUrls, source.include, source.maxDepth], [
-      [`${site.origin}/`, `${site.origin}/trial`],
-      ["/guides/**", "**/*.{pdf,docx}"],
-      3,
-    ]);
+    const { start_urls, include, max_depth } = source ? formatSource(source) : {};
+    assert.deepEqual(
+      [start_urls, include, max_depth],
+      [[`${site.origin}/`, `${site.origin}/trial`], ["/guides/**", "**/*.{pdf,docx}"], 3],
+    );
     await leave(visited);
   });
 

@@ -9,9 +9,6 @@ import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import type { TreeTools } from "./open-tree-source.ts";
 import { type TreeSourceConfig, USUAL_FILE_MB } from "./tree-source-codec.ts";
 
-/** What all kinds of places full of files have in common. */
-export type TreeKindPart = Pick<SourceKind<TreeSourceConfig>, "abilities" | "idPrefix" | "mayCheck">;
-
 /** What a run of such a source works with, besides its tree. `folder`: where it may keep something between runs; undefined: nowhere, this time. */
 export type TreeToolsOf = (
   run: SourceRun<TreeSourceConfig>,
@@ -28,7 +25,12 @@ const ABILITIES: SourceAbilities = {
   isTakenOnce: true,
 };
 
-export const TREE_KIND: TreeKindPart = { abilities: ABILITIES, idPrefix: "doc_", mayCheck: "admin" };
+/** What all kinds of places full of files have in common. */
+export const TREE_KIND: Pick<SourceKind, "abilities" | "idPrefix" | "mayCheck"> = {
+  abilities: ABILITIES,
+  idPrefix: "doc_",
+  mayCheck: "admin",
+};
 
 /** Their fields in the editor. */
 export const TREE_GLOBS: readonly SourceField[] = [
