@@ -1,4 +1,5 @@
 import { BadInputError, RemoteError } from "../contracts/errors.ts";
+import { explainNetwork } from "./network-trouble.ts";
 
 /** What Azure Storage said: `status` of the answer, if there was one, and its own word for it. */
 export interface AzureAnswer {
@@ -17,14 +18,6 @@ export function azureAnswer(error: unknown): AzureAnswer {
   return { status: typeof statusCode === "number" ? statusCode : undefined, code: (word as string | undefined) ?? "" };
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nobody listens there",
-  ENOTFOUND: "there is no such host",
-  EAI_AGAIN: "the name of the host cannot be looked up",
-  ETIMEDOUT: "it does not answer",
-  ECONNRESET: "the connection was cut",
-};
-
 const CHECK_STORAGE =
   "check the key, or the rights and the end of the signature, in AZURE_STORAGE_CONNECTION_STRING, or the roles of the managed identity (Storage Table, Queue and Blob Data Contributor)";
 
@@ -38,7 +31,9 @@ export function explainAzure(error: unknown, what: string, hint = CHECK_STORAGE)
     return new RemoteError(`${what}: Azure Storage refuses (${[status, code].filter(Boolean).join(" ")}); ${hint}`);
   }
   const answer = [status, code].filter((one) => one).join(" ");
-  return new RemoteError(`${what}: ${REASONS[code] ?? (answer ? `Azure Storage answered ${answer}` : "no answer")}`);
+  return new RemoteError(
+    `${what}: ${explainNetwork(code) ?? (answer ? `Azure Storage answered ${answer}` : "no answer")}`,
+  );
 }
 
 /** Makes clients of a connection string, without telling it to anybody when it is none. */

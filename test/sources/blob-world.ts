@@ -10,8 +10,8 @@ import {
 } from "@azure/storage-blob";
 import type { FileTree, TreeFile, TreePage } from "../../src/contracts/file-tree.ts";
 import type { SourceId } from "../../src/contracts/ids.ts";
-import { blobUrl } from "../../src/sources/blob/blob-address.ts";
 import type { BlobSourceConfig } from "../../src/sources/blob/blob-source-codec.ts";
+import { objectUrl } from "../../src/sources/tree/create-object-tree.ts";
 import { ofKind } from "../kinds.ts";
 
 /** A container of an emulated account, and what a source says about it. */
@@ -44,10 +44,7 @@ export async function openBlobWorld(connectionString: string, name: string): Pro
       limits: { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false },
     },
     async put(blob, text, metadata) {
-      const client = new BlockBlobClient(
-        blobUrl(new URL(container.url), blob),
-        container.credential as AnonymousCredential,
-      );
+      const client = new BlockBlobClient(objectUrl(container.url, blob), container.credential as AnonymousCredential);
       await client.upload(text, Buffer.byteLength(text), metadata ? { metadata } : {});
     },
     async sas(endsAt = new Date(Date.now() + HOUR_MS)) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
+import { readRetryAfterMs } from "../../src/lib/retry-after.ts";
 import { createHostGate, type GateOptions, type Place } from "../../src/sources/web/client/host-gate.ts";
-import { readRetryAfterMs } from "../../src/sources/web/client/retry-after.ts";
 import { createRobotsBook } from "../../src/sources/web/client/robots-book.ts";
 import { createSender } from "../../src/sources/web/client/sender.ts";
 import { asResponse, closeOpened, forever, get, openClient, startSite } from "./web-client-world.ts";

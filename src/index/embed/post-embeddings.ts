@@ -1,5 +1,6 @@
-import { type Dispatcher, EnvHttpProxyAgent, request } from "undici";
+import { type Dispatcher, request } from "undici";
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
+import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { sleep } from "../../lib/time.ts";
 import { normalise } from "./normalise.ts";
 
@@ -34,7 +35,6 @@ const FIRST_PAUSE_MS = 500;
 /** A service that wants to be left alone for longer is not coming back for this run. */
 const MAX_PAUSE_MS = 15 * 60_000;
 const TIMEOUTS = { headersTimeout: 120_000, bodyTimeout: 120_000, connectTimeout: 10_000 };
-const LOOPBACK_NAMES = "localhost,127.0.0.1,::1";
 let shared: Dispatcher | undefined;
 
 /** One vector of length 1 per text, in order. Asks again while the service is busy or broken, then throws RemoteError. */
@@ -87,13 +87,8 @@ async function ask(
   }
 }
 
-/** Honours HTTPS_PROXY, HTTP_PROXY and NO_PROXY, but asks a service on this machine directly. */
 function dispatcher(): Dispatcher {
-  const noProxy = process.env["no_proxy"] ?? process.env["NO_PROXY"];
-  shared ??= new EnvHttpProxyAgent({
-    ...TIMEOUTS,
-    noProxy: noProxy ? `${noProxy},${LOOPBACK_NAMES}` : LOOPBACK_NAMES,
-  });
+  shared ??= createProxyAgent(TIMEOUTS);
   return shared;
 }
 

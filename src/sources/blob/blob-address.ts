@@ -29,13 +29,3 @@ function readable(path: string): string {
     return path;
   }
 }
-
-/**
- * The address of a blob. A name may hold `.` and `..` between slashes, which whoever reads addresses would take for steps
- * out of the container: there the slashes are written as escapes, which the service takes for the same.
- */
-export function blobUrl(place: URL, name: string): string {
-  const names = name.split("/");
-  const hasSteps = names.some((one) => one === "." || one === "..");
-  return `${place.href}/${names.map(encodeURIComponent).join(hasSteps ? "%2F" : "/")}`;
-}

@@ -2,7 +2,8 @@ import type { BlobClient, ContainerClient, StoragePipelineOptions } from "@azure
 import { BadInputError } from "../../contracts/errors.ts";
 import { rememberedIdentity } from "../../lib/azure-account.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
-import { blobUrl, containerNameOf, isAzureHost, isSamePlace, plainAddress } from "./blob-address.ts";
+import { objectUrl } from "../tree/create-object-tree.ts";
+import { containerNameOf, isAzureHost, isSamePlace, plainAddress } from "./blob-address.ts";
 
 export interface OpenedContainer {
   readonly client: ContainerClient;
@@ -154,5 +155,5 @@ async function opened(
   const pipeline = newPipeline(client.credential, PATIENCE);
   const { search } = new URL(client.url);
   // The library's own way to a blob takes `..` in its name for a step out of the container.
-  return { client, place, ...words, blob: (name) => new BlobClient(blobUrl(place, name) + search, pipeline) };
+  return { client, place, ...words, blob: (name) => new BlobClient(objectUrl(place.href, name) + search, pipeline) };
 }

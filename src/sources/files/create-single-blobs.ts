@@ -15,7 +15,8 @@ import {
   openWithoutCredential,
   type ReadVariable,
 } from "../blob/open-container.ts";
-import { bareEtag, readBlob } from "../blob/read-blob.ts";
+import { readBlob } from "../blob/read-blob.ts";
+import { bareEtag } from "../tree/create-object-tree.ts";
 import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
 
 export interface SingleBlobsOptions {

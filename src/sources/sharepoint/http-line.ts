@@ -1,5 +1,6 @@
-import { type Dispatcher, EnvHttpProxyAgent } from "undici";
+import type { Dispatcher } from "undici";
 import { RemoteError } from "../../contracts/errors.ts";
+import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { throwIfCancelled } from "./cancelled.ts";
 import { type Headers, TransientFailure } from "./retry.ts";
 
@@ -34,13 +35,8 @@ export interface HttpLine {
   close(): Promise<void>;
 }
 
-const LOOPBACK_NAMES = "localhost,127.0.0.1,::1";
-
-/** Honours HTTPS_PROXY, HTTP_PROXY and NO_PROXY, but never sends this machine's own addresses through a proxy. */
 export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer) => void = () => undefined): HttpLine {
-  const noProxy = process.env["no_proxy"] ?? process.env["NO_PROXY"];
-  const dispatcher = new EnvHttpProxyAgent({
-    noProxy: noProxy ? `${noProxy},${LOOPBACK_NAMES}` : LOOPBACK_NAMES,
+  const dispatcher = createProxyAgent({
     connectTimeout: timeouts.connectMs,
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.idleMs,

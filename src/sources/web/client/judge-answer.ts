@@ -1,9 +1,9 @@
 import type { WebAnswer, WebRequest, WebResponse } from "../../../contracts/web.ts";
+import { readRetryAfterMs } from "../../../lib/retry-after.ts";
 import { AddressRefused } from "./address-filter.ts";
 import { type AskedToWait, MAX_WAIT_MS } from "./asked-to-wait.ts";
 import type { HostGate, Place } from "./host-gate.ts";
 import { describeTrouble } from "./line-trouble.ts";
-import { readRetryAfterMs } from "./retry-after.ts";
 import { readCodings } from "./unpack-body.ts";
 
 /** A request that was sent, and how its host is left alone if that went wrong. */

@@ -1,6 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { promisify } from "node:util";
-import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from "undici";
+import { Agent, buildConnector, type Dispatcher } from "undici";
+import { createProxyAgent } from "../../../lib/proxy-agent.ts";
 import { AddressRefused, isLiteralAddress, mayBePublicHost, onlyPublic, refuseAddress } from "./address-filter.ts";
 
 export interface LineOptions {
@@ -21,7 +22,6 @@ export interface Line {
   check(hostname: string): Promise<void> | undefined;
 }
 
-const LOOPBACK_NAMES = "localhost,127.0.0.1,::1";
 const PROXY_SETTINGS = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"];
 const MAX_HEADER_BYTES = 64 * 1024;
 
@@ -45,7 +45,7 @@ export function openLine({ allowPrivateNetworks, connectionsPerOrigin, connectMs
     allowH2: false,
   };
   return {
-    dispatcher: isProxied ? new EnvHttpProxyAgent({ ...options, noProxy: namesWithoutProxy() }) : new Agent(options),
+    dispatcher: isProxied ? createProxyAgent(options) : new Agent(options),
     check(hostname) {
       if (allowPrivateNetworks) return undefined;
       if (!mayBePublicHost(hostname)) throw refuseAddress(hostname);
@@ -64,10 +64,4 @@ async function lookUp(guarded: LookupFunction, hostname: string): Promise<void> 
       cause: error,
     });
   }
-}
-
-/** This machine's own addresses never go through a proxy. */
-function namesWithoutProxy(): string {
-  const noProxy = process.env["no_proxy"] ?? process.env["NO_PROXY"];
-  return noProxy ? `${noProxy},${LOOPBACK_NAMES}` : LOOPBACK_NAMES;
 }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 const SHARE_OF_FREE = 0.25;
 
 /**
- * A blob is read to be hashed, and again when it turns out to be new: what was read first waits here, so that it travels once.
+ * An object is read to be hashed, and again when it turns out to be new: what was read first waits here, so that it travels once.
  * Nothing here is needed: whatever is not kept is read again.
  */
 export class KeptReads {

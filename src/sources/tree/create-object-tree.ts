@@ -1,0 +1,140 @@
+import type { FileTree, TreeFile, TreePage } from "../../contracts/file-tree.ts";
+import type { Unreadable } from "../../contracts/source.ts";
+import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
+import { limitBytes } from "../../lib/limit-bytes.ts";
+import { examineStore } from "./examine-store.ts";
+import { KeptReads } from "./kept-reads.ts";
+
+/** An object as its store lists it. */
+export interface StoredObject {
+  readonly name: string;
+  readonly size: number;
+  readonly modifiedAtMs: number;
+  /** Without quotes. */
+  readonly etag: string;
+  /** Why its bytes cannot be had, though it is there; "" if they can. */
+  readonly unreadable: string;
+}
+
+/** A flat store of objects whose names hold slashes, opened with what opens it: a container of blobs, a bucket. */
+export interface ObjectStore {
+  /** What is shown to the service, for people: `the signature in REPORTS_SAS`. */
+  readonly access: string;
+  /** What to do when the service refuses. */
+  readonly hint: string;
+  /** Every object whose name begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
+  list(prefix: string, signal: AbortSignal): AsyncIterable<readonly StoredObject[]>;
+  /** The bytes of one ETag from the first to the last: with `etag` of that one. Throws as FileTree.read does. */
+  read(name: string, etag: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+/** What a source says of the objects that it takes. */
+export interface ObjectRules {
+  readonly prefix: string;
+  readonly credential: string;
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  readonly hidden: boolean;
+  readonly maxFileBytes: number;
+}
+
+export interface ObjectTreeOptions {
+  /** The address of the store, without a slash at its end. */
+  readonly place: string;
+  readonly open: () => Promise<ObjectStore>;
+  /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
+  readonly folder?: string | undefined;
+  readonly words: StoreWords;
+}
+
+export interface StoreWords {
+  /** What it is called: `Container`. */
+  readonly store: string;
+  /** What is in it: `blob`. */
+  readonly object: string;
+  /** What whoever runs the server does about a credential that cannot be used. */
+  readonly setCredential: string;
+}
+
+/** A store as a tree: its objects are files, by their names below the last slash of the prefix. */
+export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions): FileTree {
+  const { place, folder } = options;
+  const root = rootOf(rules.prefix);
+  let opening: Promise<ObjectStore> | undefined;
+  const open = (): Promise<ObjectStore> => {
+    opening ??= options.open();
+    return opening;
+  };
+  const kept = folder === undefined ? undefined : new KeptReads(folder);
+  const toPage = createPaging(rules, root);
+  return {
+    place: rules.prefix ? `${place}/${rules.prefix}` : place,
+    identity: async () => "",
+    async *walk(signal) {
+      await kept?.begin();
+      for await (const objects of listFiles(await open(), rules.prefix, signal)) yield toPage(objects);
+      return "complete";
+    },
+    async *read(path, signal, etag = "") {
+      const store = await open();
+      const read = (): AsyncIterable<Uint8Array> =>
+        limitBytes(store.read(root + path, etag, signal), rules.maxFileBytes);
+      yield* kept ? kept.read(`${etag} ${path}`, read) : read();
+    },
+    addressOf: (path) => ({ url: objectUrl(place, root + path), rawUrl: `${place}/${root}${path}` }),
+    close: async () => await kept?.end(),
+    examine: (isTaken, signal) => examineStore(rules, { ...options, open }, isTaken, signal),
+  };
+}
+
+/** Names are paths below this. */
+export function rootOf(prefix: string): string {
+  return prefix.slice(0, prefix.lastIndexOf("/") + 1);
+}
+
+/** Whoever reads an address takes these for the store, or for what it is in, however they are written. */
+const NO_ADDRESS = /^\.\.?$/;
+
+/** Tools that want folders put empty objects there, whose names end with a slash. */
+export async function* listFiles(
+  store: ObjectStore,
+  prefix: string,
+  signal: AbortSignal,
+): AsyncGenerator<readonly StoredObject[], void> {
+  for await (const objects of store.list(prefix, signal)) {
+    yield objects.filter(({ name, size }) => !(name.endsWith("/") && size === 0) && !NO_ADDRESS.test(name));
+  }
+}
+
+/**
+ * The address of an object. A name may hold `.` and `..` between slashes, which whoever reads addresses would take for steps
+ * out of the store: there the slashes are written as escapes, which services take for the same.
+ */
+export function objectUrl(place: string, name: string): string {
+  const names = name.split("/");
+  const hasSteps = names.some((one) => one === "." || one === "..");
+  return `${place}/${names.map(encodeURIComponent).join(hasSteps ? "%2F" : "/")}`;
+}
+
+/** Lists have ETags without quotes or with, headers have them with. */
+export function bareEtag(etag: string): string {
+  return etag.replace(/^(W\/)?"(.*)"$/, "$2");
+}
+
+function createPaging(rules: ObjectRules, root: string): (objects: readonly StoredObject[]) => TreePage {
+  const isLetIn = createTreeRules(rules);
+  return (objects) => {
+    const files: TreeFile[] = [];
+    const unreadable: Unreadable[] = [];
+    const skipped: { path: string; reason: string }[] = [];
+    for (const { name, size, modifiedAtMs, etag, unreadable: reason } of objects) {
+      const path = name.slice(root.length);
+      if (!isLetIn(path)) continue;
+      if (reason) unreadable.push({ kind: "unreadable", path, reason });
+      else if (size > rules.maxFileBytes) {
+        skipped.push({ path, reason: `It has ${size} bytes; the limit is ${rules.maxFileBytes}.` });
+      } else files.push({ path, size, modifiedAtMs, stamp: etag, node: "" });
+    }
+    return { folder: "", files, unreadable, skipped };
+  };
+}
