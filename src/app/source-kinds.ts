@@ -8,6 +8,7 @@ import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import { createBlobKind } from "../sources/blob/blob-kind.ts";
 import { createFolderKind } from "../sources/folder/folder-kind.ts";
+import { createS3Kind } from "../sources/s3/s3-kind.ts";
 import { createLibraryKind, createListKind, createSitePageKind } from "../sources/sharepoint/sharepoint-kinds.ts";
 import type { TreeToolsOf } from "../sources/tree/tree-kind.ts";
 import { createWebKind } from "../sources/web/web-kind.ts";
@@ -24,7 +25,7 @@ export interface Connections {
   readonly ledgers: Ledgers;
 }
 
-/** What folders and containers are read with. */
+/** What folders, containers and buckets are read with. */
 export interface TreeConnections {
   readonly storagePath: string;
   readonly roots: FolderRoots;
@@ -47,6 +48,7 @@ export function listKinds(connections: () => Connections, further: readonly Sour
     createWebKind((run, options) => webToolsOf(run, options, connections())),
     createFolderKind(trees, treeTools),
     createBlobKind(trees, treeTools),
+    createS3Kind(trees, treeTools),
     ...further,
   ]);
 }

@@ -23,6 +23,8 @@ export class S3Server {
   readonly faults: (Answer | undefined)[] = [];
   /** Whose signed requests are heard; "": anybody's. Whether the signature is right is another server's business. */
   accessKey = "";
+  /** The only one there is. */
+  bucket = "box";
   readonly #server = createServer((request, response) => this.#take(request, response));
 
   static async start(): Promise<S3Server> {
@@ -77,7 +79,7 @@ export class S3Server {
     // Not by URL, which takes steps.
     const [path = "", query = ""] = url.split("?");
     const [, bucket = "", ...names] = path.split("/");
-    if (bucket !== "box") return sendError(response, 404, "NoSuchBucket");
+    if (bucket !== this.bucket) return sendError(response, 404, "NoSuchBucket");
     const key = decodeURIComponent(names.join("/"));
     return key === "" ? this.#list(new URLSearchParams(query), response) : this.#get(key, headers, response);
   }

@@ -1,9 +1,9 @@
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
+import { belowStore, CREDENTIAL_FIELD, PREFIX_FIELD, STORE_SCAN_MS } from "../tree/object-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
   describeTreeRules,
   HIDDEN_FIELD,
-  isWholePath,
   locateIn,
   MAX_FILE_FIELD,
   TREE_GLOBS,
@@ -18,9 +18,6 @@ interface BlobAccess {
   readonly credential: (name: string) => string | undefined;
   readonly identityClientId: string;
 }
-
-/** It is asked over the network, and every answer may cost money. */
-const SCAN_MS = 30_000;
 
 export function createBlobKind(access: () => BlobAccess, toolsOf: TreeToolsOf): SourceKind<BlobSourceConfig> {
   return {
@@ -44,8 +41,8 @@ export function createBlobKind(access: () => BlobAccess, toolsOf: TreeToolsOf): 
     describePlace: ({ containerUrl, prefix }) => (prefix ? `${containerUrl}/${prefix}` : containerUrl),
     describeRules: (source) => describeTreeRules(source),
     hostOf: ({ containerUrl }) => URL.parse(containerUrl)?.host ?? "",
-    locate: (source, called) => locateIn(source, below(source, called)),
-    watch: () => ({ scanMs: SCAN_MS }),
+    locate: (source, called) => locateIn(source, belowStore(source.containerUrl, source.prefix, called)),
+    watch: () => ({ scanMs: STORE_SCAN_MS }),
     open(run, options) {
       const { credential, identityClientId } = access();
       const { folder, ...tools } = toolsOf(run, options);
@@ -53,26 +50,6 @@ export function createBlobKind(access: () => BlobAccess, toolsOf: TreeToolsOf): 
       return openTreeSource(run.config, { ...tools, tree });
     },
   };
-}
-
-/** The path below the root of what may be written as a whole address; undefined: it lies elsewhere. */
-function below({ containerUrl, prefix }: BlobSourceConfig, called: string): string | undefined {
-  const path = called.trim().replaceAll("\\", "/");
-  const start = `${containerUrl}/`;
-  const isAddress = path.startsWith(start);
-  if (!isAddress && isWholePath(path)) return undefined;
-  const name = isAddress ? decoded(path.slice(start.length)) : path;
-  const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
-  if (name.startsWith(prefix)) return name.slice(folder.length);
-  return isAddress ? undefined : name;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 const FIELDS: readonly SourceField[] = [
@@ -85,22 +62,12 @@ const FIELDS: readonly SourceField[] = [
     type: "url",
     described: "The address of the container, for blob_sources, without a SAS.",
   },
+  { ...PREFIX_FIELD, hint: "What the names of the blobs begin with. Empty: the whole container." },
   {
-    name: "prefix",
-    label: "Prefix",
-    placeholder: "manuals/",
-    hint: "What the names of the blobs begin with. Empty: the whole container.",
-    optional: true,
-    described: "For blob_sources: what the names of the blobs begin with.",
-  },
-  {
-    name: "credential",
+    ...CREDENTIAL_FIELD,
     label: "Environment variable with the SAS",
     placeholder: "HANDBOOK_SAS",
     hint: "Its name, in capitals; it may hold a connection string, too. Empty: managed identity, or a public container.",
-    pattern: "[A-Z_][A-Z0-9_]{0,63}",
-    optional: true,
-    described: "For blob_sources: the name of the environment variable that holds a SAS or a connection string.",
   },
   ...TREE_GLOBS,
   MAX_FILE_FIELD,

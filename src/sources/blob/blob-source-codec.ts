@@ -3,6 +3,7 @@ import type { JsonObject } from "../../lib/json-object.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { unusualFields } from "../../lib/read-fields.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
+import { readCredential, readPrefix } from "../tree/object-kind.ts";
 import { fileFields, globFields, readTreeRules, type TreeSourceConfig } from "../tree/tree-source-codec.ts";
 
 /** A container of Azure Blob Storage, or what of it begins with a prefix. */
@@ -14,13 +15,13 @@ export interface BlobSourceConfig extends TreeSourceConfig {
   readonly credential: string;
 }
 
-const CONTROL = /\p{Cc}/u;
+const HELD = { example: "HANDBOOK_SAS", held: "the SAS or connection string" };
 
 export function parseContainer(value: JsonObject, where: string, problems: string[]): OwnFields<BlobSourceConfig> {
   return {
     containerUrl: readContainerUrl(value["container_url"], `${where}.container_url`, problems),
-    prefix: readPrefix(value["prefix"], `${where}.prefix`, problems),
-    credential: readCredential(value["credential"], `${where}.credential`, problems),
+    prefix: readPrefix(value["prefix"], `${where}.prefix`, "blobs", problems),
+    credential: readCredential(value["credential"], `${where}.credential`, HELD, problems),
     ...readTreeRules(value, where, problems),
   };
 }
@@ -66,28 +67,4 @@ function findContainerProblem(url: URL | null): string | undefined {
     return "must end with the name of a container: 3 to 63 small letters, digits and single hyphens.";
   }
   return undefined;
-}
-
-function readPrefix(value: unknown = "", where: string, problems: string[]): string {
-  if (typeof value !== "string" || value.length > 1024 || CONTROL.test(value)) {
-    problems.push(`${where} must be what the names of the blobs begin with, like "reports/".`);
-    return "";
-  }
-  if (/\b(sig|\w+key|\w+signature)=/i.test(value)) {
-    problems.push(
-      `${where} must not hold a key or signature: put it into an environment variable and give that variable's name as 'credential'.`,
-    );
-    return "";
-  }
-  return value.trim();
-}
-
-/** A name in capitals cannot be a signature or a key that was pasted here; whatever it is, it is not repeated. */
-function readCredential(value: unknown = "", where: string, problems: string[]): string {
-  const text = typeof value === "string" ? value.trim() : undefined;
-  if (text !== undefined && /^([A-Z_][A-Z0-9_]{0,63})?$/.test(text)) return text;
-  problems.push(
-    `${where} must be the name of an environment variable in capitals, like HANDBOOK_SAS; the SAS or connection string itself belongs into that variable, never here.`,
-  );
-  return "";
 }

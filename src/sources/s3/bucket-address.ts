@@ -10,6 +10,6 @@ export function isAwsHost(host: string): boolean {
 export function bucketPlace(bucket: string, endpoint: string, region: string): string {
   if (endpoint) return `${endpoint}/${bucket}`;
   const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
-  // The certificate of AWS is for one name below its host, and a name with a dot is two.
-  return bucket.includes(".") ? `https://${host}/${bucket}` : `https://${bucket}.${host}`;
+  // The certificate of AWS is for one name below its host, and a name with a dot is two; one with '_' is no name of a host.
+  return /[._]/.test(bucket) ? `https://${host}/${bucket}` : `https://${bucket}.${host}`;
 }

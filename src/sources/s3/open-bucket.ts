@@ -4,6 +4,7 @@ import { bucketPlace, isAwsHost } from "./bucket-address.ts";
 import { type AwsCredentials, findEnvironmentCredentials, type ReadVariable } from "./environment-credentials.ts";
 import { listPage } from "./list-objects.ts";
 import { createS3Client, type S3Client, S3Failure, type S3Pace } from "./s3-client.ts";
+import type { S3SourceConfig } from "./s3-source-codec.ts";
 import { isRefusal } from "./s3-trouble.ts";
 
 export interface OpenedBucket {
@@ -17,12 +18,8 @@ export interface OpenedBucket {
   readonly hint: string;
 }
 
-export interface BucketSettings {
-  readonly bucket: string;
-  readonly endpoint: string;
-  readonly region: string;
-  readonly credential: string;
-}
+/** What a source says of where its bucket is. */
+export type BucketSettings = Pick<S3SourceConfig, "bucket" | "endpoint" | "region" | "credential">;
 
 const HOW_TO_OPEN =
   "without a credential only public buckets can be read: name an environment variable in 'credential'";
