@@ -1,0 +1,225 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { tmpdir } from "node:os";
+import type { Readable, Writable } from "node:stream";
+import { BadInputError, RemoteError } from "../../contracts/errors.ts";
+import type { GitAddress } from "./git-address.ts";
+
+/** `git` ended with an error. What it said is for explainGit(), never for people as it is. */
+export class GitFailure extends Error {
+  override readonly name = "GitFailure";
+}
+
+export interface GitOptions {
+  /** The repository it works in; without one in none, whatever folder lockstep was started in. */
+  readonly gitDir?: string;
+  readonly signal: AbortSignal;
+  /** It talks to a server: the token goes along, and silence has an end. */
+  readonly isRemote?: true;
+}
+
+interface GitChild {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Rejects with GitFailure, with the reason of the signal, or because of silence. */
+  readonly ended: Promise<void>;
+  stop(): void;
+}
+
+/** Before that, `git` reads the settings of the account, and takes none from its environment. */
+const OLDEST = [2, 32] as const;
+const SILENCE_MS = 120_000;
+/** How long a stopped git may take to remove its temporary files. */
+const GRACE_MS = 3000;
+const MAX_STDERR = 16_384;
+
+/** No hook, helper or other protocol runs, whatever a repository or an account has configured. Redirects would carry the token elsewhere. */
+const SETTINGS = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "credential.helper=",
+  "http.followRedirects=false",
+  "fetch.unpackLimit=1",
+  "gc.auto=0",
+  "maintenance.auto=false",
+].flatMap((setting) => ["-c", setting]);
+
+const SSH = "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=15 -oServerAliveCountMax=4";
+const PASSED_ON = ["PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"];
+const PASSED_TO: Readonly<Record<GitAddress["protocol"], readonly string[]>> = {
+  file: [],
+  http: [],
+  https: [
+    ...["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"],
+    ...["GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR"],
+  ],
+  ssh: ["HOME", "USERPROFILE", "USER", "LOGNAME", "SSH_AUTH_SOCK"],
+};
+
+/** The program `git` of this machine, for one repository: in an environment of its own, without terminal and prompts. */
+export class Git {
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #remoteEnv: Readonly<Record<string, string>>;
+  readonly #secrets: readonly string[];
+  #checked: Promise<void> | undefined;
+  readonly silenceMs: number;
+
+  /** `token`: "" for none; `user:token` where the server wants a certain user. */
+  constructor(
+    address: GitAddress,
+    variable: (name: string) => string | undefined,
+    { token = "", silenceMs = SILENCE_MS } = {},
+  ) {
+    const env: Record<string, string> = {
+      // git would read ~/.netrc there, which is nobody's choice for this source.
+      HOME: tmpdir(),
+      LC_ALL: "C",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_ASKPASS: "",
+      SSH_ASKPASS: "",
+      GIT_SSH_COMMAND: SSH,
+      GIT_SSH_VARIANT: "ssh",
+      GIT_ALLOW_PROTOCOL: address.protocol,
+      GIT_LITERAL_PATHSPECS: "1",
+      GIT_OPTIONAL_LOCKS: "0",
+    };
+    for (const name of [...PASSED_ON, ...PASSED_TO[address.protocol]]) {
+      const value = variable(name);
+      if (value !== undefined) env[name] = value;
+    }
+    const basic = Buffer.from(token.includes(":") ? token : `x-access-token:${token}`).toString("base64");
+    this.#env = env;
+    this.#remoteEnv =
+      token === ""
+        ? env
+        : {
+            ...env,
+            GIT_CONFIG_COUNT: "1",
+            GIT_CONFIG_KEY_0: `http.${new URL(address.location).origin}/.extraHeader`,
+            GIT_CONFIG_VALUE_0: `Authorization: Basic ${basic}`,
+          };
+    this.#secrets = token === "" ? [] : [basic, token, ...token.split(":").slice(1)].filter((text) => text !== "");
+    this.silenceMs = silenceMs;
+  }
+
+  /** Throws unless there is a git on this machine that is new enough; asks once. */
+  async check(signal: AbortSignal): Promise<void> {
+    this.#checked ??= this.#checkVersion(signal);
+    try {
+      await this.#checked;
+    } catch (error) {
+      this.#checked = undefined;
+      throw error;
+    }
+  }
+
+  async #checkVersion(signal: AbortSignal): Promise<void> {
+    const text = (await this.run(["version"], { signal })).toString().trim();
+    const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text) ?? []).map(Number);
+    if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
+    throw new BadInputError(`The git on this machine is too old (${text}); ${OLDEST.join(".")} or later is needed.`);
+  }
+
+  /** Everything it writes. */
+  async run(args: readonly string[], options: GitOptions): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.stream(args, options)) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+
+  /** What it writes, as it comes. Ends normally only when git did. */
+  async *stream(args: readonly string[], options: GitOptions): AsyncGenerator<Buffer, void> {
+    const child = this.start(args, options);
+    child.stdin.end();
+    try {
+      yield* child.stdout as AsyncIterable<Buffer>;
+      await child.ended;
+    } finally {
+      child.stop();
+      await child.ended.catch(() => undefined);
+    }
+  }
+
+  start(args: readonly string[], { gitDir = "/dev/null", signal, isRemote }: GitOptions): GitChild {
+    signal.throwIfAborted();
+    const child = spawn("git", [...SETTINGS, ...args], {
+      // A folder that is there; git is told where its repository is.
+      cwd: tmpdir(),
+      env: { ...(isRemote ? this.#remoteEnv : this.#env), GIT_DIR: gitDir },
+      stdio: ["pipe", "pipe", "pipe"],
+      // A group of its own: what git started for the network ends with it.
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+    // What was not read by a git that ended is told by its end.
+    child.stdin.on("error", () => undefined);
+    const ended = this.#watch(child, signal, isRemote === true);
+    // Whoever reads stdout first hears of it there, too.
+    ended.catch(() => undefined);
+    return { stdin: child.stdin, stdout: child.stdout, ended, stop: () => stop(child) };
+  }
+
+  async #watch(child: Child, signal: AbortSignal, isRemote: boolean): Promise<void> {
+    let stderr = "";
+    let isSilent = false;
+    const silence = isRemote
+      ? setTimeout(() => {
+          isSilent = true;
+          stop(child);
+        }, this.silenceMs)
+      : undefined;
+    // Progress is told there; what servers list on stdout is short.
+    child.stderr.on("data", (chunk: Buffer) => {
+      silence?.refresh();
+      stderr = (stderr + chunk.toString()).slice(-MAX_STDERR);
+    });
+    const abort = (): void => stop(child);
+    signal.addEventListener("abort", abort);
+    try {
+      const code = await new Promise<number | null>((resolve, reject) => {
+        child.once("error", reject);
+        child.once("close", resolve);
+      });
+      signal.throwIfAborted();
+      if (isSilent) throw new RemoteError(`it said nothing for ${this.silenceMs / 1000} seconds`);
+      if (code !== 0) throw new GitFailure(this.#withoutSecrets(stderr) || `git ended with ${code ?? "a signal"}`);
+    } catch (error) {
+      if (isMissing(error)) throw new BadInputError(NO_GIT);
+      throw error;
+    } finally {
+      clearTimeout(silence);
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #withoutSecrets(text: string): string {
+    return this.#secrets.reduce((left, secret) => left.replaceAll(secret, "…"), text);
+  }
+}
+
+export const NO_GIT = "There is no git on this machine (none in PATH), and repositories are read with it.";
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT" && "syscall" in error;
+}
+
+function stop(child: Child): void {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  end(child, "SIGTERM");
+  const timer = setTimeout(() => end(child, "SIGKILL"), GRACE_MS);
+  child.once("close", () => clearTimeout(timer));
+  // Nobody reads it any more, and it ends only when it was read.
+  child.stdout.resume();
+}
+
+function end(child: Child, signal: "SIGTERM" | "SIGKILL"): void {
+  try {
+    if (process.platform === "win32" || child.pid === undefined) child.kill(signal);
+    else process.kill(-child.pid, signal);
+  } catch {
+    // It ended by itself meanwhile.
+  }
+}
