@@ -8,6 +8,8 @@ import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import { createBlobKind } from "../sources/blob/blob-kind.ts";
 import { createFolderKind } from "../sources/folder/folder-kind.ts";
+import { openRoot, refuseRoot } from "../sources/folder/folder-root.ts";
+import { createGitKind } from "../sources/git/git-kind.ts";
 import { createS3Kind } from "../sources/s3/s3-kind.ts";
 import { createLibraryKind, createListKind, createSitePageKind } from "../sources/sharepoint/sharepoint-kinds.ts";
 import type { TreeToolsOf } from "../sources/tree/tree-kind.ts";
@@ -25,7 +27,7 @@ export interface Connections {
   readonly ledgers: Ledgers;
 }
 
-/** What folders, containers and buckets are read with. */
+/** What folders, containers, buckets and repositories are read with. */
 export interface TreeConnections {
   readonly storagePath: string;
   readonly roots: FolderRoots;
@@ -49,6 +51,7 @@ export function listKinds(connections: () => Connections, further: readonly Sour
     createFolderKind(trees, treeTools),
     createBlobKind(trees, treeTools),
     createS3Kind(trees, treeTools),
+    createGitKind(() => gitAccess(trees()), treeTools),
     ...further,
   ]);
 }
@@ -57,6 +60,19 @@ export function listKinds(connections: () => Connections, further: readonly Sour
 export const BUILT_IN_KINDS: SourceKinds = listKinds(() => {
   throw new Error("open source: these kinds have no connections");
 });
+
+/** A repository in a folder may lie where folders may. */
+function gitAccess({
+  storagePath,
+  roots,
+  credential,
+}: TreeConnections): ReturnType<Parameters<typeof createGitKind>[0]> {
+  return {
+    credential,
+    checkFolder: async (path) => void (await openRoot(path, { storagePath, roots: roots.forSources })),
+    refuseFolder: (path) => refuseRoot(path, { storagePath, roots: roots.forChanges }),
+  };
+}
 
 function webToolsOf(
   run: SourceRun,
@@ -89,7 +105,7 @@ function treeToolsOf(
 ): ReturnType<TreeToolsOf> {
   const root = join(crawlerFolder, sourceFolder(run.domainId, run.config));
   return {
-    folder: dryRun ? undefined : join(root, PRIVATE_FOLDER, "tree", "read"),
+    folder: join(root, PRIVATE_FOLDER, "tree"),
     manifest: async () => (await ledger()).manifest,
     async *mirrored() {
       yield* mirroredFiles(await ledger(), new KnowledgeBase(root));

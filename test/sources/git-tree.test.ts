@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, afterEach, beforeEach, describe, test } from "node:test";
 import { BadInputError, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
 import type { FileTree } from "../../src/contracts/file-tree.ts";
@@ -143,7 +143,7 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
     const chunks = await allOf(tree.read("binary.bin", NEVER));
     assert.deepEqual(Uint8Array.from(Buffer.concat(chunks)), files["binary.bin"]);
     await tree.close?.();
-    const packs = (): Promise<string[]> => readdir(join(world.place, "copy", "objects", "pack"));
+    const packs = (): Promise<string[]> => readdir(join(world.copy, "objects", "pack"));
     const before = await packs();
     assert.equal((await walk(world.tree())).files.length, 3001);
     assert.deepEqual(await packs(), before);
@@ -155,9 +155,9 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
       const { files } = await walk(world.tree());
       assert.equal(files[0]?.modifiedAtMs, Date.parse("2026-01-01T00:00:00Z") + i * 86_400_000);
     }
-    const count = await world.git("--git-dir", join(world.place, "copy"), "rev-list", "--all", "--count");
+    const count = await world.git("--git-dir", world.copy, "rev-list", "--all", "--count");
     assert.equal(count.trim(), "1");
-    const packs = await readdir(join(world.place, "copy", "objects", "pack"));
+    const packs = await readdir(join(world.copy, "objects", "pack"));
     assert.ok(packs.filter((name) => name.endsWith(".pack")).length <= 20);
   });
 
@@ -257,7 +257,7 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
     await world.publish({ "a.md": "One" });
     const before = await readdir(tmpdir());
     assert.deepEqual((await walk(world.tree({}, { dryRun: true }))).paths, ["a.md"]);
-    await assert.rejects(readdir(join(world.place, "copy")), /ENOENT/);
+    await assert.rejects(readdir(world.copy), /ENOENT/);
     await walk(world.tree());
     await world.publish({ "b.md": "Two" });
     const tree = world.tree({}, { dryRun: true });
@@ -268,13 +268,7 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
     );
     assert.equal(await readText(tree, "a.md"), "One");
     await tree.close?.();
-    const copied = await world.git(
-      "--git-dir",
-      join(world.place, "copy"),
-      "ls-tree",
-      "--name-only",
-      "refs/lockstep/tip",
-    );
+    const copied = await world.git("--git-dir", world.copy, "ls-tree", "--name-only", "refs/lockstep/tip");
     assert.equal(copied.trim(), "a.md");
     const left = (await readdir(tmpdir())).filter((name) => name.startsWith("lockstep-git-") && !before.includes(name));
     assert.deepEqual(
@@ -286,7 +280,7 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
   test("what is missing or damaged in our copy is unreadable, and healed by the next look", async () => {
     await world.publish({ "a.md": "One", "b.md": `Two ${"words ".repeat(30)}` });
     await walk(world.tree());
-    const pack = join(world.place, "copy", "objects", "pack");
+    const pack = join(world.copy, "objects", "pack");
     const [name = ""] = (await readdir(pack)).filter((file) => file.endsWith(".pack"));
     await chmod(join(pack, name), 0o644);
     await truncate(join(pack, name), 40);
@@ -300,7 +294,7 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
   test("a single blob that is missing in our copy keeps the others readable", async () => {
     await world.publish({ "a.md": "One", "b.md": "Two" });
     await walk(world.tree());
-    const copy = join(world.place, "copy");
+    const copy = world.copy;
     const id = (await world.inWork("rev-parse", "HEAD:a.md")).trim();
     const [pack = ""] = (await readdir(join(copy, "objects", "pack"))).filter((file) => file.endsWith(".pack"));
     const bytes = await readFile(join(copy, "objects", "pack", pack));
@@ -324,10 +318,10 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
     await world.publish({ "a.md": "One" });
     await walk(world.tree());
     await world.publish({ "b.md": "Two" });
-    await writeFile(join(world.place, "copy", "shallow.lock"), "");
-    await mkdir(join(world.place, "copy.new"));
+    await writeFile(join(world.copy, "shallow.lock"), "");
+    await mkdir(`${world.copy}.new`);
     assert.deepEqual((await walk(world.tree())).paths, ["a.md", "b.md"]);
-    assert.ok(!(await readdir(world.place)).includes("copy.new"));
+    assert.deepEqual(await readdir(dirname(world.copy)), ["git"]);
   });
 
   test("without git in PATH a look fails with a sentence, and examine says what to do", async () => {
@@ -431,7 +425,7 @@ describe("a repository by HTTP", { skip: WITHOUT_GIT }, () => {
     await world.publish({ "c.md": "Three" });
     assert.deepEqual((await walk(world.tree(place, { variable }))).paths, ["a.md", "b.md", "c.md"]);
     assert.ok(authorizations.every((text) => isToken(text)));
-    const copy = join(world.place, "copy");
+    const copy = world.copy;
     for (const entry of await readdir(copy, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const text = (await readFile(join(entry.parentPath, entry.name))).toString("latin1");
@@ -487,24 +481,24 @@ describe("a repository by HTTP", { skip: WITHOUT_GIT }, () => {
 
   test("a server that says nothing has an end, and a cancelled fetch ends at once", async () => {
     const world = await open();
-    let met: () => void = () => undefined;
-    const asked = new Promise<void>((resolve) => {
-      met = resolve;
-    });
+    let asked = Promise.withResolvers<void>();
+    // Where the branch is, is asked twice: before git fetches, and by its fetch.
+    let posts = 0;
     const { url } = await serve(world, ({ method }) => {
-      if (method === "POST") met();
-      return method === "POST";
+      posts += method === "POST" ? 1 : 0;
+      if (posts < 3) return false;
+      asked.resolve();
+      return true;
     });
     const repository = `${url}/handbook.git`;
     await assert.rejects(walk(world.tree({ repository }, { silenceMs: 500 })), /said nothing for 0\.5 seconds/);
+    posts = 0;
+    asked = Promise.withResolvers<void>();
     const cancel = new AbortController();
     const walking = walk(world.tree({ repository }), cancel.signal);
-    await asked;
+    await asked.promise;
     cancel.abort(new Error("cancelled by a person"));
     await assert.rejects(walking, /cancelled by a person/);
-    assert.deepEqual(
-      (await readdir(world.place)).filter((name) => name.startsWith("copy")),
-      [],
-    );
+    assert.deepEqual(await readdir(dirname(world.copy)), []);
   });
 });

@@ -44,12 +44,15 @@ export class GitWorld {
   readonly work: string;
   /** What sources read. */
   readonly bare: string;
+  /** Where the copy is that a crawl keeps. */
+  readonly copy: string;
   #commits = 0;
 
   private constructor(place: string) {
     this.place = place;
     this.work = join(place, "work");
     this.bare = join(place, "handbook.git");
+    this.copy = join(place, "private", "git");
   }
 
   static async open(): Promise<GitWorld> {
@@ -109,7 +112,6 @@ export class GitWorld {
     await openRoot(path, { storagePath: join(this.place, "storage"), roots: async () => "anywhere", ...options });
   }
 
-  /** The copy of what it reads is in the folder `copy` of this world, unless told otherwise. */
   tree(config: Partial<GitPlace> = {}, options: Partial<GitTreeOptions> = {}): FileTree {
     return createGitTree(
       {
@@ -125,7 +127,7 @@ export class GitWorld {
       {
         checkFolder: (path) => this.checkFolder(path),
         variable: (name) => process.env[name],
-        folder: join(this.place, "copy"),
+        folder: dirname(this.copy),
         dryRun: false,
         ...options,
       },

@@ -56,7 +56,7 @@ export function checkSource(app: App): Endpoint {
     methods: ["GET"],
     formats: ["json", "html"],
     description:
-      "Looks at a source that is in no domain yet: whether the site can be read, the library or list is there, and the filter is valid. Where the library or list is not named or not found, it suggests those that the site has. Of a web site it looks at the start addresses, of a folder whether it is there and may be read, of a container or bucket whether it answers; these need the role admin.",
+      "Looks at a source that is in no domain yet: whether the site can be read, the library or list is there, and the filter is valid. Where the library or list is not named or not found, it suggests those that the site has. Of a web site it looks at the start addresses, of a folder whether it is there and may be read, of a container, bucket or Git repository whether it answers; these need the role admin.",
     changes: null,
     asksNamedHost: true,
     role: "operate",
@@ -68,6 +68,7 @@ export function checkSource(app: App): Endpoint {
       "?source_type=folder_sources&root=/srv/handbook&include=*.pdf",
       "?source_type=blob_sources&container_url=https://contoso.blob.core.windows.net/handbook&credential=HANDBOOK_SAS",
       "?source_type=s3_sources&bucket=contoso-reports&region=eu-central-1&credential=REPORTS_KEY",
+      "?source_type=git_sources&repository=https://github.com/contoso/handbook.git&include=docs/**",
     ],
     run: async (args, { principal, signal }) => {
       const source = readSource(kinds.get(args.source_type), args, kinds);

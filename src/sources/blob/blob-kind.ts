@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
 import { belowStore, CREDENTIAL_FIELD, PREFIX_FIELD, STORE_SCAN_MS } from "../tree/object-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
@@ -46,7 +47,8 @@ export function createBlobKind(access: () => BlobAccess, toolsOf: TreeToolsOf): 
     open(run, options) {
       const { credential, identityClientId } = access();
       const { folder, ...tools } = toolsOf(run, options);
-      const tree = createBlobTree(run.config, { credential, identityClientId, ...(folder && { folder }) });
+      const kept = tools.dryRun ? {} : { folder: join(folder, "read") };
+      const tree = createBlobTree(run.config, { credential, identityClientId, ...kept });
       return openTreeSource(run.config, { ...tools, tree });
     },
   };

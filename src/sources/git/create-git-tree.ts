@@ -19,7 +19,7 @@ export interface GitTreeOptions {
   readonly checkFolder: (path: string) => Promise<void>;
   /** What an environment variable holds; undefined when it is not set. */
   readonly variable: (name: string) => string | undefined;
-  /** Where the copy of the repository is kept; a dry run only reads there. */
+  /** The copy of the repository is kept in it; a dry run only reads there. */
   readonly folder: string;
   readonly dryRun: boolean;
   /** How long a server may say nothing; tests have less patience. */
@@ -41,6 +41,7 @@ export function createGitTree(config: GitPlace, options: GitTreeOptions): FileTr
   const { repository, branch } = config;
   const address = addressOf(repository);
   const place = branch === "" ? repository : `${repository} (branch ${branch})`;
+  const folder = join(options.folder, "git");
   let git: Git | undefined;
   let copy: GitCopy | undefined;
   const explain = (error: unknown): unknown => explainGit(error, place, { ...config, ...address });
@@ -61,9 +62,7 @@ export function createGitTree(config: GitPlace, options: GitTreeOptions): FileTr
     await findTip(await open(signal), address.location, branch, signal);
   const openCopy = async (signal: AbortSignal): Promise<GitCopy> => {
     const opened = await open(signal);
-    copy ??= options.dryRun
-      ? await GitCopy.openTemporary(opened, options.folder, signal)
-      : GitCopy.open(opened, options.folder);
+    copy ??= options.dryRun ? await GitCopy.openTemporary(opened, folder, signal) : GitCopy.open(opened, folder);
     return copy;
   };
   const idAt = async (path: string, from: GitCopy, signal: AbortSignal): Promise<string> => {

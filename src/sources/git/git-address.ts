@@ -82,6 +82,12 @@ function filePagesOf(host: string, path: string, protocol: string): string {
   return /^gitlab\./.test(host) ? `${repository}/-/blob/` : "";
 }
 
+/** The host that a repository is on; "" for one in a folder. */
+export function hostIn(repository: string): string {
+  const [, host = ""] = /^(?:(?:https?|ssh):\/\/)?(?:[^@/]*@)?([\w.-]+|\[[^\]]+\])(?=[:/])/.exec(repository) ?? [];
+  return host.toLowerCase();
+}
+
 /** As `git check-ref-format` has it; "" is the default branch of the repository. A text is what is wrong, to be read after "branch". */
 export function findBranchProblem(branch: string): string | undefined {
   if (branch === "") return undefined;

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
 import { belowStore, CREDENTIAL_FIELD, PREFIX_FIELD, STORE_SCAN_MS } from "../tree/object-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
@@ -45,7 +46,8 @@ export function createS3Kind(
     watch: () => ({ scanMs: STORE_SCAN_MS }),
     open(run, options) {
       const { folder, ...tools } = toolsOf(run, options);
-      const tree = createS3Tree(run.config, { variable: access().credential, folder });
+      const kept = tools.dryRun ? {} : { folder: join(folder, "read") };
+      const tree = createS3Tree(run.config, { variable: access().credential, ...kept });
       return openTreeSource(run.config, { ...tools, tree });
     },
   };

@@ -75,5 +75,5 @@ export const CREDENTIAL_FIELD = {
   pattern: "[A-Z_][A-Z0-9_]{0,63}",
   optional: true,
   described:
-    "The name of the environment variable that holds what opens it: of a container a SAS or a connection string, of a bucket ACCESS_KEY:SECRET.",
+    "The name of the environment variable that holds what opens it: of a container a SAS or a connection string, of a bucket ACCESS_KEY:SECRET, of a repository a token.",
 } as const;

@@ -9,11 +9,11 @@ import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import type { TreeTools } from "./open-tree-source.ts";
 import { type TreeSourceConfig, USUAL_FILE_MB } from "./tree-source-codec.ts";
 
-/** What a run of such a source works with, besides its tree. `folder`: where it may keep something between runs; undefined: nowhere, this time. */
+/** What a run of such a source works with, besides its tree. `folder`: where it may keep something between runs; in a dry run it may only read there. */
 export type TreeToolsOf = (
   run: SourceRun<TreeSourceConfig>,
   options: SourceOptions,
-) => Omit<TreeTools, "tree"> & { readonly folder: string | undefined };
+) => Omit<TreeTools, "tree"> & { readonly folder: string };
 
 const ABILITIES: SourceAbilities = {
   hasIds: false,
