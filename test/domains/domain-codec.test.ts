@@ -244,6 +244,29 @@ test("a container is told by its address alone: no signature, no secret, and non
   }
 });
 
+test("a repository is told by its address, a branch and the name of a variable", () => {
+  const repository = "https://github.com/contoso/handbook.git";
+  const parse = (fields: object) => () =>
+    parseDomain({ git_sources: [{ source_id: "git", repository, ...fields }] }, DEMO).sources[0];
+  assert.deepEqual(parse({ branch: " docs/live ", credential: "HANDBOOK_TOKEN" })(), {
+    ...ofKind("git_sources"),
+    sourceId: "git",
+    repository,
+    branch: "docs/live",
+    credential: "HANDBOOK_TOKEN",
+    ...{ include: [], exclude: [], hidden: false, maxFileBytes: 100 * 1024 * 1024 },
+    limits: { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false },
+  });
+  for (const wrong of [undefined, 7, " ", "ext::sh"]) assert.throws(parse({ repository: wrong }), /repository must be/);
+  for (const wrong of [7, "-x", "a b"]) assert.throws(parse({ branch: wrong }), /branch must be the name of a branch/);
+  for (const field of ["repository", "credential"]) {
+    assert.throws(
+      parse({ [field]: "https://hunter2@github.com/o/r" }),
+      (error: Error) => /variable/.test(error.message) && !/hunter2/.test(error.message),
+    );
+  }
+});
+
 test("a domain has every folder once; one inside another is a matter of rules", () => {
   const both = (first: object, second: object) => () =>
     parseDomainInput({ domain_id: "DEMO", name: "Demo", folder_sources: [first, second] });
@@ -298,12 +321,18 @@ test("what is written is read back, and what is not ours stays", () => {
     prefix: fc.stringMatching(/^([a-z ]{0,5}[a-z]\/)?$/).map((text) => text.trim()),
     credential: fc.constantFrom("", "HANDBOOK_SAS"),
   };
+  const branch = {
+    repository: fc.uuid().map((text) => `https://github.com/contoso/${text}`),
+    branch: fc.constantFrom("", "main"),
+    credential: fc.constantFrom("", "HANDBOOK_TOKEN"),
+  };
   const source = fc.oneof(
     fc.record({ ...place, urlPart }, plain).map((fields) => ofKind("file_sources", fields)),
     fc.record({ ...place, listName: id }, plain).map((fields) => ofKind("list_sources", fields)),
     fc.record({ ...place, urlPart }, plain).map((fields) => ofKind("sitepage_sources", fields)),
     fc.record({ ...tree, root, gitignore: fc.boolean() }, plain).map((fields) => ofKind("folder_sources", fields)),
     fc.record({ ...tree, ...container }, plain).map((fields) => ofKind("blob_sources", fields)),
+    fc.record({ ...tree, ...branch }, plain).map((fields) => ofKind("git_sources", fields)),
   );
   const ofType = (all: readonly SourceConfig[], type: string): SourceConfig[] =>
     all.filter(({ sourceType }) => sourceType === type);

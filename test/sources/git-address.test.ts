@@ -19,7 +19,7 @@ test("addresses by https, ssh and file, and absolute paths are taken", () => {
     "ssh://git@example.com:2222/o/r.git": ["ssh", "ssh://git@example.com:2222/o/r.git"],
     "git@github.com:o/r.git": ["ssh", "git@github.com:o/r.git"],
     "file:///srv/a%20b.git": ["file", "/srv/a b.git"],
-    "/srv/r.git/": ["file", "/srv/r.git"],
+    "/srv//./r.git/": ["file", "/srv/r.git"],
     "/srv/a:b": ["file", "/srv/a:b"],
   };
   for (const [written, [protocol, location]] of Object.entries(taken)) {

@@ -1,4 +1,4 @@
-import { isAbsolute } from "node:path";
+import { isAbsolute, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
@@ -35,7 +35,7 @@ export function parseGitAddress(written: string): GitAddress | string {
 
 function localAddress(path: string): GitAddress | string {
   if (path.split(/[/\\]/).includes("..")) return 'must not hold ".." as a folder; write where it leads.';
-  return { protocol: "file", location: trimEnd(path, "/") || "/", filePages: "" };
+  return { protocol: "file", location: trimEnd(normalize(path), "/") || "/", filePages: "" };
 }
 
 function urlAddress(url: URL): GitAddress | string {
