@@ -106,7 +106,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
       [
         "domain_id=DEMO&scope=mail",
         400,
-        /^'scope' must be all or files or lists or sitepages or web or folders or blobs or s3; got 'mail'\.$/,
+        /^'scope' must be all or files or lists or sitepages or web or folders or blobs or s3 or git; got 'mail'\.$/,
       ],
       ["domain_id=DEMO&retry_batches=0", 400, /^'retry_batches' must be a whole number from 1 to 10; got '0'\.$/],
       ["domain_id=DEMO&retry_batches=11", 400, /^'retry_batches' must be/],
