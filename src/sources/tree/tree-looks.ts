@@ -31,6 +31,7 @@ export class TreeLooks {
   readonly #tools: LookTools;
   readonly #takesTurns: boolean;
   #taken: TakenLook | undefined;
+  #looking: Promise<TakenLook> | undefined;
   /** Names the look of this run, once it is concluded. */
   readonly mark = randomUUID();
   readonly kept = new KeptBytes();
@@ -42,7 +43,7 @@ export class TreeLooks {
 
   /** What the feed saw of the tree need not be seen again, also when it could not vouch for all of it. */
   async *list(signal: AbortSignal): Listing {
-    const taken = this.#taken ?? (await this.#look(signal));
+    const taken = await this.#lookOnce(signal);
     const { completeness, unreadable, lost } = taken;
     if (unreadable.length > 0) yield unreadable;
     const lostIds = new Set(lost.map(({ docId }) => docId));
@@ -70,6 +71,13 @@ export class TreeLooks {
 
   async conclude(outcome: LookOutcome): Promise<void> {
     if (this.#taken) await concludeLook(this.#taken, outcome, this.#tools);
+  }
+
+  /** Of two listings at once, one looks: two looks would give each new file two documents. */
+  async #lookOnce(signal: AbortSignal): Promise<TakenLook> {
+    const looking = (this.#looking ?? Promise.resolve()).catch(() => undefined);
+    this.#looking = looking.then(() => this.#taken ?? this.#look(signal));
+    return await this.#looking;
   }
 
   /** `before`: what the last look was called, if only what changed since is wanted. */
