@@ -32,6 +32,8 @@ export interface PageAnswer {
   readonly ignoresConditions?: boolean;
   /** Sends no `Content-Type`. */
   readonly untyped?: boolean;
+  /** The connection ends after so many bytes of the body. */
+  readonly cutAfterBytes?: number;
 }
 
 export function html(title: string, body = "", head = ""): string {
@@ -114,7 +116,8 @@ export class PageSite {
       return;
     }
     if (status === 200 && path !== "/robots.txt") this.bodies.push(path);
-    response.end(body);
+    if (answer.cutAfterBytes === undefined || Buffer.byteLength(body) <= answer.cutAfterBytes) response.end(body);
+    else response.write(Buffer.from(body).subarray(0, answer.cutAfterBytes), () => response.destroy());
   }
 }
 

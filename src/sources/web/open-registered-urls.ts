@@ -101,7 +101,8 @@ function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed
   if (!isFetched && members.get(itemId)?.lastIndexedDocId) {
     return [{ kind: "unreadable", itemId, path: item.displaySource, reason: scheduling.errorMessage }];
   }
-  if (isHeld && scheduling.goneCount > 0)
+  // Also of one that no index has yet: what is not there is not to be taken in from what was kept of it.
+  if ((isFetched || isHeld) && scheduling.goneCount > 0)
     return [{ kind: "undecided", itemId, reason: asPart(scheduling.errorMessage) }];
   return isFetched && isKept ? [sightingOf(item)] : [];
 }
