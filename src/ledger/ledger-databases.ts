@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { rename, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { DamagedError } from "../contracts/errors.ts";
@@ -22,8 +22,8 @@ export interface LedgerDatabases {
   open(domainId: DomainId): Promise<SqlDatabase>;
   /** undefined: there is none. */
   find(domainId: DomainId): Promise<SqlDatabase | undefined>;
-  /** Those of all domains that have one, and this beside it. */
-  all(having?: string): Promise<readonly SqlDatabase[]>;
+  /** Those of all domains that have one. */
+  all(): Promise<readonly SqlDatabase[]>;
   /** The domain's ledger as it is at this moment, whatever is written meanwhile. To be ended. */
   snapshot(domainId: DomainId): Promise<LedgerSnapshot | undefined>;
   /** Lets go of the domain's file, so that its folder can be moved. */
@@ -122,8 +122,8 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
   return {
     open,
     find,
-    async all(having = LEDGER_FILE) {
-      const names = (await namesIn(crawlerFolder)).filter((name) => existsSync(join(crawlerFolder, name, having)));
+    async all() {
+      const names = await namesIn(crawlerFolder);
       const found = await Promise.all(names.sort().map((name) => find(name as DomainId)));
       return found.filter((db) => db !== undefined);
     },

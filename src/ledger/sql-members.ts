@@ -4,6 +4,7 @@ import { REGISTERED_SOURCE } from "../contracts/domain.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { Ledger, LedgerSource } from "../contracts/ledger.ts";
 import { type EarlierMembers, MEMBERS_OF, type Member, type MemberKey, type Members } from "../contracts/members.ts";
+import { namesIn } from "../lib/names-in.ts";
 import { openOnce } from "../lib/open-once.ts";
 import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { replacing } from "../lib/sql/replacing.ts";
@@ -64,10 +65,15 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
     await ready.open();
     return await databases.find(domainId);
   };
+  /** Of all domains that may have members; one where they share a database. */
+  const findAll = async (): Promise<ReadonlySet<SqlDatabase>> => {
+    const names = (await namesIn(crawlerFolder)).filter((name) => existsSync(join(crawlerFolder, name, WEB_FOLDER)));
+    const found = await Promise.all(names.sort().map((name) => find(name as DomainId)));
+    return new Set(found.filter((db) => db !== undefined));
+  };
   const ofMany: Members["ofMany"] = async (items) => {
-    await ready.open();
     const found: Member[] = [];
-    for (const db of await databases.all(WEB_FOLDER)) {
+    for (const db of await findAll()) {
       const which = `WHERE ${isListed(db, "m.item_id", "$1", "text")} ORDER BY s.domain_id, s.source_id`;
       for (const list of listsOf(items, ROWS_AT_ONCE)) found.push(...(await readMembers(db, which, [list])));
     }

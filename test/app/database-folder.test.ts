@@ -8,6 +8,7 @@ import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { type JobId, parseDomainId } from "../../src/contracts/ids.ts";
 import { FOLDERS, FolderStage } from "../engine/folder-stage.ts";
+import { IngestStage } from "../engine/ingest-stage.ts";
 
 describe("databases in a folder of their own", () => {
   let place: string;
@@ -50,6 +51,20 @@ describe("databases in a folder of their own", () => {
     await apply(() => undefined);
     assert.deepEqual(globSync("crawler/*", { cwd: local }), []);
     await stage.close();
+  });
+
+  test("registered addresses are indexed, found, and looked after from then on", async (t) => {
+    const stage = await IngestStage.open({ DATABASE_FOLDER: local });
+    t.after(() => stage.close());
+    stage.pages.answers.set("/zebra", { text: "The zebra is striped." });
+    const id = await stage.add("/zebra");
+    await stage.round();
+    assert.deepEqual(await stage.found("zebra"), ["/zebra"]);
+    await stage.crawl();
+    await stage.reopen();
+    await stage.sweep();
+    assert.equal((await stage.item(id)).status, "Indexed");
+    assert.deepEqual(await stage.found("zebra"), ["/zebra"]);
   });
 
   test("another machine is refused, and so is this one with another folder or without it", async () => {
