@@ -123,6 +123,26 @@ function inherited(version: EmbeddedFile, earlier: readonly EmbeddedRow[]): Part
   return from ? { properties: from.properties, ...(version.url === "" && addressOf(from)) } : {};
 }
 
+/** Of these, in the order in which they were added: those that inherit other properties by now. `isEarlier` is true of versions that were there before all of them. */
+export async function inheritAgain(
+  sql: Sql,
+  source: number,
+  added: readonly EmbeddedRow[],
+  isEarlier: (row: EmbeddedRow) => boolean,
+): Promise<EntryToWrite[]> {
+  const items = added.map(({ item_id }) => item_id ?? "");
+  const versions = Map.groupBy(await rowsWhere(sql, source, "item_id", items), ({ item_id }) => item_id);
+  const changed = new Map<number, EmbeddedRow>();
+  for (const version of added) {
+    const known = versions.get(version.item_id) ?? [];
+    const earlier = known.filter((row) => row.entry_no < version.entry_no || isEarlier(row));
+    const from = earlier.map((row) => changed.get(row.entry_no) ?? row);
+    const { properties = version.properties } = inherited(version, from);
+    if (properties !== version.properties) changed.set(version.entry_no, { ...version, properties });
+  }
+  return [...changed.values()];
+}
+
 function addressOf({ url, raw_url }: EmbeddedFile): Pick<EmbeddedFile, "url" | "raw_url"> | undefined {
   return url ? { url, raw_url } : undefined;
 }

@@ -156,7 +156,7 @@ export function filesMetadataSuite(name: string, place: () => MetadataPlace): vo
       await stage.embed({ "file-1": { item: "a" }, "file-2": { item: "b" }, "file-3": { item: "c" } });
       const [first, second, third] = await stage.entries();
       await stage.record({ "file-1": { item: "a", name: "New.txt" }, "file-4": { item: "d" } });
-      await stage.put([{ ...first, topic: "too late" }, { ...second, topic: "in time" }, third]);
+      await stage.put([{ ...first, filename: "Late.txt" }, { ...second, topic: "in time" }, third]);
       assert.deepEqual(await stage.ledgers.metadata.remove(stage.domainId, { fileIds: ["file-3"] }), []);
       assert.deepEqual(
         (await stage.entries()).map(({ openai_file_id, filename, topic }) => [openai_file_id, filename, topic]),
@@ -166,6 +166,37 @@ export function filesMetadataSuite(name: string, place: () => MetadataPlace): vo
           ["file-4", "Q1.docx", undefined],
         ],
       );
+    });
+
+    test("properties that somebody writes while a step embeds are taken, whatever it does to their entries", async () => {
+      const stage = await newDomain();
+      await stage.embed({ "file-1": { item: "a" }, "file-2": { item: "b" }, "file-3": { item: "c" } });
+      const topics = async (): Promise<unknown[]> =>
+        (await stage.entries()).map(({ openai_file_id, filename, topic }) => [openai_file_id, filename, topic]);
+      await stage.record({
+        "file-1": { item: "a", name: "New.txt" },
+        "file-4": { item: "b", embeddedAt: "2024-02-01T00:00:00.000000Z" },
+      });
+      await stage.record({
+        "file-5": { item: "b", embeddedAt: "2024-03-01T00:00:00.000000Z" },
+        "file-6": { item: "c" },
+      });
+      const [first, second, third] = await stage.entries();
+      await stage.put([third, { ...second, topic: "b" }, { ...first, other: 1 }, { ...first, topic: "a" }]);
+      await stage.write();
+      assert.deepEqual(await topics(), [
+        ["file-1", "New.txt", "a"],
+        ["file-3", "Q1.docx", undefined],
+        ["file-4", "Q1.docx", "b"],
+        ["file-5", "Q1.docx", "b"],
+        ["file-6", "Q1.docx", undefined],
+        ["file-2", "Q1.docx", "b"],
+      ]);
+      assert.equal((await stage.entry("file-1"))["other"], 1);
+      await stage.embed({ "file-1": { item: "a" } });
+      await stage.annotate({ "file-1": { topic: "a2" } });
+      await stage.write();
+      assert.equal((await stage.entry("file-1"))["topic"], "a2");
     });
 
     test("a file that is missing or blank is written again, with everything", async () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -86,4 +87,25 @@ test("lost with the ledger, the file is back with what is indexed", async () => 
   const { topic, ...a } = last.get("a.txt") ?? {};
   assert.deepEqual([topic, now.get("a.txt"), now.get("c.txt")], ["pets", a, last.get("c.txt")]);
   assert.equal((await entries()).length, 2);
+});
+
+test("what somebody writes while the step embeds is taken, also of files that it renames or replaces", async () => {
+  await world.change("update", { path: "a.txt", text: "The axolotl budget is 15 euros." });
+  await world.change("rename", { path: "c.txt", name: "b.txt" });
+  const before = await entries();
+  const annotated = JSON.stringify(before.map((entry) => ({ ...entry, topic: "meanwhile" })));
+  let isSaved = false;
+  const { result } = await world.crawlUntil((line) => {
+    if (line.startsWith("Index: ") && !isSaved) {
+      assert.deepEqual(JSON.parse(readFileSync(path(), "utf8")), before, "the file is not written yet");
+      writeFileSync(path(), annotated);
+      isSaved = true;
+    }
+    return false;
+  });
+  assert.deepEqual([result?.error, isSaved], ["", true]);
+  const now = await entries();
+  assert.equal(now.length, before.length + 1);
+  assert.deepEqual(new Set(now.map(({ topic }) => topic)), new Set(["meanwhile"]));
+  assert.equal(await shown("axolotl budget"), "meanwhile");
 });

@@ -16,6 +16,7 @@ import {
   type EmbeddedFile,
   type EmbeddedRow,
   type EntryToWrite,
+  inheritAgain,
   isSameFile,
   keyOf,
   lastEntryNo,
@@ -170,7 +171,7 @@ function editedRow(
 ): readonly EmbeddedFile[] {
   const found = edited.get(keyOf(row));
   edited.delete(keyOf(row));
-  if (!exported || row.rev > exported.rev) return [row];
+  if (row.rev > (exported?.rev ?? 0)) return [{ ...row, properties: found?.properties ?? row.properties }];
   return found ? [found] : [];
 }
 
@@ -223,14 +224,14 @@ async function takeOver(known: KnownDomain, file: MetadataFile): Promise<string>
   return "";
 }
 
-/** Takes over the entries of a file, each where the ledger knows nothing newer than the file. */
+/** Takes over the entries of a file, each where the ledger knows nothing newer than the file; of others the properties, which are the user's alone. */
 class TakeOver {
   readonly #db: SqlDatabase;
   readonly #domainId: DomainId;
   readonly #source: number;
-  /** The revision that the file says, but for what was edited; undefined: an earlier release wrote it, or the database was lost. */
-  readonly #exportedRev: number | undefined;
-  /** By what they are known by: was it taken from this file? */
+  /** The revision that the file says, but for what was edited; 0: an earlier release wrote it, or the database was lost. */
+  readonly #exportedRev: number;
+  /** By what they are known by: does the ledger know something newer? Then only the properties are taken from the file. */
   readonly #found = new Map<string, boolean>();
   /** The number of the last one in the order of the file. */
   #last = 0;
@@ -242,9 +243,9 @@ class TakeOver {
     this.#db = db;
     this.#domainId = domainId;
     this.#source = domain.source_no;
-    this.#exportedRev = exported?.rev;
+    this.#exportedRev = exported?.rev ?? 0;
     this.#rev = domain.rev;
-    this.#isAhead = domain.rev !== (exported?.rev ?? 0);
+    this.#isAhead = domain.rev !== this.#exportedRev;
   }
 
   /** The revision that the file says now; undefined: it does not say all. */
@@ -262,7 +263,7 @@ class TakeOver {
       files = [];
     }
     await this.#put(files);
-    if (this.#exportedRev !== undefined) await this.#removeMissing(this.#exportedRev);
+    await this.#settleMissing();
     return this.#isAhead ? undefined : this.#rev;
   }
 
@@ -277,16 +278,16 @@ class TakeOver {
       for (const file of files) {
         const key = keyOf(file);
         const row = known.get(key);
-        const isRepeated = this.#found.get(key) === true;
-        const isNewer = row !== undefined && row.rev > (this.#exportedRev ?? 0) && !isRepeated;
-        this.#found.set(key, !isNewer);
-        if (isNewer) continue;
-        const entry =
-          row && isRepeated && file.file_id ? { ...file, properties: merged(row.properties, file.properties) } : file;
-        const isMoved = row !== undefined && row.entry_no < this.#last && !isRepeated;
+        const isRepeated = this.#found.has(key);
+        const isNewer = this.#found.get(key) ?? (row !== undefined && row.rev > this.#exportedRev);
+        this.#found.set(key, isNewer);
+        const isOneOfSeveral = row !== undefined && isRepeated && file.file_id !== "";
+        const properties = isOneOfSeveral ? merged(row.properties, file.properties) : file.properties;
+        const entry = { ...(isNewer ? (row ?? file) : file), properties };
+        const isMoved = row !== undefined && row.entry_no < this.#last && !isRepeated && !isNewer;
         if (isMoved) gone.push(row.entry_no);
         const entryNo = row && !isMoved ? row.entry_no : next++;
-        this.#last = Math.max(this.#last, entryNo);
+        if (!isNewer) this.#last = Math.max(this.#last, entryNo);
         if (row && !isMoved && isSameFile(row, entry)) continue;
         written.set(entryNo, { ...entry, entry_no: entryNo });
         known.set(key, { ...entry, entry_no: entryNo, rev: 0 });
@@ -295,11 +296,15 @@ class TakeOver {
     });
   }
 
-  /** What the file had when it was written, and has not any more. */
-  async #removeMissing(exportedRev: number): Promise<void> {
+  /** What the file had when it was written, and has not any more, goes. What was added since inherits what was edited. */
+  async #settleMissing(): Promise<void> {
+    const isFound = (row: EmbeddedRow): boolean => this.#found.has(keyOf(row));
+    const isAdded = (row: EmbeddedRow): boolean => row.rev > this.#exportedRev && !isFound(row);
     const gone: number[] = [];
     for await (const rows of allRows(this.#db, this.#source)) {
-      for (const row of rows) if (row.rev <= exportedRev && !this.#found.has(keyOf(row))) gone.push(row.entry_no);
+      for (const row of rows) if (!isFound(row) && !isAdded(row)) gone.push(row.entry_no);
+      const changed = await inheritAgain(this.#db, this.#source, rows.filter(isAdded), isFound);
+      await this.#write((sql) => writeEntries(sql, this.#source, changed));
     }
     await this.#write((sql) => writeEntries(sql, this.#source, [], gone));
   }
