@@ -8,6 +8,7 @@ import type { MetadataEntry } from "../../src/contracts/files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { Ledger, Ledgers } from "../../src/contracts/ledger.ts";
 import { ofKind } from "../kinds.ts";
+import { saveWhileWritten } from "../ledger/save-while-written.ts";
 import { indexed, mirrored, seen } from "../ledgers/ledger-fixture.ts";
 
 type Json = Record<string, unknown>;
@@ -197,6 +198,50 @@ export function filesMetadataSuite(name: string, place: () => MetadataPlace): vo
       await stage.annotate({ "file-1": { topic: "a2" } });
       await stage.write();
       assert.equal((await stage.entry("file-1"))["topic"], "a2");
+    });
+
+    test("what somebody saves while it is being written counts, and brings back nothing that was removed", async () => {
+      const stage = await newDomain();
+      const many = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`file-${n}`, { item: `item ${n}` }]));
+      await stage.embed(many);
+      const annotated = async (fileId: string): Promise<string> =>
+        JSON.stringify(
+          (await stage.entries()).map((entry) =>
+            entry["openai_file_id"] === fileId ? { ...entry, filename: "Theirs.docx", topic: "theirs" } : entry,
+          ),
+        );
+      const label = async (fileId: string): Promise<unknown[]> => {
+        const { filename, topic } = await stage.entry(fileId);
+        return [filename, topic];
+      };
+      await stage.record({ "file-1": { item: "item 1", name: "New.docx" } });
+      await saveWhileWritten(stage.path, await annotated("file-7"), () => stage.write());
+      assert.deepEqual(
+        [await label("file-1"), await label("file-7")],
+        [
+          ["New.docx", undefined],
+          ["Theirs.docx", "theirs"],
+        ],
+      );
+
+      const leaving = { itemIds: ["item 3" as ItemId] };
+      const remove = () => stage.ledgers.metadata.remove(stage.domainId, leaving);
+      await saveWhileWritten(stage.path, await annotated("file-8"), remove);
+      assert.deepEqual(await label("file-8"), ["Theirs.docx", "theirs"]);
+      assert.deepEqual([(await stage.ids()).length, await stage.found("file-3")], [1999, [undefined]]);
+
+      await stage.record({ "file-2": { item: "item 2", name: "New.docx" } });
+      await writeFile(stage.path, await annotated("file-9"));
+      await saveWhileWritten(stage.path, await annotated("file-10"), () => stage.found("file-9"));
+      assert.deepEqual((await stage.found("file-10"))[0]?.["topic"], "theirs");
+      await stage.write();
+      assert.deepEqual(
+        [await label("file-2"), await label("file-10")],
+        [
+          ["New.docx", undefined],
+          ["Theirs.docx", "theirs"],
+        ],
+      );
     });
 
     test("a file that is missing or blank is written again, with everything", async () => {
@@ -413,9 +458,9 @@ class Stage {
   }
 
   async record(versions: Readonly<Record<string, Version>>): Promise<void> {
-    for (const [fileId, version] of Object.entries(versions)) {
-      const ledger = await this.#open(version.source ?? "s");
-      putVersion(ledger, this.domainId, fileId, version);
+    for (const [source, some] of Map.groupBy(Object.entries(versions), ([, { source = "s" }]) => source)) {
+      const ledger = await this.#open(source);
+      for (const [fileId, version] of some) putVersion(ledger, this.domainId, fileId, version);
       await ledger.flush();
     }
   }

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { appendFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, type TestContext, test } from "node:test";
-import { setImmediate as nextRound } from "node:timers/promises";
 import fc from "fast-check";
 import type { FileId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../../src/contracts/ledger.ts";
+import { saveWhileWritten } from "../ledger/save-while-written.ts";
 import { changesOf, type LedgerTask, SETTLES_EVERY } from "../ledgers/ledger-child.ts";
 import {
   AT,
@@ -712,18 +712,9 @@ function foreignCases(newPlace: NewPlace): void {
     const place = await newPlace(t);
     await fill(place, Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`item ${n}`, facetsOf(n)])));
     const edited = (await readMap(place, "files_map.csv")).replace(",7.txt,", ",theirs.txt,");
-    await writeFile(join(place.folder, "theirs.csv"), edited);
     const { ledger } = await openLedger(place);
     ledger.put(id("item 1"), { mirrored: facetsOf(11).mirrored });
-    let isOver = false;
-    const closing = ledger.close().finally(() => {
-      isOver = true;
-    });
-    const isWriting = async (): Promise<boolean> =>
-      (await readdir(place.folder)).some((name) => /^files_map\.csv\..*\.tmp$/.test(name));
-    while (!isOver && !(await isWriting())) await nextRound();
-    await rename(join(place.folder, "theirs.csv"), join(place.folder, "files_map.csv"));
-    await closing;
+    await saveWhileWritten(join(place.folder, "files_map.csv"), edited, () => ledger.close());
     const found = await entriesIn(place);
     assert.equal(found["item 7"]?.mirrored?.name, "theirs.txt");
     assert.deepEqual(found["item 1"]?.mirrored, facetsOf(11).mirrored);

@@ -9,6 +9,7 @@ import fc from "fast-check";
 import { ConflictError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Manifest, ManifestEntry } from "../../src/contracts/manifest.ts";
+import { saveWhileWritten } from "../ledger/save-while-written.ts";
 import type { ManifestTask } from "../ledgers/manifest-child.ts";
 import { AT, entryOf } from "../ledgers/manifest-fixture.ts";
 import { killManifestWriters } from "../ledgers/manifest-kills.ts";
@@ -276,6 +277,27 @@ function exportCases(newPlace: NewPlace): void {
     await exportManifestAt(place);
     await (await openTree(place)).close();
     await reading(place, async (reader) => assert.deepEqual(await byDoc(reader), [...expected, entryOf("doc_e", "e")]));
+  });
+
+  test("an entry that somebody edited while it was being written counts", async (t) => {
+    const entries = Array.from({ length: 2000 }, (_, n) => entryOf(`doc_${n}`, `${n}`));
+    const place = await filled(t, newPlace, ...entries);
+    const edited = (await text(place)).replace(/^"7":.*$/m, (line) => line.replace('"size":12', '"size":99'));
+    await put(place, entryOf("doc_1", "1", { size: 5 }));
+    await saveWhileWritten(pathOf(place), edited, () => exportManifestAt(place));
+    const ledger = await openTree(place);
+    const at = await ledger.manifest.at(["1", "7"]);
+    assert.deepEqual([at.get("1")?.size, at.get("7")?.size], [5, 99]);
+    await ledger.close();
+    const again = (await text(place)).replace(/^"7":.*$/m, (line) => line.replace('"size":99', '"size":98'));
+    const more = again.replace(/^"8":.*$/m, (line) => line.replace('"size":12', '"size":97'));
+    await writeFile(pathOf(place), again);
+    await saveWhileWritten(pathOf(place), more, async () => (await openTree(place)).close());
+    const files = (await read(place)).files;
+    assert.deepEqual(
+      ["1", "7", "8"].map((path) => files[path]?.["size"]),
+      [5, 98, 97],
+    );
   });
 
   test("formatted by an editor, it says what it said", async (t) => {

@@ -36,6 +36,7 @@ export async function readManifestBack(ledger: SqlLedger, db: Sql, { folder, wri
   const read = async (): Promise<void> => {
     if (await isAsWritten()) return;
     const exported = await exportedNow();
+    let stamp = await fileStamp(path);
     const known = await recognise(path, exported);
     if (known) return await noteExport(writer, source_no, known);
     try {
@@ -46,11 +47,12 @@ export async function readManifestBack(ledger: SqlLedger, db: Sql, { folder, wri
       if (!(error instanceof DamagedError)) throw error;
       const aside = `${MANIFEST_FILE}.corrupt-${toFileStamp(new Date())}`;
       if (writer) await rename(path, join(folder, aside));
+      stamp = "";
       ledger.problems.push(`${error.problem} It is set aside as ${aside}, and written anew`);
     }
     await ledger.flush();
     // What it says is in the ledger now. Written anew at once, it can be edited again.
-    if (writer) await replaceManifest(ledger, writer, folder);
+    if (writer && !(await replaceManifest(ledger, writer, folder, { exported, stampBefore: stamp }))) await read();
   };
   if (await isAsWritten()) return;
   if (writer) await withMapsLock(folder, read);
@@ -101,21 +103,22 @@ export async function exportManifest(ledger: SqlLedger, db: SqlDatabase, folder:
     if (stamp !== "" && stamp !== exported?.stamp) return;
     const { tracked_rev } = await ledger.readSource();
     if (tracked_rev === 0 || (stamp !== "" && exported?.rev === tracked_rev)) return;
-    await replaceManifest(ledger, db, folder, exported);
+    await replaceManifest(ledger, db, folder, { exported, stampBefore: stamp });
   });
 }
 
-/** Whatever is in it: it was taken over. To be called with the lock. */
+/** Whatever is in it: it was taken over. To be called with the lock. false: it has another stamp by now, and was left as it is. */
 export async function replaceManifest(
   ledger: SqlLedger,
   db: SqlDatabase,
   folder: string,
-  exported?: ExportRow | undefined,
-): Promise<void> {
+  { exported, stampBefore }: { readonly exported?: ExportRow | undefined; readonly stampBefore?: string } = {},
+): Promise<boolean> {
   const revNow = async (): Promise<number> => (await ledger.readSource()).tracked_rev;
-  if ((await revNow()) === 0) return;
-  const content = { revNow, pieces: () => manifestOf(ledger) };
-  await replaceExport(db, ledger.source.source_no, join(folder, MANIFEST_FILE), exported, content);
+  if ((await revNow()) === 0) return true;
+  const content = { revNow, pieces: () => manifestOf(ledger), stampBefore };
+  const path = join(folder, MANIFEST_FILE);
+  return (await replaceExport(db, ledger.source.source_no, path, exported, content)) !== undefined;
 }
 
 /** The whole file, as it would be written now. */

@@ -99,7 +99,8 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
   if (!writer) return;
   await ledger.flush();
   // What it says is in the ledger now. Written anew at once, it can be edited again.
-  if (!(await exportMap(ledger, writer, { ...map, exported: undefined }, stamp))) await readMapBack(ledger, db, map);
+  const anew = { ...map, exported: exported && { ...exported, stamp: "", appending: 0 } };
+  if (!(await exportMap(ledger, writer, anew, stamp))) await readMapBack(ledger, db, map);
 }
 
 /** Begins the file with what we wrote last? */

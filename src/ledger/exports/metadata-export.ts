@@ -1,7 +1,7 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, explain } from "../../contracts/errors.ts";
-import type { FilesMetadata, MetadataEntry } from "../../contracts/files-metadata.ts";
+import type { EntriesToRemove, FilesMetadata, MetadataEntry } from "../../contracts/files-metadata.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { Leases } from "../../contracts/lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
@@ -65,21 +65,10 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
     async write(domainId) {
       const file = fileOf(domainId);
       if ((await fileStamp(file.path)) === "" && !(await domainOf(domainId))) return [];
-      return await withLease(domainId, async (db) => {
-        const warnings = await takeBackOrSetAside(db, file);
-        await exportMetadata(db, file);
-        return warnings;
-      });
+      return await withLease(domainId, (db) => bringUpToDate(db, file));
     },
     async remove(domainId, which) {
-      const file = fileOf(domainId);
-      return await withLease(domainId, async (db) => {
-        const warnings = await takeBackOrSetAside(db, file);
-        const { source_no } = await openSource(db, domainKey(domainId));
-        await db.write((sql) => removeEntries(sql, source_no, which));
-        await exportMetadata(db, file);
-        return warnings;
-      });
+      return await withLease(domainId, (db) => bringUpToDate(db, fileOf(domainId), which));
     },
     async find(domainId, fileIds) {
       const [wanted, file, known] = [new Set(fileIds), fileOf(domainId), await domainOf(domainId)];
@@ -192,6 +181,24 @@ async function takeBack(db: SqlDatabase, file: MetadataFile): Promise<string> {
   return "";
 }
 
+/** With the lease. What somebody does to the file meanwhile is taken over, too; what is to leave does not return with it. */
+async function bringUpToDate(
+  db: SqlDatabase,
+  file: MetadataFile,
+  leaving?: EntriesToRemove,
+): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  for (let isWritten = false; !isWritten; ) {
+    warnings.push(...(await takeBackOrSetAside(db, file)));
+    if (leaving) {
+      const { source_no } = await openSource(db, domainKey(file.domainId));
+      await db.write((sql) => removeEntries(sql, source_no, leaving));
+    }
+    isWritten = await exportMetadata(db, file);
+  }
+  return warnings;
+}
+
 /** A damaged file is never overwritten: what people wrote into it can still be rescued. */
 async function takeBackOrSetAside(db: SqlDatabase, file: MetadataFile): Promise<readonly string[]> {
   const damage = await takeBack(db, file);
@@ -219,7 +226,7 @@ async function takeOver(known: KnownDomain, file: MetadataFile): Promise<string>
   if (domain.imported !== IMPORTED) await copyAside([file.path], join(file.folder, ".lockstep"));
   // Without any text it says nothing. What says all that the ledger says may stay as people left it.
   const rev = isBlank ? undefined : await new TakeOver(known, file.domainId).take(file.path);
-  if (rev === undefined) await exportMetadata(db, file);
+  if (rev === undefined) await exportMetadata(db, file, stamp);
   else await noteExport(db, domain.source_no, { ...NEVER_EXPORTED, name: NAME, rev, stamp, sha256 });
   return "";
 }
@@ -321,18 +328,25 @@ function merged(before: string, after: string): string {
   return JSON.stringify({ ...(JSON.parse(before) as JsonObject), ...(JSON.parse(after) as JsonObject) });
 }
 
-/** With the lease, after it was read back. */
-async function exportMetadata(db: SqlDatabase, { domainId, path }: MetadataFile): Promise<void> {
+/** With the lease. false: since the file had this stamp, which is when it was last read or written, somebody changed it, and it was left as it is. */
+async function exportMetadata(
+  db: SqlDatabase,
+  { domainId, path }: MetadataFile,
+  stampBefore?: string,
+): Promise<boolean> {
   const [domain, stamp] = [await openSource(db, domainKey(domainId)), await fileStamp(path)];
   const exported = (await readExports(db, domain.source_no)).get(NAME);
-  if (stamp !== "" && stamp === exported?.stamp && exported.rev === domain.rev) return;
-  if (stamp === "" && (await lastEntryNo(db, domain.source_no)) === 0) return;
-  await replaceExport(db, domain.source_no, path, exported, {
+  if (stamp !== "" && stamp !== (stampBefore ?? exported?.stamp)) return false;
+  if (stamp !== "" && stamp === exported?.stamp && exported.rev === domain.rev) return true;
+  if (stamp === "" && (await lastEntryNo(db, domain.source_no)) === 0) return true;
+  const written = await replaceExport(db, domain.source_no, path, exported, {
     revNow: async () => (await openSource(db, domainKey(domainId))).rev,
     pieces: () => formatAll(allRows(db, domain.source_no), domainId),
+    stampBefore: stamp,
   });
   // What was taken out of it is not to be found in the log behind the database either.
   await emptyLog(db);
+  return written !== undefined;
 }
 
 async function* formatAll(
