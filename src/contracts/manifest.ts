@@ -113,6 +113,8 @@ export interface Manifest {
   knownAt(paths: readonly string[]): Promise<ReadonlyMap<string, KnownFile>>;
   /** In pages, items with a file on disk that it does not know: somebody took entries out of `manifest.json`. */
   unknown(): AsyncIterable<readonly ItemId[]>;
+  /** Those of these documents that it does not know, whatever became of the others. */
+  lacking(docIds: readonly ItemId[]): Promise<readonly ItemId[]>;
   /** By content, how many files that are active or error have it; none are left out. */
   countContent(hashes: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Those that are active or error and have such content in such a node. */

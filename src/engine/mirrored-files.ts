@@ -15,11 +15,15 @@ interface MirroredFile {
   readonly versions: () => Promise<readonly FileVersion[]>;
 }
 
-/** Those that the manifest does not know, in pages. */
+/** So many folders of the knowledge base are asked about at once. */
+const PAGE = 1000;
+
+/** Those that the manifest does not know, in pages: as the ledger has them in the mirror, then those that only the knowledge base has. */
 export async function* mirroredFiles(
   ledger: Ledger,
-  base: Pick<KnowledgeBase, "history">,
+  base: Pick<KnowledgeBase, "history" | "current" | "list">,
 ): AsyncGenerator<readonly MirroredFile[], void> {
+  const told = new Set<ItemId>();
   for await (const page of ledger.manifest.unknown()) {
     const files: MirroredFile[] = [];
     for (const entry of await ledger.getMany(page)) {
@@ -31,7 +35,31 @@ export async function* mirroredFiles(
       const { size, modifiedAt } = fingerprint;
       const versions = (): Promise<readonly FileVersion[]> => base.history(docId);
       files.push({ docId, path: serverPath.slice(1), contentHash, size, modifiedAt, lastSeenAt, versions });
+      told.add(docId);
     }
     yield files;
   }
+  let page: ItemId[] = [];
+  for await (const docId of base.list()) {
+    if (told.has(docId)) continue;
+    page.push(docId);
+    if (page.length < PAGE) continue;
+    yield await keptFiles(await ledger.manifest.lacking(page), base);
+    page = [];
+  }
+  yield await keptFiles(await ledger.manifest.lacking(page), base);
+}
+
+async function keptFiles(
+  docIds: readonly ItemId[],
+  base: Pick<KnowledgeBase, "history" | "current">,
+): Promise<readonly MirroredFile[]> {
+  const files: MirroredFile[] = [];
+  for (const docId of docIds) {
+    const kept = await base.current(docId);
+    if (!kept?.path) continue;
+    const { path, hash: contentHash, modifiedAt, at: lastSeenAt } = kept;
+    files.push({ docId, path, contentHash, size: 0, modifiedAt, lastSeenAt, versions: () => base.history(docId) });
+  }
+  return files;
 }

@@ -223,6 +223,20 @@ export class SqlManifest implements Manifest {
     if (dropped.length > 0) yield dropped;
   }
 
+  async lacking(docIds: readonly ItemId[]): Promise<readonly ItemId[]> {
+    const { sql } = this.#owner;
+    const lacking = new Set(docIds);
+    const text =
+      sql &&
+      `SELECT i.item_id FROM item i JOIN tracked t ON t.item_no = i.item_no WHERE i.source_no = $1 AND ${isListed(sql, "i.item_id", "$2", "text")}`;
+    for (const list of listsOf(docIds)) {
+      const known = text ? await this.#all<Pick<TrackedRow, "item_id">>(text, [list]) : [];
+      for (const { item_id } of known) lacking.delete(item_id);
+    }
+    for (const [docId, entry] of this.#put()) entry ? lacking.delete(docId) : lacking.add(docId);
+    return docIds.filter((docId) => lacking.has(docId));
+  }
+
   async inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>> {
     const sql = this.#owner.sql;
     const select = `SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node ${JOINED} AND ${IS_PRESENT}`;

@@ -85,3 +85,53 @@ test("with an earlier manifest put back from a backup, everything is compared, a
   assert.equal(source.download.unchanged, was.size);
   assert.deepEqual(await documents(), was);
 });
+
+/** As watching leaves it: neither report nor manifest.json tell of what it brought. */
+async function loseAllRecords(): Promise<void> {
+  await rm(join(stage.storage, "reports"), { recursive: true, force: true });
+  await rm(join(stage.folder, "manifest.json"), { force: true });
+  await stage.loseLedger();
+}
+
+test("with ledger, reports and manifest.json lost, the knowledge base tells which document is which", async () => {
+  await stage.write("twin/a.md", "Two files say the same, alike as peas.");
+  await stage.write("twin/b.md", "Two files say the same, alike as peas.");
+  await stage.write("f2/2.md", "Text second2 takes the place of one that is missing.");
+  await stage.crawl();
+  const was = await documents();
+  await loseAllRecords();
+  await stage.rename("f1/7.md", "g/seven.md");
+  await stage.write("f1/4.md", "Text edited4 of many.");
+  const { source, log } = await stage.crawl();
+  const { added, removed, held } = source.embed;
+  assert.deepEqual(
+    { added, removed, held },
+    { added: 1, removed: 0, held: 0 },
+    `only the edited one is embedded: ${log}`,
+  );
+  const now = await documents();
+  assert.equal(now.get("g/seven.md"), was.get("f1/7.md"));
+  was.set("g/seven.md", was.get("f1/7.md") ?? "").delete("f1/7.md");
+  assert.deepEqual(new Map([...now].sort()), new Map([...was].sort()));
+  assert.deepEqual(await stage.found("edited4"), ["f1/4.md"]);
+  assert.deepEqual(await stage.found("number4"), []);
+  assert.deepEqual(await stage.found("second2"), ["f2/2.md"]);
+});
+
+test("with the ledger lost and a manifest.json that is older, what came since keeps its document", async () => {
+  const manifest = join(stage.folder, "manifest.json");
+  await stage.crawl();
+  await copyFile(manifest, join(aside, "manifest.json"));
+  for (let i = 0; i < 30; i++) await stage.write(`since/${i}.md`, `Text since${i} the last report.`);
+  await stage.remove("f0/6.md");
+  await stage.crawl();
+  await stage.write("f0/6.md", "Another text6 where one was deleted.");
+  await stage.crawl();
+  const was = await documents();
+  await loseAllRecords();
+  await copyFile(join(aside, "manifest.json"), manifest);
+  const { source, log } = await stage.crawl();
+  const { added, removed, held } = source.embed;
+  assert.deepEqual({ added, removed, held }, { added: 0, removed: 0, held: 0 }, log);
+  assert.deepEqual(new Map([...(await documents())].sort()), new Map([...was].sort()), log);
+});

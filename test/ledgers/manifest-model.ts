@@ -85,6 +85,8 @@ export async function assertSame(manifest: Manifest, model: Model): Promise<void
   await same(manifest.unkept(), ({ status, versions }) => status === "active" && !versions.length);
   const found = await manifest.find([...DOCS, "doc_none"] as ItemId[]);
   assert.deepEqual(byDoc(found.values()), byDoc(told));
+  const lacking = new Set(await manifest.lacking([...DOCS, "doc_none"] as ItemId[]));
+  assert.deepEqual([...DOCS, "doc_none"].filter((doc) => !lacking.has(doc as ItemId)).sort(), [...found.keys()].sort());
   for (const doc of DOCS) assert.equal((await manifest.file(doc as ItemId))?.path, found.get(doc as ItemId)?.path);
   const [at, knownAt] = [await manifest.at([...PATHS, "none"]), await manifest.knownAt([...PATHS, "none"])];
   for (const path of PATHS) {

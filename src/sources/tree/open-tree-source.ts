@@ -18,7 +18,7 @@ export interface TreeTools {
   readonly tree: FileTree;
   /** Opened by whoever needs it first; what a dry run puts is written nowhere. */
   readonly manifest: () => Promise<Manifest>;
-  /** The documents that the mirror has and the manifest does not know, in pages. */
+  /** The documents that mirror or knowledge base have and the manifest does not know, in pages. */
   readonly mirrored: () => AsyncIterable<readonly MirroredFile[]>;
   /** The text that is kept of a document, for comparing; undefined when there is none. */
   readonly keptText: (docId: ItemId) => Promise<string | undefined>;

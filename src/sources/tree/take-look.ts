@@ -39,7 +39,7 @@ export interface LookTools extends TreeTools {
 /** Reads what has to be read, finds out who is who, and writes it down. A look that is cut short leaves everything else as it was. */
 export async function takeLook(
   comparison: Comparison,
-  recalled: ReadonlyMap<string, ManifestEntry>,
+  recalled: readonly ManifestEntry[],
   tools: LookTools,
   signal: AbortSignal,
 ): Promise<Look> {
@@ -78,21 +78,18 @@ export async function refuseOtherRoot(
 class Looking {
   readonly #comparison: Comparison;
   /** As recallEntries() says. */
-  readonly #recalled: ReadonlyMap<string, ManifestEntry>;
+  readonly #recalled: readonly ManifestEntry[];
+  readonly #recalledAt: ReadonlyMap<string, ManifestEntry>;
   readonly #tools: LookTools;
   readonly #signal: AbortSignal;
   readonly unreadable: Unreadable[] = [];
   readonly changed: ManifestEntry[] = [];
   lost: readonly ManifestEntry[] = [];
 
-  constructor(
-    comparison: Comparison,
-    recalled: ReadonlyMap<string, ManifestEntry>,
-    tools: LookTools,
-    signal: AbortSignal,
-  ) {
+  constructor(comparison: Comparison, recalled: readonly ManifestEntry[], tools: LookTools, signal: AbortSignal) {
     this.#comparison = comparison;
     this.#recalled = recalled;
+    this.#recalledAt = new Map(recalled.map((entry) => [entry.path, entry]));
     this.#tools = tools;
     this.#signal = signal;
   }
@@ -119,7 +116,7 @@ class Looking {
 
   /** First looks, and files that were only added: there is nothing that they could have been before. */
   async #mayGoInBatches(manifest: Manifest): Promise<boolean> {
-    if (!this.#comparison.onlyNew || this.#comparison.vanished.length + this.#recalled.size > 0) return false;
+    if (!this.#comparison.onlyNew || this.#comparison.vanished.length + this.#recalled.length > 0) return false;
     const { missing, deleted } = await manifest.count();
     return missing + deleted === 0;
   }
@@ -177,7 +174,7 @@ class Looking {
     manifest: Manifest,
   ): Promise<(contentHash: string) => boolean> {
     const counts = new Map(await manifest.countContent(read.map(({ contentHash }) => contentHash)));
-    const recalled = new Set([...this.#recalled.values()].map(({ docId }) => docId));
+    const recalled = new Set(this.#recalled.map(({ docId }) => docId));
     for (const { contentHash, docId } of apart) {
       if (!recalled.has(docId)) counts.set(contentHash, (counts.get(contentHash) ?? 0) - 1);
     }
@@ -191,7 +188,7 @@ class Looking {
     for (const path of paths) {
       const entry = known.get(path);
       const isThere = entry?.status === "active" || entry?.status === "error";
-      const found = isThere ? entry : this.#recalled.get(path);
+      const found = isThere ? entry : this.#recalledAt.get(path);
       if (found) present.set(path, found);
     }
     return present;
@@ -199,13 +196,14 @@ class Looking {
 
   /** Those whose path is not there any more, or belongs to another document by now. */
   async #recalledElsewhere(manifest: Manifest): Promise<readonly ManifestEntry[]> {
-    if (this.#recalled.size === 0) return [];
+    if (this.#recalled.length === 0) return [];
     const { toRead, unreadable } = this.#comparison;
     const there = new Set(toRead.map(({ path }) => path));
     const hidden = new Hidden(unreadable);
-    const known = await manifest.knownAt([...this.#recalled.keys()]);
-    return [...this.#recalled.values()].filter(({ path }) => {
-      const isHere = there.has(path) && !known.has(path);
+    const known = await manifest.knownAt([...this.#recalledAt.keys()]);
+    return this.#recalled.filter((entry) => {
+      const { path } = entry;
+      const isHere = there.has(path) && !known.has(path) && this.#recalledAt.get(path) === entry;
       return !isHere && !hidden.has(path);
     });
   }

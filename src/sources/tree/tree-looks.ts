@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { RemoteError } from "../../contracts/errors.ts";
-import type { ManifestEntry, TrackedFile } from "../../contracts/manifest.ts";
+import type { TrackedFile } from "../../contracts/manifest.ts";
 import type { ChangesSince, Listing, LookOutcome } from "../../contracts/source.ts";
 import { compareAll, compareOnly } from "./compare-tree.ts";
 import { concludeLook } from "./conclude-look.ts";
@@ -102,7 +102,7 @@ export class TreeLooks {
     }
     if (!isSameRoot) await refuseOtherRoot(root, tree.place, manifest, comparison.sawKnown);
     for (const line of comparison.leftOut.lines()) log(line);
-    const recalled = some ? new Map<string, ManifestEntry>() : await recallEntries(comparison, this.#tools);
+    const recalled = some ? [] : await recallEntries(comparison, this.#tools);
     const look = await takeLook(comparison, recalled, this.#tools, signal);
     const mark = (look.isQuiet && before) || this.mark;
     this.#taken = { ...look, root, turn: some ? last : next, mark, isPartial: some !== undefined };
