@@ -218,7 +218,11 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       if ((await stateOf()) === 0) {
         if (keepsMaps(source)) await copyMapsAside(folder);
         const hasMaps = await hasCsvMaps(folder);
-        const archived = hasMaps || keepsMaps(source) ? undefined : await unpackMaps(source, folder, problems);
+        const left = await namesIn(folder);
+        // A mirror that the ledger knows nothing of: it was lost, unless an earlier release left what it remembered.
+        wasLost = left.some((name) => !name.startsWith(".")) && !(await hasOldFiles(folder));
+        const archived =
+          !wasLost || hasMaps || keepsMaps(source) ? undefined : await unpackMaps(source, folder, problems);
         const from = archived?.folder ?? folder;
         for (const store of hasMaps || archived ? (["", ...(await mappedStores(from))] as const) : []) {
           const ledger = await SqlLedger.open(db, { ...keyOf(source), vectorStoreId: store || undefined });
@@ -238,9 +242,8 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           await members.recall(source, await SqlLedger.open(db, keyOf(source)));
           await rm(archived.folder, { recursive: true });
         }
-        wasLost = archived !== undefined || (hasMaps && !(await hasOldFiles(folder)));
-        const what = archived?.from ?? "its map files";
-        if (wasLost) problems.push(`The ledger knew nothing of this source, and was built again from ${what}`);
+        const maps = archived?.from ?? (hasMaps ? "its map files" : "");
+        if (wasLost) problems.push(sayLost(source, maps, left));
         await setState(1);
       }
       if ((await stateOf()) === 1) {
@@ -262,8 +265,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     folder: string,
     problems: string[],
   ): Promise<{ readonly folder: string; readonly from: string } | undefined> => {
-    const names = await namesIn(folder);
-    const archived = names.some((name) => !name.startsWith(".")) ? await options.archivedMaps(source) : undefined;
+    const archived = await options.archivedMaps(source);
     if (!archived) return undefined;
     const place = join(folder, ".lockstep", "archived-maps");
     await rm(place, { recursive: true, force: true });
@@ -273,7 +275,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       return { folder: place, from: archived.from };
     } catch (error) {
       await rm(place, { recursive: true });
-      problems.push(`The ledger knew nothing of this source, and ${archived.from} cannot be read: ${explain(error)}`);
+      const { sourceId } = source.config;
+      problems.push(
+        `The ledger knew nothing of source '${sourceId}', and ${archived.from} cannot be read: ${explain(error)}`,
+      );
       return undefined;
     }
   };
@@ -412,4 +417,14 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     release: (domainId) => databases.release(domainId),
     close: () => databases.close(),
   };
+}
+
+/** `maps`: where its rows were read from, or ""; `left`: what lay in its folder. */
+function sayLost({ config }: LedgerSource, maps: string, left: readonly string[]): string {
+  const rows = maps === "" ? [] : [maps];
+  const ofTree = [MANIFEST_FILE, "knowledge_base"].filter((name) => isTree(config) && left.includes(name));
+  const from = [...rows, ...ofTree].join(", ").replace(/, ([^,]+)$/, " and $1");
+  const lost = `The ledger knew nothing of source '${config.sourceId}', and`;
+  if (from === "") return `${lost} no map files or report are there to build it from: everything is compared anew`;
+  return `${lost} was built again from ${from}`;
 }

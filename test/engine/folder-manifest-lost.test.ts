@@ -109,6 +109,7 @@ test("with ledger, reports and manifest.json lost, the knowledge base tells whic
     { added: 1, removed: 0, held: 0 },
     `only the edited one is embedded: ${log}`,
   );
+  assert.match(log, /WARNING: The ledger knew nothing of source 'docs', and was built again from knowledge_base/);
   const now = await documents();
   assert.equal(now.get("g/seven.md"), was.get("f1/7.md"));
   was.set("g/seven.md", was.get("f1/7.md") ?? "").delete("f1/7.md");

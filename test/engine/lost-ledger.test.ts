@@ -22,7 +22,7 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
       opened.place.fetched();
       const { result, error, log } = await opened.crawl();
       assert.equal(error, "", log);
-      assert.match(log, /WARNING: The ledger knew nothing of this source, and was built again from /);
+      assert.match(log, /WARNING: The ledger knew nothing of source '[^']+', and was built again from /);
       for (const { complete, download, process, embed } of result.sources) {
         assert.ok(complete, log);
         for (const step of [download, process, embed]) assert.deepEqual(workOf(step), NOTHING, log);
