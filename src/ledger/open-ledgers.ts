@@ -60,7 +60,7 @@ export interface LedgersOptions {
   readonly appendEvery: number;
   /** What earlier releases kept in the registry; asked for when members are needed first. */
   readonly earlierMembers: () => EarlierMembers;
-  /** The last map files of a source that does not keep them in its folder; undefined: there are none. */
+  /** The last map files of a source that has none in its folder; undefined: there are none. */
   archivedMaps(source: LedgerSource): Promise<ArchivedMaps | undefined>;
 }
 
@@ -221,8 +221,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         const left = await namesIn(folder);
         // A mirror that the ledger knows nothing of: it was lost, unless an earlier release left what it remembered.
         wasLost = left.some((name) => !name.startsWith(".")) && !(await hasOldFiles(folder));
-        const archived =
-          !wasLost || hasMaps || keepsMaps(source) ? undefined : await unpackMaps(source, folder, problems);
+        const archived = !wasLost || hasMaps ? undefined : await unpackMaps(source, folder, problems);
         const from = archived?.folder ?? folder;
         for (const store of hasMaps || archived ? (["", ...(await mappedStores(from))] as const) : []) {
           const ledger = await SqlLedger.open(db, { ...keyOf(source), vectorStoreId: store || undefined });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rename, rm } from "node:fs/promises";
+import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { StepCounts } from "../../src/engine/crawl-request.ts";
@@ -47,6 +47,30 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
         const { entry } = await opened.app.documents.get({ domainId: opened.domainId, called: path });
         assert.equal(entry.docId, docId, "a file that was missing is the document it was");
       }
+    });
+  }
+
+  for (const name of ["library-idle", "list-idle", "pages-idle"]) {
+    test(`${name}: without its map files, those in the last report are read, and nothing is fetched or embedded`, async (t) => {
+      const fixture = (await readFixtures()).find((one) => one.name === name) ?? assert.fail();
+      const opened = await OpenFixture.open(fixture);
+      t.after(() => opened.close());
+      await opened.crawl();
+      const documents = await opened.documents();
+      await lose(opened);
+      const crawler = join(opened.storage, "crawler");
+      for (const path of await readdir(crawler, { recursive: true })) {
+        if (/_map\.csv$/.test(path) && !path.includes(".lockstep")) await rm(join(crawler, path));
+      }
+      opened.place.fetched();
+      const { result, log } = await opened.crawl();
+      assert.match(log, /WARNING: The ledger knew nothing of source '[^']+', and was built again from the report '/);
+      for (const { download, process, embed } of result.sources) {
+        for (const step of [download, process, embed]) assert.deepEqual(workOf(step), NOTHING, log);
+      }
+      assert.deepEqual(opened.place.fetched(), [], log);
+      assert.deepEqual(await opened.documents(), documents);
+      assert.ok((await readdir(crawler, { recursive: true })).some((path) => path.endsWith("files_map.csv")));
     });
   }
 
