@@ -39,7 +39,8 @@ function pagesOf(site: PageSite, fault: { of(path: string): PageAnswer | undefin
     },
     cutBodies(how) {
       let left = how === "once" ? 1 : Infinity;
-      fault.of = (path) => (path !== "/" && left-- > 0 ? { cutAfterBytes: 1000, ignoresConditions: true, etag: "another" } : undefined);
+      fault.of = (path) =>
+        path !== "/" && left-- > 0 ? { cutAfterBytes: 1000, ignoresConditions: true, etag: "another" } : undefined;
     },
     stallListing: () =>
       new Promise((tell) => {
@@ -71,7 +72,8 @@ sourceSuite("a web site", async (t) => {
         fault.of = (path) => (path === "/" ? undefined : { status: 500 });
       },
       "pages that are cut": () => {
-        fault.of = (path) => (path === "/" ? undefined : { cutAfterBytes: 100, ignoresConditions: true, etag: "another" });
+        fault.of = (path) =>
+          path === "/" ? undefined : { cutAfterBytes: 100, ignoresConditions: true, etag: "another" };
       },
     },
     breakDown: () => {
