@@ -421,7 +421,9 @@ export function openLedgers(options: LedgersOptions): Ledgers {
 /** `maps`: where its rows were read from, or ""; `left`: what lay in its folder. */
 function sayLost({ config }: LedgerSource, maps: string, left: readonly string[]): string {
   const rows = maps === "" ? [] : [maps];
-  const ofTree = [MANIFEST_FILE, "knowledge_base"].filter((name) => isTree(config) && left.includes(name));
+  const ofTree = [MANIFEST_FILE, "knowledge_base"].filter(
+    (name) => !config.kind.abilities.hasIds && left.includes(name),
+  );
   const from = [...rows, ...ofTree].join(", ").replace(/, ([^,]+)$/, " and $1");
   const lost = `The ledger knew nothing of source '${config.sourceId}', and`;
   if (from === "") return `${lost} no map files or report are there to build it from: everything is compared anew`;
