@@ -34,6 +34,7 @@ const FIRST = [
   ["postgres/pgvector", "postgres/pgvector-contract"],
   ["queue/worker"],
   ["recorded/recorded"],
+  ["sources/source-contract-blob", "sources/source-contract-web"],
   ...[["backends/embedded-restart"], ["backends/openai-kill"], ["index/parallel-processes"], ["index/large-bodies"]],
   ...[["http/load"], ["http/watchers"], ["http/slow-readers"], ["index/long-documents"], ["index/search-thread"]],
   ...[["engine/disk-full"], ["index/embed-proxy"], ["sources/web-render"], ["sources/blob-identity"]],

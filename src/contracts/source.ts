@@ -88,7 +88,8 @@ export interface Source {
   readonly id: SourceId;
   /**
    * Yields every item, page by page, then says whether it saw everything. Callers delete what was not listed only after
-   * "complete". Throws when nothing could be listed at all (no connection, no right, no such library).
+   * "complete". Throws when nothing could be listed at all (no connection, no right, no such library), and, with nothing more
+   * listed, when the signal aborts before the end. Listings at once do not disturb each other.
    */
   list(signal: AbortSignal): Listing;
   /** The body throws unless it arrives whole; a short body is never mistaken for a short file. Never asked for a row. */

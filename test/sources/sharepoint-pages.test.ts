@@ -109,14 +109,6 @@ describe("the pages of a site are listed", () => {
     assert.equal(restored.itemId, first.itemId);
     assert.match(await read(source, restored), /Text of a\.aspx\./);
   });
-
-  it("keeps what is known when a page of the listing is lost", async () => {
-    for (let i = 0; i < 4; i += 1) addPage(world, `${i}.aspx`);
-    world.strike({ url: "skiptoken", times: "always" }, { status: 500 });
-    const listed = await listAll(openPages(world, { pageSize: 2 }));
-    assert.equal(listed.completeness, "partial");
-    assert.equal(listed.sightings.length, 2);
-  });
 });
 
 describe("readers see what is published", () => {

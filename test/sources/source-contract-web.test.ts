@@ -114,5 +114,6 @@ sourceSuite("registered addresses", async (t) => {
     },
     cuts: OURS,
     breakDown: OURS,
+    defersToOthers: true,
   };
 });

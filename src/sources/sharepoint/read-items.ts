@@ -1,4 +1,5 @@
 import { RemoteError } from "../../contracts/errors.ts";
+import { throwIfCancelled } from "./cancelled.ts";
 import { decodePage, type ItemPage } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import { QUERY_THROTTLED } from "./retry.ts";
@@ -115,6 +116,8 @@ async function* readPages<T>(query: ItemsQuery, take: TakeRows<T>): AsyncGenerat
     page = undefined;
     yield taken;
     page = await next;
+    // It may have come before anybody was told to stop.
+    throwIfCancelled(query.call.signal);
   }
 }
 
