@@ -389,14 +389,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     async renameDomain({ from, to }) {
       await databases.rename({ from, to });
       const db = await databases.find(to);
-      // Files that are written from it name the domain: none of them says what the ledger says now.
-      const sources = "SELECT source_no FROM source WHERE domain_id IN ($1, $2) AND kind <> 'domain'";
+      // Map files and files_metadata.json name the domain: each is behind the ledger now, and what somebody did to it still counts.
+      const revs = ["rev", "seen_rev", "mirrored_rev", "indexed_rev"].map((column) => `${column} = rev + 1`).join(", ");
       await db?.write(async (sql) => {
-        await sql.run("UPDATE source SET rev = rev + 1 WHERE domain_id IN ($1, $2) AND kind = 'domain'", [from, to]);
-        await sql.run(`UPDATE export SET rev = -1 WHERE name <> '${MANIFEST_FILE}' AND source_no IN (${sources})`, [
-          from,
-          to,
-        ]);
+        await sql.run(`UPDATE source SET ${revs} WHERE domain_id IN ($1, $2)`, [from, to]);
         await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
         await renameState(sql, { from, to });
       });

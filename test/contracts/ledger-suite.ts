@@ -31,6 +31,7 @@ import {
   loseMemory,
   openForDryRun,
   openLedger,
+  renameDomain,
 } from "../ledgers/ledger-place.ts";
 
 const CHILD = join(import.meta.dirname, "../ledgers/ledger-child.ts");
@@ -666,6 +667,26 @@ function foreignCases(newPlace: NewPlace): void {
       await writeFile(join(place.folder, map), `\uFEFF${text}`);
     }
     assert.deepEqual(await entriesIn(place), { b: facetsOf(2), [odd]: facetsOf(1) });
+  });
+
+  test("what somebody does to map files of a domain that was renamed counts as before", async (t) => {
+    const before = await newPlace(t);
+    await fill(before, three);
+    await exportMaps(before);
+    const place = await renameDomain(before, `${before.domainId}_renamed`);
+    const text = await readMap(place, "files_map.csv");
+    const edited = text.replace(",2.txt,", ",theirs.txt,").replace(/.*,3\.txt,.*\r\n/, "");
+    await writeFile(join(place.folder, "files_map.csv"), edited);
+    await rm(join(place.folder, "vectorstore_map.csv"));
+    const { ledger } = await openLedger(place);
+    const found = await entriesOf(ledger);
+    assert.deepEqual(found["b"]?.mirrored?.name, "theirs.txt");
+    assert.deepEqual([found["c"]?.mirrored, found["c"]?.seen], [null, three.c.seen]);
+    assert.deepEqual(
+      Object.values(found).map(({ indexed }) => indexed),
+      [null, null, null],
+    );
+    await ledger.close();
   });
 
   test("a row that was edited while a run was open counts, unless the run wrote that item", async (t) => {

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { DomainId, SourceId } from "../../src/contracts/ids.ts";
 import { type Lease, sourceLease } from "../../src/contracts/lease.ts";
@@ -58,6 +58,17 @@ export async function openForDryRun(
 export async function exportMaps(place: LedgerPlace): Promise<void> {
   const { ledger } = await openLedger(place);
   await ledger.close();
+}
+
+/** The domain has this id from now on. */
+export async function renameDomain(place: LedgerPlace, to: string): Promise<LedgerPlace> {
+  const ledgers = ledgersOf(place);
+  const ids = { from: place.domainId as DomainId, to: to as DomainId };
+  const [before, after] = [place.domainId, to].map((id) => join(place.folder, "../../..", id)) as [string, string];
+  await ledgers.release(ids.from);
+  await rename(before, after);
+  await ledgers.renameDomain(ids);
+  return { ...place, domainId: to, folder: join(after, "01_files", "s") };
 }
 
 export function ledgerVersion(place: LedgerPlace): Promise<string> {
