@@ -689,6 +689,21 @@ function foreignCases(newPlace: NewPlace): void {
     await ledger.close();
   });
 
+  test("of two rows with one id the last one counts, however far apart, unless the ledger knows something newer", async (t) => {
+    const place = await newPlace(t);
+    await fill(place, Object.fromEntries(Array.from({ length: 6000 }, (_, n) => [`item ${n}`, facetsOf(n)])));
+    const rows = await rowsOf(place, "files_map.csv");
+    const rowOf = (n: number, name: string): string => rows[n]?.replace(`,${n}.txt,`, `,${name}.txt,`) ?? "";
+    const edited = [rowOf(0, "first"), rowOf(1, "late"), ...rows.slice(2), rowOf(0, "last"), rowOf(1, "later")];
+    const { ledger } = await openLedger(place);
+    ledger.put(id("item 1"), { mirrored: facetsOf(11).mirrored });
+    await ledger.flush();
+    await writeFile(join(place.folder, "files_map.csv"), `${[HEADERS["files_map.csv"], ...edited].join("\r\n")}\r\n`);
+    await ledger.close();
+    const found = await entriesIn(place);
+    assert.deepEqual([found["item 0"]?.mirrored?.name, found["item 1"]?.mirrored?.name], ["last.txt", "11.txt"]);
+  });
+
   test("a row that was edited while a run was open counts, unless the run wrote that item", async (t) => {
     const place = await newPlace(t);
     await fill(place, three);

@@ -170,16 +170,19 @@ export class MapAppender {
 async function takeRows(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<void> {
   const { facet, folder, name, exported } = map;
   const { columns, key } = SHAPES[facet];
-  const found = new Set<ItemId>();
+  /** Does the ledger know something newer of it? Asked once: what an earlier row of it said may be in the ledger by then. */
+  const found = new Map<ItemId, boolean>();
   for await (const page of readMap(join(folder, name), { columns, key })) {
     const rows = new Map(page.map((row) => [row[key] as ItemId, row]));
     const known = await ledger.rows([...rows.keys()]);
     const gone = await readCleared(db, ledger, map, [...rows.keys()]);
     for (const [item, row] of rows) {
       if (gone.has(item)) continue;
+      const before = known.get(item);
       const isRepeated = found.has(item);
-      found.add(item);
-      const facets = takeRow(row, facet, known.get(item), exported?.rev ?? 0, isRepeated, ledger.root);
+      const isNewer = found.get(item) ?? (before !== undefined && revOf(before, facet) > (exported?.rev ?? 0));
+      found.set(item, isNewer);
+      const facets = isNewer ? undefined : takeRow(row, facet, before, isRepeated, ledger.root);
       if (facets) ledger.overlay(item, facets);
     }
     if (found.size % ROWS_PER_FLUSH < page.length) await ledger.flush();
@@ -204,26 +207,26 @@ async function readCleared(
   return gone;
 }
 
-/** undefined: the ledger says the same, or knows something newer. */
+/** undefined: the ledger says the same. */
 function takeRow(
   row: Row,
   facet: Facet,
   known: EntryRow | undefined,
-  exportedRev: number,
   isRepeated: boolean,
   root: string,
 ): Facets | undefined {
   const entry = known && toEntry(known, root);
   const before = entry && rowOf(entry, facet);
-  if (known && before && revOf(known, facet) > exportedRev) return undefined;
   if (before && !isRepeated && row.every((field, at) => field === before[at])) return undefined;
   if (facet === "seen") return { seen: decodeSeen(row, entry?.seen) };
   if (facet === "mirrored") return { mirrored: decodeMirrored(row, entry?.mirrored) };
   return { indexed: decodeIndexed(row, entry?.indexed) };
 }
 
+/** 0 without the facet. */
 function revOf(row: EntryRow, facet: Facet): number {
-  return (facet === "seen" ? row.rev : facet === "mirrored" ? row.f_rev : row.x_rev) ?? 0;
+  if (facet === "seen") return row.listed === 1 ? row.rev : 0;
+  return (facet === "mirrored" ? row.f_rev : row.x_rev) ?? 0;
 }
 
 /** The facet goes where the map had a row when it was written, and has none any more. */
