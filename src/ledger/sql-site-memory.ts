@@ -145,8 +145,9 @@ export class SqlSiteMemory implements SiteMemory {
   }
 
   flush(): Promise<void> {
-    this.#queue = this.#queue.then(() => this.#flush());
-    return this.#queue;
+    const run = this.#queue.then(() => this.#flush());
+    this.#queue = run.catch(() => undefined);
+    return run;
   }
 
   async flushNowAndThen(): Promise<void> {
@@ -158,9 +159,17 @@ export class SqlSiteMemory implements SiteMemory {
     if (!this.#db || this.#pending.size === 0) return;
     this.#writing = this.#pending;
     this.#pending = new Map();
-    await this.#db.write((sql) => this.#write(sql, [...this.#writing.values()]));
-    this.#writing = new Map();
-    this.#flushedAtMs = performance.now();
+    try {
+      await this.#db.write((sql) => this.#write(sql, [...this.#writing.values()]));
+      this.#flushedAtMs = performance.now();
+    } catch (error) {
+      const later = this.#pending;
+      this.#pending = new Map(this.#writing);
+      for (const page of later.values()) this.#put(page);
+      throw error;
+    } finally {
+      this.#writing = new Map();
+    }
   }
 
   async #write(sql: Sql, pages: readonly Page[]): Promise<void> {

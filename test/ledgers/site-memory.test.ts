@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, type TestContext, test } from "node:test";
 import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { LedgerSource } from "../../src/contracts/ledger.ts";
@@ -183,3 +184,26 @@ for (const isPostgres of [false, true]) {
     });
   });
 }
+
+test("what could not be written is written by the next flush, with what was put meanwhile", async (t) => {
+  const crawlerFolder = await mkdtemp(join(root, "crawler-"));
+  const ledgers = openTestLedgers(crawlerFolder);
+  t.after(() => ledgers.close());
+  await mkdir(join(crawlerFolder, SOURCE.domainId));
+  const memory = await ledgers.openSiteMemory(SOURCE, HEAD, { dryRun: false });
+  const others = new DatabaseSync(join(crawlerFolder, SOURCE.domainId, "ledger.sqlite"));
+  t.after(() => others.close());
+  others.exec("CREATE TRIGGER full BEFORE INSERT ON page BEGIN SELECT RAISE(ABORT, 'no space'); END");
+  memory.put([page("a", { links: ["https://example.com/1"] })]);
+  const failed = memory.flush();
+  memory.put([page("b")]);
+  await assert.rejects(failed, /no space/);
+  assert.deepEqual((await memory.recall(page("a").id))?.links, ["https://example.com/1"]);
+  others.exec("DROP TRIGGER full");
+  await memory.flush();
+  const resumed = await ledgers.openSiteMemory(SOURCE, HEAD, { dryRun: false });
+  assert.deepEqual(
+    (await gather(resumed.earlier())).map(({ id }) => id),
+    [page("a").id, page("b").id],
+  );
+});
