@@ -58,6 +58,32 @@ for (const moment of ["before", "after"]) {
   });
 }
 
+test("what somebody saves in the moment after the file took its place counts", async () => {
+  const domainId = "SAVED_AT_ONCE";
+  const path = join(storage, "domains", domainId, "files_metadata.json");
+  await mkdir(join(path, ".."), { recursive: true });
+  assert.equal(await embed(domainId, "file-1", "saved"), 0);
+  assert.equal(await embed(domainId, "file-2"), 0);
+  const entries = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>[];
+  assert.deepEqual(
+    entries.map(({ openai_file_id, reviewer }) => [openai_file_id, reviewer]),
+    [
+      ["file-1", "Ann"],
+      ["file-2", "Ann"],
+    ],
+  );
+});
+
+test("whoever lost the lease while writing leaves the file to the one who has it", async () => {
+  const domainId = "LATE";
+  const path = join(storage, "domains", domainId, "files_metadata.json");
+  await mkdir(join(path, ".."), { recursive: true });
+  assert.equal(await embed(domainId, "file-1"), 0);
+  const text = await readFile(path, "utf8");
+  assert.equal(await embed(domainId, "file-2", "late"), 0);
+  assert.equal(await readFile(path, "utf8"), text);
+});
+
 test("killed while it takes over the file of an earlier release, it takes over nothing twice", async () => {
   const domainId = "KILLED_EARLY";
   const path = join(storage, "domains", domainId, "files_metadata.json");

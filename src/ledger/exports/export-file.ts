@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { open, rename, rm, stat } from "node:fs/promises";
 import { basename } from "node:path";
+import { ConflictError } from "../../contracts/errors.ts";
+import type { Lease } from "../../contracts/lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { replacing } from "../../lib/sql/replacing.ts";
@@ -53,6 +55,8 @@ export interface ExportContent {
   pieces(): AsyncIterable<Uint8Array>;
   /** The stamp of the predecessor when it was last read; with another one it stays in its place. */
   readonly stampBefore?: string | undefined;
+  /** The right to write it, where it can be lost meanwhile. */
+  readonly lease?: Pick<Lease, "stillHeld">;
 }
 
 /** Somebody else may write while a file is written; then it is written again, so often. */
@@ -74,10 +78,15 @@ export async function replaceExport(
   try {
     const written = await writeUntilSteady(temporary, content);
     const { rev, sha256 } = written;
+    if (content.lease && !(await content.lease.stillHeld())) {
+      throw new ConflictError(`write ${name}: this process was out of action for too long, and another one took over`);
+    }
+    // It keeps its stamp when it is renamed: one taken afterwards might be that of a file which somebody saved at once.
+    const stamp = await fileStamp(temporary);
     await noteExport(db, sourceNo, { ...NEVER_EXPORTED, name, ...exported, pending_rev: rev, pending_sha256: sha256 });
     if (content.stampBefore !== undefined && (await fileStamp(path)) !== content.stampBefore) return undefined;
     await rename(temporary, path);
-    await noteExport(db, sourceNo, { ...NEVER_EXPORTED, name, ...written, stamp: await fileStamp(path) });
+    await noteExport(db, sourceNo, { ...NEVER_EXPORTED, name, ...written, stamp });
     return rev;
   } finally {
     await rm(temporary, { force: true });

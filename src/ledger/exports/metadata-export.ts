@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { BadInputError, explain } from "../../contracts/errors.ts";
 import type { EntriesToRemove, FilesMetadata, MetadataEntry } from "../../contracts/files-metadata.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import type { Leases } from "../../contracts/lease.ts";
+import type { Lease, Leases } from "../../contracts/lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { readJsonArray } from "../../lib/json-file.ts";
@@ -43,32 +43,33 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
     const folder = join(domainsFolder, domainId);
     return { domainId, folder, path: join(folder, NAME) };
   };
-  const withLease = async <T>(domainId: DomainId, work: (db: SqlDatabase) => Promise<T>): Promise<T> => {
+  const withLease = async <T>(
+    domainId: DomainId,
+    work: (db: SqlDatabase, file: LeasedFile) => Promise<T>,
+  ): Promise<T> => {
     const lease = await leases.acquire(domainId, NAME, {
       owner: `process ${process.pid}`,
       staleMs: 10_000,
       pollMs: 20,
     });
     try {
-      return await work(await databases.open(domainId));
+      return await work(await databases.open(domainId), { ...fileOf(domainId), lease });
     } finally {
       await lease.release();
     }
   };
   const readBack = async (domainId: DomainId): Promise<string> => {
-    const file = fileOf(domainId);
-    if (isUntouched(await domainOf(domainId), await fileStamp(file.path))) return "";
-    return await withLease(domainId, (db) => takeBack(db, file));
+    if (isUntouched(await domainOf(domainId), await fileStamp(fileOf(domainId).path))) return "";
+    return await withLease(domainId, takeBack);
   };
   return {
     readBack,
     async write(domainId) {
-      const file = fileOf(domainId);
-      if ((await fileStamp(file.path)) === "" && !(await domainOf(domainId))) return [];
-      return await withLease(domainId, (db) => bringUpToDate(db, file));
+      if ((await fileStamp(fileOf(domainId).path)) === "" && !(await domainOf(domainId))) return [];
+      return await withLease(domainId, (db, file) => bringUpToDate(db, file));
     },
     async remove(domainId, which) {
-      return await withLease(domainId, (db) => bringUpToDate(db, fileOf(domainId), which));
+      return await withLease(domainId, (db, file) => bringUpToDate(db, file, which));
     },
     async find(domainId, fileIds) {
       const [wanted, file, known] = [new Set(fileIds), fileOf(domainId), await domainOf(domainId)];
@@ -100,6 +101,11 @@ interface MetadataFile {
   readonly domainId: DomainId;
   readonly folder: string;
   readonly path: string;
+}
+
+/** Nobody else writes it while the lease is held. */
+interface LeasedFile extends MetadataFile {
+  readonly lease: Lease;
 }
 
 /** Nothing can be learnt from the file. One that is missing says nothing: it is written again. */
@@ -164,8 +170,8 @@ function editedRow(
   return found ? [found] : [];
 }
 
-/** With the lease. Returns why the file cannot be read. */
-async function takeBack(db: SqlDatabase, file: MetadataFile): Promise<string> {
+/** Returns why the file cannot be read. */
+async function takeBack(db: SqlDatabase, file: LeasedFile): Promise<string> {
   const domain = await openSource(db, domainKey(file.domainId));
   const exported = (await readExports(db, domain.source_no)).get(NAME);
   if (!isUntouched({ db, domain, exported }, await fileStamp(file.path))) {
@@ -181,12 +187,8 @@ async function takeBack(db: SqlDatabase, file: MetadataFile): Promise<string> {
   return "";
 }
 
-/** With the lease. What somebody does to the file meanwhile is taken over, too; what is to leave does not return with it. */
-async function bringUpToDate(
-  db: SqlDatabase,
-  file: MetadataFile,
-  leaving?: EntriesToRemove,
-): Promise<readonly string[]> {
+/** What somebody does to the file meanwhile is taken over, too; what is to leave does not return with it. */
+async function bringUpToDate(db: SqlDatabase, file: LeasedFile, leaving?: EntriesToRemove): Promise<readonly string[]> {
   const warnings: string[] = [];
   for (let isWritten = false; !isWritten; ) {
     warnings.push(...(await takeBackOrSetAside(db, file)));
@@ -200,7 +202,7 @@ async function bringUpToDate(
 }
 
 /** A damaged file is never overwritten: what people wrote into it can still be rescued. */
-async function takeBackOrSetAside(db: SqlDatabase, file: MetadataFile): Promise<readonly string[]> {
+async function takeBackOrSetAside(db: SqlDatabase, file: LeasedFile): Promise<readonly string[]> {
   const damage = await takeBack(db, file);
   if (damage === "") return [];
   const aside = `${file.path}.corrupt-${toFileStamp(new Date())}-${process.pid}`;
@@ -209,7 +211,7 @@ async function takeBackOrSetAside(db: SqlDatabase, file: MetadataFile): Promise<
   return [`${NAME} could not be read (${damage}); it was moved to '${aside}'.`];
 }
 
-async function takeOver(known: KnownDomain, file: MetadataFile): Promise<string> {
+async function takeOver(known: KnownDomain, file: LeasedFile): Promise<string> {
   const { db, domain } = known;
   const [stamp, sha256] = [await fileStamp(file.path), await hashFile(file.path)];
   let isBlank = true;
@@ -328,10 +330,10 @@ function merged(before: string, after: string): string {
   return JSON.stringify({ ...(JSON.parse(before) as JsonObject), ...(JSON.parse(after) as JsonObject) });
 }
 
-/** With the lease. false: since the file had this stamp, which is when it was last read or written, somebody changed it, and it was left as it is. */
+/** false: since the file had this stamp, which is when it was last read or written, somebody changed it, and it was left as it is. */
 async function exportMetadata(
   db: SqlDatabase,
-  { domainId, path }: MetadataFile,
+  { domainId, path, lease }: LeasedFile,
   stampBefore?: string,
 ): Promise<boolean> {
   const [domain, stamp] = [await openSource(db, domainKey(domainId)), await fileStamp(path)];
@@ -343,6 +345,7 @@ async function exportMetadata(
     revNow: async () => (await openSource(db, domainKey(domainId))).rev,
     pieces: () => formatAll(allRows(db, domain.source_no), domainId),
     stampBefore: stamp,
+    lease,
   });
   // What was taken out of it is not to be found in the log behind the database either.
   await emptyLog(db);
