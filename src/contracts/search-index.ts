@@ -54,6 +54,8 @@ export interface FailedRef {
   readonly permanent: boolean;
   /** The reader ran out of time or memory, or died. */
   readonly byReader?: boolean;
+  /** The file has not the hash that it was given with. */
+  readonly isAltered?: boolean;
 }
 
 export interface SearchQuery {

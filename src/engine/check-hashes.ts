@@ -22,13 +22,20 @@ function partOf(item: ItemId): number {
   return sum % PARTS;
 }
 
-/** Where the hash of the file was lost, and the source says which one it has to have, the file is read before it counts as right. */
-export async function confirmUnhashed(change: Change, mirror: Mirror): Promise<Change> {
+/**
+ * Two files may have one size and time, so before one counts as right whose hash was lost, or is moved, it is read: what the ledger has
+ * at its place may have left it since, if an earlier ledger was put back. Not where the disk says that it lies there as it was
+ * placed: a large folder that is renamed need not be read.
+ */
+export async function confirmContent(change: Change, mirror: Mirror): Promise<Change> {
   if (change.kind !== "unchanged" && change.kind !== "moved") return change;
-  const { contentHash } = change.sighting;
   const mirrored = change.entry?.mirrored;
-  if (!contentHash || !mirrored || mirrored.observed || !mirror.owns(mirrored.file)) return change;
-  if ((await hashFile(mirror.absolute(mirrored.file)).catch(() => "")) === contentHash) return change;
+  if (!mirrored || !mirror.owns(mirrored.file)) return change;
+  const { file, observed, downloadedAt } = mirrored;
+  const isAsPlaced = observed && (mirror.find(file)?.placedAtMs ?? 0) <= Date.parse(downloadedAt);
+  if (observed && (change.kind === "unchanged" || isAsPlaced)) return change;
+  const expected = observed?.sha256 || change.sighting.contentHash;
+  if (!expected || (await hashFile(mirror.absolute(file)).catch(() => "")) === expected) return change;
   return { ...change, kind: "changed", reason: "altered on disk: other content", anomaly: "altered" };
 }
 

@@ -7,7 +7,7 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { Turn } from "../lib/turn.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
-import { confirmUnhashed, findAltered, isDue } from "./check-hashes.ts";
+import { confirmContent, findAltered, isDue } from "./check-hashes.ts";
 import { OriginalsCheck } from "./check-originals.ts";
 import { countJustLeft } from "./count-just-left.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
@@ -42,7 +42,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   for (; !step.done; step = await changes.next()) {
     await job.checkpoint();
     for (const judged of step.value) {
-      const change = originals.judge(await confirmUnhashed(judged, setting.mirror));
+      const change = originals.judge(await confirmContent(judged, setting.mirror));
       sorted.add(change, counts);
       if (!news && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);

@@ -197,6 +197,7 @@ function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: In
 }
 
 function withDoubt(mirrored: Mirrored, failure: FailedRef): Mirrored {
+  if (failure.isAltered) return { ...mirrored, sourceError: "altered on disk: other content" };
   return failure.permanent ? { ...mirrored, sourceError: `cannot be read as it came: ${failure.reason}` } : mirrored;
 }
 

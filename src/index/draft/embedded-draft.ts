@@ -13,7 +13,7 @@ import type { Outcome } from "./apply-operations.ts";
 import { DEFAULT_CHUNKING } from "./chunking.ts";
 import { commitGeneration } from "./commit-generation.ts";
 import type { Operation } from "./operation.ts";
-import { bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
+import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** From here on a batch is written: large enough to be cheap, small enough that other writers hardly wait. See write-ahead.ts. */
@@ -131,7 +131,9 @@ export class EmbeddedDraft implements IndexDraft {
       // What can never be indexed must not leave its outdated predecessor in search; what may work tomorrow keeps it.
       const byReader = error instanceof ReaderError;
       const permanent = error instanceof ExtractError && (!byReader || file.isLastTry === true);
-      const failed = { itemId: file.itemId, reason: explain(error), permanent, ...(byReader && { byReader }) };
+      const isAltered = error instanceof AlteredError;
+      const why = { ...(byReader && { byReader }), ...(isAltered && { isAltered }) };
+      const failed = { itemId: file.itemId, reason: explain(error), permanent, ...why };
       this.#pending.push({ kind: "fail", failed });
     }
   }

@@ -94,6 +94,13 @@ async function inTurns<T>(steps: Generator<Pause, T>, signal: AbortSignal): Prom
   }
 }
 
+/** The bytes are not those of the hash: they changed while they were read, or before. */
+export class AlteredError extends Error {
+  constructor(path: string) {
+    super(`read ${path}: it was changed since it came here`);
+  }
+}
+
 /** The hash is taken after reading, so that it also covers a refusal: a file caught half-way says nothing about its bytes. */
 async function extractUnchanged(
   extractor: Extractor,
@@ -104,7 +111,7 @@ async function extractUnchanged(
     if (error instanceof ExtractError) return error;
     throw error;
   });
-  if ((await hashFile(path)) !== sha256) throw new Error(`read ${path}: it changed while it was being read`);
+  if ((await hashFile(path)) !== sha256) throw new AlteredError(path);
   if (outcome instanceof ExtractError) throw outcome;
   return outcome;
 }
