@@ -1,13 +1,31 @@
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { after, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { toFile } from "openai";
-import { parseDomainInput } from "../kinds.ts";
-import { World } from "./world.ts";
+import sharp from "sharp";
+import { startAzurite } from "../azurite.ts";
+import { parseDomain, parseDomainInput } from "../kinds.ts";
+import { openBlobWorld } from "../sources/blob-world.ts";
+import { Pages } from "./ingest-stage.ts";
+import { DOMAIN, World } from "./world.ts";
 
 const PAGES = fileURLToPath(new URL("../../docs/formats/", import.meta.url));
+
+/** Named by the domain, held by the environment. */
+const VARIABLE = "LOCKSTEP_KEPT_BLOBS";
+const SOURCES = ["box", "docs", "pages", "share", "site", "tasks", "urls"];
+const NOISE = {
+  create: {
+    width: 300,
+    height: 200,
+    channels: 3,
+    background: "white",
+    noise: { type: "gaussian", mean: 128, sigma: 30 },
+  },
+} as const;
 
 /** Every file that may lie below the storage folder, the page about it, and the words by which the page names it. */
 const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
@@ -21,6 +39,16 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^reports\/crawls\/[\w-]+\.zip$/, "reports.md", "reports/crawls/"],
   [/^crawler\/\w+\/ledger\.sqlite(-wal|-shm)?$/, "ledger.md", "crawler/<DOMAIN_ID>/ledger.sqlite"],
   [/^<source>\/\.lockstep\/maps\.lock\/#$/, "leases.md", ".lockstep/maps.lock/"],
+  [/^<source>\/manifest\.json$/, "manifest.md", "manifest.json"],
+  [/^<source>\/knowledge_base\/documents\/doc_\w+\/content\.md$/, "knowledge-base.md", "content.md"],
+  [/^<source>\/knowledge_base\/documents\/doc_\w+\/metadata\.json$/, "knowledge-base.md", "metadata.json"],
+  [
+    /^<source>\/knowledge_base\/documents\/doc_\w+\/versions\/v1\/(content\.md|metadata\.json)$/,
+    "knowledge-base.md",
+    "versions/<version_id>/",
+  ],
+  [/^<source>\/01_originals\/Tasks\.csv$/, "list-export.md", "01_originals/<list>.csv"],
+  [/^<source>\/01_originals\/Home\.aspx\.html$/, "page-originals.md", "01_originals/<path>.aspx.html"],
   [/^<source>\/02_embedded\/./, "mirror.md", "02_embedded/"],
   [/^<source>\/03_failed\/./, "mirror.md", "03_failed/"],
   [/^jobs\/crawler\/[\d_-]+_\[crawl\]_\[jb_\d+\]_\[\w+\]\.completed$/, "job-files.md", "jobs/<router>/"],
@@ -29,17 +57,62 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^index\/catalog\.sqlite(-wal|-shm)?$/, "backend-sqlite.md", "index/catalog.sqlite"],
   [/^index\/answers\.sqlite(-wal|-shm)?$/, "answers.md", "answers.sqlite"],
   [/^index\/files\/file-\w+$/, "backend-sqlite.md", "files/<file id>"],
+  [/^index\/queue\.sqlite(-wal|-shm)?$/, "queue.md", "index/queue.sqlite"],
+  [/^index\/registry\.sqlite(-wal|-shm)?$/, "registry.md", "index/registry.sqlite"],
+  [/^web\/documents\/\w\w\/\w\w\/url_\w+$/, "web-documents.md", "web/documents/<ab>/<cd>/<item id>"],
+  [/^web\/images\/\w\w\/url_\w+\/images\.json$/, "web-images.md", "images.json"],
+  [/^web\/images\/\w\w\/url_\w+\/img_\w{26}\.jpg$/, "web-images.md", "img_<26 letters>.jpg"],
+  [/^web\/images\/\w\w\/url_\w+\/img_\w{26}\.thumbnail\.jpg$/, "web-images.md", "img_<26 letters>.thumbnail.jpg"],
   [/^index\/vs_\w+\.sqlite(-wal|-shm)?$/, "index-sqlite.md", "index/<vector_store_id>.sqlite"],
 ];
 
-test("every file that a crawl leaves has a page that names it", async () => {
-  const world = await World.open();
-  after(() => world.close());
+/** A domain with a source of every kind, and what they list. */
+async function openWorld(t: TestContext): Promise<{ readonly world: World; readonly folder: string }> {
+  const [azurite, pages, folder] = [await startAzurite(), new Pages(), await mkdtemp(join(tmpdir(), "lockstep-kept-"))];
+  await pages.open();
+  const { container, put, sas } = await openBlobWorld(azurite.connectionString, "kept");
+  process.env[VARIABLE] = await sas();
+  const world = await World.open({ settings: { WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0" } });
+  t.after(async () => {
+    await Promise.all([world.close(), azurite.stop(), pages.close()]);
+    await rm(folder, { recursive: true });
+    delete process.env[VARIABLE];
+  });
+  await put("vole.txt", "A vole is small.");
+  pages.files.set("/image.png", { type: "image/png", bytes: await sharp(NOISE).png().toBuffer() });
+  pages.answers.set("/site", { text: "The okapi hides." });
+  pages.answers.set("/alone", { text: 'The quagga is gone. <img src="/image.png" alt="A quagga">' });
   await world.change("add", { path: "a/good.txt", text: "The axolotl budget is 12 euros." });
   await world.change("add", { path: "broken.pdf", text: "no PDF at all" });
+  const list = "/sites/demo/Lists/Tasks";
+  await world.control("POST", "add-list", { path: list, title: "Tasks", columns: [{ name: "Details", type: "Note" }] });
+  await world.control("POST", "add-item", { list, values: { Title: "Feed the wombat" } });
+  const page = { path: "/sites/demo/SitePages/Home.aspx", title: "Home", text: "<p>The numbat</p>", published: true };
+  await world.control("POST", "add-page", page);
+  const site = { site_url: world.sandbox.siteUrl, filter: "" };
+  const kinds = {
+    list_sources: [{ source_id: "tasks", ...site, list_name: "Tasks" }],
+    sitepage_sources: [{ source_id: "pages", ...site, sharepoint_url_part: "/SitePages" }],
+    web_sources: [{ source_id: "site", start_urls: [pages.url("/site")] }],
+    folder_sources: [{ source_id: "share", root: folder }],
+    blob_sources: [{ source_id: "box", container_url: container.url, credential: VARIABLE }],
+  };
+  const domain = await world.app.domains.get(DOMAIN);
+  await world.app.domains.update(parseDomain({ ...world.domainJson(), ...kinds }, DOMAIN), domain);
+  const address = { url: pages.url("/alone"), title: "", domainId: DOMAIN, force: false, includeImages: true };
+  await world.app.ingest.add(address);
+  await world.app.ingest.workOne("test", new AbortController().signal);
+  return { world, folder };
+}
+
+test("every file that a crawl leaves has a page that names it", async (t) => {
+  const { world, folder } = await openWorld(t);
   await world.app.domains.create(parseDomainInput({ domain_id: "OTHER", name: "Other", vector_store_id: "vs_other" }));
-  await world.crawl();
-  await world.crawl();
+  for (const verb of ["climbs", "sleeps"]) {
+    await writeFile(join(folder, "ibex.md"), `# Ibex\n\nAn ibex ${verb}.`);
+    const { result } = await world.crawl();
+    assert.deepEqual(result.sources.map(({ source_id }) => source_id).sort(), SOURCES);
+  }
   await world.openai().files.create({ file: await toFile(Buffer.from("by hand"), "b.txt"), purpose: "assistants" });
 
   const found = (await filesBelow(world.storage)).filter((path) => path !== "sandbox.pem");
@@ -61,6 +134,6 @@ async function filesBelow(folder: string): Promise<string[]> {
   const paths = entries
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
-    .map((path) => path.replace(/^crawler\/\w+\/01_files\/\w+\//, "<source>/").replace(/\/\d+(\.free)?$/, "/#"));
+    .map((path) => path.replace(/^crawler\/\w+\/0\d_\w+\/\w+\//, "<source>/").replace(/\/\d+(\.free)?$/, "/#"));
   return [...new Set(paths)].sort();
 }
