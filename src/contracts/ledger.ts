@@ -119,6 +119,8 @@ export interface Ledger {
   readonly sourceId: SourceId;
   /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
   readonly problems: readonly string[];
+  /** Map files that somebody edited or took away since they were written, one sentence each; what they say was taken over. */
+  readonly edits: readonly string[];
   /** Of a tree: its files, and what became of them. Nothing of other kinds. */
   readonly manifest: Manifest;
   /** Of a tree: the revision of the extractor that made the texts of all its files; "" while some are not made. */

@@ -54,7 +54,10 @@ export async function withLedger<T>(
   });
   try {
     const ledger = await openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job);
-    return await workAndClose(ledger, lease, () => work({ ledger, job: whileHeld(lease, job) }));
+    const said = ledger.edits.length;
+    const result = await workAndClose(ledger, lease, () => work({ ledger, job: whileHeld(lease, job) }));
+    sayEdits(ledger.edits.slice(said), run, job);
+    return result;
   } finally {
     await lease.release();
   }
@@ -108,7 +111,12 @@ async function openLedger(
 ): Promise<Ledger> {
   const ledger = await parts.ledgers.open(run, options);
   for (const problem of ledger.problems) job.log(`WARNING: ${problem}`);
+  sayEdits(ledger.edits, run, job);
   return ledger;
+}
+
+function sayEdits(edits: readonly string[], { config }: SourceRun, job: JobContext): void {
+  for (const edit of edits) job.log(`Source '${config.sourceId}': ${edit}.`);
 }
 
 async function workAndClose<T>(ledger: Ledger, lease: Lease, work: () => Promise<T>): Promise<T> {

@@ -71,6 +71,8 @@ export class SqlLedger implements Ledger {
   readonly sourceId: SourceId;
   /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
   readonly problems: string[] = [];
+  /** As Ledger has it. */
+  readonly edits: string[] = [];
   readonly manifest: SqlManifest;
   wasLost = false;
   readonly #db: Sql | undefined;

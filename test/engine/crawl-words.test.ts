@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { CrawlRequest } from "../../src/engine/crawl-request.ts";
 import { parseDomain } from "../kinds.ts";
 import { type SourceView, sourceView } from "../stories/source-view.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
-import { DOMAIN } from "./world.ts";
+import { DOMAIN, World } from "./world.ts";
 
 const LIST = "/sites/demo/Lists/Tasks";
 const PAGES = "/sites/demo/SitePages";
@@ -149,4 +149,26 @@ describe("the integrity check counts what is wrong, and nothing else", () => {
     assert.deepEqual(await names(), before);
     assert.equal(await readFile(join(pages.folder, "files_map.csv"), "utf8"), map);
   });
+});
+
+test("a map file that somebody edited or took away is named, with the rows that are not as they were written", async (t) => {
+  const world = await World.open();
+  t.after(() => world.close());
+  for (const name of ["a", "b", "c", "d"])
+    await world.change("add", { path: `${name}.txt`, text: `The ${name} text.` });
+  await world.crawl();
+  const path = world.folder("files_map.csv");
+  const [header = "", ...rows] = (await readFile(path, "utf8")).split("\r\n").filter(Boolean);
+  const edited = [rows[0]?.replace("a.txt", "x.txt"), rows[1], rows[2]?.replace(/,[^,]*,/, ",another-id,")];
+  await writeFile(path, `${[header, ...edited].join("\r\n")}\r\n`);
+  const words = "Source 'docs': files_map.csv was edited since it was written:";
+  const dry = await world.crawl({ dryRun: true });
+  assert.match(dry.log, new RegExp(`${words} 2 rows fewer, 1 more, 1 other\\.`));
+  assert.match((await world.crawl()).log, new RegExp(words));
+  assert.doesNotMatch((await world.crawl()).log, /_map\.csv/);
+  await writeFile(path, `${header}\r\n`);
+  assert.match((await world.crawl()).log, new RegExp(`${words} 4 rows fewer, 0 more, 0 other\\.`));
+  await rm(path);
+  assert.match((await world.crawl()).log, /Source 'docs': files_map\.csv is missing: 4 rows fewer\./);
+  assert.doesNotMatch((await world.crawl()).log, /_map\.csv/);
 });

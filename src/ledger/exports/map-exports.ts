@@ -7,6 +7,7 @@ import { encodeCsvRow } from "../../lib/csv.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { fileStamp } from "../../lib/file-stamp.ts";
 import { pathExists } from "../../lib/path-exists.ts";
+import { plural } from "../../lib/plural.ts";
 import { isListed, listsOf } from "../../lib/sql/is-listed.ts";
 import { readPages } from "../../lib/sql/read-pages.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
@@ -75,9 +76,10 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
   if (exported ? stamp === exported.stamp : stamp === "") return;
   // Rows that a run appended are in the ledger, and what a killed one left half written is no edit.
   if (exported?.appending && stamp !== "" && (await isBehind(path, exported))) return;
-  const clear = (): Promise<void> => removeUnless(() => false, ledger, db, map);
+  const clear = (): Promise<number> => removeUnless(() => false, ledger, db, map);
   if (stamp === "") {
-    await clear();
+    const fewer = await clear();
+    if (fewer > 0) ledger.edits.push(`${name} is missing: ${plural(fewer, "row")} fewer`);
   } else {
     const ours = await recognise(path, exported);
     if (ours) return await noteExport(writer, ledger.source.source_no, ours);
@@ -85,7 +87,11 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
       for await (const _ of readMap(path, SHAPES[facet])) {
         // Only to see whether all of it can be read.
       }
-      await takeRows(ledger, db, map);
+      const { fewer, more, other } = await takeRows(ledger, db, map);
+      if (fewer + more + other > 0) {
+        const rows = `${plural(fewer, "row")} fewer, ${more} more, ${other} other`;
+        ledger.edits.push(`${name} was edited since it was written: ${rows}`);
+      }
     } catch (error) {
       if (!(error instanceof CorruptMapError)) throw error;
       const aside = `${name}.corrupt-${toFileStamp(new Date())}`;
@@ -166,12 +172,17 @@ export class MapAppender {
   }
 }
 
-/** Of several rows of one item the last one counts. */
-async function takeRows(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<void> {
+/** Of several rows of one item the last one counts. Returns how many rows were not what the ledger had. */
+async function takeRows(
+  ledger: SqlLedger,
+  db: Sql,
+  map: MapToRead,
+): Promise<{ readonly fewer: number; readonly more: number; readonly other: number }> {
   const { facet, folder, name, exported } = map;
   const { columns, key } = SHAPES[facet];
   /** Does the ledger know something newer of it? Asked once: what an earlier row of it said may be in the ledger by then. */
   const found = new Map<ItemId, boolean>();
+  let [more, other] = [0, 0];
   for await (const page of readMap(join(folder, name), { columns, key })) {
     const rows = new Map(page.map((row) => [row[key] as ItemId, row]));
     const known = await ledger.rows([...rows.keys()]);
@@ -184,10 +195,13 @@ async function takeRows(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<voi
       found.set(item, isNewer);
       const facets = isNewer ? undefined : takeRow(row, facet, before, isRepeated, ledger.root);
       if (facets) ledger.overlay(item, facets);
+      if (!facets || isRepeated) continue;
+      if (before && rowOf(toEntry(before, ledger.root), facet)) other += 1;
+      else more += 1;
     }
     if (found.size % ROWS_PER_FLUSH < page.length) await ledger.flush();
   }
-  if (exported) await removeUnless((item) => found.has(item), ledger, db, map);
+  return { fewer: exported ? await removeUnless((item) => found.has(item), ledger, db, map) : 0, more, other };
 }
 
 /** Items whose facet was cleared after the map was written. */
@@ -229,13 +243,13 @@ function revOf(row: EntryRow, facet: Facet): number {
   return (facet === "mirrored" ? row.f_rev : row.x_rev) ?? 0;
 }
 
-/** The facet goes where the map had a row when it was written, and has none any more. */
+/** The facet goes where the map had a row when it was written, and has none any more. Returns how many went. */
 async function removeUnless(
   isThere: (item: ItemId) => boolean,
   ledger: SqlLedger,
   db: Sql,
   { facet, exported, store }: MapToRead,
-): Promise<void> {
+): Promise<number> {
   const table = FACET_ROWS[facet];
   const select =
     facet === "seen"
@@ -245,10 +259,14 @@ async function removeUnless(
   const text = `${select} AND t.rev <= $2 AND t.item_no > $3 ${condition} ORDER BY t.item_no LIMIT ${ROWS_PER_FLUSH}`;
   const read = (after: number): Promise<Pick<EntryRow, "item_no" | "item_id">[]> =>
     db.all(text, [ledger.source.source_no, exported?.rev ?? 0, after, ...(condition ? [store] : [])]);
+  let removed = 0;
   for await (const rows of readPages(ROWS_PER_FLUSH, ({ item_no }) => item_no, read)) {
-    for (const { item_id } of rows) if (!isThere(item_id)) ledger.overlay(item_id, { [facet]: null });
+    const gone = rows.filter(({ item_id }) => !isThere(item_id));
+    for (const { item_id } of gone) ledger.overlay(item_id, { [facet]: null });
+    removed += gone.length;
     await ledger.flush();
   }
+  return removed;
 }
 
 /** Writes those map files that do not say what the ledger says. What somebody did to them meanwhile is read first. */
