@@ -152,6 +152,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         // Files that a step wrote or put aside while they were read here are no edits: they are read again.
         const isSteady = before === (await mapStateOf(await databases.find(source.domainId), source));
         if (isSteady && trouble) throw trouble.error;
+        if (isSteady && isSnapshot && (await isForgotten(ledger, folder))) ledger.problems.push(sayForgotten(source));
         if (isSteady) return ledger;
       } catch (error) {
         await ledger.close();
@@ -423,5 +424,21 @@ function sayLost({ config }: LedgerSource, maps: string, left: readonly string[]
   const from = [...rows, ...ofTree].join(", ").replace(/, ([^,]+)$/, " and $1");
   const lost = `The ledger knew nothing of source '${config.sourceId}', and`;
   if (from === "") return `${lost} no map files or report are there to build it from: everything is compared anew`;
-  return `${lost} was built again from ${from}`;
+  const built = `${lost} was built again from ${from}`;
+  // Files of a tree are compared by their hashes, which map files do not have.
+  if (isTree(config)) return built;
+  return `${built}. If that is older than the last crawl, crawl with mode=full, which compares everything anew`;
+}
+
+/** There is a mirror, and nothing is remembered of it. */
+async function isForgotten(ledger: SqlLedger, folder: string): Promise<boolean> {
+  // A dry run has map files of its own there.
+  const isLeft = (name: string): boolean => !name.startsWith(".") && !name.endsWith(".csv");
+  if (ledger.source.imported || !(await namesIn(folder)).some(isLeft)) return false;
+  for await (const items of ledger.items()) if (items.length > 0) return false;
+  return true;
+}
+
+function sayForgotten({ config }: LedgerSource): string {
+  return `The ledger knows nothing of source '${config.sourceId}', whose mirror is there. A crawl first builds it again from what is left; this plan is made without that`;
 }

@@ -63,8 +63,11 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
         if (/_map\.csv$/.test(path) && !path.includes(".lockstep")) await rm(join(crawler, path));
       }
       opened.place.fetched();
+      const dry = await opened.crawl({}, { dryRun: true });
+      assert.match(dry.log, /WARNING: The ledger knows nothing of source '[^']+', .* this plan is made without that/);
       const { result, log } = await opened.crawl();
       assert.match(log, /WARNING: The ledger knew nothing of source '[^']+', and was built again from the report '/);
+      assert.match(log, /If that is older than the last crawl, crawl with mode=full, which compares everything anew/);
       for (const { download, process, embed } of result.sources) {
         for (const step of [download, process, embed]) assert.deepEqual(workOf(step), NOTHING, log);
       }

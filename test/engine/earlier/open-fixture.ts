@@ -69,7 +69,10 @@ export class OpenFixture {
   }
 
   /** Of all sources; addresses that were registered one by one are looked at before, as far as they are due. */
-  async crawl(wishes: Partial<CrawlRequest> = {}): Promise<{ result: CrawlResult; error: string; log: string }> {
+  async crawl(
+    wishes: Partial<CrawlRequest> = {},
+    options = { dryRun: false },
+  ): Promise<{ result: CrawlResult; error: string; log: string }> {
     const { signal } = new AbortController();
     const { sources } = await this.app.domains.get(this.domainId);
     if (sources.some(({ sourceId }) => sourceId === REGISTERED_SOURCE)) {
@@ -77,7 +80,7 @@ export class OpenFixture {
       let isAtWork = true;
       while (isAtWork) isAtWork = await this.app.ingest.workOne("test", signal);
     }
-    const { start, work } = crawlJob(this.app, crawlRequest(this.domainId, wishes), { dryRun: false });
+    const { start, work } = crawlJob(this.app, crawlRequest(this.domainId, wishes), options);
     const job = await (await this.app.runner.start({ ...start, endpoint: "test" }, work)).done;
     const pieces: Uint8Array[] = [];
     for await (const bytes of this.app.jobs.follow(job.jobId, { signal })) pieces.push(bytes);
