@@ -51,6 +51,12 @@ export interface ManifestEntry extends TrackedFile {
 /** What tells whether a file that is there, active or error, is what it was. */
 export type KnownFile = Pick<TrackedFile, "docId" | "path" | "stamp" | "node" | "status">;
 
+/** What a folder holds now. Stamps and nodes have no slash in them, as little as names. */
+export interface FilesOfFolder {
+  readonly folder: string;
+  readonly files: readonly Pick<TrackedFile, "path" | "stamp" | "node">[];
+}
+
 export interface FileVersion {
   /** As VERSION_ID has it. */
   readonly versionId: string;
@@ -107,6 +113,8 @@ export interface Manifest {
   unkept(): AsyncIterable<readonly TrackedFile[]>;
   /** In pages, at least every folder with a file in it that is active or error; with `below`, of those at and below it. */
   folders(below?: string): AsyncIterable<readonly string[]>;
+  /** Which of these folders hold, not below them, just these files, in the order of their names, and all of them are active, with these stamps and nodes. May leave some out. */
+  unchanged(folders: readonly FilesOfFolder[]): Promise<ReadonlySet<string>>;
   /** Files that are active or error, of these folders, not of those below: by path, the first of each has it. */
   inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>>;
   /** By path, the files that are active or error and have these paths. */

@@ -1,6 +1,7 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type {
   FileStatus,
+  FilesOfFolder,
   FileVersion,
   KnownFile,
   LineageEvent,
@@ -235,6 +236,23 @@ export class SqlManifest implements Manifest {
     }
     for (const [docId, entry] of this.#put()) entry ? lacking.delete(docId) : lacking.add(docId);
     return docIds.filter((docId) => lacking.has(docId));
+  }
+
+  /** One text a folder is compared, so that no row of it becomes an object. */
+  async unchanged(folders: readonly FilesOfFolder[]): Promise<ReadonlySet<string>> {
+    const { sql } = this.#owner;
+    const same = new Set<string>();
+    if (!sql || this.#put().size > 0) return same;
+    const files = "string_agg(t.name || '/' || t.stamp || '/' || t.node || '/', '' ORDER BY t.name)";
+    const text = `SELECT t.folder, min(t.status) AS one, max(t.status) AS other, count(*) AS n, ${files} AS files
+      FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT} AND ${isListed(sql, "t.folder", "$2", "text")} GROUP BY t.folder`;
+    const rows = await this.#all<FolderRow>(text, [listOf(folders.map(({ folder }) => folder))]);
+    const known = new Map(rows.map((row) => [row.folder, row]));
+    for (const { folder, files } of folders) {
+      const row = known.get(folder);
+      if (row ? isAsWritten(files, row) : files.length === 0) same.add(folder);
+    }
+    return same;
   }
 
   async inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>> {
@@ -572,6 +590,28 @@ async function writeEntries(sql: Sql, source: number, rev: number, entries: read
       entry.lineage.map(({ event, from, certainty, at }, n) => [numberOf(entry), n, event, from, certainty, at]),
     ),
   );
+}
+
+interface FolderRow {
+  readonly folder: string;
+  /** The first and the last status, by the alphabet. */
+  readonly one: FileStatus;
+  readonly other: FileStatus;
+  readonly n: number;
+  /** Name, stamp and node of each, with a slash behind. */
+  readonly files: string;
+}
+
+function isAsWritten(files: FilesOfFolder["files"], row: FolderRow): boolean {
+  if (row.one !== "active" || row.other !== "active" || Number(row.n) !== files.length) return false;
+  let at = 0;
+  for (const { path, stamp, node } of files) {
+    for (const part of [nameOf(path), stamp, node]) {
+      if (!row.files.startsWith(part, at) || row.files[at + part.length] !== "/") return false;
+      at += part.length + 1;
+    }
+  }
+  return at === row.files.length;
 }
 
 function valuesOf(entry: ManifestEntry): SqlValue[] {

@@ -152,7 +152,10 @@ class Comparing {
     if (pages.length === 0) return;
     [this.#waiting, this.#waitingFiles] = [[], 0];
     const manifest = await this.#tools.manifest();
-    const whole = await manifest.inFolders(pages.flatMap(({ folder, isWhole }) => (isWhole ? [folder] : [])));
+    const quiet = await manifest.unchanged(pages.filter((page) => this.#goesByStamps(page)));
+    const whole = await manifest.inFolders(
+      pages.flatMap(({ folder, isWhole }) => (isWhole && !quiet.has(folder) ? [folder] : [])),
+    );
     const paths = pages.flatMap(({ files, unreadable, isWhole }) => [
       ...(isWhole ? [] : files.map(({ path }) => path)),
       ...unreadable.map(({ path }) => path),
@@ -160,10 +163,22 @@ class Comparing {
     const alone = await manifest.knownAt(paths);
     for (const { folder, files, unreadable, isWhole } of pages) {
       for (const hole of unreadable) this.#meetHole(hole, alone);
-      if (isWhole) this.#compareFolder(folder, files, whole.get(folder) ?? new Map());
+      if (quiet.has(folder)) this.#meetQuiet(folder, files);
+      else if (isWhole) this.#compareFolder(folder, files, whole.get(folder) ?? new Map());
       else for (const file of files) this.#compare(file, this.#meetAlone(alone.get(file.path)));
       if (this.#turn.isOver()) await this.#turn.next();
     }
+  }
+
+  /** No file of the folder is read as long as they are all as they were. */
+  #goesByStamps({ files, isWhole }: WaitingPage): boolean {
+    const { checksum, isTurn } = this.#tools;
+    return isWhole && !checksum && files.every(({ path, stamp }) => stamp !== "" && !isTurn?.(path));
+  }
+
+  #meetQuiet(folder: string, files: readonly TreeFile[]): void {
+    this.#seenCount += files.length;
+    if (files.length > 0) this.#familiar.add(folder);
   }
 
   #compareFolder(folder: string, files: readonly TreeFile[], known: ReadonlyMap<string, readonly KnownFile[]>): void {
