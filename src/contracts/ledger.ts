@@ -139,6 +139,8 @@ export interface Ledger {
   labels(items: readonly ItemId[]): Promise<readonly ItemLabel[]>;
   /** How many items there are entries for, how many have a file, and how many a document in this store. */
   count(): Promise<{ readonly items: number; readonly files: number; readonly indexed: number }>;
+  /** How many have a file: it takes a tenth of the time. */
+  countFiles(): Promise<number>;
   /** Items of which a facet changed after this revision; and those whose file lies below one of these folders of the source. */
   changedSince(revision: number, folders: readonly string[]): Promise<readonly ItemId[]>;
   /** In pages, in the order in which they were first put; safe against puts while iterating. */

@@ -27,7 +27,7 @@ function partOf(item: ItemId): number {
  * at its place may have left it since, if an earlier ledger was put back. Not where the disk says that it lies there as it was
  * placed: a large folder that is renamed need not be read.
  */
-export async function confirmContent(change: Change, mirror: Mirror): Promise<Change> {
+export function confirmContent(change: Change, mirror: Mirror): Change | Promise<Change> {
   if (change.kind !== "unchanged" && change.kind !== "moved") return change;
   const mirrored = change.entry?.mirrored;
   if (!mirrored || !mirror.owns(mirrored.file)) return change;
@@ -35,8 +35,14 @@ export async function confirmContent(change: Change, mirror: Mirror): Promise<Ch
   const isAsPlaced = observed && (mirror.find(file)?.placedAtMs ?? 0) <= Date.parse(downloadedAt);
   if (observed && (change.kind === "unchanged" || isAsPlaced)) return change;
   const expected = observed?.sha256 || change.sighting.contentHash;
-  if (!expected || (await hashFile(mirror.absolute(file)).catch(() => "")) === expected) return change;
-  return { ...change, kind: "changed", reason: "altered on disk: other content", anomaly: "altered" };
+  if (!expected) return change;
+  return hashFile(mirror.absolute(file))
+    .catch(() => "")
+    .then((hash) => (hash === expected ? change : altered(change, "altered on disk: other content")));
+}
+
+function altered(change: ListedChange, reason: string): ListedChange {
+  return { ...change, kind: "changed", reason, anomaly: "altered" };
 }
 
 /** Of files that have the right size and time, those with other bytes than we wrote. */
@@ -45,17 +51,17 @@ export async function findAltered(
   mirror: Mirror,
   job: JobContext,
 ): Promise<ListedChange[]> {
-  const altered: ListedChange[] = [];
+  const found: ListedChange[] = [];
   await forEachConcurrent(unchanged, READS_AT_ONCE, async (change) => {
     await job.checkpoint();
     const mirrored = change.entry?.mirrored;
     if (!mirrored?.observed || !mirror.owns(mirrored.file)) return;
     try {
       if ((await hashFile(mirror.absolute(mirrored.file))) === mirrored.observed.sha256) return;
-      altered.push({ ...change, kind: "changed", reason: "altered on disk: other content", anomaly: "altered" });
+      found.push(altered(change, "altered on disk: other content"));
     } catch (error) {
-      altered.push({ ...change, kind: "changed", reason: `cannot be read: ${explain(error)}`, anomaly: "altered" });
+      found.push(altered(change, `cannot be read: ${explain(error)}`));
     }
   });
-  return altered;
+  return found;
 }

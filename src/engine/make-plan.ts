@@ -42,7 +42,8 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   for (; !step.done; step = await changes.next()) {
     await job.checkpoint();
     for (const judged of step.value) {
-      const change = originals.judge(await confirmContent(judged, setting.mirror));
+      const confirmed = confirmContent(judged, setting.mirror);
+      const change = originals.judge(confirmed instanceof Promise ? await confirmed : confirmed);
       sorted.add(change, counts);
       if (!news && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);

@@ -69,7 +69,7 @@ async function compareTouched(
       if (file && !mirror.find(file)) missing.push(file);
     }
   }
-  return { ...(await ledger.count()), missing, orphans: [] };
+  return { files: await ledger.countFiles(), missing, orphans: [] };
 }
 
 export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "returned">): Promise<MirrorComparison> {
@@ -77,7 +77,7 @@ export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "return
   const { disk, startedAtMs, detected, news } = plan;
   const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length === 0;
   // Every file was met when its item was judged, and the ledger knows of no other.
-  if (isIdle && plan.found === disk.size && (await ledger.count()).files === disk.size) {
+  if (isIdle && plan.found === disk.size && (await ledger.countFiles()) === disk.size) {
     return { files: disk.size, missing: [], orphans: [] };
   }
   const touched = await compareTouched(plan, tools);

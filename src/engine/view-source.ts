@@ -59,7 +59,7 @@ export async function viewSource(
   // First of all: the mirror that is looked at is the one this run will work with.
   await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
   const stop = new AbortController();
-  const { files } = await ledger.count();
+  const files = await ledger.countFiles();
   const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: stop.signal });
   scanning?.catch(() => undefined);
   try {

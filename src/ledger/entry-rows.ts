@@ -4,50 +4,14 @@ import { isListed, listsOf } from "../lib/sql/is-listed.ts";
 import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlValue } from "../lib/sql/sql.ts";
 
-/** Everything of one item, as `ENTRY_COLUMNS` selects it. The columns of a facet that is not there are NULL. */
+/** Everything of one item, and in which revision each facet was written; null without it. */
 export interface EntryRow {
   readonly item_no: number;
   readonly item_id: ItemId;
   readonly rev: number;
-  readonly listed: number;
-  readonly list_item_id: number;
-  readonly name: string;
-  readonly server_path: string;
-  readonly url: string;
-  readonly raw_url: string;
-  readonly size: number;
-  readonly modified_at: string;
-  readonly withheld: number;
   readonly f_rev: number | null;
-  readonly f_list_item_id: number;
-  readonly f_name: string;
-  readonly f_server_path: string;
-  readonly f_path: string;
-  readonly f_size: number;
-  readonly f_modified_at: string;
-  readonly f_etag: string;
-  readonly f_content_version: string;
-  readonly f_downloaded_at: string;
-  readonly f_source_error: string;
-  readonly f_processing_error: string;
-  readonly f_observed_size: number | null;
-  readonly f_observed_mtime_ms: number | null;
-  readonly f_sha256: string | null;
   readonly x_rev: number | null;
-  readonly x_file_id: string;
-  readonly x_vector_store_id: string;
-  readonly x_path: string;
-  readonly x_list_item_id: number;
-  readonly x_name: string;
-  readonly x_size: number;
-  readonly x_modified_at: string;
-  readonly x_downloaded_at: string;
-  readonly x_uploaded_at: string;
-  readonly x_embedded_at: string;
-  readonly x_source_error: string;
-  readonly x_processing_error: string;
-  readonly x_embedding_error: string;
-  readonly x_sha256: string;
+  readonly entry: LedgerEntry;
 }
 
 const SEEN = "list_item_id, name, server_path, url, raw_url, size, modified_at, withheld";
@@ -57,35 +21,34 @@ const INDEXED =
   "file_id, vector_store_id, path, list_item_id, name, size, modified_at, downloaded_at, uploaded_at, embedded_at, source_error, processing_error, embedding_error, sha256";
 
 /** To be followed by conditions; `$1` is the source, `$2` the store. */
-export const SELECT_ENTRIES = `SELECT i.item_no, i.item_id, i.rev, i.listed, ${columns("i", "", SEEN)},
-  f.rev AS f_rev, ${columns("f", "f_", MIRRORED)}, x.rev AS x_rev, ${columns("x", "x_", INDEXED)}
+export const SELECT_ENTRIES = `SELECT i.item_no, i.item_id, i.rev, i.listed, ${columns("i", SEEN)},
+  f.rev, ${columns("f", MIRRORED)}, x.rev, ${columns("x", INDEXED)}
   FROM item i LEFT JOIN file f ON f.item_no = i.item_no LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = $2
   WHERE i.source_no = $1`;
 
 /** The same: what ItemState needs. */
-export interface StateRow {
-  readonly item_no: number;
-  readonly item_id: ItemId;
-  readonly listed: number;
-  readonly path: string | null;
-  readonly observed_size: number | null;
-  readonly observed_mtime_ms: number | null;
-  readonly is_current: number | null;
-}
+export type StateRow = readonly [
+  item_no: number,
+  item_id: ItemId,
+  listed: number,
+  path: string | null,
+  observed_size: number | null,
+  observed_mtime_ms: number | null,
+  is_current: number,
+];
 
 export const SELECT_STATES = `SELECT i.item_no, i.item_id, i.listed, f.path, f.observed_size, f.observed_mtime_ms,
   CASE WHEN f.source_error = '' AND i.server_path = f.server_path AND i.size = f.size AND i.modified_at = f.modified_at THEN 1 ELSE 0 END AS is_current
   FROM item i LEFT JOIN file f ON f.item_no = i.item_no
   WHERE i.source_no = $1 AND (i.listed = 1 OR f.item_no IS NOT NULL)`;
 
-export function toState(row: StateRow, root: string): ItemState {
-  const { observed_size: size, observed_mtime_ms: mtimeMs } = row;
+export function toState([, itemId, listed, path, size, mtimeMs, current]: StateRow, root: string): ItemState {
   return {
-    itemId: row.item_id,
-    file: row.path === null ? null : fromRoot(row.path, root),
+    itemId,
+    file: path === null ? null : fromRoot(path, root),
     observed: size === null || mtimeMs === null ? null : { size, mtimeMs },
-    isCurrent: row.is_current === 1,
-    isListed: row.listed === 1,
+    isCurrent: current === 1,
+    isListed: listed === 1,
   };
 }
 
@@ -200,64 +163,69 @@ export function indexedValues(indexed: Indexed, root: string): SqlValue[] {
   ];
 }
 
-export function toEntry(row: EntryRow, root: string): LedgerEntry {
+/** Of the cells that SELECT_ENTRIES selects. Those of a facet that is not there are NULL. */
+export function toEntryRow(cells: readonly SqlValue[], root: string): EntryRow {
+  const [itemNo, itemId, rev] = [cells[0] as number, cells[1] as ItemId, cells[2] as number];
+  const [mirroredRev, indexedRev] = [cells[12] as number | null, cells[27] as number | null];
+  const entry = {
+    itemId,
+    seen: cells[3] === 1 ? toSeen(cells) : null,
+    mirrored: mirroredRev === null ? null : toMirrored(cells, root),
+    indexed: indexedRev === null ? null : toIndexed(cells, root),
+  };
+  return { item_no: itemNo, item_id: itemId, rev, f_rev: mirroredRev, x_rev: indexedRev, entry };
+}
+
+function toSeen(cells: readonly SqlValue[]): Seen {
   return {
-    itemId: row.item_id,
-    seen: row.listed ? toSeen(row) : null,
-    mirrored: row.f_rev === null ? null : toMirrored(row, root),
-    indexed: row.x_rev === null ? null : toIndexed(row, root),
+    listItemId: cells[4] as number,
+    name: cells[5] as string,
+    serverPath: cells[6] as string,
+    url: cells[7] as string,
+    rawUrl: cells[8] as string,
+    size: cells[9] as number,
+    modifiedAt: cells[10] as string,
+    ...(cells[11] === 1 && { withheld: true }),
   };
 }
 
-function toSeen(row: EntryRow): Seen {
+function toMirrored(cells: readonly SqlValue[], root: string): Mirrored {
+  const [size, mtimeMs] = [cells[24] as number | null, cells[25] as number | null];
+  const sha256 = cells[26] as string | null;
   return {
-    listItemId: row.list_item_id,
-    name: row.name,
-    serverPath: row.server_path,
-    url: row.url,
-    rawUrl: row.raw_url,
-    size: row.size,
-    modifiedAt: row.modified_at,
-    ...(row.withheld === 1 && { withheld: true }),
-  };
-}
-
-function toMirrored(row: EntryRow, root: string): Mirrored {
-  const { f_observed_size: size, f_observed_mtime_ms: mtimeMs, f_sha256: sha256 } = row;
-  return {
-    listItemId: row.f_list_item_id,
-    name: row.f_name,
-    serverPath: row.f_server_path,
-    file: fromRoot(row.f_path, root),
+    listItemId: cells[13] as number,
+    name: cells[14] as string,
+    serverPath: cells[15] as string,
+    file: fromRoot(cells[16] as string, root),
     fingerprint: {
-      size: row.f_size,
-      modifiedAt: row.f_modified_at,
-      etag: row.f_etag,
-      contentVersion: row.f_content_version,
+      size: cells[17] as number,
+      modifiedAt: cells[18] as string,
+      etag: cells[19] as string,
+      contentVersion: cells[20] as string,
     },
-    downloadedAt: row.f_downloaded_at,
-    sourceError: row.f_source_error,
-    processingError: row.f_processing_error,
+    downloadedAt: cells[21] as string,
+    sourceError: cells[22] as string,
+    processingError: cells[23] as string,
     observed: size === null || mtimeMs === null || sha256 === null ? null : { size, mtimeMs, sha256 },
   };
 }
 
-function toIndexed(row: EntryRow, root: string): Indexed {
+function toIndexed(cells: readonly SqlValue[], root: string): Indexed {
   return {
-    fileId: row.x_file_id as FileId,
-    vectorStoreId: row.x_vector_store_id as VectorStoreId,
-    file: fromRoot(row.x_path, root),
-    listItemId: row.x_list_item_id,
-    name: row.x_name,
-    size: row.x_size,
-    modifiedAt: row.x_modified_at,
-    downloadedAt: row.x_downloaded_at,
-    uploadedAt: row.x_uploaded_at,
-    embeddedAt: row.x_embedded_at,
-    sourceError: row.x_source_error,
-    processingError: row.x_processing_error,
-    embeddingError: row.x_embedding_error,
-    sha256: row.x_sha256,
+    fileId: cells[28] as FileId,
+    vectorStoreId: cells[29] as VectorStoreId,
+    file: fromRoot(cells[30] as string, root),
+    listItemId: cells[31] as number,
+    name: cells[32] as string,
+    size: cells[33] as number,
+    modifiedAt: cells[34] as string,
+    downloadedAt: cells[35] as string,
+    uploadedAt: cells[36] as string,
+    embeddedAt: cells[37] as string,
+    sourceError: cells[38] as string,
+    processingError: cells[39] as string,
+    embeddingError: cells[40] as string,
+    sha256: cells[41] as string,
   };
 }
 
@@ -285,9 +253,9 @@ export function fromRoot(path: string, root: string): string {
   return path.startsWith("/") ? path.slice(1) : `${root}/${path}`;
 }
 
-function columns(table: string, prefix: string, names: string): string {
+function columns(table: string, names: string): string {
   return names
     .split(", ")
-    .map((name) => `${table}.${name}${prefix && ` AS ${prefix}${name}`}`)
+    .map((name) => `${table}.${name}`)
     .join(", ");
 }

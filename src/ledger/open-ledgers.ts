@@ -426,7 +426,7 @@ function sayLost({ config }: LedgerSource, maps: string, left: readonly string[]
   if (from === "") return `${lost} no map files or report are there to build it from: everything is compared anew`;
   const built = `${lost} was built again from ${from}`;
   // Files of a tree are compared by their hashes, which map files do not have.
-  if (isTree(config)) return built;
+  if (!config.kind.abilities.hasIds) return built;
   return `${built}. If that is older than the last crawl, crawl with mode=full, which compares everything anew`;
 }
 

@@ -22,7 +22,7 @@ import {
   type StateRow,
   seenValues,
   stateOf,
-  toEntry,
+  toEntryRow,
   toLabel,
   toState,
   UPDATE_FILE,
@@ -63,6 +63,7 @@ const PAGE = 1000;
 /** Of an item `i`; a row may also be kept for what another store has of it. With the source, PostgreSQL reads no rows of others. */
 const HAS_FACET = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no AND f.source_no = $1)
   OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
+const COUNT_FILES = "SELECT count(*) FROM file WHERE source_no = $1 AND path > ''";
 /** Waiting for the disk after every item takes longer than to download it. */
 const NOW_AND_THEN_MS = 200;
 
@@ -152,12 +153,13 @@ export class SqlLedger implements Ledger {
 
   async getMany(items: readonly ItemId[]): Promise<(LedgerEntry | undefined)[]> {
     // A flush may end between the two: what was put before it is remembered here.
-    const put = new Map(items.map((item) => [item, this.#put(item)]));
+    const before = new Map<ItemId, Facets>();
+    for (const item of this.#pending.size + this.#writing.size > 0 ? items : []) {
+      const put = this.#put(item);
+      if (put) before.set(item, put);
+    }
     const rows = await this.rows(items);
-    return items.map((item) => {
-      const row = rows.get(item);
-      return told(item, row && toEntry(row, this.#key.root), { ...put.get(item), ...this.#put(item) });
-    });
+    return items.map((item) => told(item, rows.get(item)?.entry, { ...before.get(item), ...this.#put(item) }));
   }
 
   async *items(): AsyncGenerator<ItemId[], void> {
@@ -179,12 +181,16 @@ export class SqlLedger implements Ledger {
     const fresh = new Set(this.#pending.keys());
     const statesOf = async (items: readonly ItemId[]): Promise<ItemState[]> =>
       (await this.getMany(items)).flatMap((entry) => (entry?.seen || entry?.mirrored ? [stateOf(entry)] : []));
-    for await (const rows of this.#pages<StateRow>(SELECT_STATES)) {
+    const text = `${SELECT_STATES} AND i.item_no > $2 ORDER BY i.item_no LIMIT ${PAGE}`;
+    const read = async (after: number): Promise<StateRow[]> =>
+      ((await this.#db?.rows(text, [this.#source.source_no, after])) ?? []) as unknown as StateRow[];
+    for await (const rows of readPages(PAGE, ([item_no]) => item_no, read)) {
       const page: ItemState[] = [];
       const put: ItemId[] = [];
       for (const row of rows) {
-        fresh.delete(row.item_id);
-        if (this.#put(row.item_id)) put.push(row.item_id);
+        const [, item] = row;
+        fresh.delete(item);
+        if (this.#put(item)) put.push(item);
         else page.push(toState(row, root));
       }
       yield put.length > 0 ? [...page, ...(await statesOf(put))] : page;
@@ -203,6 +209,13 @@ export class SqlLedger implements Ledger {
     return rows.map((row) => toLabel(row, this.#key.root));
   }
 
+  async countFiles(): Promise<number> {
+    await this.flush();
+    if (this.#pending.size > 0) return (await this.count()).files;
+    const row = await this.#db?.get<{ files: number }>(`SELECT (${COUNT_FILES}) AS files`, [this.#source.source_no]);
+    return row?.files ?? 0;
+  }
+
   async count(): Promise<{ items: number; files: number; indexed: number }> {
     await this.flush();
     const counts = { items: 0, files: 0, indexed: 0 };
@@ -217,10 +230,9 @@ export class SqlLedger implements Ledger {
       return counts;
     }
     const items = `SELECT count(*) FROM item i WHERE i.source_no = $1 AND ${HAS_FACET}`;
-    const files = "SELECT count(*) FROM file WHERE source_no = $1 AND path <> ''";
     const indexed = "SELECT count(*) FROM indexed WHERE source_no = $1 AND store = $2 AND file_id <> ''";
     const values = [this.#source.source_no, this.#store];
-    const text = `SELECT (${items}) AS items, (${files}) AS files, (${indexed}) AS indexed`;
+    const text = `SELECT (${items}) AS items, (${COUNT_FILES}) AS files, (${indexed}) AS indexed`;
     return (await this.#db?.get(text, values)) ?? counts;
   }
 
@@ -302,12 +314,14 @@ export class SqlLedger implements Ledger {
   async *entries(): AsyncGenerator<LedgerEntry[], void> {
     await this.flush();
     const fresh = new Set(this.#pending.keys());
-    const pages = this.#pages<EntryRow>(SELECT_ENTRIES, [this.#store]);
-    for await (const rows of pages) {
+    const text = `${SELECT_ENTRIES} AND i.item_no > $3 ORDER BY i.item_no LIMIT ${PAGE}`;
+    const read = async (after: number): Promise<EntryRow[]> =>
+      this.#db ? await this.#entryRows(this.#db, text, after) : [];
+    for await (const rows of readPages(PAGE, ({ item_no }) => item_no, read)) {
       const page: LedgerEntry[] = [];
-      for (const row of rows) {
-        fresh.delete(row.item_id);
-        const entry = told(row.item_id, toEntry(row, this.#key.root), this.#put(row.item_id));
+      for (const { item_id: item, entry: written } of rows) {
+        fresh.delete(item);
+        const entry = told(item, written, this.#put(item));
         if (entry) page.push(entry);
       }
       yield page;
@@ -439,10 +453,14 @@ export class SqlLedger implements Ledger {
     const text = `${SELECT_ENTRIES} AND ${isListed(sql, "i.item_id", "$3", "text")}`;
     const found = new Map<ItemId, EntryRow>();
     for (const list of listsOf(items)) {
-      const rows = await sql.all<EntryRow>(text, [this.#source.source_no, this.#store, list]);
-      for (const row of rows) found.set(row.item_id, row);
+      for (const row of await this.#entryRows(sql, text, list)) found.set(row.item_id, row);
     }
     return found;
+  }
+
+  async #entryRows(sql: Sql, text: string, value: SqlValue): Promise<EntryRow[]> {
+    const rows = await sql.rows(text, [this.#source.source_no, this.#store, value]);
+    return rows.map((cells) => toEntryRow(cells, this.#key.root));
   }
 
   /** By the numbers of items: one that is added meanwhile comes last, or not at all. */
@@ -518,7 +536,7 @@ class FacetChanges {
   }
 
   add(item: ItemId, { seen, mirrored, indexed }: Facets, row: EntryRow | undefined): void {
-    const before = row && toEntry(row, this.#root);
+    const before = row?.entry;
     const root = this.#root;
     let isNew = row === undefined;
     if (seen !== undefined && differs(seen, before?.seen, (one) => seenValues(one))) {

@@ -126,7 +126,7 @@ export class SqlManifest implements Manifest {
     const put = this.#overlay(docId);
     if (put !== undefined) return put ?? undefined;
     const [row] = await this.#rows([docId]);
-    return row && this.#told(toFile(row));
+    return row && toFile(row, this.look?.at ?? "");
   }
 
   /** By document, what is written of it, and in which revision. */
@@ -157,9 +157,10 @@ export class SqlManifest implements Manifest {
   async *active(): AsyncGenerator<TrackedFile[], void> {
     const isActive = ({ status }: TrackedFile): boolean => status === "active";
     for await (const { rows, fresh } of this.#pages("AND t.status = 'active'")) {
+      const seenAt = this.look?.at ?? "";
       const files = rows.map((row) => {
         const put = this.#overlay(row.item_id);
-        return put === undefined ? this.#told(toFile(row)) : put;
+        return put === undefined ? toFile(row, seenAt) : put;
       });
       yield [...files.filter((file) => file !== null), ...fresh].filter(isActive);
     }
@@ -456,7 +457,9 @@ export class SqlManifest implements Manifest {
     await this.#owner.flush();
     const fresh = new Set(this.#put().keys());
     const text = `${SELECT} ${JOINED} ${condition} AND t.item_no > $2 ORDER BY t.item_no LIMIT ${PAGE}`;
-    for await (const rows of this.#byNumber<TrackedRow>(text)) {
+    const read = async (after: number): Promise<TrackedRow[]> =>
+      ((await this.#owner.sql?.rows(text, [this.#owner.source().source_no, after])) ?? []).map(toRow);
+    for await (const rows of readPages(PAGE, ({ item_no }) => item_no, read)) {
       for (const { item_id } of rows) fresh.delete(item_id);
       yield { rows, fresh: [] };
     }
@@ -497,13 +500,12 @@ export class SqlManifest implements Manifest {
         push(lineage, row.item_no, { event, from, certainty, at });
       }
     }
-    return rows.map((row) =>
-      this.#told({
-        ...toFile(row),
-        versions: versions.get(row.item_no) ?? [],
-        lineage: lineage.get(row.item_no) ?? [],
-      }),
-    );
+    const seenAt = this.look?.at ?? "";
+    return rows.map((row) => ({
+      ...toFile(row, seenAt),
+      versions: versions.get(row.item_no) ?? [],
+      lineage: lineage.get(row.item_no) ?? [],
+    }));
   }
 
   async #gatherKnown(
@@ -633,7 +635,31 @@ function valuesOf(entry: ManifestEntry): SqlValue[] {
   ];
 }
 
-function toFile(row: TrackedRow): TrackedFile {
+/** Of the cells that SELECT selects. */
+function toRow(cells: readonly SqlValue[]): TrackedRow {
+  return {
+    item_no: cells[0] as number,
+    item_id: cells[1] as ItemId,
+    rev: cells[2] as number,
+    status: cells[3] as FileStatus,
+    folder: cells[4] as string,
+    name: cells[5] as string,
+    size: cells[6] as number,
+    modified_at: cells[7] as string,
+    stamp: cells[8] as string,
+    node: cells[9] as string,
+    content_hash: cells[10] as string,
+    last_seen_at: cells[11] as string,
+    retry_count: cells[12] as number,
+    error: cells[13] as string,
+    missing_since_at: cells[14] as string,
+    missing_runs: cells[15] as number,
+    deleted_at: cells[16] as string,
+  };
+}
+
+/** `seenAt`: when everything active was seen. */
+function toFile(row: TrackedRow, seenAt: string): TrackedFile {
   return {
     path: pathOf(row.folder, row.name),
     docId: row.item_id,
@@ -643,7 +669,7 @@ function toFile(row: TrackedRow): TrackedFile {
     stamp: row.stamp,
     node: row.node,
     status: row.status,
-    lastSeenAt: row.last_seen_at,
+    lastSeenAt: row.status === "active" && seenAt > row.last_seen_at ? seenAt : row.last_seen_at,
     retryCount: row.retry_count,
     error: row.error,
     missingSinceAt: row.missing_since_at,

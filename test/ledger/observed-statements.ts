@@ -20,9 +20,10 @@ export function observePostgres(): ReadonlySet<string> {
   const texts = new Set<string>();
   const query = pg.Client.prototype.query as (...all: unknown[]) => unknown;
   Object.assign(pg.Client.prototype, {
-    query(this: pg.Client, text: unknown, ...rest: unknown[]) {
+    query(this: pg.Client, asked: unknown, ...rest: unknown[]) {
+      const text = typeof asked === "string" ? asked : (asked as { readonly text?: unknown }).text;
       if (typeof text === "string") texts.add(text);
-      return query.call(this, text, ...rest);
+      return query.call(this, asked, ...rest);
     },
   });
   return texts;

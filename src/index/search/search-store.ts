@@ -53,6 +53,10 @@ function checked(sql: Sql, checkpoint: () => void): Sql {
       checkpoint();
       return sql.all(text, values);
     },
+    rows: (text, values) => {
+      checkpoint();
+      return sql.rows(text, values);
+    },
     get: (text, values) => {
       checkpoint();
       return sql.get(text, values);

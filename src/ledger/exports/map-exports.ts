@@ -12,7 +12,7 @@ import { isListed, listsOf } from "../../lib/sql/is-listed.ts";
 import { readPages } from "../../lib/sql/read-pages.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { toFileStamp } from "../../lib/time.ts";
-import { type EntryRow, toEntry } from "../entry-rows.ts";
+import type { EntryRow } from "../entry-rows.ts";
 import type { SourceRow } from "../source-row.ts";
 import type { Facet, Facets, SqlLedger } from "../sql-ledger.ts";
 import { type ExportRow, NEVER_EXPORTED, noteExport, readExports, recognise, replaceExport } from "./export-file.ts";
@@ -229,7 +229,7 @@ function takeRow(
   isRepeated: boolean,
   root: string,
 ): Facets | undefined {
-  const entry = known && toEntry(known, root);
+  const entry = known?.entry;
   const before = entry && rowOf(entry, facet);
   if (before && !isRepeated && row.every((field, at) => field === before[at])) return undefined;
   if (facet === "seen") return { seen: decodeSeen(row, entry?.seen) };

@@ -32,6 +32,7 @@ async function sayingDamage(opening: Promise<SqlDatabase>): Promise<SqlDatabase>
   return {
     dialect: db.dialect,
     all: (text, values) => db.all<never>(text, values).catch(throwDamage),
+    rows: (text, values) => db.rows(text, values).catch(throwDamage),
     get: (text, values) => db.get<never>(text, values).catch(throwDamage),
     run: (text, values) => db.run(text, values).catch(throwDamage),
     insert: (into, rows, suffix) => db.insert(into, rows, suffix).catch(throwDamage),

@@ -3,7 +3,7 @@ import { createOneAtATime } from "../one-at-a-time.ts";
 import { sleep } from "../time.ts";
 import { createPostgresPool, type PostgresPool, type Setting } from "./postgres-pool.ts";
 import { isContention } from "./postgres-trouble.ts";
-import { type Schema, type Sql, type SqlDatabase, stepsTo, type Values } from "./sql.ts";
+import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, type Values } from "./sql.ts";
 import { storableText } from "./storable-text.ts";
 
 /** A PostgreSQL database, in which every set of tables has a PostgreSQL schema of its own. */
@@ -66,6 +66,7 @@ function createDatabase(
   return {
     dialect: "postgres",
     all: (text, values) => single((sql) => sql.all(text, values)),
+    rows: (text, values) => single((sql) => sql.rows(text, values)),
     get: (text, values) => single((sql) => sql.get(text, values)),
     run: (text, values) => single((sql) => sql.run(text, values)),
     insert: (into, rows, suffix) => write((sql) => sql.insert(into, rows, suffix)),
@@ -112,6 +113,8 @@ function statementsOf(client: pg.PoolClient, types: ColumnTypes): Sql {
   return {
     dialect: "postgres",
     all: async <Row>(text: string, values?: Values) => (await query(text, values)).rows as Row[],
+    rows: async (text, values = []) =>
+      (await client.query({ text, values: values.map(toParameter), rowMode: "array" })).rows as SqlValue[][],
     get: async <Row>(text: string, values?: Values) => (await query(text, values)).rows[0] as Row | undefined,
     run: async (text, values) => (await query(text, values)).rowCount ?? 0,
     async insert(into, rows, suffix = "") {

@@ -9,6 +9,8 @@ export type Values = readonly SqlValue[];
 export interface Sql {
   readonly dialect: "sqlite" | "postgres";
   all<Row>(text: string, values?: Values): Promise<Row[]>;
+  /** The same with each row as its cells in the order of the columns: for many or wide rows, of which objects take as long again. */
+  rows(text: string, values?: Values): Promise<SqlValue[][]>;
   /** The first row. */
   get<Row>(text: string, values?: Values): Promise<Row | undefined>;
   /** How many rows it changed. */

@@ -53,6 +53,7 @@ function createDatabase(writer: Connection, reader: Connection): SqlDatabase {
   return {
     dialect: "sqlite",
     all: (text, values) => reader.alone((sql) => sql.all(text, values)),
+    rows: (text, values) => reader.alone((sql) => sql.rows(text, values)),
     get: (text, values) => reader.alone((sql) => sql.get(text, values)),
     run: (text, values) => writer.alone((sql) => sql.run(text, values)),
     // A single insert is a transaction of its own; of many, half must not be left.
@@ -148,10 +149,20 @@ function statementsOf(raw: DatabaseSync, path: string, turn: Turn): Sql {
     }
     return statement;
   };
+  const arraysOf = (text: string, values: Values): SqlValue[][] => {
+    const statement = prepare(text);
+    statement.setReturnArrays(true);
+    try {
+      return statement.all(...bound(values)) as unknown as SqlValue[][];
+    } finally {
+      statement.setReturnArrays(false);
+    }
+  };
   return {
     dialect: "sqlite",
     all: <Row>(text: string, values: Values = []) =>
       waitForLock(path, () => prepare(text).all(...bound(values)) as Row[]),
+    rows: (text, values = []) => waitForLock(path, () => arraysOf(text, values)),
     get: <Row>(text: string, values: Values = []) =>
       waitForLock(path, () => prepare(text).get(...bound(values)) as Row | undefined),
     run: (text, values = []) => waitForLock(path, () => Number(prepare(text).run(...bound(values)).changes)),

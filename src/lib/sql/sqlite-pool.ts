@@ -75,6 +75,7 @@ export class SqlitePool {
       dialect: "sqlite",
       create: () => use(async () => undefined),
       all: (text, values) => use((db) => db.all(text, values)),
+      rows: (text, values) => use((db) => db.rows(text, values)),
       get: (text, values) => use((db) => db.get(text, values)),
       run: (text, values) => use((db) => db.run(text, values)),
       insert: (into, rows, suffix) => use((db) => db.insert(into, rows, suffix)),
