@@ -6,6 +6,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { breathe, Turn } from "../lib/turn.ts";
+import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
 import { PlacesOnDisk } from "./places-on-disk.ts";
 import { scanInThread } from "./scan-in-thread.ts";
@@ -41,7 +42,7 @@ export class Mirror {
   readonly #crawlerFolder: string;
   /** Relative to the crawler folder: `DEMO/01_files/docs`. */
   readonly root: string;
-  #followed: Map<string, FileOnDisk> | undefined;
+  #followed: FilesOnDisk | undefined;
   /** Of a dry run: the files as they would be, null where one would be gone, over those on disk, which are left alone. */
   readonly #foreseen: Map<string, FileOnDisk | null> | undefined;
   /** Likewise, files between two places. */
@@ -111,12 +112,12 @@ export class Mirror {
    * Every file that is there now. One pass, one stat a file: what detect and verify know of the disk. Where many are expected, another
    * thread does it.
    */
-  async scan(wish?: { readonly expected: number; readonly signal: AbortSignal }): Promise<Map<string, FileOnDisk>> {
+  async scan(wish?: { readonly expected: number; readonly signal: AbortSignal }): Promise<FilesOnDisk> {
     const order = { top: this.#crawlerFolder, folders: this.#folders };
     const there = wish && wish.expected >= WORTH_A_THREAD ? await scanInThread(order, wish.signal) : undefined;
     if (!there) wish?.signal.throwIfAborted();
-    const found = there ?? new Map<string, FileOnDisk>();
-    if (!there) await this.visit((path, file) => found.set(path, file));
+    const found = there ?? new FilesOnDisk();
+    if (!there) await this.visit((path, file) => found.add(path, file.size, file.mtimeMs, file.placedAtMs));
     for (const [path, file] of this.#foreseen ?? []) file ? found.set(path, file) : found.delete(path);
     return found;
   }
@@ -142,7 +143,7 @@ export class Mirror {
   }
 
   /** From now on the result of the scan goes along with what is done here to files. What others do to them it does not know. */
-  follow(disk: Map<string, FileOnDisk>): void {
+  follow(disk: FilesOnDisk): void {
     this.#followed = disk;
   }
 

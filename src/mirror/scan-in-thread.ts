@@ -1,8 +1,8 @@
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import { FilesOnDisk } from "./files-on-disk.ts";
 import type { ScannedFiles, ScanOrder } from "./scan-worker.ts";
-import type { FileOnDisk } from "./visit-files.ts";
 
 /** The names of the largest folder are all it holds at a time. */
 const MAX_HEAP_MB = 128;
@@ -12,13 +12,10 @@ const MAX_YOUNG_MB = 4;
  * Looks through the folders while this thread does something else. undefined when the other one ends without an answer,
  * for whatever reason: who needs the files then looks here, and meets the reason.
  */
-export async function scanInThread(
-  order: ScanOrder,
-  signal: AbortSignal,
-): Promise<Map<string, FileOnDisk> | undefined> {
+export async function scanInThread(order: ScanOrder, signal: AbortSignal): Promise<FilesOnDisk | undefined> {
   const worker = start(order);
   if (!worker) return undefined;
-  const found = new Map<string, FileOnDisk>();
+  const found = new FilesOnDisk();
   const { promise: isWhole, resolve } = Promise.withResolvers<boolean>();
   worker.on("message", (files: ScannedFiles | "done") => {
     if (files === "done") resolve(true);
@@ -32,11 +29,10 @@ export async function scanInThread(
   return (await isWhole.finally(() => signal.removeEventListener("abort", end))) ? found : undefined;
 }
 
-function add({ paths, numbers }: ScannedFiles, found: Map<string, FileOnDisk>): void {
+function add({ paths, numbers }: ScannedFiles, found: FilesOnDisk): void {
   let at = 0;
   for (const path of paths.split("\0")) {
-    const [size = 0, mtimeMs = 0, placedAtMs = 0] = [numbers[at], numbers[at + 1], numbers[at + 2]];
-    found.set(path, { size, mtimeMs, placedAtMs });
+    found.add(path, numbers[at] ?? 0, numbers[at + 1] ?? 0, numbers[at + 2] ?? 0);
     at += 3;
   }
 }

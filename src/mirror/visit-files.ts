@@ -31,14 +31,16 @@ export async function visitFiles(top: string, folder: string, hear: Hear, turn: 
   }
 }
 
-/** The same in half the time, for a thread that has nothing else to do. */
+/** The same in half the time, for a thread that has nothing else to do; in the order in which a source lists a tree, files before folders. */
 export function visitFilesAtOnce(top: string, folder: string, hear: Hear): void {
-  for (const name of namesIn(`${top}/${folder}`)) {
+  const folders: string[] = [];
+  for (const name of namesIn(`${top}/${folder}`).sort()) {
     const path = `${folder}/${name}`;
     const stats = lstatSync(`${top}/${path}`, { throwIfNoEntry: false });
-    if (stats?.isDirectory()) visitFilesAtOnce(top, path, hear);
+    if (stats?.isDirectory()) folders.push(path);
     else if (stats) hear(path, { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs });
   }
+  for (const path of folders) visitFilesAtOnce(top, path, hear);
 }
 
 /** undefined: there is nothing, or a folder; also where a file is on the way to it. */

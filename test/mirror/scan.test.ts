@@ -32,7 +32,7 @@ async function place(mirror: Mirror, file: string, text: string): Promise<void> 
 }
 
 /** A mirror of some files in all its folders, and a scan that goes along. */
-async function followed(): Promise<{ mirror: Mirror; disk: Map<string, FileOnDisk> }> {
+async function followed(): Promise<{ mirror: Mirror; disk: ReadonlyMap<string, FileOnDisk> }> {
   const mirror = newMirror();
   for (const path of ["a.txt", "x/b.txt", "x/y/c.txt", "x/y/größe.txt"]) {
     await write(mirror, mirror.embeddedFile(path), path);

@@ -1,0 +1,116 @@
+import type { FileOnDisk } from "./visit-files.ts";
+
+/** So many files may have come between two that are asked for one after the other. */
+const AHEAD = 16;
+
+/** Up to where somebody has come who asks for one file after the other. */
+interface Cursor {
+  next: number;
+}
+
+/**
+ * Files by their paths, as a scan finds them. The ledger has most of them in the order in which a scan meets them: as long as they are asked for in
+ * that order, the path is compared with that of the next one, which is a tenth of the work of a hash table.
+ */
+export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
+  /** "" for one that was taken away. */
+  readonly #paths: string[] = [];
+  /** Three for each: objects take longer to make. */
+  readonly #numbers: number[] = [];
+  readonly #getting: Cursor = { next: 0 };
+  readonly #having: Cursor = { next: 0 };
+  /** Those that a cursor passed by. */
+  readonly #passed = new Map<string, number>();
+  /** All of them; made for the first one that is found in no other way. */
+  #index: Map<string, number> | undefined;
+  size = 0;
+
+  get(path: string): FileOnDisk | undefined {
+    const at = this.#find(path, this.#getting);
+    return at === undefined ? undefined : this.#at(at);
+  }
+
+  has(path: string): boolean {
+    return this.#find(path, this.#having) !== undefined;
+  }
+
+  set(path: string, { size, mtimeMs, placedAtMs }: FileOnDisk): void {
+    const at = this.#look(path);
+    if (at === undefined) this.add(path, size, mtimeMs, placedAtMs);
+    else this.#numbers.splice(at * 3, 3, size, mtimeMs, placedAtMs);
+  }
+
+  /** One that is not there yet. */
+  add(path: string, size: number, mtimeMs: number, placedAtMs: number): void {
+    this.#index?.set(path, this.#paths.length);
+    this.#paths.push(path);
+    this.#numbers.push(size, mtimeMs, placedAtMs);
+    this.size += 1;
+  }
+
+  delete(path: string): void {
+    const at = this.#look(path);
+    if (at === undefined) return;
+    this.#paths[at] = "";
+    this.#passed.delete(path);
+    this.#index?.delete(path);
+    this.size -= 1;
+  }
+
+  *keys(): MapIterator<string> {
+    for (const path of this.#paths) if (path) yield path;
+  }
+
+  *values(): MapIterator<FileOnDisk> {
+    for (const [, file] of this) yield file;
+  }
+
+  *entries(): MapIterator<[string, FileOnDisk]> {
+    for (const [at, path] of this.#paths.entries()) if (path) yield [path, this.#at(at)];
+  }
+
+  [Symbol.iterator](): MapIterator<[string, FileOnDisk]> {
+    return this.entries();
+  }
+
+  forEach(hear: (file: FileOnDisk, path: string, all: ReadonlyMap<string, FileOnDisk>) => void): void {
+    for (const [path, file] of this) hear(file, path, this);
+  }
+
+  #at(at: number): FileOnDisk {
+    const numbers = this.#numbers;
+    return {
+      size: numbers[at * 3] ?? 0,
+      mtimeMs: numbers[at * 3 + 1] ?? 0,
+      placedAtMs: numbers[at * 3 + 2] ?? 0,
+    };
+  }
+
+  #find(path: string, cursor: Cursor): number | undefined {
+    if (path === "") return undefined;
+    // From the beginning again.
+    if (cursor.next >= this.#paths.length) cursor.next = 0;
+    if (this.#paths[cursor.next] === path) return cursor.next++;
+    const at = this.#index ? undefined : this.#findAhead(path, cursor);
+    return at ?? this.#passed.get(path) ?? this.#look(path);
+  }
+
+  #findAhead(path: string, cursor: Cursor): number | undefined {
+    const end = Math.min(cursor.next + AHEAD, this.#paths.length);
+    for (let at = cursor.next + 1; at < end; at++) {
+      if (this.#paths[at] !== path) continue;
+      for (let passed = cursor.next; passed < at; passed++) this.#passed.set(this.#paths[passed] ?? "", passed);
+      cursor.next = at + 1;
+      return at;
+    }
+    return undefined;
+  }
+
+  #look(path: string): number | undefined {
+    if (!this.#index) {
+      this.#index = new Map();
+      for (const [at, one] of this.#paths.entries()) this.#index.set(one, at);
+    }
+    return path === "" ? undefined : this.#index.get(path);
+  }
+}
