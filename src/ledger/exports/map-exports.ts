@@ -193,10 +193,10 @@ async function takeRows(
       const isRepeated = found.has(item);
       const isNewer = found.get(item) ?? (before !== undefined && revOf(before, facet) > (exported?.rev ?? 0));
       found.set(item, isNewer);
-      const facets = isNewer ? undefined : takeRow(row, facet, before, isRepeated, ledger.root);
+      const facets = isNewer ? undefined : takeRow(row, facet, before, isRepeated);
       if (facets) ledger.overlay(item, facets);
       if (!facets || isRepeated) continue;
-      if (before && rowOf(toEntry(before, ledger.root), facet)) other += 1;
+      if (before && rowOf(before.entry, facet)) other += 1;
       else more += 1;
     }
     if (found.size % ROWS_PER_FLUSH < page.length) await ledger.flush();
@@ -222,13 +222,7 @@ async function readCleared(
 }
 
 /** undefined: the ledger says the same. */
-function takeRow(
-  row: Row,
-  facet: Facet,
-  known: EntryRow | undefined,
-  isRepeated: boolean,
-  root: string,
-): Facets | undefined {
+function takeRow(row: Row, facet: Facet, known: EntryRow | undefined, isRepeated: boolean): Facets | undefined {
   const entry = known?.entry;
   const before = entry && rowOf(entry, facet);
   if (before && !isRepeated && row.every((field, at) => field === before[at])) return undefined;
@@ -239,7 +233,7 @@ function takeRow(
 
 /** 0 without the facet. */
 function revOf(row: EntryRow, facet: Facet): number {
-  if (facet === "seen") return row.listed === 1 ? row.rev : 0;
+  if (facet === "seen") return row.entry.seen ? row.rev : 0;
   return (facet === "mirrored" ? row.f_rev : row.x_rev) ?? 0;
 }
 
