@@ -39,7 +39,11 @@ export async function claimDatabaseFolder(
   const held = await readClaim(folder);
   if (claimed) {
     if (claimed.id === held?.id) return;
-    throw new BadInputError(`${sayWhere(claimed)} It is not in '${folder}' on ${hostname()}. Work there, ${WAYS_OUT}`);
+    const isEmptied = !held && claimed.folder === folder && claimed.host === hostname();
+    const where = isEmptied
+      ? `The databases of this storage folder are not in '${folder}' any more. Mount or restore it,`
+      : `${sayWhere(claimed)} They are not in '${folder}' on ${hostname()}. Work there,`;
+    throw new BadInputError(`${where} ${WAYS_OUT}`);
   }
   if (held && held.storage !== storagePath) {
     const whose = `DATABASE_FOLDER: '${folder}' has the databases of the storage folder '${held.storage}'.`;
@@ -56,7 +60,7 @@ export async function claimDatabaseFolder(
 }
 
 const WAYS_OUT =
-  "or let all machines use PostgreSQL (DATABASE_URL). If the databases are lost, delete .lockstep/database.json in the storage folder: the next crawl builds the ledger again.";
+  "or let all machines use PostgreSQL (DATABASE_URL). If the databases are lost, delete .lockstep/database.json in the storage folder: the next crawl builds the ledgers again. Vector stores were there, too, unless a service has them: clear vector_store_id of the domains, and it fills new ones.";
 
 function sayWhere({ host, folder }: Claim): string {
   return `The databases of this storage folder are in '${folder}' on the machine ${host}.`;

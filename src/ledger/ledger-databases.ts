@@ -148,7 +148,7 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
     async remove(domainId) {
       await release(domainId);
       for (const end of ["", "-wal", "-shm"]) {
-        await rm(join(crawlerFolder, domainId, `${LEDGER_FILE}${end}`), { force: true });
+        await rm(join(crawlerFolder, domainId, `${LEDGER_FILE}${end}`), { recursive: true, force: true });
       }
       // Where other files of the domain are beside it, somebody else removes them.
       await rmdir(join(crawlerFolder, domainId)).catch(() => undefined);
@@ -192,7 +192,8 @@ function inodeOf(path: string): number {
 }
 
 function sayDamage(path: string, error: unknown): unknown {
-  const reason = findDamage(error);
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const reason = isFolder ? "it is a folder, and no file" : findDamage(error);
   if (reason === undefined) return error;
   const domain = basename(join(path, ".."));
   return new DamagedError(

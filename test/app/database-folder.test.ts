@@ -81,6 +81,27 @@ describe("databases in a folder of their own", () => {
     await stage.close();
   });
 
+  test("a folder that was emptied is named once, with what was lost and how to go on, and that works", async () => {
+    const stage = await open();
+    await stage.write("a.md", "The zebra is striped.");
+    await stage.crawl();
+    await stage.app.close();
+    await rm(local, { recursive: true });
+    await mkdir(local);
+    await assert.rejects(start(stage, {}), ({ message }: Error) => {
+      assert.equal(message.split(local).length, 2, message);
+      assert.match(message, /are not in '.*' any more.*builds the ledgers again.*clear vector_store_id of the domains/);
+      return true;
+    });
+    await rm(join(stage.storage, ".lockstep/database.json"));
+    await stage.reopen();
+    const domain = await stage.app.domains.get(FOLDERS);
+    await stage.app.domains.update({ ...domain, vectorStoreId: "" }, domain);
+    await stage.crawl();
+    assert.deepEqual(await stage.found("zebra"), ["a.md"]);
+    await stage.close();
+  });
+
   test("a storage that has databases is refused until they are moved, and then goes on where it was", async () => {
     const before = await open("");
     await before.write("a.md", "The zebra is striped.");

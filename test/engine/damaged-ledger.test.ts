@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
@@ -9,7 +9,12 @@ import { DOMAIN } from "./world.ts";
 const WAYS: readonly [title: string, harm: (file: string) => void][] = [
   ["overwritten", (file) => writeFileSync(file, "this is no database\n".repeat(500))],
   ["cut", (file) => truncateSync(file, Math.floor(statSync(file).size / 2))],
+  ["replaced by a folder", replaceByFolder],
 ];
+function replaceByFolder(file: string): void {
+  rmSync(file);
+  mkdirSync(file);
+}
 const CURE = /Stop lockstep, delete \S*crawler\/STORY\/ledger\.sqlite with its -wal and -shm, start it again and crawl/;
 
 /** With the product closed meanwhile; the file of the domain's ledger. */
@@ -43,7 +48,7 @@ for (const [title, harm] of WAYS) {
     assert.match(job.result?.error ?? "", CURE);
 
     await stage.world.app.close();
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { recursive: true, force: true });
     await stage.world.reopen();
     await stage.forgetDownloads();
     const { source } = await stage.crawl();
@@ -53,12 +58,14 @@ for (const [title, harm] of WAYS) {
   });
 }
 
-test("a domain whose ledger is damaged can be deleted", async () => {
-  const stage = await openStage({});
-  after(() => stage.close());
-  await stage.plant();
-  await damage(stage, WAYS[0]?.[1] ?? assert.fail());
-  const { apply } = await stage.world.app.planDeletion(DOMAIN, { withVectorStore: false });
-  await apply(() => undefined);
-  assert.ok(!existsSync(join(stage.world.storage, "crawler", DOMAIN)));
-});
+for (const [title, harm] of WAYS) {
+  test(`a domain whose ledger was ${title} can be deleted`, async () => {
+    const stage = await openStage({});
+    after(() => stage.close());
+    await stage.plant();
+    await damage(stage, harm);
+    const { apply } = await stage.world.app.planDeletion(DOMAIN, { withVectorStore: false });
+    await apply(() => undefined);
+    assert.ok(!existsSync(join(stage.world.storage, "crawler", DOMAIN)));
+  });
+}
