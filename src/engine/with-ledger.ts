@@ -74,7 +74,7 @@ export interface StepLedgers {
 
 /**
  * A dry run has one ledger for all steps, into which nothing is written: each step sees what those before it would have done. Where map files are
- * specified, those that a download would leave lie beside them until the end.
+ * specified, those of the dry run lie beside them until its end.
  */
 export function openStepLedgers(
   run: SourceRun,
@@ -91,9 +91,13 @@ export function openStepLedgers(
     async withLedger({ step }, work) {
       opening ??= openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job);
       const ledger = await opening;
+      const writeMaps = async (): Promise<void> => {
+        if (step !== "download" || !run.config.kind.abilities.keepsMaps) return;
+        maps = await parts.ledgers.writeScratchMaps(run, ledger, job.jobId);
+      };
+      await writeMaps();
       const result = await work({ ledger, job });
-      const isSpecified = step === "download" && run.config.kind.abilities.keepsMaps;
-      if (isSpecified) maps = await parts.ledgers.writeScratchMaps(run, ledger, job.jobId);
+      await writeMaps();
       return result;
     },
     async close() {
