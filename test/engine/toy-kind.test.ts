@@ -16,8 +16,8 @@ import { createToyKind, type ToyNote } from "./toy-kind.ts";
 /** Nothing in `src/` knows the kind: it is one more in the list that `compose` takes. */
 describe("a further kind of source", () => {
   const attic = new Map<string, ToyNote>([
-    ["a", { name: "otter.md", text: "The otter sleeps on its back.", version: 1 }],
-    ["b", { name: "reed.md", text: "Reed grows along the pond.", version: 1 }],
+    ["a", { path: "otter.md", text: "The otter sleeps on its back.", version: 1 }],
+    ["b", { path: "reed.md", text: "Reed grows along the pond.", version: 1 }],
   ]);
   let storage: string;
   let app: App;
@@ -92,7 +92,7 @@ describe("a further kind of source", () => {
 
   it("keeps what is renamed, without embedding it again", async () => {
     const otter = attic.get("a") ?? assert.fail();
-    attic.set("a", { ...otter, name: "sea otter.md" });
+    attic.set("a", { ...otter, path: "sea otter.md" });
     const { download, embed } = only(await crawl());
     assert.deepEqual([download.moved, download.added, download.removed], [1, 0, 0]);
     assert.deepEqual([embed.moved, embed.added, embed.changed, embed.removed], [1, 0, 0, 0]);

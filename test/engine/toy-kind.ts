@@ -2,9 +2,10 @@ import type { SourceConfig } from "../../src/contracts/domain.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Sighting, Source } from "../../src/contracts/source.ts";
 import type { SourceKind } from "../../src/contracts/source-kind.ts";
+import { nameOf } from "../../src/lib/tree-path.ts";
 
 export interface ToyNote {
-  readonly name: string;
+  readonly path: string;
   readonly text: string;
   readonly version: number;
 }
@@ -57,10 +58,14 @@ export function createToyKind(shelves: ToyShelves): SourceKind<ToySourceConfig> 
   };
 }
 
-function openToySource({ sourceId, shelf }: ToySourceConfig, shelves: ToyShelves): Source {
+export function openToySource(
+  { sourceId, shelf }: Pick<ToySourceConfig, "sourceId" | "shelf">,
+  shelves: ToyShelves,
+): Source {
   return {
     id: sourceId,
-    async *list() {
+    async *list(signal) {
+      signal.throwIfAborted();
       const notes = shelves.get(shelf);
       if (!notes) throw new Error(`There is no shelf '${shelf}'`);
       yield [...notes].map(([id, note]) => sightingOf(id, note, shelf));
@@ -82,15 +87,15 @@ async function* bytesOf({ text }: ToyNote): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-function sightingOf(id: string, { name, text, version }: ToyNote, shelf: string): Sighting {
-  const url = `toy://${shelf}/${encodeURIComponent(name)}`;
+function sightingOf(id: string, { path, text, version }: ToyNote, shelf: string): Sighting {
+  const url = `toy://${shelf}/${encodeURIComponent(path)}`;
   return {
     kind: "sighting",
     itemId: id as ItemId,
     listItemId: 0,
-    name,
-    path: name,
-    serverPath: `/${shelf}/${name}`,
+    name: nameOf(path),
+    path,
+    serverPath: `/${shelf}/${path}`,
     url,
     rawUrl: url,
     documentType: "md",
