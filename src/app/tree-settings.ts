@@ -1,7 +1,7 @@
 import { delimiter, resolve } from "node:path";
 import type { SettingReader } from "./setting-reader.ts";
 
-/** What is kept of files without ids (folders, containers), and which folders may be read at all. */
+/** What is kept of files without ids, and which folders may be read at all. */
 export interface TreeSettings {
   /** Absolute. Folders that sources may lie in; none: anywhere. */
   readonly roots: readonly string[];

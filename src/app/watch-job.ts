@@ -18,7 +18,7 @@ export const WATCH_ACTION = "watch";
 
 export interface Watching {
   readonly domainId: DomainId;
-  /** Only this source; undefined: every folder and container of the domain. */
+  /** Only this source; undefined: every one of the domain that can be watched. */
   readonly sourceId: SourceId | undefined;
 }
 
@@ -33,7 +33,7 @@ type Parts = Pick<App, "config" | "domains" | "crawl" | "leases" | "settleRename
 /** How often the domain is read again, and a job that has nothing to do notices that it is to pause. */
 const DOMAIN_EVERY_MS = 1_000;
 
-/** Keeps folders and containers of a domain in step until it is cancelled. NotFoundError, BadInputError when there is nothing to watch. */
+/** Keeps places full of files of a domain in step until it is cancelled. NotFoundError, BadInputError when there is nothing to watch. */
 export async function watchJob(app: Parts, watching: Watching, options: WatchOptions = {}): Promise<JobWork> {
   const { domainId } = watching;
   watchedSources(await app.domains.get(domainId), watching, app);

@@ -46,7 +46,7 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
   swap: { help: "Fills a fresh vector store and changes over to it at the end (OpenAI, Azure; with --mode full)." },
   checksum: {
-    help: "Reads every file, at its source and on our disk, whatever its size and time say. Downloads every blob of a container, which costs money.",
+    help: "Reads every file, at its source and on our disk, whatever its size and time say. Every blob and object is downloaded, which its service may charge for.",
   },
   "check-hashes": { help: "The older name of --checksum." },
 };

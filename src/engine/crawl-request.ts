@@ -29,7 +29,7 @@ export interface CrawlRequest {
   readonly retryBatches: number;
   /** Files that wait in `03_failed/` are tried again although they did not change. */
   readonly retryFailed: boolean;
-  /** Every file is read: of folders and containers at the source, and by the integrity check on our disk, instead of a rotating part of them. */
+  /** Every file is read: of places full of files at the source, and by the integrity check on our disk, instead of a rotating part of them. */
   readonly checksum: boolean;
   /** For a few items, perhaps many times a day: all of a day count as one crawl when old generations go, and none leaves a report. */
   readonly gathered?: boolean;

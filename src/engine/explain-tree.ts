@@ -42,7 +42,7 @@ export async function findAbsent(
   return found.slice(0, MAX_FOUND);
 }
 
-/** Why folders and containers may leave out what is called so, whether it is there or not; "" when there are none. */
+/** Why places full of files may leave out what is called so, whether it is there or not; "" when there are none. */
 export function sayLeftOut(
   called: string,
   sources: readonly OpenSource[],
@@ -56,7 +56,7 @@ export function sayLeftOut(
     const found = config.kind.locate?.(config, called);
     return found ? [{ config, ...found }] : [];
   });
-  if (reached.length === 0) return " It lies outside of the folders and containers of this domain.";
+  if (reached.length === 0) return " It lies in none of this domain's places full of files.";
   const leaving = reached.filter(({ isTaken }) => !isTaken);
   if (leaving.length > 0) {
     const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");

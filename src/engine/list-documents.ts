@@ -7,7 +7,7 @@ import type { EngineParts } from "./engine-parts.ts";
 
 export interface DocumentsQuery {
   readonly domainId: DomainId;
-  /** undefined: all folders and containers of the domain. */
+  /** undefined: all places full of files of the domain. */
   readonly sourceId?: SourceId | undefined;
   readonly status?: FileStatus | undefined;
   /** Only those in whose path this occurs, or whose id it is; "" for all. */
@@ -35,7 +35,7 @@ export const MOST_SORTED = 20_000;
 
 export type DocumentParts = Pick<EngineParts, "domains" | "ledgers" | "crawlerFolder">;
 
-/** The folders and containers of a domain, or the one that is asked for. */
+/** The places full of files of a domain, or the one that is asked for. */
 export async function treesOf(
   { domainId, sourceId }: Pick<DocumentsQuery, "domainId" | "sourceId">,
   { domains }: DocumentParts,

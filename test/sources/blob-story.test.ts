@@ -152,7 +152,7 @@ test("deleted it is missing and out of search at once; restored it is the same d
   for (const called of [url("otters.md"), url("otters%2Emd"), "docs/otters.md", "otters.md"]) {
     assert.match(await explained(called), /^It is missing since .* it was at 'otters\.md'/);
   }
-  const outside = /It lies outside of the folders and containers of this domain/;
+  const outside = /It lies in none of this domain's places full of files/;
   assert.match(await explained(`${world.container.url}/otters.md`), outside);
   assert.doesNotMatch(await explained(url("nobody.md")), outside);
   await world.put("docs/otters.md", "Otters hold hands while they sleep.");

@@ -58,7 +58,7 @@ function queryFor(kinds: SourceKinds) {
     checksum: withDefault(
       trueOrFalse,
       false,
-      "true reads every file: of folders and containers those at the source, whatever size, time and ETag say, and of all sources those on our disk. Every blob is downloaded, which Azure charges for.",
+      "true reads every file: of folders and the like those at the source, whatever size, time and ETag say, and of all sources those on our disk. Every blob and object is downloaded, which its service may charge for.",
     ),
     check_hashes: withDefault(trueOrFalse, false, "The older name of checksum."),
   };
@@ -92,7 +92,7 @@ const ENDPOINTS: readonly StepEndpoint[] = [
   {
     action: "process_data",
     steps: ["process"],
-    description: `Turns downloaded list exports and site pages into documents, and keeps the text of files from folders and containers; other files need none of it. ${AS_JOB}`,
+    description: `Turns downloaded list exports and site pages into documents, and keeps the text of files from folders and the like; other files need none of it. ${AS_JOB}`,
     changes:
       "The domain's files in 02_embedded/, the knowledge base of its folders, and its map files. A dry run changes none and tells the plan.",
   },

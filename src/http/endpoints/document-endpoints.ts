@@ -45,7 +45,7 @@ export function documentEndpoints(app: App): Endpoint[] {
 
 const listQuery = {
   domain_id: required(domainId, "The domain."),
-  source_id: optional(sourceId, "Only those of this folder or container."),
+  source_id: optional(sourceId, "Only those of this source."),
   status: optional(oneOf(FILE_STATUSES), "Only those in this state."),
   filter: withDefault(text, "", "Only those in whose path this text occurs, or whose doc_id it is."),
   limit: withDefault(wholeNumber({ from: 1, to: MAX_LIMIT }), PAGE_ROWS, "At most this many."),
@@ -60,7 +60,7 @@ function list(app: App): Endpoint {
     methods: ["GET"],
     formats: ["json", "html"],
     description:
-      "Lists the files of folders and containers as their manifests know them: the identity that follows a file, whether it is there, its versions and where it came from. Source by source, sorted by path; a source with more than 20,000 files comes in no particular order.",
+      "Lists the files of folders and the like as their manifests know them: the identity that follows a file, whether it is there, its versions and where it came from. Source by source, sorted by path; a source with more than 20,000 files comes in no particular order.",
     changes: null,
     query: listQuery,
     examples: ["?domain_id=DEMO", "?domain_id=DEMO&status=missing", "?domain_id=DEMO&filter=handbook&format=html"],
@@ -79,7 +79,7 @@ function get({ documents }: App): Endpoint {
     path: `${PATH}/get`,
     methods: ["GET"],
     formats: ["json", "html"],
-    description: "Tells everything about one file of a folder or container: how it stands, its versions, its history.",
+    description: "Tells everything about one file of a folder or the like: how it stands, its versions, its history.",
     changes: null,
     query: ofOne,
     examples: ["?domain_id=DEMO&document=handbook/travel.md", "?domain_id=DEMO&document=doc_k7gxn3&format=html"],

@@ -17,7 +17,7 @@ function maintenance(app: App): Endpoint {
     description:
       "Takes away what nobody needs any more: files that were missing for too long, with their versions and vectors, what killed runs left, texts that no kept generation shows, old jobs and reports. Runs as a job beside crawls, and waits for those that work on the same source; json and html answer at its end with what was freed.",
     changes:
-      "Manifests, knowledge bases and vector stores. Search loses only documents of folders and containers that no manifest entry stands for, which no crawl would know. Without domain_id also old jobs, reports and temporary files. A dry run changes none and tells the same.",
+      "Manifests, knowledge bases and vector stores. Search loses only documents of folders and the like that no manifest entry stands for, which no crawl would know. Without domain_id also old jobs, reports and temporary files. A dry run changes none and tells the same.",
     destroys: () => true,
     role: "admin",
     query: {

@@ -14,7 +14,7 @@ import { type Frame, type Html, layout } from "./layout.ts";
 import { shownName } from "./shown-name.ts";
 import { shownTime } from "./shown-time.ts";
 
-/** One file of a folder or container: how it stands, what it said before, and where it came from. */
+/** One file of a folder or the like: how it stands, what it said before, and where it came from. */
 export function documentPage(document: DocumentViewJson, domainId: string, frame: Frame): Html {
   const { tone, word, meaning } = FILE_WORDS[document.status];
   return layout({

@@ -11,7 +11,7 @@ import { type Column, pagedTable } from "./paged-table.ts";
 import { shownName } from "./shown-name.ts";
 import { shownTime } from "./shown-time.ts";
 
-/** `/v2/documents?format=html`: the files of a domain's folders and containers, and how each stands. */
+/** `/v2/documents?format=html`: the files of a domain's folders and the like, and how each stands. */
 export function documentsPage(
   { data, page }: Answer<readonly DocumentJson[]>,
   args: DocumentWishes,
@@ -24,10 +24,10 @@ export function documentsPage(
     frame,
     title: `Documents of ${domainId} · lockstep`,
     body: html`<header class="page-head"><h1>Documents</h1><p class="quiet">of <a href="/v2/domains/get?domain_id=${domainId}&amp;format=html"><code>${domainId}</code></a></p>
-<p class="lede">The files of its folders and containers. Each has an identity that follows it when it is renamed, moved or edited, and keeps its earlier versions. ${sayOrder(sources.length)}</p></header>
+<p class="lede">The files of its folders and the like. Each has an identity that follows it when it is renamed, moved or edited, and keeps its earlier versions. ${sayOrder(sources.length)}</p></header>
 ${
   sources.length === 0
-    ? html`<div class="empty"><strong>This domain has neither folders nor containers.</strong><p>Only their files are followed here: items of other sources have ids of their own.</p></div>`
+    ? html`<div class="empty"><strong>This domain has no place full of files.</strong><p>Only files of folders and the like are followed here: items of other sources have ids of their own.</p></div>`
     : pagedTable({
         id: "documents",
         caption: "Documents",
