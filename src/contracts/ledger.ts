@@ -141,6 +141,8 @@ export interface Ledger {
   count(): Promise<{ readonly items: number; readonly files: number; readonly indexed: number }>;
   /** How many have a file: it takes a tenth of the time. */
   countFiles(): Promise<number>;
+  /** Which of these files an item has. */
+  filesAmong(files: Iterable<string>): Promise<ReadonlySet<string>>;
   /** Items of which a facet changed after this revision; and those whose file lies below one of these folders of the source. */
   changedSince(revision: number, folders: readonly string[]): Promise<readonly ItemId[]>;
   /** In pages, in the order in which they were first put; safe against puts while iterating. */

@@ -31,7 +31,8 @@ export async function applyPlan(
 ): Promise<Applied> {
   if (plan.removed.length + plan.moved.length + plan.fetched.length === 0) return { stuck: 0 };
   const { ledger, mirror } = download;
-  const claims = plan.news?.isHinted ? PathClaims.onDisk(mirror) : await PathClaims.of(ledger, mirror);
+  const { isHinted = false, inStep } = plan.news ?? {};
+  const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
   const tools = { ...download, claims, vacated: [] };
   // First the table, which no longer has the rows that are removed: a run that is killed in between removes them again.
   const rows = plan.fetched.filter(({ sighting }) => sighting.form === "row");

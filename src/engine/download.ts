@@ -7,8 +7,8 @@ import type { LookOutcome, Source, Unreadable } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { Detected } from "../detect/detect-changes.ts";
 import { plural } from "../lib/plural.ts";
+import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { PARTS } from "./check-hashes.ts";
 import type { CrawlRequest, PlannedChange, StepCounts } from "./crawl-request.ts";
@@ -50,7 +50,7 @@ export interface Plan {
   readonly fetched: ListedChange[];
   readonly detected: Detected;
   /** The mirror; it goes along with what is done to it. */
-  readonly disk: ReadonlyMap<string, FileOnDisk>;
+  readonly disk: FilesOnDisk;
   /** How many files were met in it whose items need nothing. */
   readonly found: number;
   /** List item ids of rows that stay although they were not listed. */

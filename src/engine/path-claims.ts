@@ -42,9 +42,14 @@ export class PathClaims {
     return claims;
   }
 
-  /** The same where every item's file lies where the ledger has it, and no other: a few changes need not read all of the ledger. */
-  static onDisk(mirror: Mirror): PathClaims {
-    return new PathClaims(mirror, mirror.places());
+  /**
+   * The same where every item's file lies where the ledger has it, and no other: a few changes need not read all of the ledger. `marked`: the files
+   * whose names may be marked.
+   */
+  static onDisk(mirror: Mirror, marked: ReadonlyMap<ItemId, string> = new Map()): PathClaims {
+    const claims = new PathClaims(mirror, mirror.places());
+    for (const [itemId, file] of marked) claims.#recallMark(mirror.relativePath(file), itemId);
+    return claims;
   }
 
   /** The path for an item that is now at this place of the source; `current`, the file it has, is released first. */
@@ -132,9 +137,13 @@ export class PathClaims {
     return false;
   }
 
-  /** A run that was killed may have left a name marked whose plain one is free since. */
   #recall(path: string, itemId: ItemId): void {
     this.#own(path, itemId);
+    this.#recallMark(path, itemId);
+  }
+
+  /** A run that was killed may have left a name marked whose plain one is free since. */
+  #recallMark(path: string, itemId: ItemId): void {
     const plain = plainPath(path, itemId);
     if (plain !== undefined) this.#marked.set(itemId, plain);
   }

@@ -82,6 +82,8 @@ export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "return
   }
   const touched = await compareTouched(plan, tools);
   if (news?.isHinted) return touched;
+  const few = news?.inStep && (await compareChanged(plan, touched, tools));
+  if (few) return few;
   const missing = new Set(touched.missing);
   let [files, found] = [0, 0];
   const tables = new Set<string>();
@@ -102,6 +104,18 @@ export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "return
   // What came to its place since this run began may be the work of another step, whose rows we have not read.
   const isOrphan = (file: string): boolean => (mirror.find(file)?.placedAtMs ?? startedAtMs) < startedAtMs;
   return { files, missing: [...missing], orphans: [...strangers].filter(isOrphan) };
+}
+
+/** Disk and ledger were in step: only files that this run placed or took away can be wrong. undefined: something is, or there are more or fewer files than the ledger has. */
+async function compareChanged(
+  { disk }: Plan,
+  { files, missing }: MirrorComparison,
+  { ledger }: Pick<VerifyTools, "ledger">,
+): Promise<MirrorComparison | undefined> {
+  if (missing.length > 0 || files !== disk.size) return undefined;
+  const owned = await ledger.filesAmong(disk.changed);
+  for (const file of disk.changed) if (owned.has(file) !== disk.has(file)) return undefined;
+  return { files, missing: [], orphans: [] };
 }
 
 /** Files on disk that do not belong to what the ledger has: neither to an item nor to a document that is made of it. */

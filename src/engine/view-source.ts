@@ -5,7 +5,7 @@ import type { JobContext } from "../contracts/job.ts";
 import type { ItemState, ListingNote } from "../contracts/ledger.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
-import type { FileOnDisk } from "../mirror/visit-files.ts";
+import { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { DownloadSetting } from "./download.ts";
@@ -16,7 +16,7 @@ import { type Looking, listInDoubt, lookAtSource } from "./look-at-source.ts";
 export interface View {
   readonly looking: Looking;
   /** The mirror; it goes along with what this run does there. Empty where only `news` is looked at. */
-  readonly disk: ReadonlyMap<string, FileOnDisk>;
+  readonly disk: FilesOnDisk;
   /** Only this has to be judged; undefined: everything that is listed. */
   readonly news: News | undefined;
   /** Something was listed before, and what is wanted has not changed since. */
@@ -35,6 +35,8 @@ export interface News {
   /** How many items belong on disk, and how many of them have a file there. */
   readonly held: number;
   readonly found: number;
+  /** Every file of the ledger lay on disk when this run began, and no other; and those whose names look marked. */
+  readonly inStep?: { readonly marked: ReadonlyMap<ItemId, string> };
   /** Somebody watches the source and told where something changed: nothing but that is looked at, not even on disk. */
   readonly isHinted: boolean;
 }
@@ -67,11 +69,11 @@ export async function viewSource(
     const memory = (): View["memory"] => ({ policy, mark: looking.mark, ...ageOf(looking, last, { isHinted }) });
     if (looking.by === "feed" && isHinted) {
       const news = { gone: looking.heard.gone, suspects: [], held: files, found: 0, isHinted };
-      return { looking, disk: new Map(), news, isNext: true, memory: memory(), rotation };
+      return { looking, disk: new FilesOnDisk(), news, isNext: true, memory: memory(), rotation };
     }
     const disk = (await scanning) ?? (await mirror.scan());
     mirror.follow(disk);
-    const news = looking.by === "feed" ? await findNews(looking, setting, disk, rotation) : undefined;
+    const news = looking.by === "feed" ? await findNews(looking, setting, disk, rotation, job) : undefined;
     if (looking.by === "feed" && !news) looking = await listInDoubt(source, job);
     return { looking, disk, news, isNext: last !== undefined, memory: memory(), rotation };
   } finally {
@@ -88,22 +90,27 @@ async function findNews(
   { ledger, converter }: Pick<DownloadSetting, "ledger" | "converter">,
   disk: View["disk"],
   rotation: View["rotation"],
+  { dryRun }: Pick<JobContext, "dryRun">,
 ): Promise<News | undefined> {
   const heardOf = new Set([...gone, ...touched.map(({ itemId }) => itemId)]);
   const suspects: ItemId[] = [];
+  const marked = new Map<ItemId, string>();
   let [held, found] = [0, 0];
   for await (const page of ledger.states()) {
     for (const state of page) {
       const { itemId, file, isListed } = state;
       if (file !== null) held += 1;
       if (file && disk.has(file)) found += 1;
+      if (file?.includes("~")) marked.set(itemId, file);
       if (heardOf.has(itemId)) continue;
       if (!isListed) return undefined;
       // What lies behind a document, a page or a table, is judged with it.
       if (converter || !isInOrder(state, disk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
-  return { gone, suspects, held, found, isHinted: false };
+  // A dry run changes nothing on disk, where those look who rely on this.
+  const isInStep = !converter && !dryRun && held === found && found === disk.size;
+  return { gone, suspects, held, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
 }
 
 function isInOrder({ file, observed, isCurrent }: ItemState, disk: View["disk"]): boolean {

@@ -17,12 +17,19 @@ export interface EntryRow {
 const SEEN = "list_item_id, name, server_path, url, raw_url, size, modified_at, withheld";
 const MIRRORED =
   "list_item_id, name, server_path, path, size, modified_at, etag, content_version, downloaded_at, source_error, processing_error, observed_size, observed_mtime_ms, sha256";
+/** NULL where they say the same as these, which have to be there when they are. */
+const TWICE = {
+  name: "i.name",
+  server_path: "i.server_path",
+  modified_at: "i.modified_at",
+  content_version: "f.sha256",
+};
 const INDEXED =
   "file_id, vector_store_id, path, list_item_id, name, size, modified_at, downloaded_at, uploaded_at, embedded_at, source_error, processing_error, embedding_error, sha256";
 
-/** To be followed by conditions; `$1` is the source, `$2` the store. */
+/** To be followed by conditions; `$1` is the source, `$2` the store. What is the same in two columns, as most is, is read once. */
 export const SELECT_ENTRIES = `SELECT i.item_no, i.item_id, i.rev, i.listed, ${columns("i", SEEN)},
-  f.rev, ${columns("f", MIRRORED)}, x.rev, ${columns("x", INDEXED)}
+  f.rev, ${columns("f", MIRRORED, TWICE)}, x.rev, ${columns("x", INDEXED)}
   FROM item i LEFT JOIN file f ON f.item_no = i.item_no LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = $2
   WHERE i.source_no = $1`;
 
@@ -194,14 +201,14 @@ function toMirrored(cells: readonly SqlValue[], root: string): Mirrored {
   const sha256 = cells[26] as string | null;
   return {
     listItemId: cells[13] as number,
-    name: cells[14] as string,
-    serverPath: cells[15] as string,
+    name: (cells[14] ?? cells[5]) as string,
+    serverPath: (cells[15] ?? cells[6]) as string,
     file: fromRoot(cells[16] as string, root),
     fingerprint: {
       size: cells[17] as number,
-      modifiedAt: cells[18] as string,
+      modifiedAt: (cells[18] ?? cells[10]) as string,
       etag: cells[19] as string,
-      contentVersion: cells[20] as string,
+      contentVersion: (cells[20] ?? sha256) as string,
     },
     downloadedAt: cells[21] as string,
     sourceError: cells[22] as string,
@@ -241,7 +248,7 @@ export async function numbersOf(sql: Sql, source: number, items: Iterable<ItemId
 }
 
 /** The domain may have had another id when a map file was written. A path that is not below the source's folder keeps a slash in front. */
-function belowRoot(file: string, root: string): string {
+export function belowRoot(file: string, root: string): string {
   if (file === "") return "";
   const below = root.slice(root.indexOf("/"));
   const at = file.indexOf("/");
@@ -253,9 +260,7 @@ export function fromRoot(path: string, root: string): string {
   return path.startsWith("/") ? path.slice(1) : `${root}/${path}`;
 }
 
-function columns(table: string, names: string): string {
-  return names
-    .split(", ")
-    .map((name) => `${table}.${name}`)
-    .join(", ");
+function columns(table: string, names: string, twice: Readonly<Record<string, string>> = {}): string {
+  const one = (name: string): string => (twice[name] ? `NULLIF(${table}.${name}, ${twice[name]})` : `${table}.${name}`);
+  return names.split(", ").map(one).join(", ");
 }

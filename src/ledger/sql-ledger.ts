@@ -7,8 +7,10 @@ import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-files.ts";
 import {
+  belowRoot,
   type EntryRow,
   FILE_INTO,
+  fromRoot,
   INDEXED_INTO,
   ITEM_INTO,
   indexedValues,
@@ -214,6 +216,25 @@ export class SqlLedger implements Ledger {
     if (this.#pending.size > 0) return (await this.count()).files;
     const row = await this.#db?.get<{ files: number }>(`SELECT (${COUNT_FILES}) AS files`, [this.#source.source_no]);
     return row?.files ?? 0;
+  }
+
+  async filesAmong(files: Iterable<string>): Promise<ReadonlySet<string>> {
+    await this.flush();
+    const { root } = this.#key;
+    const asked = new Set(files);
+    const found = new Set<string>();
+    const add = (file: string | null): void => void (file && asked.has(file) && found.add(file));
+    if (this.#pending.size > 0) {
+      for await (const page of this.states()) for (const { file } of page) add(file);
+    } else if (this.#db) {
+      const text = `SELECT path FROM file WHERE source_no = $1 AND ${isListed(this.#db, "path", "$2", "text")}`;
+      for (const list of listsOf([...asked].map((file) => belowRoot(file, root)))) {
+        for (const [path] of await this.#db.rows(text, [this.#source.source_no, list])) {
+          add(fromRoot(path as string, root));
+        }
+      }
+    }
+    return found;
   }
 
   async count(): Promise<{ items: number; files: number; indexed: number }> {

@@ -23,6 +23,8 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
   readonly #passed = new Map<string, number>();
   /** All of them; made for the first one that is found in no other way. */
   #index: Map<string, number> | undefined;
+  /** Paths that were set or deleted. */
+  readonly changed = new Set<string>();
   size = 0;
 
   get(path: string): FileOnDisk | undefined {
@@ -35,6 +37,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
   }
 
   set(path: string, { size, mtimeMs, placedAtMs }: FileOnDisk): void {
+    this.changed.add(path);
     const at = this.#look(path);
     if (at === undefined) this.add(path, size, mtimeMs, placedAtMs);
     else this.#numbers.splice(at * 3, 3, size, mtimeMs, placedAtMs);
@@ -49,6 +52,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
   }
 
   delete(path: string): void {
+    this.changed.add(path);
     const at = this.#look(path);
     if (at === undefined) return;
     this.#paths[at] = "";
@@ -109,7 +113,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
   #look(path: string): number | undefined {
     if (!this.#index) {
       this.#index = new Map();
-      for (const [at, one] of this.#paths.entries()) this.#index.set(one, at);
+      for (let at = 0; at < this.#paths.length; at++) this.#index.set(this.#paths[at] ?? "", at);
     }
     return path === "" ? undefined : this.#index.get(path);
   }

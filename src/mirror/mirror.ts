@@ -42,6 +42,7 @@ export class Mirror {
   readonly #crawlerFolder: string;
   /** Relative to the crawler folder: `DEMO/01_files/docs`. */
   readonly root: string;
+  readonly #depth: number;
   #followed: FilesOnDisk | undefined;
   /** Of a dry run: the files as they would be, null where one would be gone, over those on disk, which are left alone. */
   readonly #foreseen: Map<string, FileOnDisk | null> | undefined;
@@ -51,6 +52,7 @@ export class Mirror {
   constructor(crawlerFolder: string, root: string, options: { readonly dryRun?: boolean } = {}) {
     this.#crawlerFolder = crawlerFolder;
     this.root = root;
+    this.#depth = root.split("/").length;
     this.#foreseen = options.dryRun ? new Map() : undefined;
   }
 
@@ -76,10 +78,12 @@ export class Mirror {
 
   /** The path below `01_originals/`, `02_embedded/` or `03_failed/`: what a person knows the file by. */
   relativePath(file: string): string {
-    return file
-      .split("/")
-      .slice(this.root.split("/").length + 1)
-      .join("/");
+    let at = -1;
+    for (let folders = this.#depth + 1; folders > 0; folders--) {
+      at = file.indexOf("/", at + 1);
+      if (at < 0) return "";
+    }
+    return file.slice(at + 1);
   }
 
   /** Where a file goes when it cannot be processed or embedded. */
@@ -302,8 +306,7 @@ export class Mirror {
   /** Removes folders that became empty, up to but not including `01_originals/`, `02_embedded/` and `03_failed/`. */
   #pruneFolders(file: string): void {
     if (this.#foreseen) return;
-    const rootDepth = this.root.split("/").length + 1;
-    for (let folder = dirname(file); folder.split("/").length > rootDepth; folder = dirname(folder)) {
+    for (let folder = dirname(file); folder.split("/").length > this.#depth + 1; folder = dirname(folder)) {
       try {
         rmdirSync(join(this.#crawlerFolder, folder));
       } catch (error) {
