@@ -51,7 +51,16 @@ interface TrackedRow {
   readonly deleted_at: string;
 }
 
-type KnownRow = Pick<TrackedRow, "item_id" | "folder" | "name" | "status" | "stamp" | "node">;
+/** As SELECT_KNOWN selects it. */
+type KnownRow = readonly [
+  item_id: ItemId,
+  folder: string,
+  name: string,
+  status: FileStatus,
+  stamp: string,
+  node: string,
+];
+const SELECT_KNOWN = "SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node";
 
 /** The ledger that a manifest is part of. */
 interface Owner {
@@ -258,18 +267,18 @@ export class SqlManifest implements Manifest {
 
   async inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>> {
     const sql = this.#owner.sql;
-    const select = `SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node ${JOINED} AND ${IS_PRESENT}`;
-    const rows = sql
-      ? await this.#all<KnownRow>(`${select} AND ${isListed(sql, "t.folder", "$2", "text")}`, [listOf(folders)])
-      : [];
+    const text = (db: Sql): string =>
+      `${SELECT_KNOWN} ${JOINED} AND ${IS_PRESENT} AND ${isListed(db, "t.folder", "$2", "text")}`;
+    const rows = sql ? await sql.rows(text(sql), [this.#owner.source().source_no, listOf(folders)]) : [];
     const found = new Map<string, Map<string, KnownFile[]>>(folders.map((folder) => [folder, new Map()]));
-    await this.#gatherKnown(rows, (file) => found.get(folderOf(file.path)));
+    await this.#gatherKnown(rows as unknown as KnownRow[], (file) => found.get(folderOf(file.path)));
     return found;
   }
 
   async knownAt(paths: readonly string[]): Promise<ReadonlyMap<string, KnownFile>> {
-    const select = "SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node";
-    const rows = await this.#atPaths<KnownRow>(select, paths, IS_PRESENT);
+    type Known = Pick<TrackedRow, "item_id" | "folder" | "name" | "status" | "stamp" | "node">;
+    const known = await this.#atPaths<Known>(SELECT_KNOWN, paths, IS_PRESENT);
+    const rows = known.map((row): KnownRow => [row.item_id, row.folder, row.name, row.status, row.stamp, row.node]);
     const wanted = new Set(paths);
     const found = new Map<string, KnownFile[]>();
     await this.#gatherKnown(rows, ({ path }) => (wanted.has(path) ? found : undefined));
@@ -522,7 +531,7 @@ export class SqlManifest implements Manifest {
         shared.add(same);
       } else group?.set(file.path, [file]);
     };
-    for (const { item_id: docId, folder, name, status, stamp, node } of rows) {
+    for (const [docId, folder, name, status, stamp, node] of rows) {
       if (!put.has(docId)) add({ docId, path: pathOf(folder, name), status, stamp, node });
     }
     for (const files of shared) {

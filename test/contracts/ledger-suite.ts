@@ -119,6 +119,8 @@ function entriesCases(newPlace: NewPlace): void {
     const files = Object.fromEntries(states.map(({ itemId, file, isListed }) => [itemId, [file, isListed]]));
     assert.deepEqual(files, { a: [fileOf(1), true], b: [null, true], c: ["", true], d: [fileOf(4), false] });
     assert.deepEqual({ ...(await ledger.count()) }, { items: 4, files: 2, indexed: 2 });
+    assert.equal(await ledger.countFiles(), 2);
+    assert.deepEqual(await ledger.filesAmong([fileOf(2), fileOf(4), fileOf(1), ""]), new Set([fileOf(1), fileOf(4)]));
     assert.deepEqual(
       (await ledger.labels(["a", "b", "nobody"].map(id))).map(({ itemId }) => itemId),
       ["a"],

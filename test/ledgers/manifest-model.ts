@@ -110,6 +110,19 @@ export async function assertSame(manifest: Manifest, model: Model): Promise<void
     );
     for (const [path, [first]] of known.get(folder) ?? []) assert.equal(first?.docId, knownAt.get(path)?.docId);
   }
+  for (const folder of folders) {
+    const files = inside(folder).sort((a, b) => (a.path < b.path ? -1 : 1));
+    const isSame = async (those: readonly ManifestEntry[]): Promise<boolean> =>
+      (await manifest.unchanged([{ folder, files: those }])).has(folder);
+    const isPlain = files.every(({ status }) => status === "active");
+    if (await isSame(files)) assert.ok(isPlain && new Set(files.map(({ path }) => path)).size === files.length);
+    const [first, ...rest] = files;
+    if (!first) continue;
+    assert.equal(await isSame(rest), false);
+    for (const other of [{ stamp: `${first.stamp}1` }, { node: "9:9" }, { path: `${first.path}1` }]) {
+      assert.equal(await isSame([{ ...first, ...other }, ...rest]), false);
+    }
+  }
   const named: string[] = [];
   for await (const page of manifest.folders()) named.push(...page);
   for (const folder of folders) assert.ok(inside(folder).length === 0 || named.includes(folder), `folder ${folder}`);
