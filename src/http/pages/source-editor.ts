@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { DEFAULT_LIMITS, type SourceConfig } from "../../contracts/domain.ts";
-import type { SourceField, SourceKind, SourceKinds } from "../../contracts/source-kind.ts";
+import type { KindWords, SourceField, SourceKind, SourceKinds } from "../../contracts/source-kind.ts";
 import { formatSource } from "../../domains/source-codec.ts";
 import type { Html } from "./layout.ts";
 import { textOf } from "./text-of.ts";
@@ -9,7 +9,7 @@ import { textOf } from "./text-of.ts";
 export function sourceEditor(sources: readonly SourceConfig[], kinds: SourceKinds): Html {
   return html`<section class="source-editor stack" data-source-editor data-scripted hidden aria-labelledby="sources-title">
 <div class="section-head"><h3 id="sources-title">Sources</h3>
-<div class="actions">${kinds.all.map(({ type, words }) => html`<button type="button" class="small" data-add="${type}">Add ${words.name.toLowerCase()}</button>`)}</div></div>
+<div class="actions">${kinds.all.map(({ type, words }) => html`<button type="button" class="small" data-add="${type}">Add ${inSentence(words)}</button>`)}</div></div>
 <p class="quiet" data-part="no-sources" ${sources.length > 0 ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add the first one.</p>
 <div class="stack" data-part="rows">${sources.map((source) => sourceRow(source.kind, { ...formatSource(source), ...limitsOf(source) }))}</div>
 ${kinds.all.map((kind) => html`<template data-kind="${kind.type}">${sourceRow(kind, {})}</template>`)}
@@ -75,4 +75,9 @@ function limitFields(source: Readonly<Record<string, unknown>>): Html {
 <label class="field"><span>Percent of the source</span><input type="number" min="0" max="100" step="any" data-field="max_removals_percent" value="${percent}"></label>
 <label class="check"><input type="checkbox" data-field="allow_empty" ${source["allow_empty"] === true ? "checked" : ""}><span>The source may become empty</span></label>
 </div>`;
+}
+
+/** Not at its beginning: "document library", but "S3 bucket". */
+function inSentence({ name, noun }: KindWords): string {
+  return noun.toLowerCase() === name.toLowerCase() ? noun : name.toLowerCase();
 }
