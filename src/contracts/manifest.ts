@@ -48,6 +48,9 @@ export interface ManifestEntry extends TrackedFile {
   readonly lineage: readonly LineageEvent[];
 }
 
+/** What a listing says of a file. */
+export type ListedFile = Pick<TrackedFile, "docId" | "path" | "size" | "modifiedAt" | "contentHash">;
+
 /** What tells whether a file that is there, active or error, is what it was. */
 export type KnownFile = Pick<TrackedFile, "docId" | "path" | "stamp" | "node" | "status">;
 
@@ -105,8 +108,8 @@ export interface Manifest {
   file(docId: ItemId): Promise<TrackedFile | undefined>;
   /** Every entry, in pages, in no particular order; safe against puts while iterating. */
   entries(): AsyncIterable<readonly ManifestEntry[]>;
-  /** Those that are active, likewise, without their histories. */
-  active(): AsyncIterable<readonly TrackedFile[]>;
+  /** Those that are active, likewise, as they are listed. */
+  active(): AsyncIterable<readonly ListedFile[]>;
   /** Only those with such a status; cheap where few are missing or deleted. */
   withStatus(...statuses: readonly FileStatus[]): AsyncIterable<readonly ManifestEntry[]>;
   /** Active ones whose current version is not of their content; cheap when there are none. */

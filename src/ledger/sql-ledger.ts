@@ -62,6 +62,8 @@ export interface SqlLedgerOptions extends SourceKey {
 }
 
 const PAGE = 1000;
+/** Whatever is made of a page is garbage before it is old. */
+const STATES_AT_ONCE = 250;
 /** Of an item `i`; a row may also be kept for what another store has of it. With the source, PostgreSQL reads no rows of others. */
 const HAS_FACET = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no AND f.source_no = $1)
   OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
@@ -183,10 +185,10 @@ export class SqlLedger implements Ledger {
     const fresh = new Set(this.#pending.keys());
     const statesOf = async (items: readonly ItemId[]): Promise<ItemState[]> =>
       (await this.getMany(items)).flatMap((entry) => (entry?.seen || entry?.mirrored ? [stateOf(entry)] : []));
-    const text = `${SELECT_STATES} AND i.item_no > $2 ORDER BY i.item_no LIMIT ${PAGE}`;
+    const text = `${SELECT_STATES} AND i.item_no > $2 ORDER BY i.item_no LIMIT ${STATES_AT_ONCE}`;
     const read = async (after: number): Promise<StateRow[]> =>
       ((await this.#db?.rows(text, [this.#source.source_no, after])) ?? []) as unknown as StateRow[];
-    for await (const rows of readPages(PAGE, ([item_no]) => item_no, read)) {
+    for await (const rows of readPages(STATES_AT_ONCE, ([item_no]) => item_no, read)) {
       const page: ItemState[] = [];
       const put: ItemId[] = [];
       for (const row of rows) {

@@ -5,6 +5,7 @@ import type {
   FileVersion,
   KnownFile,
   LineageEvent,
+  ListedFile,
   Manifest,
   ManifestEntry,
   TrackedFile,
@@ -19,6 +20,8 @@ import { ITEM_INTO, numbersOf, seenValues } from "./entry-rows.ts";
 import type { SourceRow } from "./source-row.ts";
 
 const PAGE = 1000;
+/** Whatever is made of a page is garbage before it is old, which is collected in a quarter of the time. */
+const LISTED_AT_ONCE = 250;
 /** The words of the partial indexes, which are used only where these stand. */
 const IS_PRESENT = "t.status IN ('active', 'error')";
 const IS_ABSENT = "t.status IN ('missing', 'deleted')";
@@ -61,6 +64,16 @@ type KnownRow = readonly [
   node: string,
 ];
 const SELECT_KNOWN = "SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node";
+
+type ActiveRow = readonly [
+  item_no: number,
+  item_id: ItemId,
+  folder: string,
+  name: string,
+  size: number,
+  modified_at: string,
+  content_hash: string,
+];
 
 /** The ledger that a manifest is part of. */
 interface Owner {
@@ -163,16 +176,21 @@ export class SqlManifest implements Manifest {
     for await (const { rows, fresh } of this.#pages("")) yield await this.#current(rows, fresh);
   }
 
-  async *active(): AsyncGenerator<TrackedFile[], void> {
-    const isActive = ({ status }: TrackedFile): boolean => status === "active";
-    for await (const { rows, fresh } of this.#pages("AND t.status = 'active'")) {
-      const seenAt = this.look?.at ?? "";
-      const files = rows.map((row) => {
-        const put = this.#overlay(row.item_id);
-        return put === undefined ? toFile(row, seenAt) : put;
-      });
-      yield [...files.filter((file) => file !== null), ...fresh].filter(isActive);
+  async *active(): AsyncGenerator<ListedFile[], void> {
+    await this.#owner.flush();
+    const fresh = new Set(this.#put().keys());
+    const columns = "t.item_no, i.item_id, t.folder, t.name, t.size, t.modified_at, t.content_hash";
+    const text = `SELECT ${columns} ${JOINED} AND t.status = 'active' AND t.item_no > $2 ORDER BY t.item_no LIMIT ${LISTED_AT_ONCE}`;
+    const putOf = (docId: ItemId): ManifestEntry[] => {
+      const put = this.#overlay(docId);
+      return put?.status === "active" ? [put] : [];
+    };
+    const read = (after: number): Promise<ActiveRow[]> => this.#cells<ActiveRow>(text, after);
+    for await (const rows of readPages(LISTED_AT_ONCE, ([item_no]) => item_no, read)) {
+      for (const [, docId] of rows) fresh.delete(docId);
+      yield rows.flatMap((row) => (this.#overlay(row[1]) === undefined ? toListed(row) : putOf(row[1])));
     }
+    yield [...fresh].flatMap(putOf);
   }
 
   async *withStatus(...statuses: readonly FileStatus[]): AsyncGenerator<ManifestEntry[], void> {
@@ -269,9 +287,9 @@ export class SqlManifest implements Manifest {
     const sql = this.#owner.sql;
     const text = (db: Sql): string =>
       `${SELECT_KNOWN} ${JOINED} AND ${IS_PRESENT} AND ${isListed(db, "t.folder", "$2", "text")}`;
-    const rows = sql ? await sql.rows(text(sql), [this.#owner.source().source_no, listOf(folders)]) : [];
+    const rows = sql ? await this.#cells<KnownRow>(text(sql), listOf(folders)) : [];
     const found = new Map<string, Map<string, KnownFile[]>>(folders.map((folder) => [folder, new Map()]));
-    await this.#gatherKnown(rows as unknown as KnownRow[], (file) => found.get(folderOf(file.path)));
+    await this.#gatherKnown(rows, (file) => found.get(folderOf(file.path)));
     return found;
   }
 
@@ -414,6 +432,11 @@ export class SqlManifest implements Manifest {
     return (await this.#owner.sql?.all<Row>(text, [this.#owner.source().source_no, ...values])) ?? [];
   }
 
+  /** Each row as its cells. */
+  async #cells<Row>(text: string, value: SqlValue): Promise<Row[]> {
+    return ((await this.#owner.sql?.rows(text, [this.#owner.source().source_no, value])) ?? []) as Row[];
+  }
+
   #byNumber<Row extends Pick<TrackedRow, "item_no">>(text: string): AsyncGenerator<Row[], void> {
     return readPages(
       PAGE,
@@ -467,7 +490,7 @@ export class SqlManifest implements Manifest {
     const fresh = new Set(this.#put().keys());
     const text = `${SELECT} ${JOINED} ${condition} AND t.item_no > $2 ORDER BY t.item_no LIMIT ${PAGE}`;
     const read = async (after: number): Promise<TrackedRow[]> =>
-      ((await this.#owner.sql?.rows(text, [this.#owner.source().source_no, after])) ?? []).map(toRow);
+      (await this.#cells<SqlValue[]>(text, after)).map(toRow);
     for await (const rows of readPages(PAGE, ({ item_no }) => item_no, read)) {
       for (const { item_id } of rows) fresh.delete(item_id);
       yield { rows, fresh: [] };
@@ -642,6 +665,10 @@ function valuesOf(entry: ManifestEntry): SqlValue[] {
     entry.missingRuns,
     entry.deletedAt,
   ];
+}
+
+function toListed([, docId, folder, name, size, modifiedAt, contentHash]: ActiveRow): ListedFile {
+  return { docId, path: pathOf(folder, name), size, modifiedAt, contentHash };
 }
 
 /** Of the cells that SELECT selects. */

@@ -44,7 +44,13 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
       );
     },
     localPath,
-    addressOf: (path) => ({ url: `${url}/${encodePath(path)}`, rawUrl: `file://${localPath(path)}` }),
+    addressOf: (path) => ({
+      // Few are asked for it.
+      get url() {
+        return `${url}/${encodePath(path)}`;
+      },
+      rawUrl: `file://${localPath(path)}`,
+    }),
     examine: (isTaken, signal) => examineFolder(config, tree, isTaken, signal),
   };
   return tree;

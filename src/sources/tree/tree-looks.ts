@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { RemoteError } from "../../contracts/errors.ts";
-import type { TrackedFile } from "../../contracts/manifest.ts";
+import type { ListedFile } from "../../contracts/manifest.ts";
 import type { ChangesSince, Listing, LookOutcome } from "../../contracts/source.ts";
 import { compareAll, compareOnly } from "./compare-tree.ts";
 import { concludeLook } from "./conclude-look.ts";
@@ -48,7 +48,7 @@ export class TreeLooks {
     if (unreadable.length > 0) yield unreadable;
     const lostIds = new Set(lost.map(({ docId }) => docId));
     const hidden = new Hidden(unreadable);
-    const isThere = ({ docId, path }: TrackedFile): boolean => !lostIds.has(docId) && !hidden.has(path);
+    const isThere = ({ docId, path }: ListedFile): boolean => !lostIds.has(docId) && !hidden.has(path);
     for await (const page of (await this.#tools.manifest()).active()) {
       yield page.filter(isThere).map((entry) => sightingOf(entry, this.#tools.tree));
     }

@@ -1,13 +1,14 @@
 import type { FileTree } from "../../contracts/file-tree.ts";
-import type { TrackedFile } from "../../contracts/manifest.ts";
+import type { ListedFile } from "../../contracts/manifest.ts";
 import type { RememberedItem, Sighting } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { nameOf } from "../../lib/tree-path.ts";
 
 /** A file as the engine sees it: its document is the item, and the hash of its bytes tells its versions apart. */
-export function sightingOf(entry: TrackedFile, tree: Pick<FileTree, "addressOf">): Sighting {
+export function sightingOf(entry: ListedFile, tree: Pick<FileTree, "addressOf">): Sighting {
   const { docId, path, size, modifiedAt, contentHash } = entry;
   const name = nameOf(path);
+  const address = tree.addressOf(path);
   return {
     kind: "sighting",
     itemId: docId,
@@ -15,7 +16,10 @@ export function sightingOf(entry: TrackedFile, tree: Pick<FileTree, "addressOf">
     name,
     path,
     serverPath: `/${path}`,
-    ...tree.addressOf(path),
+    get url() {
+      return address.url;
+    },
+    rawUrl: address.rawUrl,
     documentType: fileTypeOf(name),
     form: "document",
     fingerprint: { size, modifiedAt, etag: "", contentVersion: contentHash },
