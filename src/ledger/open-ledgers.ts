@@ -133,14 +133,16 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       if (snapshot) dryRuns += 1;
       const sql = isSnapshot ? snapshot?.sql : await databases.find(source.domainId);
       const release = snapshot && ((): Promise<void> => endDryRun(snapshot));
-      const ledger = await SqlLedger.read(sql, { ...wishes, release, isScratch: isSnapshot }).catch(
-        async (error: unknown) => {
-          await release?.();
-          throw error;
-        },
-      );
-      try {
+      const reading = async (): Promise<{ readonly before: string; readonly ledger: SqlLedger }> => {
+        // First of all: a ledger that was taken over since is read again.
         const before = await mapStateOf(sql, source);
+        return { before, ledger: await SqlLedger.read(sql, { ...wishes, release, isScratch: isSnapshot }) };
+      };
+      const { before, ledger } = await reading().catch(async (error: unknown) => {
+        await release?.();
+        throw error;
+      });
+      try {
         const keepsMaps = wishes.mapFolder !== undefined;
         const overlaid = overlayMaps(ledger, sql, { folder, store, keepsMaps });
         const trouble = await overlaid
