@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { after, describe, type TestContext, test } from "node:test";
 import type { OtherStore, ScheduleState } from "../../src/contracts/domain-state.ts";
 import type { DomainId, FileId, ItemId, JobId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
-import type { LeaseOptions } from "../../src/contracts/lease.ts";
+import type { Lease, LeaseOptions } from "../../src/contracts/lease.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { UploadIntent, UploadPlace } from "../../src/contracts/uploads.ts";
 import type { LeaseTask } from "../ledger/lease-child.ts";
@@ -223,8 +223,20 @@ export function domainStateSuite(name: string, place: () => StatePlace): void {
   });
 
   describe(`leases, in ${name}`, () => {
-    const acquire = (id: DomainId, owner: string, options: Partial<LeaseOptions & { within: string }> = {}) =>
-      place().ledgers.leases.acquire(id, "x", { owner, pollMs: 1, ...options });
+    const held: Lease[] = [];
+    const acquire = async (
+      id: DomainId,
+      owner: string,
+      options: Partial<LeaseOptions & { within: string }> = {},
+    ): Promise<Lease> => {
+      const lease = await place().ledgers.leases.acquire(id, "x", { owner, pollMs: 1, ...options });
+      held.push(lease);
+      return lease;
+    };
+    // One that nobody gives back is renewed, also while the folder is being removed.
+    after(async () => {
+      for (const lease of held) await lease.release();
+    });
     const startChild = (t: TestContext, verb: LeaseTask["verb"], domainId: DomainId): ChildProcess => {
       const { storage, url } = place();
       const task: LeaseTask = {
