@@ -5,6 +5,7 @@ import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts
 import type { Leases } from "./lease.ts";
 import type { Manifest, ManifestEntry } from "./manifest.ts";
 import type { Members } from "./members.ts";
+import type { PlanDraft } from "./plan.ts";
 import type { CrawlHead, SiteMemory } from "./site-memory.ts";
 import type { Fingerprint } from "./source.ts";
 import type { UploadJournals } from "./uploads.ts";
@@ -208,6 +209,8 @@ export interface Ledgers {
   readonly leases: Leases;
   /** What somebody did to the map files of the source is taken over first, where the ledger knows nothing newer. */
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
+  /** For the plan of one run of one source. To be closed, and then it is gone. */
+  openPlan(): PlanDraft;
   /** The same text means the same content, now and later; "" when there is no ledger to rely on, or somebody edited a map file. */
   version(source: LedgerSource): Promise<string>;
   /** Which web pages and registered addresses the sources of all domains have. */

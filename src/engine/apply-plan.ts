@@ -1,14 +1,16 @@
-import type { AbsentChange } from "../contracts/change.ts";
+import type { AbsentChange, ListedChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { LedgerEntry } from "../contracts/ledger.ts";
+import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
+import type { Plan } from "../contracts/plan.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import type { DownloadTools, Plan } from "./download.ts";
+import type { DownloadPlan, DownloadTools } from "./download.ts";
 import { fetchItems, removeVacated } from "./fetch-items.ts";
 import { moveItems, takeFreedPlaces } from "./move-items.ts";
 import { PathClaims } from "./path-claims.ts";
 import { placeRows } from "./place-rows.ts";
+import { FETCHED, listedChanges, removedItems } from "./planned-changes.ts";
 
 /** What came of the plan, besides the counts. */
 export interface Applied {
@@ -24,25 +26,27 @@ export type ApplyTools = DownloadTools & {
 
 /** Carries the plan out on disk and in the ledger. One bad item never stops the others; `counts` tells how many failed. */
 export async function applyPlan(
-  plan: Plan,
+  plan: DownloadPlan,
   download: DownloadTools & { readonly retryBatches: number },
   job: JobContext,
   counts: StepCounts,
 ): Promise<Applied> {
-  if (plan.removed.length + plan.moved.length + plan.fetched.length === 0) return { stuck: 0 };
-  const { ledger, mirror } = download;
+  const { items, size } = plan;
+  if (size.removed + size.moved + size.fetched === 0) return { stuck: 0 };
+  const { ledger, mirror, source } = download;
   const { isHinted = false, inStep } = plan.news ?? {};
   const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
   const tools = { ...download, claims, vacated: [] };
   // First the table, which no longer has the rows that are removed: a run that is killed in between removes them again.
-  const rows = plan.fetched.filter(({ sighting }) => sighting.form === "row");
+  const rows = source.table ? await gather(listedChanges(items, FETCHED, ledger), isRow) : [];
   let failed = await placeRows(rows, plan, tools, job);
-  const stuck = await removeAll(plan.removed, tools, job);
-  const unmoved = await moveItems(plan.moved, tools, job);
-  let waiting = [...plan.fetched.filter(({ sighting }) => sighting.form !== "row"), ...unmoved];
-  for (let batch = 1; batch <= download.retryBatches && waiting.length > 0; batch++) {
-    if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
-    waiting = await fetchItems(waiting, tools, job, counts);
+  const stuck = await removeAll(items, tools, job);
+  const unmoved = await moveItems(await gather(listedChanges(items, ["moved"], ledger)), tools, job);
+  const total = size.fetched - rows.length + unmoved.length;
+  let waiting = await fetchItems(files(items, ledger, unmoved), total, tools, job, counts);
+  for (let batch = 2; batch <= download.retryBatches && waiting.length > 0; batch++) {
+    job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
+    waiting = await fetchItems(waiting, waiting.length, tools, job, counts);
   }
   failed = [...failed, ...waiting];
   await removeVacated(tools, job);
@@ -52,16 +56,39 @@ export async function applyPlan(
   return { stuck };
 }
 
+function isRow({ sighting }: ListedChange): boolean {
+  return sighting.form === "row";
+}
+
+async function gather(
+  pages: AsyncIterable<readonly ListedChange[]>,
+  isMeant: (change: ListedChange) => boolean = () => true,
+): Promise<ListedChange[]> {
+  const changes: ListedChange[] = [];
+  for await (const page of pages) for (const change of page) if (isMeant(change)) changes.push(change);
+  return changes;
+}
+
+/** What is fetched one by one. Entries are read when it is their turn: a first crawl fetches everything there is. */
+async function* files(plan: Plan, ledger: Ledger, unmoved: readonly ListedChange[]): AsyncGenerator<ListedChange> {
+  for await (const page of listedChanges(plan, FETCHED, ledger)) {
+    for (const change of page) if (!isRow(change)) yield change;
+  }
+  yield* unmoved;
+}
+
 /** Returns how many could not be removed: they keep their ledger entry, and the next run tries again. */
-async function removeAll(removed: readonly AbsentChange[], tools: ApplyTools, job: JobContext): Promise<number> {
+async function removeAll(plan: Plan, tools: ApplyTools, job: JobContext): Promise<number> {
   let failed = 0;
-  for (const change of removed) {
-    await job.checkpoint();
-    try {
-      await removeOne(change, tools, job);
-    } catch (error) {
-      failed += 1;
-      job.log(`ERROR: remove '${change.entry.mirrored?.file}': ${explain(error)}`);
+  for await (const page of removedItems(plan, tools.ledger)) {
+    for (const change of page) {
+      await job.checkpoint();
+      try {
+        await removeOne(change, tools, job);
+      } catch (error) {
+        failed += 1;
+        job.log(`ERROR: remove '${change.entry.mirrored?.file}': ${explain(error)}`);
+      }
     }
   }
   await tools.ledger.flush();

@@ -73,7 +73,9 @@ async function takeOver(
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };
     const target: IndexTarget = { store, index, crawl, isOwn: true };
-    const { error } = (await crawlSource(run, neverOpened, embedding, target, parts, job)).result;
+    const { result, close } = await crawlSource(run, neverOpened, embedding, target, parts, job);
+    await close();
+    const { error } = result;
     if (error) problems.push(`Source '${config.sourceId}' after the swap: ${error.replace(/\.$/, "")}.`);
     else await parts.ledgers.dropStore(run, store);
   }

@@ -4,6 +4,7 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
+import type { PlanDraft } from "../contracts/plan.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
@@ -18,7 +19,7 @@ import { findUnregistered, keepUnregistered } from "./find-unregistered.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { keepDocuments } from "./keep-documents.ts";
 import { noteIndexed } from "./note-indexed.ts";
-import { PlannedChanges } from "./planned-changes.ts";
+import { planResult } from "./planned-changes.ts";
 import { processOriginals } from "./process.ts";
 import { purgeMissing } from "./purge-missing.ts";
 import { findShortfalls } from "./swap-shortfalls.ts";
@@ -33,8 +34,8 @@ interface Course {
   readonly job: JobContext;
   readonly mirror: Mirror;
   readonly ledgers: StepLedgers;
-  /** What the steps of a dry run would do. */
-  readonly planned: PlannedChanges;
+  /** What the steps do. */
+  readonly plan: PlanDraft;
 }
 
 interface StepOutcome {
@@ -50,6 +51,8 @@ export interface CrawledSource {
   readonly result: SourceResult;
   /** Takes out of the index what is gone; undefined when there is nothing left to take out. */
   readonly removeGone: (() => Promise<SourceResult>) | undefined;
+  /** Its plan is gone then. */
+  close(): Promise<void>;
 }
 
 /**
@@ -68,7 +71,8 @@ export async function crawlSource(
   const { dryRun } = job;
   const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config), { dryRun });
   const ledgers = openStepLedgers(run, target?.isOwn ? undefined : target?.store, parts, job);
-  const course: Course = { run, request, parts, job, mirror, ledgers, planned: new PlannedChanges() };
+  const plan = parts.ledgers.openPlan();
+  const course: Course = { run, request, parts, job, mirror, ledgers, plan };
   const account = openAccount(course, target);
   let look: SourceLook | undefined;
   let deferred = 0;
@@ -86,6 +90,10 @@ export async function crawlSource(
       deferred = embedded.deferred;
       account.note("embed", embedded);
     })
+    .catch(async (error: unknown) => {
+      await plan.close();
+      throw error;
+    })
     .finally(() => ledgers.close());
   if (target?.isOwn && !hasIds && !job.dryRun) {
     await account.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
@@ -95,7 +103,7 @@ export async function crawlSource(
     await account.attempt(() => parts.ledgers.exportManifest(run, { upTo: SMALL_MANIFEST }));
   }
   const removeGone = target && deferred > 0 ? () => takeRemovals(course, look, target, account) : undefined;
-  return { result: account.sum(), removeGone };
+  return { result: await account.sum(), removeGone, close: () => plan.close() };
 }
 
 /** What became of a source, step by step. */
@@ -105,10 +113,10 @@ interface Account {
   note(step: Step, outcome: StepOutcome, facts?: Pick<SourceLook, "complete" | "hiddenRows">): void;
   /** What goes wrong becomes a problem of the source. */
   attempt(steps: () => Promise<void>): Promise<void>;
-  sum(): SourceResult;
+  sum(): Promise<SourceResult>;
 }
 
-function openAccount({ run, job, planned }: Course, target: IndexTarget | undefined): Account {
+function openAccount({ run, job, plan }: Course, target: IndexTarget | undefined): Account {
   const { sourceId: source_id, sourceType: source_type } = run.config;
   const counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   const problems: string[] = [];
@@ -135,14 +143,14 @@ function openAccount({ run, job, planned }: Course, target: IndexTarget | undefi
         problems.push(why);
       }
     },
-    sum: () => ({
+    sum: async () => ({
       source_id,
       source_type,
       complete: facts.complete,
       ...(facts.hiddenRows > 0 && { hidden_rows: facts.hiddenRows }),
       ...counts,
       error: problems.join("; "),
-      ...(job.dryRun && planned.result()),
+      ...(job.dryRun && (await planResult(plan))),
     }),
   };
 }
@@ -166,14 +174,14 @@ async function takeRemovals(
       account.problems.push(`${plural(failed.length, "document")} of what is gone could not be removed`);
     }
   });
-  return account.sum();
+  return await account.sum();
 }
 
 async function takeDownload(
   course: Course,
   openSource: (ledger: Ledger) => Source,
 ): Promise<StepOutcome & { readonly look: SourceLook }> {
-  const { run, request, parts, job, mirror, ledgers, planned } = course;
+  const { run, request, parts, job, mirror, ledgers, plan } = course;
   const converter = run.config.kind.openConverter?.();
   const { keepsMaps } = run.config.kind.abilities;
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
@@ -185,7 +193,7 @@ async function takeDownload(
       source = openSource(setting.ledger);
       const { confirmDeletes } = request;
       const kept = keepUnregistered(source, run, { ...parts, ...setting, confirmDeletes, dryRun: job.dryRun });
-      return download(run, request, { source: kept, mirror, converter, planned, ...setting }, parts, setting.job);
+      return download(run, request, { source: kept, mirror, converter, draft: plan, ...setting }, parts, setting.job);
     });
   } finally {
     await source?.close?.();
@@ -194,7 +202,7 @@ async function takeDownload(
 
 /** Other kinds whose files are documents as they come have nothing to process. */
 async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutcome> {
-  const { run, request, parts, mirror, ledgers, planned } = course;
+  const { run, request, parts, mirror, ledgers, plan } = course;
   if (run.config.kind.abilities.keepsTexts) {
     return await ledgers.withLedger({ step: "process" }, (setting) =>
       keepDocuments({ run, request, look, parts, mirror, ...setting }),
@@ -203,7 +211,7 @@ async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutco
   const converter = run.config.kind.openConverter?.();
   if (!converter) return { counts: noCounts(), problems: [] };
   return await ledgers.withLedger({ step: "process" }, (setting) =>
-    processOriginals({ request, look, mirror, converter, planned, ...setting }),
+    processOriginals({ request, look, mirror, converter, plan, ...setting }),
   );
 }
 
@@ -213,7 +221,7 @@ async function takeEmbed(
   target: IndexTarget,
   removals: Removals,
 ): Promise<Embedded> {
-  const { run, request, parts, job, mirror, ledgers, planned } = course;
+  const { run, request, parts, job, mirror, ledgers, plan } = course;
   const vectorStoreId = target.isOwn ? undefined : target.store;
   return await ledgers.withLedger({ step: "embed", vectorStoreId }, async ({ ledger, ...setting }) => {
     const reader = parts.extractor.revision;
@@ -237,7 +245,7 @@ async function takeEmbed(
       uploaded,
       removals,
       wanted: { ...parts, typeByName },
-      planned,
+      plan,
       job: setting.job,
     }).finally(writeMetadata);
     if (target.swap && !job.dryRun) {

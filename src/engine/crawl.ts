@@ -39,11 +39,11 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const problems: string[] = [];
   const target = await openTarget(domain, request, parts, job, problems);
   const sources: SourceResult[] = [];
+  const crawled: CrawledSource[] = [];
   try {
-    const crawled: CrawledSource[] = [];
     for await (const one of crawlSources(domain, request, target, parts, job)) crawled.push(one);
     for (const result of await leftInStore(domain, request, target, parts, job, problems)) {
-      crawled.push({ result, removeGone: undefined });
+      crawled.push(finished(result));
     }
     // Last, so that a document that moved from one source to another is found twice for a moment, never not at all.
     for (const { result, removeGone } of crawled) sources.push(removeGone ? await removeGone() : result);
@@ -52,6 +52,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
     }
     if (target) await concludeTarget(domain, request, target, parts, job, problems);
   } finally {
+    for (const { close } of crawled) await close();
     await target?.swap?.lease.release();
   }
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
@@ -103,9 +104,12 @@ async function* crawlSources(
   }
   for (const config of request.sourceId === undefined ? retired : []) {
     await job.checkpoint();
-    const result = await retireSource(run(config), request, target, parts, job);
-    yield { result, removeGone: undefined };
+    yield finished(await retireSource(run(config), request, target, parts, job));
   }
+}
+
+function finished(result: SourceResult): CrawledSource {
+  return { result, removeGone: undefined, close: async () => undefined };
 }
 
 /** Sources that are neither in the domain nor on our disk any more, and of which the store still has something. */
@@ -201,7 +205,9 @@ async function retire(
       return emptyResult(run.config, explain(error));
     });
   }
-  return sayRetired((await crawlSource(run, () => retiredSource(run.config), request, target, parts, job)).result);
+  const { result, close } = await crawlSource(run, () => retiredSource(run.config), request, target, parts, job);
+  await close();
+  return sayRetired(result);
 }
 
 /** Nothing was removed at the source: nobody looks at it any more. */

@@ -1,8 +1,8 @@
-import type { AbsentChange, ChangeKind, ListedChange } from "../contracts/change.ts";
 import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
+import type { Plan, PlanDraft } from "../contracts/plan.ts";
 import type { LookOutcome, Source, Unreadable } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { Detected } from "../detect/detect-changes.ts";
@@ -11,10 +11,10 @@ import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { PARTS } from "./check-hashes.ts";
-import type { CrawlRequest, PlannedChange, StepCounts } from "./crawl-request.ts";
+import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { makePlan } from "./make-plan.ts";
-import { type PlannedChanges, plannedDownload } from "./planned-changes.ts";
+import { STAYING } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
 import { HOW_TO_CONFIRM, noCounts, silently, sumUp } from "./tally.ts";
 import { compareMirror, verifyMirror } from "./verify.ts";
@@ -35,34 +35,39 @@ export interface SourceLook {
   readonly listed: number;
   /** Rows that the source counts and does not show. */
   readonly hiddenRows: number;
-  /** Gone at the source, and removed from the mirror by this run. */
-  readonly removed: ReadonlySet<ItemId>;
   /** What was, or in a dry run would be, done to the mirror. */
-  readonly touched: ReadonlyMap<ItemId, ChangeKind>;
-  /** The same as a dry run tells it. */
-  readonly planned: ReadonlyMap<ItemId, PlannedChange>;
+  readonly plan: Plan;
 }
 
-/** What is to be done with one source, in the order it is done. Unchanged items are not in it. */
-export interface Plan {
-  readonly removed: AbsentChange[];
-  readonly moved: ListedChange[];
-  readonly fetched: ListedChange[];
+/** What is to be done with one source. */
+export interface DownloadPlan {
+  /** The judged items. Unchanged ones are not in it. */
+  readonly items: Plan;
+  readonly size: PlanSize;
   readonly detected: Detected;
   /** The mirror; it goes along with what is done to it. */
   readonly disk: FilesOnDisk;
   /** How many files were met in it whose items need nothing. */
   readonly found: number;
-  /** List item ids of rows that stay although they were not listed. */
-  readonly keptRows: ReadonlySet<number>;
-  /** Items that were not listed and are not removed. */
-  readonly staying: readonly ItemId[];
   /** Files that were due were read and hashed, and how many. */
   readonly isHashed: boolean;
   readonly hashed: number;
   readonly startedAtMs: number;
   /** Only this was judged. */
   readonly news: News | undefined;
+}
+
+/** How many items there are of each sort. */
+export interface PlanSize {
+  removed: number;
+  moved: number;
+  fetched: number;
+  /** Not listed, and not removed either. */
+  staying: number;
+  /** Their file goes back to its place in the mirror, whatever else is done to it. */
+  strayed: number;
+  /** Fetched because our own copy is not what it should be. Rows of a list share their export: lost, it is one thing that was missing. */
+  healed: number;
 }
 
 export interface DownloadTools {
@@ -73,8 +78,7 @@ export interface DownloadTools {
 }
 
 export type DownloadSetting = DownloadTools & {
-  /** Of a dry run. */
-  readonly planned: PlannedChanges;
+  readonly draft: PlanDraft;
 };
 
 /** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */
@@ -90,7 +94,8 @@ export async function download(
   const plan = await makePlan(view, { run, request, setting, parts, job, counts });
   const hiddenRows = countHidden(view, setting.source);
   const problems = planProblems(plan.detected, counts);
-  const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length + plan.staying.length === 0;
+  const { removed, moved, fetched, staying, strayed } = plan.size;
+  const isIdle = removed + moved + fetched + staying + strayed === 0;
   const before = isIdle ? await compareMirror(plan, setting) : undefined;
   const isQuiet = view.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
   const by = !run.config.kind.abilities.hasIds ? " by what changed since the last look" : " by the change log";
@@ -103,11 +108,11 @@ export async function download(
   sayHidden(hiddenRows, job);
   if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  const returned = await returnMisplaced(plan, setting, request, job, counts);
-  const look = lookOf(plan, hiddenRows, job.dryRun ? writeDown(plan, run, setting) : new Map());
+  const returned = await returnMisplaced(plan, setting, job);
+  const look = lookOf(plan, hiddenRows);
   const applying = { ...setting, retryBatches: request.retryBatches };
   const { stuck } = await applyPlan(plan, applying, silently(job), counts);
-  await setting.source.conclude?.(await outcomeOf(plan, setting.ledger));
+  if (setting.source.conclude) await setting.source.conclude(await outcomeOf(plan, setting.ledger));
   await verifyMirror(plan, { ...setting, returned, before }, job, counts);
   if (counts.failed > 0)
     problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
@@ -122,21 +127,6 @@ export async function download(
     setting.ledger.noteListing({ ...view.memory, mark, hiddenRows, ...rotation });
   }
   return { counts, look, problems };
-}
-
-/** The very plan that would be applied; what is held or skipped was written down when it was judged. */
-function writeDown(
-  { removed, moved, fetched }: Plan,
-  { config }: SourceRun,
-  { planned, mirror }: DownloadSetting,
-): ReadonlyMap<ItemId, PlannedChange> {
-  const told = new Map<ItemId, PlannedChange>();
-  for (const change of [...removed, ...moved, ...fetched]) {
-    const one = plannedDownload(change, config, mirror);
-    if (one) told.set(change.itemId, one);
-  }
-  for (const one of told.values()) planned.add(one);
-  return told;
 }
 
 /** As the listing found it; where only the changes were asked for, as the last listing did. */
@@ -155,29 +145,20 @@ const HIDDEN_ROWS =
   "They are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them, and they can be found.";
 
 /** What could not be removed still has its entry. */
-async function outcomeOf({ detected, removed, staying }: Plan, ledger: Ledger): Promise<LookOutcome> {
-  const stillHeld = new Set(staying);
-  const entries = await ledger.getMany(removed.map(({ itemId }) => itemId));
-  for (const entry of entries) if (entry?.mirrored) stillHeld.add(entry.itemId);
+async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Promise<LookOutcome> {
+  const stillHeld = new Set<ItemId>();
+  for await (const page of items.items("download", STAYING)) for (const { itemId } of page) stillHeld.add(itemId);
+  for await (const page of items.items("download", ["removed"])) {
+    const entries = await ledger.getMany(page.map(({ itemId }) => itemId));
+    for (const entry of entries) if (entry?.mirrored) stillHeld.add(entry.itemId);
+  }
   return { complete: detected.completeness === "complete", stillHeld };
 }
 
-function lookOf(
-  { detected, removed, moved, fetched }: Plan,
-  hiddenRows: number,
-  planned: SourceLook["planned"],
-): SourceLook {
-  const changes = [...removed, ...moved, ...fetched];
+function lookOf({ detected, items }: DownloadPlan, hiddenRows: number): SourceLook {
   const complete = detected.completeness === "complete";
-  return {
-    complete,
-    sawAll: complete && detected.unreadable.length === 0 && detected.heldBecause === "",
-    listed: detected.listed,
-    hiddenRows,
-    removed: new Set(removed.map(({ itemId }) => itemId)),
-    touched: new Map(changes.map(({ itemId, kind }) => [itemId, kind])),
-    planned,
-  };
+  const sawAll = complete && detected.unreadable.length === 0 && detected.heldBecause === "";
+  return { complete, sawAll, listed: detected.listed, hiddenRows, plan: items };
 }
 
 /** A site in trouble has thousands of them; the log names every one. */

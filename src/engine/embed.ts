@@ -3,6 +3,7 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
+import type { PlanDraft } from "../contracts/plan.ts";
 import type { DocumentFile, FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
@@ -14,7 +15,6 @@ import { documentOf, labelOf } from "./document-label.ts";
 import type { SourceLook } from "./download.ts";
 import { withKeptText } from "./kept-text.ts";
 import { emptyPlan, type IndexPlan, isEmptyPlan, type Planned, planIndex } from "./plan-index.ts";
-import type { PlannedChanges } from "./planned-changes.ts";
 import { MAX_READER_TRIES, readerTries } from "./reader-tries.ts";
 import { markOf, type PutMarks, recordCommit } from "./record-commit.ts";
 import { noCounts, Progress, sumUp } from "./tally.ts";
@@ -36,8 +36,7 @@ export interface EmbedWork {
   readonly uploaded?: Uploads | undefined;
   readonly removals: Removals;
   readonly wanted: Wanted;
-  /** Of a dry run. */
-  readonly planned: PlannedChanges;
+  readonly plan: PlanDraft;
   readonly job: JobContext;
 }
 

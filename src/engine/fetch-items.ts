@@ -20,13 +20,14 @@ const DOWNLOADS_AT_ONCE = 8;
 
 /** Brings the items to our disk; returns those that failed. What is there of them stays as it is. */
 export async function fetchItems(
-  changes: readonly ListedChange[],
+  changes: Iterable<ListedChange> | AsyncIterable<ListedChange>,
+  total: number,
   tools: ApplyTools,
   job: JobContext,
   counts: StepCounts,
 ): Promise<ListedChange[]> {
   const failed: ListedChange[] = [];
-  const progress = new Progress(job, changes.length);
+  const progress = new Progress(job, total);
   await forEachConcurrent(changes, DOWNLOADS_AT_ONCE, async (change) => {
     await job.checkpoint();
     try {

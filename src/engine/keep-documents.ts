@@ -13,6 +13,7 @@ import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { judgeKept, type KeepTask, keepAll } from "./keep-text.ts";
+import { FETCHED } from "./planned-changes.ts";
 
 const JUDGED_AT_ONCE = 1000;
 
@@ -70,7 +71,9 @@ async function findTasks(
   for await (const page of manifest.unkept()) {
     for (const { docId, path } of page) if (isReadable(path)) candidates.add(docId);
   }
-  for (const itemId of touchedBy(work)) candidates.add(itemId);
+  for await (const page of work.look?.plan.items("download", ["moved", ...FETCHED]) ?? []) {
+    for (const { itemId } of page) candidates.add(itemId);
+  }
   if (lookAtAll) for await (const page of manifest.active()) for (const { docId } of page) candidates.add(docId);
   const tasks: KeepTask[] = [];
   const all = [...candidates];
@@ -94,9 +97,4 @@ function readableIn({ parts }: KeepWork): (path: string) => boolean {
     const fileType = fileTypeOf(path);
     return parts.acceptedTypes.has(fileType) && parts.extractor.types.has(fileType);
   };
-}
-
-/** Those that are there. */
-function touchedBy({ look }: KeepWork): readonly ItemId[] {
-  return [...(look?.touched ?? [])].flatMap(([itemId, kind]) => (kind === "removed" ? [] : [itemId]));
 }

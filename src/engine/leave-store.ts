@@ -1,6 +1,7 @@
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { PlannedItem } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { heldBecause } from "../detect/removal-guard.ts";
@@ -8,7 +9,7 @@ import { plural } from "../lib/plural.ts";
 import type { CrawlRequest, SourceResult } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
-import { PlannedChanges } from "./planned-changes.ts";
+import { planResult } from "./planned-changes.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 /**
@@ -25,8 +26,8 @@ export async function leaveStore(
   const held = await heldOf(run, target, parts);
   const loss = { missing: held.length, known: held.length, listed: 0 };
   const suspect = heldBecause(loss, { ...request, limits: run.config.limits });
-  const planned = new PlannedChanges();
-  if (job.dryRun) for (const ref of held) planned.add({ ...placeOf(ref), step: "embed", ...outcomeOf(suspect) });
+  const plan = parts.ledgers.openPlan();
+  for (const ref of job.dryRun ? held : []) plan.add(planned(ref, suspect));
   const failed = suspect || job.dryRun ? [] : await removeAll(held, run, target, job);
   const problems: string[] = [];
   if (suspect) {
@@ -42,7 +43,7 @@ export async function leaveStore(
     ...emptyResult(run.config, problems.join("; ")),
     complete: true,
     embed: { ...embed, failed: failed.length },
-    ...(job.dryRun && planned.result()),
+    ...(job.dryRun && (await planResult(plan).finally(() => plan.close()))),
   };
 }
 
@@ -85,12 +86,8 @@ async function removeAll(
   }
 }
 
-function placeOf({ itemId, path }: IndexedRef): { readonly name: string; readonly path: string } {
-  return { name: path?.split("/").at(-1) || itemId, path: path || itemId };
-}
-
-function outcomeOf(suspect: string) {
-  return suspect
-    ? ({ change: "held", reason: `held: ${suspect}` } as const)
-    : ({ change: "removed", reason: "its source was taken out of the domain" } as const);
+function planned({ itemId, path }: IndexedRef, suspect: string): PlannedItem {
+  const place = { name: path?.split("/").at(-1) || itemId, path: path || itemId };
+  const reason = suspect ? `held: ${suspect}` : "its source was taken out of the domain";
+  return { step: "embed", itemId, change: suspect ? "held" : "removed", reason, told: { ...place, reason } };
 }

@@ -1,4 +1,4 @@
-import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
+import type { Change, ListedChange } from "../contracts/change.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
@@ -11,10 +11,11 @@ import { confirmContent, findAltered, isDue } from "./check-hashes.ts";
 import { OriginalsCheck } from "./check-originals.ts";
 import { countJustLeft } from "./count-just-left.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
-import type { DownloadSetting, Plan } from "./download.ts";
+import type { DownloadPlan, DownloadSetting, PlanSize } from "./download.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { recallListing } from "./look-at-source.ts";
-import { plannedDownload } from "./planned-changes.ts";
+import { toItem } from "./planned-changes.ts";
+import { findMisplaced, lostFile } from "./return-misplaced.ts";
 import type { View } from "./view-source.ts";
 
 interface Planning {
@@ -27,13 +28,13 @@ interface Planning {
 }
 
 /** list ▶ detect ▶ plan. What the source said goes into the ledger on the way, unless this is a dry run. */
-export async function makePlan(view: View, planning: Planning): Promise<Plan> {
-  const { setting, job, counts } = planning;
+export async function makePlan(view: View, planning: Planning): Promise<DownloadPlan> {
+  const { run, setting, request, job, counts } = planning;
   const startedAtMs = Date.now();
   const { disk, news, rotation } = view;
   const { ledger } = setting;
   const changes = detect(view, ledger, planning);
-  const sorted = new SortedChanges();
+  const sorted = new SortedChanges(planning);
   const due: ListedChange[] = [];
   const originals = new OriginalsCheck(setting.mirror, setting.converter, disk);
   const turn = new Turn();
@@ -44,7 +45,7 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
     for (const judged of step.value) {
       const confirmed = confirmContent(judged, setting.mirror);
       const change = originals.judge(confirmed instanceof Promise ? await confirmed : confirmed);
-      sorted.add(change, counts);
+      sorted.add(change);
       if (!news && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);
       announce(change, planning);
@@ -59,17 +60,21 @@ export async function makePlan(view: View, planning: Planning): Promise<Plan> {
   const isHashed = rotation.isNow || !(news || (view.isNext && isIdle(sorted)));
   for (const altered of isHashed ? await findAltered(due, setting.mirror, job) : []) {
     counts.unchanged -= 1;
-    sorted.add(altered, counts);
+    sorted.add(altered);
     announce(altered, planning);
   }
-  const { removed, moved, fetched, keptRows, staying } = sorted;
+  const { size, lostSizes } = sorted;
+  if (lostSizes.size > 0) {
+    const { config } = run;
+    await findMisplaced({ config, mode: request.mode, disk, size, counts, lostSizes }, setting, job);
+  }
   const detected: Detected = { ...step.value, listed: step.value.listed + unheard };
   const hashed = isHashed ? due.length : 0;
-  return { removed, moved, fetched, keptRows, staying, detected, disk, found, isHashed, hashed, startedAtMs, news };
+  return { items: setting.draft, size, detected, disk, found, isHashed, hashed, startedAtMs, news };
 }
 
-function isIdle({ removed, moved, fetched, staying }: SortedChanges): boolean {
-  return removed.length + moved.length + fetched.length + staying.length === 0;
+function isIdle({ size: { removed, moved, fetched, staying } }: SortedChanges): boolean {
+  return removed + moved + fetched + staying === 0;
 }
 
 function detect(
@@ -101,40 +106,56 @@ function detect(
   return detectChanges(pages, heard, find, { ...policy, heldBefore: held });
 }
 
+/** Writes the changes into the plan, and counts them. */
 class SortedChanges {
-  readonly removed: AbsentChange[] = [];
-  readonly moved: ListedChange[] = [];
-  readonly fetched: ListedChange[] = [];
-  readonly keptRows = new Set<number>();
-  readonly staying: ItemId[] = [];
+  readonly size: PlanSize = { removed: 0, moved: 0, fetched: 0, staying: 0, strayed: 0, healed: 0 };
+  /** Sizes of files that are missing in the mirror: they may lie elsewhere in it. */
+  readonly lostSizes = new Set<number>();
   /** Items that stood for something before. */
   held = 0;
+  #hasTable = false;
+  readonly #planning: Planning;
 
-  add(change: Change, counts: StepCounts): void {
+  constructor(planning: Planning) {
+    this.#planning = planning;
+  }
+
+  add(change: Change): void {
+    const { size } = this;
+    const { counts, run, setting } = this.#planning;
     const mirrored = change.entry?.mirrored;
     if (mirrored || change.entry?.indexed) this.held += 1;
-    if (mirrored && (change.kind === "kept" || change.kind === "held")) this.keptRows.add(mirrored.listItemId);
-    if (change.kind === "kept" || change.kind === "held") this.staying.push(change.itemId);
+    if (change.kind === "kept" || change.kind === "held") size.staying += 1;
     if (change.kind === "kept" && change.isUndecided && mirrored) counts.skipped += 1;
-    if (change.kind === "kept") return;
-    counts[change.kind] += 1;
-    if (change.kind === "removed") this.removed.push(change);
-    else if (change.kind === "moved") this.moved.push(change);
-    else if (change.kind === "added" || change.kind === "changed") this.fetched.push(change);
+    if (change.kind !== "kept") counts[change.kind] += 1;
+    if (change.kind === "removed" || change.kind === "moved") size[change.kind] += 1;
+    else if (change.kind === "added" || change.kind === "changed") this.#addFetched(change);
+    if (change.kind === "unchanged") return;
+    const item = toItem(change, run.config, setting.mirror);
+    // What is wanted no more is in the plan as removed or held.
+    if (item.told || change.kind !== "skipped") setting.draft.add(item);
+  }
+
+  #addFetched(change: ListedChange): void {
+    const { sighting, anomaly } = change;
+    const { mirror } = this.#planning.setting;
+    this.size.fetched += 1;
+    const isOfTable = anomaly === "original" && sighting.form === "row";
+    if (anomaly && !(isOfTable && this.#hasTable)) this.size.healed += 1;
+    this.#hasTable ||= isOfTable;
+    const lost = lostFile(change, mirror)?.observed?.size;
+    if (lost !== undefined) this.lostSizes.add(lost);
   }
 }
 
 /** A dry run names every item that would change; unchanged ones are only counted. What is done to the others is in the plan. */
-function announce(change: Change, { run, setting, job }: Planning): void {
+function announce(change: Change, { job }: Planning): void {
   if (!job.dryRun) {
     const skipped = skippedPath(change);
     if (skipped !== undefined) job.log(`Skipped '${skipped}': ${change.reason}.`);
     return;
   }
   if (change.kind === "unchanged") return;
-  const idle = change.kind === "held" || change.kind === "skipped";
-  const planned = idle ? plannedDownload(change, run.config, setting.mirror) : null;
-  if (planned) setting.planned.add(planned);
   const path = "sighting" in change ? change.sighting.path : (change.entry.mirrored?.serverPath ?? change.itemId);
   job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
 }

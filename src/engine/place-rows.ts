@@ -6,8 +6,9 @@ import { plural } from "../lib/plural.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { ApplyTools } from "./apply-plan.ts";
 import { stopWhenFull } from "./disk-full.ts";
-import type { Plan } from "./download.ts";
+import type { DownloadPlan } from "./download.ts";
 import { freshlyMirrored, recordFailure } from "./fetch-items.ts";
+import { STAYING } from "./planned-changes.ts";
 
 /**
  * Rows have no bytes of their own: the table they stand in is written as a whole, rows that are kept although they were
@@ -15,7 +16,7 @@ import { freshlyMirrored, recordFailure } from "./fetch-items.ts";
  */
 export async function placeRows(
   rows: readonly ListedChange[],
-  plan: Plan,
+  plan: DownloadPlan,
   tools: ApplyTools,
   job: JobContext,
 ): Promise<readonly ListedChange[]> {
@@ -44,11 +45,17 @@ export async function placeRows(
 async function writeTable(
   table: TableExport,
   file: string,
-  plan: Plan,
-  { mirror }: ApplyTools,
+  plan: DownloadPlan,
+  { ledger, mirror }: ApplyTools,
   signal: AbortSignal,
 ): Promise<void> {
   const before = plan.disk.has(file) ? mirror.absolute(file) : undefined;
-  const staged = await mirror.stage(table.export(before, plan.keptRows), nowUtcMicros(), signal);
+  const kept = new Set<number>();
+  for await (const page of plan.items.items("download", STAYING)) {
+    for (const entry of await ledger.getMany(page.map(({ itemId }) => itemId))) {
+      if (entry?.mirrored) kept.add(entry.mirrored.listItemId);
+    }
+  }
+  const staged = await mirror.stage(table.export(before, kept), nowUtcMicros(), signal);
   await mirror.place(staged, file);
 }

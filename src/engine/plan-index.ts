@@ -4,6 +4,7 @@ import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Indexed, ItemLabel, Ledger, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
+import type { PlannedItem } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { type IndexChange, judgeIndex } from "../detect/detect-index-changes.ts";
 import { heldBecause } from "../detect/removal-guard.ts";
@@ -15,6 +16,7 @@ import { Turn } from "../lib/turn.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedTools, EmbedWork, Wanted } from "./embed.ts";
+import { TOUCHED } from "./planned-changes.ts";
 import { PlannedEmbeddings } from "./planned-embeddings.ts";
 import { isOtherReader } from "./reader-tries.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
@@ -95,7 +97,8 @@ async function findChanged(
 ): Promise<Compared | undefined> {
   if (since === 0) return undefined;
   const items = new Set(await ledger.changedSince(since, [ORIGINALS_FOLDER, FAILED_FOLDER]));
-  for (const item of look?.touched.keys() ?? []) items.add(item);
+  for await (const page of look?.plan.items("download", TOUCHED) ?? [])
+    for (const { itemId } of page) items.add(itemId);
   const held = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
   for await (const refs of tools.index.holdings(run.config.sourceId)) {
@@ -145,19 +148,24 @@ async function compareAll(
   let [known, waiting, failed] = [0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
+    const downloads = await look?.plan.find(
+      "download",
+      page.map(({ itemId }) => itemId),
+    );
     for (const one of page) {
       const entry = lacksHash(one, work) ? await withHash(one, work) : one;
+      const download = downloads?.get(entry.itemId);
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
       if (tools.mirror.isOriginal(file)) waiting += 1;
-      const judged = judgeEntry(entry, held.get(entry.itemId), work);
+      const judged = judgeEntry(entry, held.get(entry.itemId), download, work);
       const isMissing = lacksFile(file, judged, work);
       if (isMissing) {
         planned.lacking.push(entry.itemId);
         job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
       }
       const change: IndexChange = isMissing ? { kind: "none" } : judged;
-      if (job.dryRun) preview(entry, change, notes, job);
+      if (job.dryRun) preview(entry, change, download, notes, job);
       const isLeft = !isMissing && change.kind === "none" && tools.mirror.isFailed(file);
       const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
       if (isEmptyFile) planned.counts.empty += 1;
@@ -187,8 +195,14 @@ async function compareAll(
   return planned;
 }
 
-function preview(entry: LedgerEntry, change: IndexChange, notes: PlannedEmbeddings, job: JobContext): void {
-  notes.note(entry, change);
+function preview(
+  entry: LedgerEntry,
+  change: IndexChange,
+  download: PlannedItem | undefined,
+  notes: PlannedEmbeddings,
+  job: JobContext,
+): void {
+  notes.note(entry, change, download);
   if (change.kind === "none") return;
   job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
 }
@@ -202,8 +216,14 @@ async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenera
   }
 }
 
-function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: EmbedWork): IndexChange {
-  const { request, look, tools } = work;
+/** `download`: what this run did to its file. */
+function judgeEntry(
+  entry: LedgerEntry,
+  held: IndexedRef | undefined,
+  download: PlannedItem | undefined,
+  work: EmbedWork,
+): IndexChange {
+  const { request, tools } = work;
   const change = judgeIndex(entry, {
     store: tools.store,
     mode: request.mode,
@@ -212,11 +232,11 @@ function judgeEntry(entry: LedgerEntry, held: IndexedRef | undefined, work: Embe
     waiting: tools.mirror.isOriginal(entry.mirrored?.file ?? ""),
     path: entry.mirrored?.file ? tools.mirror.relativePath(entry.mirrored.file) : "",
     url: entry.seen?.url ?? "",
-    mayRemove: mayRemove(entry, work),
+    mayRemove: mayRemove(entry, download, work),
   });
   // A site under another address: nothing of the file changed, but where results lead did.
   const { indexed } = entry;
-  const moved = change.kind === "none" && look?.touched.get(entry.itemId) === "moved";
+  const moved = change.kind === "none" && download?.change === "moved";
   return moved && indexed?.fileId ? { kind: "relabel", indexed } : change;
 }
 
@@ -243,8 +263,12 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
  * A run that looked at the source knows what it removed, and everything else it saw has a row. One that did not goes by what the last look wrote down: an item without a
  * place at the source is gone, one of a type or size that is not taken, or not to be taken, was put aside. A lost map file is neither.
  */
-function mayRemove({ itemId, seen }: LedgerEntry, { look, wanted }: EmbedWork): boolean {
-  if (look) return look.removed.has(itemId) || (look.sawAll && !seen);
+function mayRemove(
+  { seen }: LedgerEntry,
+  download: PlannedItem | undefined,
+  { look, wanted }: Pick<EmbedWork, "look" | "wanted">,
+): boolean {
+  if (look) return download?.change === "removed" || (look.sawAll && !seen);
   return !seen || isUnwanted(seen, wanted);
 }
 

@@ -1,12 +1,12 @@
 import type { Converter } from "../contracts/converter.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { PlanDraft } from "../contracts/plan.ts";
 import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
-import type { PlannedChanges } from "./planned-changes.ts";
 import { convertAll, documentFileOf, itemOf } from "./process-items.ts";
 import { noCounts, silently, sumUp } from "./tally.ts";
 
@@ -17,8 +17,7 @@ export interface ProcessWork {
   readonly ledger: Ledger;
   readonly mirror: Mirror;
   readonly converter: Converter;
-  /** Of a dry run. */
-  readonly planned: PlannedChanges;
+  readonly plan: PlanDraft;
   readonly job: JobContext;
 }
 
@@ -42,7 +41,7 @@ export async function processOriginals(work: ProcessWork): Promise<Processed> {
   const disk = await work.mirror.scan();
   let waiting = await findTasks(work, disk, counts);
   const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, work))));
-  if (job.dryRun) announce(waiting, isNew, work);
+  if (job.dryRun) await announce(waiting, isNew, work);
   else job.log(`To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
   for (let batch = 1; batch <= request.retryBatches && waiting.length > 0; batch++) {
     if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
@@ -108,15 +107,19 @@ async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger,
 }
 
 /** A dry run names every document that would be made. */
-function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, work: ProcessWork): void {
-  const { look, job, planned, mirror } = work;
+async function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, work: ProcessWork): Promise<void> {
+  const { job, plan, mirror } = work;
+  const ids = tasks.map(({ entry }) => entry.itemId);
+  const fetched = await plan.find("download", ids);
   for (const task of tasks) {
     const { name, serverPath } = task.mirrored;
-    const change = isNew.has(task) ? "added" : "changed";
-    const fetched = look?.planned.get(task.entry.itemId);
-    const path = fetched?.path ?? mirror.relativePath(documentFileOf(task, work));
-    job.log(`  PROCESS '${fetched?.path ?? serverPath}'`);
-    planned.add({ step: "process", change, name, path, reason: fetched?.reason ?? whyProcessed(task, work) });
+    const { itemId } = task.entry;
+    const before = fetched.get(itemId)?.told;
+    const path = before?.path ?? mirror.relativePath(documentFileOf(task, work));
+    job.log(`  PROCESS '${before?.path ?? serverPath}'`);
+    const reason = before?.reason ?? whyProcessed(task, work);
+    const told = { name, path, reason };
+    plan.add({ step: "process", itemId, change: isNew.has(task) ? "added" : "changed", reason, told });
   }
 }
 

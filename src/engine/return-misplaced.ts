@@ -1,55 +1,69 @@
 import type { ListedChange } from "../contracts/change.ts";
+import type { SourceConfig } from "../contracts/domain.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Mirrored } from "../contracts/ledger.ts";
+import type { Ledger, Mirrored } from "../contracts/ledger.ts";
 import { judge } from "../detect/detect-changes.ts";
 import { hashFile } from "../lib/hash-file.ts";
+import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
-import type { DownloadTools, Plan } from "./download.ts";
+import type { DownloadPlan, DownloadSetting, PlanSize } from "./download.ts";
+import { FETCHED, listedChanges, toItem } from "./planned-changes.ts";
 import { tell } from "./tally.ts";
+
+/** What is planned so far. */
+interface Planned {
+  readonly config: SourceConfig;
+  readonly mode: CrawlRequest["mode"];
+  readonly disk: FilesOnDisk;
+  readonly size: PlanSize;
+  readonly counts: StepCounts;
+  /** Of the files that are missing. */
+  readonly lostSizes: ReadonlySet<number>;
+}
+
+/** What we know of a file that is missing in the mirror. */
+export function lostFile(
+  { anomaly, entry }: Pick<ListedChange, "anomaly" | "entry">,
+  mirror: Mirror,
+): Mirrored | undefined {
+  const mirrored = anomaly === "missing" ? entry?.mirrored : undefined;
+  return mirrored?.observed && mirror.owns(mirrored.file) ? mirrored : undefined;
+}
 
 /**
  * WRONG_PATH: a file that is missing where the ledger has it, but lies somewhere else in the mirror where nobody owns it,
- * goes back to its place: moving is cheaper than fetching. Returns where they lay; what then needs nothing more leaves the
- * plan.
+ * is to go back to its place: moving is cheaper than fetching. Its item is judged again as if it were there already.
  */
-export async function returnMisplaced(
-  plan: Plan,
-  tools: DownloadTools,
-  request: CrawlRequest,
+export async function findMisplaced(
+  { config, mode, disk, size, counts, lostSizes }: Planned,
+  { draft, ledger, mirror }: DownloadSetting,
   job: JobContext,
-  counts: StepCounts,
-): Promise<ReadonlySet<string>> {
-  const { mirror } = tools;
-  const returned = new Set<string>();
-  const missing = (change: ListedChange): Mirrored | undefined => {
-    const mirrored = change.anomaly === "missing" ? change.entry?.mirrored : undefined;
-    return mirrored?.observed && mirror.owns(mirrored.file) ? mirrored : undefined;
-  };
-  const sizes = new Set(plan.fetched.flatMap((change) => missing(change)?.observed?.size ?? []));
-  if (sizes.size === 0) return returned;
-  const strays = await findStrays(plan, sizes, tools, job);
-  for (const change of plan.fetched.splice(0)) {
+): Promise<void> {
+  const strays = await findStrays(disk, lostSizes, { ledger, mirror }, job);
+  if (strays.size === 0) return;
+  for await (const page of listedChanges(draft, FETCHED, ledger)) {
     await job.checkpoint();
-    const { file = "", observed } = missing(change) ?? {};
-    const stray = strays.get(observed?.sha256 ?? "")?.pop();
-    if (stray === undefined) {
-      plan.fetched.push(change);
-      continue;
+    for (const change of page) {
+      const stray = strays.get(lostFile(change, mirror)?.observed?.sha256 ?? "")?.pop();
+      if (stray === undefined) continue;
+      const now = judge(change.sighting, change.entry, () => disk.get(stray), { mode });
+      counts[change.kind] -= 1;
+      counts[now.kind] += 1;
+      size.strayed += 1;
+      if (!now.anomaly) size.healed -= 1;
+      if (now.kind === "moved" || now.kind === "unchanged") size.fetched -= 1;
+      if (now.kind === "moved") size.moved += 1;
+      draft.replace({ ...toItem(now, config, mirror), strayedTo: stray });
     }
-    await mirror.shift(stray, file);
-    tell(job, `Moved '${stray}' back to '${file}'.`, `  MOVE BACK '${stray}' to '${file}'`);
-    returned.add(stray);
-    judgeAgain(change, mirror, plan, request, counts);
   }
-  return returned;
 }
 
 /** Files of the mirror that no ledger entry knows, of these sizes: by their hash. Each is read once. */
 async function findStrays(
-  { disk }: Plan,
+  disk: FilesOnDisk,
   sizes: ReadonlySet<number>,
-  { ledger, mirror }: DownloadTools,
+  { ledger, mirror }: { readonly ledger: Ledger; readonly mirror: Mirror },
   job: JobContext,
 ): Promise<ReadonlyMap<string, string[]>> {
   const files = new Set([...disk].flatMap(([file, { size }]) => (sizes.has(size) ? [file] : [])));
@@ -64,17 +78,24 @@ async function findStrays(
   return strays;
 }
 
-/** Back in its place the file may be all that was needed, or its item may have changed as well. */
-function judgeAgain(
-  change: ListedChange,
-  mirror: Mirror,
-  plan: Plan,
-  { mode }: CrawlRequest,
-  counts: StepCounts,
-): void {
-  const now = judge(change.sighting, change.entry, (file) => mirror.find(file), { mode });
-  counts[change.kind] -= 1;
-  counts[now.kind] += 1;
-  if (now.kind === "moved") plan.moved.push(now);
-  else if (now.kind !== "unchanged") plan.fetched.push(now);
+/** Puts misplaced files back, as the plan says; returns where they lay. */
+export async function returnMisplaced(
+  { items, size }: DownloadPlan,
+  { ledger, mirror }: { readonly ledger: Ledger; readonly mirror: Mirror },
+  job: JobContext,
+): Promise<ReadonlySet<string>> {
+  const returned = new Set<string>();
+  if (size.strayed === 0) return returned;
+  for await (const page of items.items("download", ["returned", "moved", ...FETCHED])) {
+    const strayed = page.filter(({ strayedTo }) => strayedTo);
+    const entries = await ledger.getMany(strayed.map(({ itemId }) => itemId));
+    for (const [at, { strayedTo: stray = "" }] of strayed.entries()) {
+      await job.checkpoint();
+      const file = entries[at]?.mirrored?.file ?? "";
+      await mirror.shift(stray, file);
+      tell(job, `Moved '${stray}' back to '${file}'.`, `  MOVE BACK '${stray}' to '${file}'`);
+      returned.add(stray);
+    }
+  }
+  return returned;
 }

@@ -2,7 +2,8 @@ import type { JobContext } from "../contracts/job.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import type { DownloadTools, Plan } from "./download.ts";
+import type { DownloadPlan, DownloadTools } from "./download.ts";
+import { FETCHED } from "./planned-changes.ts";
 import { tell } from "./tally.ts";
 
 type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> & {
@@ -15,7 +16,7 @@ type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> & {
  * are deleted, but only after a complete look at the source; before that they may be all that is left of something.
  */
 export async function verifyMirror(
-  plan: Plan,
+  plan: DownloadPlan,
   { before, ...tools }: VerifyTools & { readonly before: MirrorComparison | undefined },
   job: JobContext,
   counts: StepCounts,
@@ -29,7 +30,7 @@ export async function verifyMirror(
     tell(job, `Deleted orphan '${file}': no item has it.`, `  DELETE ORPHAN '${file}': no item has it`);
   }
   if (job.dryRun) return;
-  const corrected = Math.max(0, countHealed(plan.fetched) - counts.failed);
+  const corrected = Math.max(0, plan.size.healed - counts.failed);
   job.log(
     corrected + orphans.length + returned.size > 0
       ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${returned.size} moved`
@@ -37,13 +38,6 @@ export async function verifyMirror(
   );
   if (plan.hashed > 0)
     job.log(`Read ${plural(plan.hashed, "file")} to the last byte and compared with what was downloaded.`);
-}
-
-/** Rows of a list share their export: lost, it is one thing that was missing. */
-function countHealed(fetched: Plan["fetched"]): number {
-  const healed = fetched.filter(({ anomaly }) => anomaly !== undefined);
-  const ofTable = healed.filter(({ anomaly, sighting }) => anomaly === "original" && sighting.form === "row").length;
-  return healed.length - Math.max(0, ofTable - 1);
 }
 
 export interface MirrorComparison {
@@ -54,17 +48,13 @@ export interface MirrorComparison {
   readonly orphans: readonly string[];
 }
 
-/** A first crawl touches everything there is. */
-const PAGE = 1000;
-
 async function compareTouched(
-  { moved, fetched }: Plan,
+  { items }: DownloadPlan,
   { ledger, mirror }: Pick<VerifyTools, "ledger" | "mirror">,
 ): Promise<MirrorComparison> {
-  const touched = [...moved, ...fetched];
   const missing: string[] = [];
-  for (let from = 0; from < touched.length; from += PAGE) {
-    for (const entry of await ledger.getMany(touched.slice(from, from + PAGE).map(({ itemId }) => itemId))) {
+  for await (const page of items.items("download", ["moved", ...FETCHED])) {
+    for (const entry of await ledger.getMany(page.map(({ itemId }) => itemId))) {
       const file = entry?.mirrored?.file ?? "";
       if (file && !mirror.find(file)) missing.push(file);
     }
@@ -72,10 +62,13 @@ async function compareTouched(
   return { files: await ledger.countFiles(), missing, orphans: [] };
 }
 
-export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "returned">): Promise<MirrorComparison> {
+export async function compareMirror(
+  plan: DownloadPlan,
+  tools: Omit<VerifyTools, "returned">,
+): Promise<MirrorComparison> {
   const { ledger, mirror } = tools;
   const { disk, startedAtMs, detected, news } = plan;
-  const isIdle = plan.removed.length + plan.moved.length + plan.fetched.length === 0;
+  const isIdle = plan.size.removed + plan.size.moved + plan.size.fetched === 0;
   // Every file was met when its item was judged, and the ledger knows of no other.
   if (isIdle && plan.found === disk.size && (await ledger.countFiles()) === disk.size) {
     return { files: disk.size, missing: [], orphans: [] };
@@ -108,7 +101,7 @@ export async function compareMirror(plan: Plan, tools: Omit<VerifyTools, "return
 
 /** Disk and ledger were in step: only files that this run placed or took away can be wrong. undefined: something is, or there are more or fewer files than the ledger has. */
 async function compareChanged(
-  { disk }: Plan,
+  { disk }: DownloadPlan,
   { files, missing }: MirrorComparison,
   { ledger }: Pick<VerifyTools, "ledger">,
 ): Promise<MirrorComparison | undefined> {
@@ -119,7 +112,10 @@ async function compareChanged(
 }
 
 /** Files on disk that do not belong to what the ledger has: neither to an item nor to a document that is made of it. */
-async function findStrangers(disk: Plan["disk"], tools: Omit<VerifyTools, "returned">): Promise<ReadonlySet<string>> {
+async function findStrangers(
+  disk: DownloadPlan["disk"],
+  tools: Omit<VerifyTools, "returned">,
+): Promise<ReadonlySet<string>> {
   const strangers = new Set(disk.keys());
   const originals = tools.mirror.originalsAmong(disk.keys());
   for await (const entries of tools.ledger.entries()) {

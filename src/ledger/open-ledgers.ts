@@ -44,6 +44,7 @@ import { createLeases } from "./sql-leases.ts";
 import { SqlLedger, type SqlLedgerOptions } from "./sql-ledger.ts";
 import { HAS_NO_FACET } from "./sql-manifest.ts";
 import { createMembers } from "./sql-members.ts";
+import { SqlPlan } from "./sql-plan.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
 import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
 
@@ -291,6 +292,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     metadata,
     leases,
     open,
+    openPlan: () => SqlPlan.temporary(),
     members,
     async openSiteMemory(source, head, { dryRun }) {
       const { domainId } = source;

@@ -17,6 +17,7 @@ import { markOf, recordCommit } from "../../src/engine/record-commit.ts";
 import { noCounts } from "../../src/engine/tally.ts";
 import { verifyMirror } from "../../src/engine/verify.ts";
 import { withLedger } from "../../src/engine/with-ledger.ts";
+import { SqlPlan } from "../../src/ledger/sql-plan.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
 import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
@@ -90,14 +91,17 @@ test("an orphan is deleted; a file that came while the run was on may be another
   const detected = { completeness: "complete", unreadable: [], listed: 0, withheld: [], heldBecause: "" } as const;
   const disk = await mirror.scan();
   const placedAtMs = disk.get(file)?.placedAtMs ?? 0;
-  const nothing = {
-    removed: [],
-    moved: [],
-    fetched: [],
-    keptRows: new Set<number>(),
-    staying: [],
+  const size = { removed: 0, moved: 0, fetched: 0, staying: 0, strayed: 0, healed: 0 };
+  const plan = {
+    items: SqlPlan.temporary(),
+    size,
+    isHashed: false,
+    found: 0,
+    hashed: 0,
+    detected,
+    disk,
+    news: undefined,
   };
-  const plan = { ...nothing, isHashed: false, found: 0, hashed: 0, detected, disk, news: undefined };
   const tools = { ledger, mirror, converter: undefined, returned: new Set<string>(), before: undefined };
   await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, job, noCounts());
   assert.ok(existsSync(mirror.absolute(file)));

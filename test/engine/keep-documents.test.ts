@@ -4,7 +4,6 @@ import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import type { Change } from "../../src/contracts/change.ts";
 import { DEFAULT_LIMITS } from "../../src/contracts/domain.ts";
 import { type ItemId, type JobId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { Ledger } from "../../src/contracts/ledger.ts";
@@ -13,6 +12,7 @@ import { type CrawlRequest, crawlRequest, type StepCounts } from "../../src/engi
 import { keepDocuments } from "../../src/engine/keep-documents.ts";
 import { withKeptText } from "../../src/engine/kept-text.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
+import { SqlPlan } from "../../src/ledger/sql-plan.ts";
 import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
@@ -45,7 +45,7 @@ class Source {
   };
   readonly mirror = new Mirror(crawler, `D/05_folders/${this.config.sourceId}`);
   readonly base = new KnowledgeBase(this.mirror.folder);
-  readonly touched = new Map<ItemId, Change>();
+  readonly touched = new Map<ItemId, "added" | "changed">();
   revision = createExtractor().revision;
   now = new Date("2026-03-01T00:00:00Z");
   readonly extracted: string[] = [];
@@ -68,9 +68,7 @@ class Source {
     const place = { listItemId: 0, name: path, serverPath: path, file };
     const mirrored = { ...place, fingerprint, downloadedAt: "", sourceError: "", processingError: "" };
     ledger.put(id, { mirrored: { ...mirrored, observed: { size: 1, mtimeMs: 1, sha256: contentHash } } });
-    const sighting = { ...place, kind: "sighting", itemId: id, path, url: "", rawUrl: "", fingerprint } as const;
-    const told = { itemId: id, sighting: { ...sighting, documentType: "md", form: "document" }, reason: "" } as const;
-    this.touched.set(id, { ...told, kind: before ? "changed" : "added", entry: before });
+    this.touched.set(id, before ? "changed" : "added");
     const known = (await ledger.manifest.find([id])).get(id);
     const entry: ManifestEntry = {
       ...{ path, docId: id, contentHash, size: 1, modifiedAt: fingerprint.modifiedAt, stamp: "", node: "" },
@@ -88,6 +86,8 @@ class Source {
     const lines: string[] = [];
     const extractor = createExtractor();
     const ledger = await this.ledger(dryRun);
+    const plan = SqlPlan.temporary();
+    for (const [itemId, change] of this.touched) plan.add({ step: "download", itemId, change, reason: "" });
     const { counts, problems } = await keepDocuments({
       run: { domainId: D, config: this.config },
       request: crawlRequest(D, request),
@@ -96,9 +96,7 @@ class Source {
         hiddenRows: 0,
         sawAll: true,
         listed: 1,
-        removed: new Set(),
-        touched: new Map([...this.touched].map(([itemId, { kind }]) => [itemId, kind])),
-        planned: new Map(),
+        plan,
       },
       parts: {
         acceptedTypes: new Set(["md", "txt", "docx", "png"]),

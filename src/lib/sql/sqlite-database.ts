@@ -40,6 +40,14 @@ export async function openSqlite(path: string, schema: Schema): Promise<SqlDatab
   }
 }
 
+/** A database of this process alone: in memory while it is small, otherwise in a file without a name, and gone when it is closed. */
+export function openTemporary({ sql }: Pick<Schema, "sql">): SqlDatabase {
+  const only = connect("", []);
+  only.raw.exec("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000");
+  only.raw.exec(sql);
+  return createDatabase(only, only);
+}
+
 /** SQLite itself never lets a group write; the files it makes beside this one get the same rights. */
 export function createSqliteFile(path: string): void {
   try {
