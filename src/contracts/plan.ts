@@ -37,6 +37,8 @@ export interface Plan {
   items(step: PlanStep, changes: readonly PlannedItem["change"][]): AsyncIterable<readonly PlannedItem[]>;
   /** What this step does with these items. */
   find(step: PlanStep, items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, PlannedItem>>;
+  /** Of new items, those that a download fetches to these paths below the source's root: where a source gives no ids, each look makes one. */
+  findNew(paths: readonly string[]): Promise<ReadonlyMap<string, PlannedItem>>;
   /** What a dry run says, step by step, skipped items last; and how many there are in all. */
   told(limit: number): Promise<{ readonly items: readonly PlannedItem[]; readonly count: number }>;
 }

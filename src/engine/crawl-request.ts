@@ -33,6 +33,8 @@ export interface CrawlRequest {
   readonly checksum: boolean;
   /** For a few items, perhaps many times a day: all of a day count as one crawl when old generations go, and none leaves a report. */
   readonly gathered?: boolean;
+  /** A dry run stores its plan under this id; a run does what that plan has, as far as it is still so, and nothing else. */
+  readonly planId?: string;
   /** Of watch mode: the folders of each source that something happened in. */
   readonly onlyFolders?: ReadonlyMap<SourceId, ReadonlySet<string>>;
 }

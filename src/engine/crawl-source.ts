@@ -4,12 +4,13 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { PlanDraft } from "../contracts/plan.ts";
+import type { Plan, PlanDraft } from "../contracts/plan.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
+import { openRunPlan } from "./approved-plan.ts";
 import type { CrawlRequest, SourceResult, Step, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { download, type SourceLook } from "./download.ts";
@@ -36,6 +37,8 @@ interface Course {
   readonly ledgers: StepLedgers;
   /** What the steps do. */
   readonly plan: PlanDraft;
+  /** Outside of it they do nothing. */
+  readonly approved: Plan | undefined;
 }
 
 interface StepOutcome {
@@ -71,8 +74,8 @@ export async function crawlSource(
   const { dryRun } = job;
   const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config), { dryRun });
   const ledgers = openStepLedgers(run, target?.isOwn ? undefined : target?.store, parts, job);
-  const plan = parts.ledgers.openPlan();
-  const course: Course = { run, request, parts, job, mirror, ledgers, plan };
+  const { plan, approved } = await openRunPlan(run, request, parts, job);
+  const course: Course = { run, request, parts, job, mirror, ledgers, plan, approved };
   const account = openAccount(course, target);
   let look: SourceLook | undefined;
   let deferred = 0;
@@ -181,7 +184,7 @@ async function takeDownload(
   course: Course,
   openSource: (ledger: Ledger) => Source,
 ): Promise<StepOutcome & { readonly look: SourceLook }> {
-  const { run, request, parts, job, mirror, ledgers, plan } = course;
+  const { run, request, parts, job, mirror, ledgers, plan, approved } = course;
   const converter = run.config.kind.openConverter?.();
   const { keepsMaps } = run.config.kind.abilities;
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
@@ -193,7 +196,13 @@ async function takeDownload(
       source = openSource(setting.ledger);
       const { confirmDeletes } = request;
       const kept = keepUnregistered(source, run, { ...parts, ...setting, confirmDeletes, dryRun: job.dryRun });
-      return download(run, request, { source: kept, mirror, converter, draft: plan, ...setting }, parts, setting.job);
+      return download(
+        run,
+        request,
+        { source: kept, mirror, converter, draft: plan, approved, ...setting },
+        parts,
+        setting.job,
+      );
     });
   } finally {
     await source?.close?.();
@@ -202,7 +211,7 @@ async function takeDownload(
 
 /** Other kinds whose files are documents as they come have nothing to process. */
 async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutcome> {
-  const { run, request, parts, mirror, ledgers, plan } = course;
+  const { run, request, parts, mirror, ledgers, plan, approved } = course;
   if (run.config.kind.abilities.keepsTexts) {
     return await ledgers.withLedger({ step: "process" }, (setting) =>
       keepDocuments({ run, request, look, parts, mirror, ...setting }),
@@ -211,7 +220,7 @@ async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutco
   const converter = run.config.kind.openConverter?.();
   if (!converter) return { counts: noCounts(), problems: [] };
   return await ledgers.withLedger({ step: "process" }, (setting) =>
-    processOriginals({ request, look, mirror, converter, plan, ...setting }),
+    processOriginals({ request, look, mirror, converter, plan, approved, ...setting }),
   );
 }
 
@@ -221,7 +230,7 @@ async function takeEmbed(
   target: IndexTarget,
   removals: Removals,
 ): Promise<Embedded> {
-  const { run, request, parts, job, mirror, ledgers, plan } = course;
+  const { run, request, parts, job, mirror, ledgers, plan, approved } = course;
   const vectorStoreId = target.isOwn ? undefined : target.store;
   return await ledgers.withLedger({ step: "embed", vectorStoreId }, async ({ ledger, ...setting }) => {
     const reader = parts.extractor.revision;
@@ -246,6 +255,7 @@ async function takeEmbed(
       removals,
       wanted: { ...parts, typeByName },
       plan,
+      approved,
       job: setting.job,
     }).finally(writeMetadata);
     if (target.swap && !job.dryRun) {

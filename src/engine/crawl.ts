@@ -9,6 +9,7 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
+import { requirePlan } from "./approved-plan.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { concludeTarget, openTarget } from "./crawl-index.ts";
 import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
@@ -36,6 +37,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const startedAt = nowUtcMicros();
   await settleRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
+  if (!job.dryRun) await requirePlan(domain, request, parts);
   const problems: string[] = [];
   const target = await openTarget(domain, request, parts, job, problems);
   const sources: SourceResult[] = [];
@@ -175,7 +177,8 @@ async function retireSource(
   const result = await retire(run, request, target, parts, job);
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
-  if (!isGone || job.dryRun) return result;
+  // What a plan of somebody's leaves alone must not go with the rest.
+  if (!isGone || job.dryRun || request.planId !== undefined) return result;
   const { registersAddresses, hasIds } = run.config.kind.abilities;
   if (registersAddresses) {
     await forgetMembers(run.domainId, [run.config.sourceId], parts.shelf(), (sentence) => {

@@ -55,6 +55,8 @@ export interface DownloadPlan {
   readonly startedAtMs: number;
   /** Only this was judged. */
   readonly news: News | undefined;
+  /** How many changes are left alone since they are not in the approved plan; undefined: whatever is judged may be done. */
+  readonly left: number | undefined;
 }
 
 /** How many items there are of each sort. */
@@ -79,6 +81,7 @@ export interface DownloadTools {
 
 export type DownloadSetting = DownloadTools & {
   readonly draft: PlanDraft;
+  readonly approved: Plan | undefined;
 };
 
 /** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */
@@ -122,8 +125,8 @@ export async function download(
     const rotation = plan.isHashed
       ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS }
       : { hashesOwed: owed, nextHashes: next };
-    // The feed tells only once that something is gone. Until it has left, a listing is to miss it again.
-    const mark = stuck + counts.held > 0 ? "" : view.memory.mark;
+    // The feed tells only once that something happened. Until it has left, a listing is to miss it again.
+    const mark = stuck + counts.held + (plan.left ?? 0) > 0 ? "" : view.memory.mark;
     setting.ledger.noteListing({ ...view.memory, mark, hiddenRows, ...rotation });
   }
   return { counts, look, problems };
@@ -155,9 +158,9 @@ async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Pro
   return { complete: detected.completeness === "complete", stillHeld };
 }
 
-function lookOf({ detected, items }: DownloadPlan, hiddenRows: number): SourceLook {
+function lookOf({ detected, items, left = 0 }: DownloadPlan, hiddenRows: number): SourceLook {
   const complete = detected.completeness === "complete";
-  const sawAll = complete && detected.unreadable.length === 0 && detected.heldBecause === "";
+  const sawAll = complete && detected.unreadable.length === 0 && detected.heldBecause === "" && left === 0;
   return { complete, sawAll, listed: detected.listed, hiddenRows, plan: items };
 }
 

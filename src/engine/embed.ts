@@ -3,7 +3,7 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
-import type { PlanDraft } from "../contracts/plan.ts";
+import type { Plan, PlanDraft } from "../contracts/plan.ts";
 import type { DocumentFile, FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
@@ -37,6 +37,7 @@ export interface EmbedWork {
   readonly removals: Removals;
   readonly wanted: Wanted;
   readonly plan: PlanDraft;
+  readonly approved: Plan | undefined;
   readonly job: JobContext;
 }
 

@@ -6,6 +6,7 @@ import type { IndexedRef } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { heldBecause } from "../detect/removal-guard.ts";
 import { plural } from "../lib/plural.ts";
+import { openRunPlan } from "./approved-plan.ts";
 import type { CrawlRequest, SourceResult } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
@@ -23,10 +24,13 @@ export async function leaveStore(
   parts: EngineParts,
   job: JobContext,
 ): Promise<SourceResult> {
-  const held = await heldOf(run, target, parts);
+  const { plan, approved } = await openRunPlan(run, request, parts, job);
+  const all = await heldOf(run, target, parts);
+  const ids = all.map(({ itemId }) => itemId);
+  const leaving = await approved?.find("embed", ids);
+  const held = leaving ? all.filter(({ itemId }) => leaving.get(itemId)?.change === "removed") : all;
   const loss = { missing: held.length, known: held.length, listed: 0 };
   const suspect = heldBecause(loss, { ...request, limits: run.config.limits });
-  const plan = parts.ledgers.openPlan();
   for (const ref of job.dryRun ? held : []) plan.add(planned(ref, suspect));
   const failed = suspect || job.dryRun ? [] : await removeAll(held, run, target, job);
   const problems: string[] = [];
@@ -35,7 +39,7 @@ export async function leaveStore(
     problems.push(`${what} still in the vector store, held because ${suspect}. ${HOW_TO_CONFIRM}`);
   }
   if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
-  else if (!suspect && !job.dryRun && !target.isOwn) {
+  else if (!suspect && !job.dryRun && !target.isOwn && held.length === all.length) {
     await parts.ledgers.dropStore(run, target.store);
   }
   const embed = { ...noCounts(), removed: suspect ? 0 : held.length - failed.length, held: suspect ? held.length : 0 };

@@ -14,6 +14,7 @@ import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
+import { keepIndexToPlan } from "./approved-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedTools, EmbedWork, Wanted } from "./embed.ts";
 import { TOUCHED } from "./planned-changes.ts";
@@ -61,7 +62,8 @@ export async function planIndex(work: EmbedWork): Promise<Planned> {
   const { revision } = ledger;
   const changed = mayTrust(work) ? await findChanged(ledger.indexedUpTo(rules), ledger, work) : undefined;
   const planned = await compareAll(changed ?? (await holdEverything(work)), ledger, work);
-  const left = planned.counts.held + planned.problems.length + planned.lacking.length;
+  const unapproved = work.approved ? await keepIndexToPlan(work.approved, planned, work.plan) : 0;
+  const left = planned.counts.held + planned.problems.length + planned.lacking.length + unapproved;
   const isAll = look?.sawAll && tools.isOwn && left === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }

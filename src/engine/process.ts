@@ -1,7 +1,7 @@
 import type { Converter } from "../contracts/converter.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
-import type { PlanDraft } from "../contracts/plan.ts";
+import type { Plan, PlanDraft } from "../contracts/plan.ts";
 import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
@@ -18,6 +18,7 @@ export interface ProcessWork {
   readonly mirror: Mirror;
   readonly converter: Converter;
   readonly plan: PlanDraft;
+  readonly approved: Plan | undefined;
   readonly job: JobContext;
 }
 
@@ -39,7 +40,7 @@ export async function processOriginals(work: ProcessWork): Promise<Processed> {
   const { job, request } = work;
   const counts = noCounts();
   const disk = await work.mirror.scan();
-  let waiting = await findTasks(work, disk, counts);
+  let waiting = await keepToApproved(await findTasks(work, disk, counts), work, counts);
   const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, work))));
   if (job.dryRun) await announce(waiting, isNew, work);
   else job.log(`To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
@@ -85,6 +86,16 @@ async function findTasks(
     }
   }
   return tasks;
+}
+
+/** What somebody approved, where that is asked for. */
+async function keepToApproved(tasks: Task[], { approved }: ProcessWork, counts: StepCounts): Promise<Task[]> {
+  if (!approved) return tasks;
+  const ids = tasks.map(({ entry }) => entry.itemId);
+  const planned = await approved.find("process", ids);
+  const kept = tasks.filter(({ entry }) => planned.has(entry.itemId));
+  counts.skipped += tasks.length - kept.length;
+  return kept;
 }
 
 function originalOf(

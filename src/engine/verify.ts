@@ -91,6 +91,8 @@ export async function compareMirror(
       else if (!mirror.find(file)) missing.add(file);
     }
   }
+  // They are not in the plan that somebody approved.
+  if (plan.left !== undefined) return { files, missing: [...missing], orphans: [] };
   const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;
   if (!sawEverything || found === disk.size) return { files, missing: [...missing], orphans: [] };
   const strangers = await findStrangers(disk, tools);

@@ -1,4 +1,5 @@
 import type { Schema, Sql } from "../lib/sql/sql.ts";
+import { planTables } from "./sql-plan.ts";
 
 /**
  * The format is described in docs/formats/ledger.md. `item`, `file` and `indexed` are the facets seen, mirrored and indexed, `tracked`
@@ -12,8 +13,9 @@ export function ledgerTables(dialect: Sql["dialect"]): Schema {
   const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   const strict = sqlite ? "STRICT" : "";
   return {
-    version: 1,
-    sql: `
+    version: 2,
+    upgrades: new Map([[1, planTables(dialect)]]),
+    sql: `${planTables(dialect)}
 -- A row for each source, and one of kind 'domain' for the domain itself.
 CREATE TABLE source (
   source_no ${serial},

@@ -293,6 +293,13 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     leases,
     open,
     openPlan: () => SqlPlan.temporary(),
+    async storePlan(source, planId) {
+      return await SqlPlan.store(await databases.open(source.domainId), { ...keyOf(source), planId });
+    },
+    async findPlan(source, planId) {
+      const db = await databases.find(source.domainId);
+      return db && (await SqlPlan.read(db, { ...keyOf(source), planId }));
+    },
     members,
     async openSiteMemory(source, head, { dryRun }) {
       const { domainId } = source;
@@ -389,6 +396,11 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const found = await find(source);
       if (!found) return;
       await found.db.run("DELETE FROM source WHERE source_no = $1", [found.row.source_no]);
+      await found.db.run("DELETE FROM plan WHERE domain_id = $1 AND kind = $2 AND source_id = $3", [
+        source.domainId,
+        source.config.sourceType,
+        source.config.sourceId,
+      ]);
       await emptyLog(found.db);
     },
     async renameDomain({ from, to }) {
@@ -399,6 +411,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       await db?.write(async (sql) => {
         await sql.run(`UPDATE source SET ${revs} WHERE domain_id IN ($1, $2)`, [from, to]);
         await sql.run("UPDATE source SET domain_id = $2 WHERE domain_id = $1", [from, to]);
+        await sql.run("UPDATE plan SET domain_id = $2 WHERE domain_id = $1", [from, to]);
         await renameState(sql, { from, to });
       });
       const hasWeb = await pathExists(join(crawlerFolder, to, MEMBERS_OF.folder));
@@ -411,6 +424,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const db = await databases.open(domainId);
       await db.write(async (sql) => {
         await sql.run("DELETE FROM source WHERE domain_id = $1", [domainId]);
+        await sql.run("DELETE FROM plan WHERE domain_id = $1", [domainId]);
         await forgetState(sql, domainId);
       });
     },

@@ -5,20 +5,34 @@ import { isListed, listsOf } from "../lib/sql/is-listed.ts";
 import { readPages } from "../lib/sql/read-pages.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 import { openTemporary } from "../lib/sql/sqlite-database.ts";
+import { storableText } from "../lib/sql/storable-text.ts";
+import type { SourceKey } from "./source-row.ts";
 
 const PAGE = 500;
 const COLUMNS = "plan_no, step, change, item_id, reason, name, path, told, anomaly, still_listed, strayed_to, sighting";
 
 /** In the ledger for plans that are stored, in a temporary database for all others. */
-export function planItemTable(dialect: Sql["dialect"]): string {
+export function planTables(dialect: Sql["dialect"]): string {
   const sqlite = dialect === "sqlite";
   const integer = sqlite ? "INTEGER" : "bigint";
   const text = sqlite ? "TEXT" : 'text COLLATE "C"';
+  const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
+  const strict = sqlite ? "STRICT" : "";
   return `
+CREATE TABLE plan (
+  plan_no ${serial},
+  plan_id ${text} NOT NULL,
+  domain_id ${text} NOT NULL,
+  kind ${text} NOT NULL,
+  source_id ${text} NOT NULL,
+  made_at ${text} NOT NULL,
+  UNIQUE (plan_id, domain_id, kind, source_id)
+) ${strict};
+
 -- What a step of a run does with one item.
 CREATE TABLE plan_item (
-  seq ${sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"},
-  plan_no ${integer} NOT NULL,
+  seq ${serial},
+  plan_no ${integer} NOT NULL REFERENCES plan ON DELETE CASCADE,
   step ${text} NOT NULL,
   change ${text} NOT NULL,
   item_id ${text} NOT NULL,
@@ -32,8 +46,9 @@ CREATE TABLE plan_item (
   strayed_to ${text} NOT NULL,
   -- What the source said of it, as JSON; '' if it was not listed.
   sighting ${text} NOT NULL
-) ${sqlite ? "STRICT" : ""};
+) ${strict};
 CREATE INDEX plan_item_of_item ON plan_item (plan_no, step, item_id);
+CREATE INDEX plan_item_of_path ON plan_item (plan_no, path) WHERE change = 'added';
 CREATE INDEX plan_item_of_step ON plan_item (plan_no, step, seq);
 `;
 }
@@ -57,22 +72,58 @@ interface PlanRow {
 const AS_TOLD = `CASE change WHEN 'skipped' THEN 1 ELSE 0 END, CASE step WHEN 'download' THEN 0 WHEN 'process' THEN 1 ELSE 2 END,
   CASE step WHEN 'download' THEN CASE change WHEN 'held' THEN 0 WHEN 'removed' THEN 1 WHEN 'moved' THEN 2 ELSE 3 END ELSE 0 END, seq`;
 
+/** Which plan of which source. */
+export interface PlanKey extends Pick<SourceKey, "domainId" | "kind" | "sourceId"> {
+  readonly planId: string;
+}
+
+interface PlanPlace {
+  readonly db: SqlDatabase;
+  readonly planNo: number;
+}
+
+const THE_PLAN = "plan_id = $1 AND domain_id = $2 AND kind = $3 AND source_id = $4";
+
 /** A plan in a table: of a run, gone with it; or one that is stored. */
 export class SqlPlan implements PlanDraft {
-  readonly #open: () => SqlDatabase;
-  readonly #planNo: number;
-  #db: SqlDatabase | undefined;
+  readonly #open: () => Promise<PlanPlace>;
+  readonly #isTemporary: boolean;
+  #place: Promise<PlanPlace> | undefined;
   #waiting: PlannedItem[] = [];
   #writing: Promise<unknown> = Promise.resolve();
 
-  private constructor(open: () => SqlDatabase, planNo: number) {
+  private constructor(open: () => Promise<PlanPlace>, isTemporary: boolean) {
     this.#open = open;
-    this.#planNo = planNo;
+    this.#isTemporary = isTemporary;
   }
 
   /** Most runs plan nothing: the database is opened when there is something to put into it. */
   static temporary(): SqlPlan {
-    return new SqlPlan(() => openTemporary({ sql: planItemTable("sqlite") }), 0);
+    return new SqlPlan(async () => {
+      const db = openTemporary({ sql: planTables("sqlite") });
+      await db.insert("plan (plan_no, plan_id, domain_id, kind, source_id, made_at)", [[1, "", "", "", "", ""]]);
+      return { db, planNo: 1 };
+    }, true);
+  }
+
+  /** In the place of an earlier one of this id. */
+  static async store(db: SqlDatabase, key: PlanKey): Promise<SqlPlan> {
+    const planNo = await db.write(async (sql) => {
+      await sql.run(`DELETE FROM plan WHERE ${THE_PLAN}`, valuesOf(key));
+      const columns = "plan_id, domain_id, kind, source_id, made_at";
+      await sql.insert(`plan (${columns})`, [[...valuesOf(key), new Date().toISOString()]]);
+      return (await findPlan(sql, key)) ?? 0;
+    });
+    return new SqlPlan(async () => ({ db, planNo }), false);
+  }
+
+  /** undefined: there is no such plan. */
+  static async read(db: SqlDatabase, key: PlanKey): Promise<SqlPlan | undefined> {
+    const planNo = await findPlan(db, key);
+    if (planNo === undefined) return undefined;
+    const plan = new SqlPlan(async () => ({ db, planNo }), false);
+    plan.#place = plan.#open();
+    return plan;
   }
 
   add(item: PlannedItem): void {
@@ -83,79 +134,101 @@ export class SqlPlan implements PlanDraft {
   replace(item: PlannedItem): void {
     const { step, itemId } = item;
     this.#write();
-    this.#then(async (db) => {
-      await db.run("DELETE FROM plan_item WHERE plan_no = $1 AND step = $2 AND item_id = $3", [
-        this.#planNo,
-        step,
-        itemId,
-      ]);
+    this.#then(async ({ db, planNo }) => {
+      const where = "plan_no = $1 AND step = $2 AND item_id = $3";
+      await db.run(`DELETE FROM plan_item WHERE ${where}`, [planNo, step, storableText(itemId)]);
     });
     this.add(item);
   }
 
   async *items(step: PlanStep, changes: readonly PlannedItem["change"][]): AsyncGenerator<readonly PlannedItem[]> {
-    const db = await this.#written();
-    if (!db) return;
+    const { db, planNo } = (await this.#written()) ?? {};
+    if (!db || planNo === undefined) return;
     const among = changes.map((_, at) => `$${at + 4}`).join(", ");
-    const text = `SELECT * FROM plan_item WHERE plan_no = $1 AND step = $2 AND seq > $3 AND change IN (${among}) ORDER BY seq LIMIT ${PAGE}`;
-    const read = (after: number): Promise<PlanRow[]> => db.all(text, [this.#planNo, step, after, ...changes]);
+    const where = `plan_no = $1 AND step = $2 AND seq > $3 AND change IN (${among})`;
+    const text = `SELECT * FROM plan_item WHERE ${where} ORDER BY seq LIMIT ${PAGE}`;
+    const read = (after: number): Promise<PlanRow[]> => db.all(text, [planNo, step, after, ...changes]);
     for await (const rows of readPages(PAGE, ({ seq }) => seq, read)) yield rows.map(toItem);
   }
 
   async find(step: PlanStep, items: readonly ItemId[]): ReturnType<Plan["find"]> {
     const found = new Map<ItemId, PlannedItem>();
-    const db = await this.#written();
-    if (!db) return found;
-    const text = `SELECT * FROM plan_item WHERE plan_no = $1 AND step = $2 AND ${isListed(db, "item_id", "$3", "text")} ORDER BY seq`;
+    const { db, planNo } = (await this.#written()) ?? {};
+    if (!db || planNo === undefined) return found;
+    const where = `plan_no = $1 AND step = $2 AND ${isListed(db, "item_id", "$3", "text")}`;
     for (const list of listsOf(items)) {
-      for (const row of await db.all<PlanRow>(text, [this.#planNo, step, list])) found.set(row.item_id, toItem(row));
+      const rows = await db.all<PlanRow>(`SELECT * FROM plan_item WHERE ${where} ORDER BY seq`, [planNo, step, list]);
+      for (const row of rows) found.set(row.item_id, toItem(row));
+    }
+    return found;
+  }
+
+  async findNew(paths: readonly string[]): ReturnType<Plan["findNew"]> {
+    const found = new Map<string, PlannedItem>();
+    const { db, planNo } = (await this.#written()) ?? {};
+    if (!db || planNo === undefined) return found;
+    const where = `plan_no = $1 AND change = 'added' AND step = 'download' AND ${isListed(db, "path", "$2", "text")}`;
+    for (const list of listsOf(paths)) {
+      const rows = await db.all<PlanRow>(`SELECT * FROM plan_item WHERE ${where}`, [planNo, list]);
+      for (const row of rows) found.set(row.path, toItem(row));
     }
     return found;
   }
 
   async told(limit: number): ReturnType<Plan["told"]> {
-    const db = await this.#written();
-    if (!db) return { items: [], count: 0 };
+    const { db, planNo } = (await this.#written()) ?? {};
+    if (!db || planNo === undefined) return { items: [], count: 0 };
     const which = "plan_item WHERE plan_no = $1 AND told <> ''";
-    const rows = await db.all<PlanRow>(`SELECT * FROM ${which} ORDER BY ${AS_TOLD} LIMIT $2`, [this.#planNo, limit]);
-    const counted = await db.get<{ count: number }>(`SELECT count(*) AS count FROM ${which}`, [this.#planNo]);
+    const rows = await db.all<PlanRow>(`SELECT * FROM ${which} ORDER BY ${AS_TOLD} LIMIT $2`, [planNo, limit]);
+    const counted = await db.get<{ count: number }>(`SELECT count(*) AS count FROM ${which}`, [planNo]);
     return { items: rows.map(toItem), count: counted?.count ?? 0 };
   }
 
   async close(): Promise<void> {
+    if (!this.#isTemporary) return void (await this.#written());
     await this.#writing.catch(() => undefined);
-    await this.#db?.close();
+    await (await this.#place)?.db.close();
   }
 
   #write(): void {
     const items = this.#waiting;
     if (items.length === 0) return;
     this.#waiting = [];
-    const rows = items.map((item) => toValues(this.#planNo, item));
-    this.#then((db) => db.insert(`plan_item (${COLUMNS})`, rows));
+    this.#then(async ({ db, planNo }) => {
+      const rows = items.map((item) => toValues(planNo, item));
+      await db.insert(`plan_item (${COLUMNS})`, rows);
+    });
   }
 
-  #then(work: (db: SqlDatabase) => Promise<void>): void {
-    this.#db ??= this.#open();
-    const db = this.#db;
-    this.#writing = this.#writing.then(() => work(db));
+  #then(work: (place: PlanPlace) => Promise<void>): void {
+    this.#place ??= this.#open();
+    const place = this.#place;
+    this.#writing = this.#writing.then(async () => work(await place));
     // Whoever reads next is told.
     this.#writing.catch(() => undefined);
   }
 
   /** undefined: nothing was ever planned. */
-  async #written(): Promise<SqlDatabase | undefined> {
+  async #written(): Promise<PlanPlace | undefined> {
     this.#write();
     await this.#writing;
-    return this.#db;
+    return await this.#place;
   }
+}
+
+function valuesOf({ planId, domainId, kind, sourceId }: PlanKey): string[] {
+  return [planId, domainId, kind, sourceId];
+}
+
+async function findPlan(sql: Sql, key: PlanKey): Promise<number | undefined> {
+  return (await sql.get<{ plan_no: number }>(`SELECT plan_no FROM plan WHERE ${THE_PLAN}`, valuesOf(key)))?.plan_no;
 }
 
 function toValues(planNo: number, item: PlannedItem): SqlValue[] {
   const { step, change, itemId, reason, told, anomaly = "", stillListed = false, strayedTo = "", sighting } = item;
-  const words = [told?.name ?? "", told?.path ?? "", told?.reason ?? ""];
+  const words = [itemId, reason, told?.name ?? "", told?.path ?? "", told?.reason ?? ""].map(storableText);
   const said = sighting ? encode(sighting) : "";
-  return [planNo, step, change, itemId, reason, ...words, anomaly, stillListed ? 1 : 0, strayedTo, said];
+  return [planNo, step, change, ...words, anomaly, stillListed ? 1 : 0, strayedTo, said];
 }
 
 function toItem(row: PlanRow): PlannedItem {

@@ -3,7 +3,7 @@ import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { maintenanceJob } from "../../src/app/maintenance-job.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
-import { crawlRequest } from "../../src/engine/crawl-request.ts";
+import { type CrawlRequest, crawlRequest } from "../../src/engine/crawl-request.ts";
 import { FOLDERS } from "./folder-stage.ts";
 
 /** What a process of its own is to do, until it is done or killed. */
@@ -12,19 +12,21 @@ export interface ChildTask {
   /** Unix time. */
   readonly nowMs: number;
   readonly verb: "crawl" | "maintenance";
+  /** Of a crawl. */
+  readonly wishes?: Partial<CrawlRequest>;
 }
 
 export const MAINTENANCE = { domainId: FOLDERS, unreferenced: false, confirmDeletes: true };
 
 /** Tells every line of the job's log the moment it is said: whoever kills this process chooses the moment by them. */
-async function carryOut({ settings, nowMs, verb }: ChildTask): Promise<void> {
+async function carryOut({ settings, nowMs, verb, wishes }: ChildTask): Promise<void> {
   const app = await compose(readConfig(settings), {
     now: () => new Date(nowMs),
     searchesHere: true,
   });
   const { start, work } =
     verb === "crawl"
-      ? crawlJob(app, crawlRequest(FOLDERS, { scope: "folders" }), { dryRun: false })
+      ? crawlJob(app, crawlRequest(FOLDERS, { scope: "folders", ...wishes }), { dryRun: false })
       : await maintenanceJob(app, MAINTENANCE, { dryRun: false });
   const telling = (job: JobContext): JobContext => ({
     ...{ jobId: job.jobId, dryRun: job.dryRun, signal: job.signal, checkpoint: () => job.checkpoint() },
