@@ -9,7 +9,8 @@ import { storableText } from "../lib/sql/storable-text.ts";
 import type { SourceKey } from "./source-row.ts";
 
 const PAGE = 500;
-const COLUMNS = "plan_no, step, change, item_id, reason, name, path, told, anomaly, still_listed, strayed_to, sighting";
+const COLUMNS =
+  "plan_no, step, change, item_id, reason, told_order, name, path, told, anomaly, still_listed, strayed_to, sighting";
 
 /** In the ledger for plans that are stored, in a temporary database for all others. */
 export function planTables(dialect: Sql["dialect"]): string {
@@ -37,7 +38,8 @@ CREATE TABLE plan_item (
   change ${text} NOT NULL,
   item_id ${text} NOT NULL,
   reason ${text} NOT NULL,
-  -- What a dry run says; '' where it says nothing.
+  -- What a dry run says, and when; 0 and '' where it says nothing.
+  told_order ${integer} NOT NULL,
   name ${text} NOT NULL,
   path ${text} NOT NULL,
   told ${text} NOT NULL,
@@ -48,6 +50,7 @@ CREATE TABLE plan_item (
   sighting ${text} NOT NULL
 ) ${strict};
 CREATE INDEX plan_item_of_item ON plan_item (plan_no, step, item_id);
+CREATE INDEX plan_item_as_told ON plan_item (plan_no, told_order, seq);
 CREATE INDEX plan_item_of_path ON plan_item (plan_no, path) WHERE change = 'added';
 CREATE INDEX plan_item_of_step ON plan_item (plan_no, step, seq);
 `;
@@ -67,10 +70,6 @@ interface PlanRow {
   readonly strayed_to: string;
   readonly sighting: string;
 }
-
-/** In the order in which a run takes them; skipped ones make room for what would change. */
-const AS_TOLD = `CASE change WHEN 'skipped' THEN 1 ELSE 0 END, CASE step WHEN 'download' THEN 0 WHEN 'process' THEN 1 ELSE 2 END,
-  CASE step WHEN 'download' THEN CASE change WHEN 'held' THEN 0 WHEN 'removed' THEN 1 WHEN 'moved' THEN 2 ELSE 3 END ELSE 0 END, seq`;
 
 /** Which plan of which source. */
 export interface PlanKey extends Pick<SourceKey, "domainId" | "kind" | "sourceId"> {
@@ -178,8 +177,8 @@ export class SqlPlan implements PlanDraft {
   async told(limit: number): ReturnType<Plan["told"]> {
     const { db, planNo } = (await this.#written()) ?? {};
     if (!db || planNo === undefined) return { items: [], count: 0 };
-    const which = "plan_item WHERE plan_no = $1 AND told <> ''";
-    const rows = await db.all<PlanRow>(`SELECT * FROM ${which} ORDER BY ${AS_TOLD} LIMIT $2`, [planNo, limit]);
+    const which = "plan_item WHERE plan_no = $1 AND told_order > 0";
+    const rows = await db.all<PlanRow>(`SELECT * FROM ${which} ORDER BY told_order, seq LIMIT $2`, [planNo, limit]);
     const counted = await db.get<{ count: number }>(`SELECT count(*) AS count FROM ${which}`, [planNo]);
     return { items: rows.map(toItem), count: counted?.count ?? 0 };
   }
@@ -226,9 +225,17 @@ async function findPlan(sql: Sql, key: PlanKey): Promise<number | undefined> {
 
 function toValues(planNo: number, item: PlannedItem): SqlValue[] {
   const { step, change, itemId, reason, told, anomaly = "", stillListed = false, strayedTo = "", sighting } = item;
-  const words = [itemId, reason, told?.name ?? "", told?.path ?? "", told?.reason ?? ""].map(storableText);
+  const words = [told?.name ?? "", told?.path ?? "", told?.reason ?? ""].map(storableText);
   const said = sighting ? encode(sighting) : "";
-  return [planNo, step, change, ...words, anomaly, stillListed ? 1 : 0, strayedTo, said];
+  const about = [storableText(itemId), storableText(reason), told ? toldOrder(item) : 0];
+  return [planNo, step, change, ...about, ...words, anomaly, stillListed ? 1 : 0, strayedTo, said];
+}
+
+/** In the order in which a run takes them; skipped ones make room for what would change. */
+function toldOrder({ step, change }: PlannedItem): number {
+  if (change === "skipped") return 9;
+  if (step !== "download") return step === "process" ? 5 : 6;
+  return change === "held" ? 1 : change === "removed" ? 2 : change === "moved" ? 3 : 4;
 }
 
 function toItem(row: PlanRow): PlannedItem {

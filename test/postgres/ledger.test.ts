@@ -3,13 +3,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { DomainId } from "../../src/contracts/ids.ts";
+import { type DomainId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import { openLedgerDatabases } from "../../src/ledger/ledger-databases.ts";
 import { ledgerSuite } from "../contracts/ledger-suite.ts";
 import { manifestSuite } from "../contracts/manifest-suite.ts";
+import { planSuite } from "../contracts/plan-suite.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import { World } from "../engine/world.ts";
+import { ofKind } from "../kinds.ts";
 import { observePostgres, scansInPostgres } from "../ledger/observed-statements.ts";
+import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { entriesOf, facetsOf, id } from "../ledgers/ledger-fixture.ts";
 import { closeLedgers, newLedgerPlace, openForDryRun, openLedger } from "../ledgers/ledger-place.ts";
 import { closeManifests, newManifestPlace } from "../ledgers/manifest-place.ts";
@@ -32,6 +35,22 @@ after(async () => {
   await closeManifests();
   await server.stop();
   await rm(root, { recursive: true, force: true });
+});
+
+const PLANNED = {
+  domainId: parseDomainId("PLANS"),
+  config: { ...ofKind("folder_sources"), sourceId: parseSourceId("docs") },
+};
+planSuite("stored in PostgreSQL", async () => {
+  const open = () => openTestLedgers(join(root, "crawler"), { url });
+  const ledgers = open();
+  return {
+    draft: await ledgers.storePlan(PLANNED, "plan_1"),
+    async reopen() {
+      await ledgers.close();
+      return (await open().findPlan(PLANNED, "plan_1")) ?? assert.fail("it is not there");
+    },
+  };
 });
 
 test("dry runs that are under way for long keep nobody from a connection, and are limited", async (t) => {

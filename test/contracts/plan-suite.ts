@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { ItemId } from "../../src/contracts/ids.ts";
+import type { Plan, PlanDraft, PlannedItem } from "../../src/contracts/plan.ts";
+import type { Sighting } from "../../src/contracts/source.ts";
+
+function sightingOf(n: number): Sighting {
+  const name = `Name ${n} "with' \\ \u{1F600}.md`;
+  return {
+    kind: "sighting",
+    itemId: idOf(n),
+    listItemId: n,
+    name,
+    path: `folder/${name}`,
+    serverPath: `/sites/demo/folder/${name}`,
+    // Sources may make it when it is asked for.
+    get url() {
+      return `https://example.com/${n}`;
+    },
+    rawUrl: `https://example.com/ ${n}`,
+    documentType: "md",
+    form: "document",
+    fingerprint: { size: 2 ** 40 + n, modifiedAt: "2026-01-01T00:00:00.000000Z", etag: '"1"', contentVersion: "2" },
+    contentHash: "ab",
+  };
+}
+
+function idOf(n: number): ItemId {
+  return `item-${n}` as ItemId;
+}
+
+function itemOf(n: number, wishes: Partial<PlannedItem> = {}): PlannedItem {
+  const sighting = sightingOf(n);
+  const told = { name: sighting.name, path: sighting.path, reason: `because of ${n}` };
+  return { step: "download", itemId: idOf(n), change: "added", reason: "new", told, sighting, ...wishes };
+}
+
+async function read(plan: Plan, ...[step, changes]: Parameters<Plan["items"]>): Promise<PlannedItem[]> {
+  const all: PlannedItem[] = [];
+  for await (const page of plan.items(step, changes)) {
+    assert.ok(page.length > 0, "no page is empty");
+    all.push(...page);
+  }
+  return all;
+}
+
+/** What every plan promises. `reopen` gives it as another process finds it; undefined where it ends with its run. */
+export function planSuite(
+  name: string,
+  open: () => Promise<{ readonly draft: PlanDraft; readonly reopen?: () => Promise<Plan> }>,
+): void {
+  describe(`a plan, ${name}`, () => {
+    test("says of every item what was put, in the order of judging, however many there are", async () => {
+      const { draft } = await open();
+      for (let n = 0; n < 1234; n++) draft.add(itemOf(n, { change: n % 3 === 0 ? "moved" : "added" }));
+      const fetched = await read(draft, "download", ["added", "changed"]);
+      assert.deepEqual(
+        fetched.map(({ itemId }) => itemId),
+        Array.from({ length: 1234 }, (_, n) => n).flatMap((n) => (n % 3 === 0 ? [] : [idOf(n)])),
+      );
+      assert.equal((await read(draft, "download", ["moved"])).length, 412);
+      const { sighting, told, reason } = fetched[0] ?? assert.fail();
+      assert.deepEqual(sighting, { ...sightingOf(1), url: "https://example.com/1" });
+      assert.deepEqual([told, reason], [itemOf(1).told, "new"]);
+      assert.deepEqual(await read(draft, "embed", ["added"]), []);
+      await draft.close();
+    });
+
+    test("has nothing before the first item", async () => {
+      const { draft } = await open();
+      assert.deepEqual(await read(draft, "download", ["added"]), []);
+      assert.equal((await draft.find("download", [idOf(1)])).size, 0);
+      assert.deepEqual(await draft.told(5), { items: [], count: 0 });
+      await draft.close();
+    });
+
+    test("finds items by id and step, and new ones by their path; what is judged again stands instead", async () => {
+      const { draft } = await open();
+      draft.add(itemOf(1));
+      draft.add(itemOf(2, { change: "removed", sighting: undefined, stillListed: true }));
+      draft.add(itemOf(2, { step: "embed", change: "removed", sighting: undefined }));
+      draft.replace(itemOf(1, { change: "moved", strayedTo: "03_failed/x.md", anomaly: "missing" }));
+      const found = await draft.find("download", [idOf(1), idOf(2), idOf(3)]);
+      assert.deepEqual([...found.values()].map(({ change }) => change).sort(), ["moved", "removed"]);
+      assert.deepEqual([found.get(idOf(2))?.stillListed, found.get(idOf(2))?.sighting], [true, undefined]);
+      const { strayedTo, anomaly } = found.get(idOf(1)) ?? assert.fail();
+      assert.deepEqual([strayedTo, anomaly], ["03_failed/x.md", "missing"]);
+      assert.equal((await draft.findNew([sightingOf(1).path])).size, 0, "it is not new any more");
+      draft.add(itemOf(4));
+      assert.equal((await draft.findNew([sightingOf(4).path, "elsewhere"])).get(sightingOf(4).path)?.itemId, idOf(4));
+      await draft.close();
+    });
+
+    test("is told step by step, what stays and leaves first, what is skipped last", async () => {
+      const { draft } = await open();
+      draft.add(itemOf(1, { change: "skipped" }));
+      draft.add(itemOf(2));
+      draft.add(itemOf(3, { change: "moved" }));
+      draft.add(itemOf(4, { change: "held" }));
+      draft.add(itemOf(5, { change: "removed" }));
+      draft.add(itemOf(6, { change: "kept", told: undefined }));
+      draft.add(itemOf(7, { step: "embed", change: "moved" }));
+      draft.add(itemOf(8, { step: "embed", change: "added" }));
+      const { items, count } = await draft.told(6);
+      assert.deepEqual(
+        items.map(({ itemId }) => itemId),
+        [4, 5, 3, 2, 7, 8].map(idOf),
+      );
+      assert.equal(count, 7);
+      await draft.close();
+    });
+
+    test("can be read by another process, where it is stored, until another takes its place", async (t) => {
+      const { draft, reopen } = await open();
+      for (let n = 0; n < 700; n++) draft.add(itemOf(n));
+      await draft.close();
+      if (!reopen) return t.skip("it ends with its run");
+      assert.equal((await read(await reopen(), "download", ["added"])).length, 700);
+    });
+  });
+}
