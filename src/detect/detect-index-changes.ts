@@ -11,8 +11,8 @@ import { fileTypeOf } from "../lib/file-type.ts";
  */
 export type IndexChange =
   | { readonly kind: "put" | "remove"; readonly reason: string }
-  | { readonly kind: "relabel"; readonly indexed: Indexed }
   | { readonly kind: "adopt"; readonly held: IndexedRef }
+  | { readonly kind: "relabel" }
   | { readonly kind: "none" };
 
 export interface IndexView {
@@ -49,7 +49,7 @@ export function judgeIndex({ mirrored, indexed }: LedgerEntry, view: IndexView):
   if (isNewContent(mirrored, mine, held)) return { kind: "put", reason: "changed" };
   // A new version failed, and the source has the old one again.
   if (mine.embeddingError !== "") return { kind: "adopt", held };
-  return isNewLabel(mirrored, mine) || isOutdated(held, view) ? { kind: "relabel", indexed: mine } : NONE;
+  return isNewLabel(mirrored, mine) || isOutdated(held, view) ? { kind: "relabel" } : NONE;
 }
 
 /** Our rows know of the move, but the index went back to before it (a rollback). */

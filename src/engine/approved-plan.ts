@@ -113,8 +113,7 @@ export async function keepIndexToPlan(
   done: Plan,
 ): Promise<number> {
   const { put, relabel, remove } = plan;
-  const labelled = relabel.map(({ entry }) => entry.itemId);
-  const planned = await approved.find("embed", [...put.keys(), ...labelled, ...remove]);
+  const planned = await approved.find("embed", [...put.keys(), ...relabel, ...remove]);
   const fetched = await done.find("download", [...put.keys()]);
   const isPut = (change?: PlannedItem["change"]): boolean => change === "added" || change === "changed";
   let left = 0;
@@ -128,9 +127,9 @@ export async function keepIndexToPlan(
     put.delete(itemId);
     leave(kind);
   }
-  for (const one of relabel.splice(0)) {
-    const change = planned.get(one.entry.itemId)?.change;
-    if (change === "moved" || isPut(change)) relabel.push(one);
+  for (const itemId of relabel.splice(0)) {
+    const change = planned.get(itemId)?.change;
+    if (change === "moved" || isPut(change)) relabel.push(itemId);
     else leave("moved");
   }
   for (const itemId of remove.splice(0)) {

@@ -113,8 +113,8 @@ function countFailures(
 ): void {
   const planned = new Map<ItemId, keyof StepCounts>();
   for (const itemId of plan.remove) planned.set(itemId, "removed");
-  for (const { entry } of plan.relabel) planned.set(entry.itemId, "moved");
-  for (const { entry } of plan.adopt) planned.set(entry.itemId, "unchanged");
+  for (const itemId of plan.relabel) planned.set(itemId, "moved");
+  for (const itemId of plan.adopt.keys()) planned.set(itemId, "unchanged");
   for (const { itemId, reason } of failed) {
     const kind = plan.put.get(itemId) ?? planned.get(itemId);
     if (kind) counts[kind] -= 1;
@@ -156,8 +156,8 @@ function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPl
   return {
     put: new Map([...plan.put].filter(([itemId]) => isMeant(itemId))),
     revive: [],
-    relabel: plan.relabel.filter(({ entry }) => isMeant(entry.itemId)),
-    adopt: plan.adopt.filter(({ entry }) => isMeant(entry.itemId)),
+    relabel: plan.relabel.filter(isMeant),
+    adopt: new Map([...plan.adopt].filter(([itemId]) => isMeant(itemId))),
     remove: plan.remove.filter(isMeant),
   };
 }
@@ -218,15 +218,17 @@ async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork, ma
     await job.checkpoint();
     await draft.remove(itemId, { mayReturn: !run.config.kind.abilities.hasIds });
   }
-  for (const { entry } of [...plan.relabel, ...plan.adopt]) {
+  for await (const entry of entriesOf([...plan.relabel, ...plan.adopt.keys()], tools.ledger)) {
     await job.checkpoint();
+    // Another step has taken its file away since this was planned.
+    if (!entry.mirrored) continue;
+    marks.set(entry.itemId, markOf(entry.mirrored));
     await draft.relabel(entry.itemId, labelOf(run, entry, tools.mirror));
   }
   const progress = new Progress(job, plan.put.size);
   const entries = entriesOf([...plan.put.keys()], tools.ledger);
   await forEachConcurrent(entries, PUTS_AT_ONCE[tools.index.commits], async (entry) => {
     await job.checkpoint();
-    // Another step has taken its file away since this was planned.
     if (!entry.mirrored?.file) return;
     marks.set(entry.itemId, markOf(entry.mirrored));
     const file = withKeptText(documentOf(run, entry, tools.mirror), run, tools.mirror);

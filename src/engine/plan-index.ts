@@ -22,14 +22,14 @@ import { PlannedEmbeddings } from "./planned-embeddings.ts";
 import { isOtherReader } from "./reader-tries.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
-/** What the index needs to say what the mirror says. */
+/** What the index needs to say what the mirror says. Entries are read when it is their turn: a first crawl puts everything there is. */
 export interface IndexPlan {
-  /** Which, and what that is for whoever searches. Their entries are read when they are put: a first crawl puts everything there is. */
+  /** Which, and what that is for whoever searches. */
   readonly put: Map<ItemId, "added" | "changed">;
   /** Those of them whose file waits in `03_failed/`. */
   readonly revive: ItemId[];
-  readonly relabel: { readonly entry: LedgerEntry; readonly indexed: Indexed }[];
-  readonly adopt: { readonly entry: LedgerEntry; readonly held: IndexedRef }[];
+  readonly relabel: ItemId[];
+  readonly adopt: Map<ItemId, IndexedRef>;
   readonly remove: ItemId[];
 }
 
@@ -44,11 +44,11 @@ export interface Planned {
 }
 
 export function emptyPlan(): IndexPlan {
-  return { put: new Map(), revive: [], relabel: [], adopt: [], remove: [] };
+  return { put: new Map(), revive: [], relabel: [], adopt: new Map(), remove: [] };
 }
 
 export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean {
-  return put.size + relabel.length + adopt.length + remove.length === 0;
+  return put.size + relabel.length + adopt.size + remove.length === 0;
 }
 
 /** Changes when the comparison would come to other conclusions than that of an earlier release. */
@@ -239,7 +239,7 @@ function judgeEntry(
   // A site under another address: nothing of the file changed, but where results lead did.
   const { indexed } = entry;
   const moved = change.kind === "none" && download?.change === "moved";
-  return moved && indexed?.fileId ? { kind: "relabel", indexed } : change;
+  return moved && indexed?.fileId ? { kind: "relabel" } : change;
 }
 
 /**
@@ -329,11 +329,11 @@ function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexC
       return;
     }
     case "relabel":
-      plan.relabel.push({ entry, indexed: change.indexed });
+      plan.relabel.push(entry.itemId);
       counts.moved += 1;
       return;
     case "adopt":
-      plan.adopt.push({ entry, held: change.held });
+      plan.adopt.set(entry.itemId, change.held);
       counts.unchanged += 1;
       return;
     case "remove":

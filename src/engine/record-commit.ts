@@ -46,14 +46,16 @@ export async function recordCommit(outcome: CommitOutcome, tools: EmbedTools, jo
     // A first crawl writes a row for everything there is: not all of them wait in memory at once.
     await ledger.flush();
   }
-  let rows = 0;
-  const note = async (entry: LedgerEntry, indexed: Indexed): Promise<void> => {
-    if (failedItems.has(entry.itemId)) return;
-    ledger.putEmbedded(entry, indexed);
-    if (++rows % ROWS_PER_FLUSH === 0) await ledger.flush();
-  };
-  for (const { entry, held } of plan.adopt) await note(entry, rowOf(entry, tools, held));
-  for (const { entry, indexed } of plan.relabel) await note(entry, relabelledRow(entry, indexed));
+  const labelled = [...plan.adopt.keys(), ...plan.relabel].filter((itemId) => !failedItems.has(itemId));
+  for (let from = 0; from < labelled.length; from += ROWS_PER_FLUSH) {
+    const entries = await entriesAsPut(labelled.slice(from, from + ROWS_PER_FLUSH), outcome, ledger, job);
+    for (const [itemId, entry] of entries) {
+      const held = plan.adopt.get(itemId);
+      if (held) ledger.putEmbedded(entry, rowOf(entry, tools, held));
+      else if (entry.indexed) ledger.putEmbedded(entry, { ...entry.indexed, ...copiedFrom(entry.mirrored) });
+    }
+    await ledger.flush();
+  }
   for (const itemId of plan.remove) {
     // A document that could not be removed keeps its row: the next run sees it and tries again.
     if (!failedItems.has(itemId)) ledger.put(itemId, { indexed: null });
@@ -93,10 +95,6 @@ function rowOf(entry: LedgerEntry, tools: EmbedTools, ref: IndexedRef): Indexed 
     embeddingError: "",
     sha256: entry.mirrored?.observed?.sha256 ?? ref.sha256,
   };
-}
-
-function relabelledRow(entry: LedgerEntry, indexed: Indexed): Indexed {
-  return { ...indexed, ...copiedFrom(entry.mirrored) };
 }
 
 function copiedFrom(
