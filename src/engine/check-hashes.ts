@@ -30,10 +30,9 @@ function partOf(item: ItemId): number {
 export function confirmContent(change: Change, mirror: Mirror): Change | Promise<Change> {
   if (change.kind !== "unchanged" && change.kind !== "moved") return change;
   const mirrored = change.entry?.mirrored;
-  if (!mirrored || !mirror.owns(mirrored.file)) return change;
+  if (!mirrored || (mirrored.observed && change.kind === "unchanged") || !mirror.owns(mirrored.file)) return change;
   const { file, observed, downloadedAt } = mirrored;
-  const isAsPlaced = observed && (mirror.find(file)?.placedAtMs ?? 0) <= Date.parse(downloadedAt);
-  if (observed && (change.kind === "unchanged" || isAsPlaced)) return change;
+  if (observed && (mirror.find(file)?.placedAtMs ?? 0) <= Date.parse(downloadedAt)) return change;
   const expected = observed?.sha256 || change.sighting.contentHash;
   if (!expected) return change;
   return hashFile(mirror.absolute(file))
