@@ -208,14 +208,12 @@ function isSeen(
 }
 
 function seenOf(sighting: Sighting): Seen {
-  const { listItemId, name, serverPath, rawUrl, fingerprint, withheld } = sighting;
+  const { listItemId, name, serverPath, url, rawUrl, fingerprint, withheld } = sighting;
   return {
     listItemId,
     name,
     serverPath,
-    get url() {
-      return sighting.url;
-    },
+    url,
     rawUrl,
     size: fingerprint.size,
     modifiedAt: fingerprint.modifiedAt,

@@ -26,7 +26,7 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
     return { root, rules, gitignore, maxFileBytes, ignoreInodes, devices, lookAtFiles, signal };
   };
   const url = trimEnd(pathToFileURL(place).href, "/");
-  const localPath = (path: string): string => join(place, path);
+  const rawUrl = `file://${trimEnd(join(place), "/")}`;
   const tree: FileTree = {
     place,
     identity: async () => (await openRoot(place, options)).identity,
@@ -43,19 +43,15 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
         config.maxFileBytes,
       );
     },
-    localPath,
-    addressOf: (path) => ({
-      // Few are asked for it.
-      get url() {
-        return `${url}/${encodePath(path)}`;
-      },
-      rawUrl: `file://${localPath(path)}`,
-    }),
+    localPath: (path) => join(place, path),
+    addressOf: (path) => ({ url: `${url}/${encodePath(path)}`, rawUrl: `${rawUrl}/${path}` }),
     examine: (isTaken, signal) => examineFolder(config, tree, isTaken, signal),
   };
   return tree;
 }
 
+/** Most are what they are encoded: every sighting has its address. */
 function encodePath(path: string): string {
-  return encodeURIComponent(path).replaceAll("%2F", "/");
+  if (/^[\w./-]*$/.test(path)) return path;
+  return encodeURIComponent(path.toWellFormed()).replaceAll("%2F", "/");
 }

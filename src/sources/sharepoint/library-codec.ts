@@ -152,10 +152,7 @@ export function decodeRow(row: unknown, place: Place): Row {
       name: text(row["FileLeafRef"]) || path.slice(path.lastIndexOf("/") + 1),
       path,
       serverPath,
-      // Most items are unchanged, and nobody asks for their address.
-      get url() {
-        return `${origin}${encodePath(serverPath)}`;
-      },
+      url: `${origin}${encodePath(serverPath)}`,
       rawUrl: `${origin}${serverPath}`,
       documentType: fileTypeOf(path),
       form: "document",

@@ -8,7 +8,7 @@ import { nameOf } from "../../lib/tree-path.ts";
 export function sightingOf(entry: ListedFile, tree: Pick<FileTree, "addressOf">): Sighting {
   const { docId, path, size, modifiedAt, contentHash } = entry;
   const name = nameOf(path);
-  const address = tree.addressOf(path);
+  const { url, rawUrl } = tree.addressOf(path);
   return {
     kind: "sighting",
     itemId: docId,
@@ -16,10 +16,8 @@ export function sightingOf(entry: ListedFile, tree: Pick<FileTree, "addressOf">)
     name,
     path,
     serverPath: `/${path}`,
-    get url() {
-      return address.url;
-    },
-    rawUrl: address.rawUrl,
+    url,
+    rawUrl,
     documentType: fileTypeOf(name),
     form: "document",
     fingerprint: { size, modifiedAt, etag: "", contentVersion: contentHash },
