@@ -54,6 +54,8 @@ async function followEdits(
   };
 }
 
+/** Those that are born together are neighbours in every index that has them. */
 function newDocId(): ItemId {
-  return `doc_${randomBytes(16).toString("hex")}` as ItemId;
+  const bornAt = Date.now().toString(16).padStart(12, "0");
+  return `doc_${bornAt}${randomBytes(10).toString("hex")}` as ItemId;
 }
