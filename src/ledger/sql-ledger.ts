@@ -163,7 +163,9 @@ export class SqlLedger implements Ledger {
       if (put) before.set(item, put);
     }
     const rows = await this.rows(items);
-    return items.map((item) => told(item, rows.get(item)?.entry, { ...before.get(item), ...this.#put(item) }));
+    const putOf = (item: ItemId): Facets | undefined =>
+      before.has(item) ? { ...before.get(item), ...this.#put(item) } : this.#put(item);
+    return items.map((item) => told(item, rows.get(item)?.entry, putOf(item)));
   }
 
   async *items(): AsyncGenerator<ItemId[], void> {
@@ -505,7 +507,8 @@ export class SqlLedger implements Ledger {
 }
 
 /** undefined without any facet: a row may be kept for what another store has of the item. */
-function told(itemId: ItemId, written: LedgerEntry | undefined, put: Facets = {}): LedgerEntry | undefined {
+function told(itemId: ItemId, written: LedgerEntry | undefined, put?: Facets): LedgerEntry | undefined {
+  if (!put) return written?.seen || written?.mirrored || written?.indexed ? written : undefined;
   const seen = put.seen === undefined ? (written?.seen ?? null) : put.seen;
   const mirrored = put.mirrored === undefined ? (written?.mirrored ?? null) : put.mirrored;
   const indexed = put.indexed === undefined ? (written?.indexed ?? null) : put.indexed;
