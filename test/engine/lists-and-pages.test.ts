@@ -165,6 +165,29 @@ test("pages edited, renamed, deleted, drafted: a draft changes nothing, publishi
   await assertInStep();
 });
 
+test("approval of pages: what waits for it is not served, however often it was published meanwhile", async () => {
+  await world.change("set-library", { path: PAGES, moderation: true });
+  const publish = async (name: string, text: string): Promise<void> => {
+    await world.control("POST", "edit-page", { path: `${PAGES}/${name}`, text: `<p>${text}</p>` });
+    await world.control("POST", "publish-page", { path: `${PAGES}/${name}` });
+  };
+  await addPage("New.aspx", "The dunnart waits for approval.");
+  await publish("New.aspx", "The dunnart waits once more.");
+  await publish("Home.aspx", "The bilby waits for approval.");
+  await publish("Home.aspx", "The potoroo waits for approval.");
+  await crawl();
+  assert.match((await world.search("numbat portal"))[0]?.text ?? "", /numbat portal/);
+  const silent = async (words: readonly string[]): Promise<void> => {
+    for (const word of words)
+      assert.doesNotMatch((await world.search(word)).map(({ text }) => text).join(), new RegExp(word));
+  };
+  await silent(["bilby", "potoroo", "dunnart"]);
+  for (const name of ["Home.aspx", "New.aspx"]) await world.change("approve", { path: `${PAGES}/${name}` });
+  await crawl();
+  for (const word of ["potoroo", "dunnart"]) assert.match((await world.search(word))[0]?.text ?? "", new RegExp(word));
+  await silent(["bilby", "numbat"]);
+});
+
 test("step by step ends where a crawl ends, and each step leaves its mark in the maps", async () => {
   const downloaded = await crawl({ steps: ["download"] });
   assert.equal(downloaded.error, "");

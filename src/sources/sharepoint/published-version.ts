@@ -78,7 +78,7 @@ const MODERATION_STATUS = "OData__x005f_ModerationStatus";
 const APPROVED = 0;
 
 /** The versions that were approved; undefined where none has to be. Throws when the server does not tell, because the others may be rejected ones. */
-async function readApproved(
+export async function readApproved(
   { rest, site, moderatedListId }: VersionedPlace,
   listItemId: number,
   call: CallContext,

@@ -16,10 +16,11 @@ export async function* listPages(
 ): Listing {
   const { rest, site, call } = wanted;
   const drafts = new Set<ItemId>();
+  let found: PageLibrary | undefined;
   const listing = listLibrary({
     ...wanted,
     async chooseReading({ library }: LibraryPart) {
-      const found = await openPageLibrary({ rest, site, listId: library.listId }, call);
+      found = await openPageLibrary({ rest, site }, library, call);
       onFound(found);
       return {
         columns: found.columns.listing,
@@ -33,6 +34,6 @@ export async function* listPages(
   });
   let step = await listing.next();
   for (; !step.done; step = await listing.next())
-    yield await withPublished(step.value, drafts, { rest, site, call }, pageSighting);
+    yield await withPublished(step.value, drafts, { ...(found ?? { rest, site }), call }, pageSighting);
   return step.value;
 }

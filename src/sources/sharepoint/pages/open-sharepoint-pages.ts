@@ -47,7 +47,7 @@ export function openSharePointPages(
 
   async function findPages(call: CallContext): Promise<{ library: LibraryRoot; pages: PageLibrary }> {
     const { library } = await findLibrary(rest, site, urlPart, call);
-    return { library, pages: await openPageLibrary({ rest, site, listId: library.listId }, call) };
+    return { library, pages: await openPageLibrary({ rest, site }, library, call) };
   }
 
   async function examinePages(call: CallContext): Promise<LibraryRoot> {

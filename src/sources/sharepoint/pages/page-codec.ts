@@ -77,8 +77,8 @@ export function pageSighting(
 export const ITEM_VERSION_FIELDS = "VersionId,IsCurrentVersion";
 
 /** The same of an item's versions, which are counted alike but come with its columns; only the number is read. */
-export function decodePublishedItemVersion(answer: JsonObject): number | undefined {
-  return newestMajor(answer, "VersionId")?.version;
+export function decodePublishedItemVersion(answer: JsonObject, approved?: ReadonlySet<number>): number | undefined {
+  return newestMajor(answer, "VersionId", approved)?.version;
 }
 
 /** For the question about one page; whether it is still the same item, and published. */

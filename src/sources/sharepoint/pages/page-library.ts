@@ -1,6 +1,7 @@
 import { RemoteError } from "../../../contracts/errors.ts";
-import { type CallContext, type RestClient, SharePointError } from "../rest-client.ts";
-import type { SiteAddress } from "../site-url.ts";
+import type { LibraryRoot } from "../library-codec.ts";
+import { readApproved, type VersionedPlace } from "../published-version.ts";
+import { type CallContext, SharePointError } from "../rest-client.ts";
 import {
   COLUMN_NAME_FIELDS,
   decodeColumns,
@@ -10,18 +11,19 @@ import {
 } from "./page-codec.ts";
 
 /** A library of pages that was found. */
-export interface PageLibrary {
-  readonly rest: RestClient;
-  readonly site: SiteAddress;
+export interface PageLibrary extends VersionedPlace {
   readonly listId: string;
   readonly columns: PageColumns;
 }
 
-type Place = Omit<PageLibrary, "columns">;
-
-export async function openPageLibrary(place: Place, call: CallContext): Promise<PageLibrary> {
+export async function openPageLibrary(
+  { rest, site }: Pick<PageLibrary, "rest" | "site">,
+  { listId, isModerated }: LibraryRoot,
+  call: CallContext,
+): Promise<PageLibrary> {
+  const place = { rest, site, listId, ...(isModerated && { moderatedListId: listId }) };
   const url = `${listUrl(place)}/fields?$select=${COLUMN_NAME_FIELDS}`;
-  return { ...place, columns: decodeColumns(await place.rest.getJson(url, call)) };
+  return { ...place, columns: decodeColumns(await rest.getJson(url, call)) };
 }
 
 /** The columns of that version. */
@@ -33,7 +35,7 @@ export async function readPublishedTexts(
   const { rest, columns } = library;
   const versions = `${listUrl(library)}/items(${listItemId})/versions`;
   const answer = await rest.getJson(`${versions}?$select=${ITEM_VERSION_FIELDS}`, call);
-  const version = decodePublishedItemVersion(answer) ?? notInHistory();
+  const version = decodePublishedItemVersion(answer, await readApproved(library, listItemId, call)) ?? notInHistory();
   try {
     return await rest.getJson(`${versions}(${version})?$select=${["VersionId", ...columns.texts].join()}`, call);
   } catch (error) {
