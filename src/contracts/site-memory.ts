@@ -39,7 +39,7 @@ export interface ReadList {
   readonly dates: readonly string[];
   /** Further sitemaps. */
   readonly lists: readonly string[];
-  /** It names more than is taken from one list. */
+  /** It names more than is taken from one list, or breaks off. */
   readonly isCut: boolean;
 }
 

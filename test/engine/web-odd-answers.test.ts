@@ -168,6 +168,46 @@ test("a sign-in form that was taken for a page leaves, and takes nothing along t
   assert.equal("/door" in (await own.indexed()), false);
 });
 
+test("a start address that is not there says so in every crawl: it leaves, and nothing else counts as unlinked", async (t) => {
+  for (const answer of [{ status: 404 }, redirect("http://elsewhere.test/x")]) {
+    const own = await WebStory.openSpaced();
+    t.after(() => own.close());
+    own.site.set("/", html("About gnu", linksTo("/okapi", "/tapir")));
+    for (const word of ["okapi", "tapir"]) own.site.set(`/${word}`, html(`About ${word}`));
+    await own.crawl();
+    own.site.set("/", answer);
+    for (let i = 0; i < 9; i += 1) {
+      own.later(60);
+      const { error, source } = await own.crawl();
+      assert.equal(source.complete, false, `crawl ${i}: an incomplete look`);
+      assert.match(error, /404|elsewhere/);
+    }
+    assert.deepEqual(await own.found("gnu"), []);
+    for (const word of ["okapi", "tapir"]) assert.deepEqual(await own.found(word), [`/${word}`]);
+  }
+});
+
+test("a sitemap that breaks off takes no page away", async (t) => {
+  const own = await WebStory.openSpaced();
+  t.after(() => own.close());
+  const listed = ["/okapi", "/tapir"].map((path) => `<url><loc>${own.site.origin}${path}</loc></url>`);
+  own.site.set("/", html("About gnu"));
+  own.site.set("/sitemap.xml", { type: "text/xml", body: `<urlset>${listed.join("")}</urlset>` });
+  for (const word of ["okapi", "tapir"]) own.site.set(`/${word}`, html(`About ${word}`));
+  assert.deepEqual([(await own.crawl()).error, await own.found("tapir")], ["", ["/tapir"]]);
+  own.site.set("/sitemap.xml", { type: "text/xml", body: `<urlset>${listed[0]}<url><lo` });
+  for (let i = 0; i < 4; i += 1) {
+    own.later(60);
+    const { error, source } = await own.crawl();
+    assert.equal(source.complete, false);
+    assert.match(error, /sitemap\.xml .*breaks off/);
+  }
+  assert.deepEqual(await own.found("tapir"), ["/tapir"]);
+  own.site.set("/sitemap.xml", { type: "text/xml", body: `<urlset>${listed[0]}</urlset>` });
+  for (let i = 0; i < 3; i += 1) await own.crawl();
+  assert.deepEqual(await own.found("tapir"), []);
+});
+
 test("404 three times in a minute is once", async () => {
   setPages(asBefore);
   await story.crawl();

@@ -93,9 +93,13 @@ function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined
   if (root === "urlset") {
     const found = locations(text, prefix);
     const addresses = [...found.map(({ address }) => address), ...alternates(text)];
-    return listOf({ addresses, dates: found.map(({ date }) => date) }, url);
+    const isCut = breaksOff(text, `${prefix}${root}`);
+    return listOf({ addresses, dates: found.map(({ date }) => date), isCut }, url);
   }
-  if (root === "sitemapindex") return listOf({ lists: locations(text, prefix).map(({ address }) => address) }, url);
+  if (root === "sitemapindex") {
+    const lists = locations(text, prefix).map(({ address }) => address);
+    return listOf({ lists, isCut: breaksOff(text, `${prefix}${root}`) }, url);
+  }
   if (root !== undefined && bytes.byteLength <= MAX_FEED_BYTES) return listOf({ addresses: feedLinks(text) }, url);
   const lines = root === undefined ? addressLines(text) : undefined;
   if (lines) return listOf({ addresses: lines }, url);
@@ -103,7 +107,12 @@ function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined
   return json && listOf({ addresses: json }, url);
 }
 
-function listOf({ addresses = [], dates = [], lists = [] }: Partial<Addresses>, url: string): Addresses {
+/** Whoever wrote it did not come to its end: what it does not name may be there all the same. */
+function breaksOff(text: string, root: string): boolean {
+  return !text.includes(`</${root}`) && !new RegExp(`<${root}[^<>]*/>`).test(text.slice(0, MAX_ENTRY_LENGTH));
+}
+
+function listOf({ addresses = [], dates = [], lists = [], isCut = false }: Partial<Addresses>, url: string): Addresses {
   const absolute = (address: string): string => URL.parse(address.trim(), url)?.href ?? "";
   const dated = addresses
     .slice(0, MAX_ADDRESSES)
@@ -113,7 +122,7 @@ function listOf({ addresses = [], dates = [], lists = [] }: Partial<Addresses>, 
     addresses: found.map((each) => each.url),
     dates: found.some(({ date }) => date !== "") ? found.map(({ date }) => date) : [],
     lists: lists.slice(0, MAX_ADDRESSES).map(absolute).filter(Boolean),
-    isCut: addresses.length + lists.length > MAX_ADDRESSES,
+    isCut: isCut || addresses.length + lists.length > MAX_ADDRESSES,
   };
 }
 

@@ -6,7 +6,7 @@ import { plural } from "../../../lib/plural.ts";
 import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
-import type { LookedAt } from "./list-visit.ts";
+import { isThere, type LookedAt } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import { SiteMembers } from "./site-members.ts";
 
@@ -29,16 +29,19 @@ export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Prom
   return { members, memory };
 }
 
-/** Pages of the crawl that was cut off, as the registry knows them. What an older registry knows nothing of is looked at again. */
+/** Pages of the crawl that was cut off, as the registry knows them. What an older registry knows nothing of is looked at again, and so are start addresses that were not there: a crawl has to say so. */
 export async function* recallPages(
   memory: SiteMemory,
   registry: Registry,
+  startUrls: readonly string[],
 ): AsyncGenerator<readonly (LookedAt & Pick<CrawledPage, "id">)[]> {
   for await (const pages of memory.lookedAt()) {
     const records = await registry.getMany(pages.map(({ item }) => item as ItemId));
-    yield pages.flatMap(({ id, outcome, aliases }, i) => {
+    yield pages.flatMap(({ id, url, outcome, aliases }, i) => {
       const item = records[i]?.item;
-      return item ? [{ id, outcome, aliases, item, reason: item.scheduling.errorMessage }] : [];
+      return item && (isThere(outcome) || !startUrls.includes(url))
+        ? [{ id, outcome, aliases, item, reason: item.scheduling.errorMessage }]
+        : [];
     });
   }
 }

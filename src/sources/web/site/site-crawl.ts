@@ -41,6 +41,7 @@ export class SiteCrawl {
   /** Addresses that need no further look, aliases and the items they stand for included. */
   readonly #looked = new Set<ItemId>();
   readonly #sighted = new Set<ItemId>();
+  #hasDeparted = false;
   /** Pages that failed, and are tried once more; undefined: what fails now has failed. */
   #again: WaitingPage[] | undefined;
   /** Pages that show something else than before, which is settled when it is known what others show. */
@@ -101,7 +102,7 @@ export class SiteCrawl {
 
   /** Pages of the crawl that was cut off, as the registry knows them. */
   async *#recallPages(): AsyncGenerator<readonly Listed[]> {
-    for await (const pages of recallPages(this.#memory, this.#tools.registry)) {
+    for await (const pages of recallPages(this.#memory, this.#tools.registry, this.#config.startUrls)) {
       for (const { id, aliases, item } of pages) this.#noteLook([id, ...aliases, item.id]);
       const listed = pages.flatMap((page) => this.#listed(page));
       await this.#members.flush();
@@ -118,7 +119,8 @@ export class SiteCrawl {
       if (!isList) this.#add(url, 0);
     }
     yield* this.#lookTwice(({ isIdle }) => this.#frontier.take({ isIdle, upTo: 0 }));
-    const hasNone = this.#startProblems.length >= startUrls.length && this.#sighted.size === 0;
+    const isNothing = this.#sighted.size === 0 && !this.#hasDeparted;
+    const hasNone = this.#startProblems.length >= startUrls.length && isNothing;
     if (hasNone && !this.#isForbidden) {
       throw new RemoteError(`no start address could be looked at: ${this.#startProblems.join("; ")}`);
     }
@@ -225,6 +227,7 @@ export class SiteCrawl {
     if (isThere(outcome) && reason !== "") this.#progress.remark(item.displaySource, reason);
     if (outcome === "missing" && this.#members.has(item.id)) this.#sighted.add(item.id);
     return listVisit(looked, this.#scope, this.#members).filter((each) => {
+      this.#hasDeparted ||= each.kind === "departed";
       if (each.kind !== "sighting") return true;
       if (this.#sighted.has(each.itemId)) return false;
       this.#sighted.add(each.itemId);

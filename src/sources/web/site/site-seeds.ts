@@ -60,7 +60,9 @@ export class SeedReader {
       first ??= list.kind;
       if (list.kind === "failed") seeds.onProblem(`${at} could not be read: ${list.reason}`);
       if (list.known?.isCut)
-        seeds.onProblem(`${at} names more than ${MAX_ADDRESSES} addresses, the rest was passed over`);
+        seeds.onProblem(
+          `${at} names more than ${MAX_ADDRESSES} addresses, of which the rest was passed over, or breaks off`,
+        );
       await seeds.onAddresses(list.known?.addresses ?? [], list.known?.dates);
       waiting.push(...(list.known?.lists ?? []));
     }
