@@ -21,6 +21,8 @@ const THIS = "domain_id = $1 AND name = $2";
 const COLUMNS = "domain_id, name, owner, nonce, host, pid, birth, expires_at";
 
 export function createLeases(databases: LedgerDatabases): Leases {
+  // Given back by this process, but still in the table: nobody here waits for them.
+  const left = new Set<string>();
   return {
     async acquire(domainId, name, { owner, signal, onWait, staleMs = 60_000, pollMs = 200, within }) {
       const { host, pid, birth } = thisProcess();
@@ -32,7 +34,7 @@ export function createLeases(databases: LedgerDatabases): Leases {
         const db = waited ? await databases.find(domainId) : await databases.open(domainId);
         if (!db) throw gone(`The ledger of domain '${domainId}'`);
         const holder = await findHolder(db, domainId, name);
-        if (!holder || holder.is_over === 1 || isProcessGone(holder)) {
+        if (!holder || holder.is_over === 1 || left.has(holder.nonce) || isProcessGone(holder)) {
           // Of those who found the same holder, or none, one is the first to write.
           const taken = await db.run(
             `INSERT INTO lease (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, ${nowMs(db)} + $8)
@@ -40,8 +42,9 @@ export function createLeases(databases: LedgerDatabases): Leases {
              pid = excluded.pid, birth = excluded.birth, expires_at = excluded.expires_at WHERE lease.nonce = $9`,
             [...mine, holder?.nonce ?? ""],
           );
-          if (taken > 0) return hold(databases, { domainId, name, nonce, staleMs });
-          continue;
+          if (taken === 0) continue;
+          left.delete(holder?.nonce ?? "");
+          return hold(databases, { domainId, name, nonce, staleMs }, left);
         }
         if (!waited) onWait?.(holder.owner);
         waited = true;
@@ -59,7 +62,7 @@ interface Held {
 }
 
 /** Whoever gives back or renews makes no database: the domain may be gone. */
-function hold(databases: LedgerDatabases, { domainId, name, nonce, staleMs }: Held): Lease {
+function hold(databases: LedgerDatabases, { domainId, name, nonce, staleMs }: Held, left: Set<string>): Lease {
   const key = [domainId, name, nonce];
   const renew = async (): Promise<void> => {
     const db = await databases.find(domainId);
@@ -71,10 +74,10 @@ function hold(databases: LedgerDatabases, { domainId, name, nonce, staleMs }: He
   return {
     async release() {
       clearInterval(renewal);
-      // One that cannot be given back, as on a full disk, is over when it was not renewed for long enough.
+      // One that cannot be given back, as on a full disk, is over for other processes when it was not renewed for long enough.
       const give = async (): Promise<unknown> =>
         (await databases.find(domainId))?.run(`DELETE FROM lease WHERE ${THIS} AND nonce = $3`, key);
-      await give().catch(() => undefined);
+      await give().catch(() => left.add(nonce));
     },
     async stillHeld() {
       const db = await databases.find(domainId);
