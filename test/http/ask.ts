@@ -1,3 +1,5 @@
+import { fetch, type Headers, Pool } from "undici";
+
 /** An answer as the tests look at it. */
 export interface Reply {
   readonly status: number;
@@ -18,6 +20,15 @@ export interface AskInit {
   readonly body?: string;
 }
 
+// An agent, as Node's own fetch has one, makes a new connection for every request once it has ended one: after OPTIONS, or DELETE with a body.
+const pools = new Map<string, Pool>();
+
+function poolFor(url: string): Pool {
+  const pool = pools.get(url) ?? new Pool(url);
+  pools.set(url, pool);
+  return pool;
+}
+
 /** `await ask(url, "POST /v2/domains/create", { json })` */
 export async function ask(url: string, what: string, init: AskInit = {}): Promise<Reply> {
   const [method = "GET", path = "/"] = what.split(" ");
@@ -34,6 +45,7 @@ export async function ask(url: string, what: string, init: AskInit = {}): Promis
     method,
     headers,
     redirect: "manual",
+    dispatcher: poolFor(url),
     ...(body === undefined ? {} : { body }),
   });
   const text = await response.text();
