@@ -26,7 +26,7 @@ export async function learnInThread(
   const script = new URL(`./learn-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
   const worker = new Worker(script, {
     workerData: { limits } satisfies LearnOrder,
-    resourceLimits: { maxOldGenerationSizeMb: 1024 },
+    resourceLimits: { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 8 },
   });
   const stop = (): void => void worker.terminate();
   signal.addEventListener("abort", stop, { once: true });

@@ -57,7 +57,8 @@ export async function settle(places: Places): Promise<void> {
 }
 
 /** Each move may have been made before. */
-function finishExchange({ current, incoming, outgoing }: Places): void {
+function finishExchange(places: Places): void {
+  const { incoming, outgoing } = places;
   const versions = join(incoming, VERSIONS_FOLDER);
   moveIfThere(join(outgoing, VERSIONS_FOLDER), versions);
   const before = isThere(outgoing) ? readMetadata(outgoing) : undefined;
@@ -66,6 +67,11 @@ function finishExchange({ current, incoming, outgoing }: Places): void {
     mkdirSync(versions, { recursive: true });
     renameSync(outgoing, join(versions, before.versionId));
   }
+  takePlace(places);
+}
+
+/** Where nothing was current, this is all of an exchange. */
+export function takePlace({ current, incoming }: Pick<Places, "current" | "incoming">): void {
   inFolder(dirname(current), () => renameSync(incoming, current));
 }
 

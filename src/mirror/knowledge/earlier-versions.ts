@@ -8,8 +8,10 @@ import { hashText } from "./text-facts.ts";
 import { byAge, isVersionId } from "./version-id.ts";
 
 /** Metadata and text may be of two versions when one is just taking the place of the other: the hash tells. */
-export async function readWhole(folder: string): Promise<(KeptDocument & ExtractedDocument) | undefined> {
-  const kept = readMetadata(folder);
+export async function readWhole(
+  folder: string,
+  kept = readMetadata(folder),
+): Promise<(KeptDocument & ExtractedDocument) | undefined> {
   if (kept?.error !== "") return undefined;
   const path = join(folder, CONTENT_FILE);
   const bytes = readSmallFile(path) ?? (await readFileIfExists(path));

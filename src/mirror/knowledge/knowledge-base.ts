@@ -21,6 +21,7 @@ import {
   readMetadata,
   removeWhole,
   settle,
+  takePlace,
   VERSIONS_FOLDER,
 } from "./document-folder.ts";
 import { earlierIn, outdatedIn, readWhole } from "./earlier-versions.ts";
@@ -70,7 +71,8 @@ export class KnowledgeBase {
       // Neither is flushed: a text that a power cut spoilt is told by its hash, and made again from the file.
       if ("markdown" in text) await writeText(join(incoming, CONTENT_FILE), text.markdown);
       writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(kept));
-      await exchange(places);
+      if (isFirst) takePlace(places);
+      else await exchange(places);
     } catch (error) {
       await settle(places).catch(() => undefined);
       throw error;
@@ -113,7 +115,7 @@ export class KnowledgeBase {
     if (versionId !== undefined && !isVersionId(versionId)) return Promise.resolve(undefined);
     return this.#find(docId, (folder, kept) => {
       const isCurrent = versionId === undefined || kept.versionId === versionId;
-      return readWhole(isCurrent ? folder : join(folder, VERSIONS_FOLDER, versionId));
+      return isCurrent ? readWhole(folder, kept) : readWhole(join(folder, VERSIONS_FOLDER, versionId));
     });
   }
 
