@@ -638,14 +638,9 @@ interface FolderRow {
 
 function isAsWritten(files: FilesOfFolder["files"], row: FolderRow): boolean {
   if (row.one !== "active" || row.other !== "active" || Number(row.n) !== files.length) return false;
-  let at = 0;
-  for (const { path, stamp, node } of files) {
-    for (const part of [nameOf(path), stamp, node]) {
-      if (!row.files.startsWith(part, at) || row.files[at + part.length] !== "/") return false;
-      at += part.length + 1;
-    }
-  }
-  return at === row.files.length;
+  let told = "";
+  for (const { path, stamp, node } of files) told += `${nameOf(path)}/${stamp}/${node}/`;
+  return told === row.files;
 }
 
 function valuesOf(entry: ManifestEntry): SqlValue[] {
