@@ -46,8 +46,8 @@ export interface CompareTools {
   readonly signal: AbortSignal;
 }
 
-/** So many files are compared with what is known of their folders at once. */
-const BATCH = 5000;
+/** So many files are compared with what is known of their folders at once; few, so that what is made of them is garbage before it is old. */
+const BATCH = 1000;
 
 /** Everything is compared, file by file. */
 export async function compareAll(tools: CompareTools): Promise<Comparison> {
