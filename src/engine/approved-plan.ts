@@ -112,7 +112,7 @@ export async function keepIndexToPlan(
   { plan, counts }: { readonly plan: IndexPlan; readonly counts: StepCounts },
   done: Plan,
 ): Promise<number> {
-  const { put, relabel, remove } = plan;
+  const { put, revive, relabel, remove } = plan;
   const planned = await approved.find("embed", [...put.keys(), ...relabel, ...remove]);
   const fetched = await done.find("download", [...put.keys()]);
   const isPut = (change?: PlannedItem["change"]): boolean => change === "added" || change === "changed";
@@ -127,6 +127,7 @@ export async function keepIndexToPlan(
     put.delete(itemId);
     leave(kind);
   }
+  for (const itemId of revive.splice(0)) if (put.has(itemId)) revive.push(itemId);
   for (const itemId of relabel.splice(0)) {
     const change = planned.get(itemId)?.change;
     if (change === "moved" || isPut(change)) relabel.push(itemId);

@@ -98,7 +98,8 @@ export async function crawlSource(
       throw error;
     })
     .finally(() => ledgers.close());
-  if (target?.isOwn && !hasIds && !job.dryRun) {
+  // A purge is in no plan.
+  if (target?.isOwn && !hasIds && !job.dryRun && !approved) {
     await account.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
   }
   // What a watch sees would make it be written all day.

@@ -122,7 +122,8 @@ export async function download(
   // An incomplete look teaches nothing that a later one could build on.
   if (plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0) {
     const { owed, next } = view.rotation;
-    const rotation = plan.isHashed
+    // What was found to be altered and is left alone is to be found again.
+    const rotation = plan.isHashed && !plan.left
       ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS }
       : { hashesOwed: owed, nextHashes: next };
     // The feed tells only once that something happened. Until it has left, a listing is to miss it again.

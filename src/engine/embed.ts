@@ -221,7 +221,7 @@ async function fillDraft(plan: IndexPlan, draft: IndexDraft, work: EmbedWork, ma
   for await (const entry of entriesOf([...plan.relabel, ...plan.adopt.keys()], tools.ledger)) {
     await job.checkpoint();
     // Another step has taken its file away since this was planned.
-    if (!entry.mirrored) continue;
+    if (!entry.mirrored?.file) continue;
     marks.set(entry.itemId, markOf(entry.mirrored));
     await draft.relabel(entry.itemId, labelOf(run, entry, tools.mirror));
   }

@@ -1,0 +1,69 @@
+// What a run that keeps to a stored plan leaves alone, beyond the items of a listing.
+import assert from "node:assert/strict";
+import { readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { FolderStage } from "./folder-stage.ts";
+
+const PLAN = { planId: "plan_1" };
+let stage: FolderStage;
+beforeEach(async () => {
+  stage = await FolderStage.open();
+  for (const name of ["one", "two", "three", "four"]) await stage.write(`${name}.md`, `# ${name}\n\nThe ${name}word.`);
+  await stage.crawl();
+});
+afterEach(() => stage.close());
+
+test("nothing is purged: no plan has that", async () => {
+  await stage.remove("one.md");
+  for (const hours of [0, 1, 1]) {
+    stage.later(hours);
+    await stage.crawl();
+  }
+  stage.later(23);
+  await stage.tryCrawl(PLAN, { dryRun: true });
+  const { log } = await stage.crawl(PLAN);
+  assert.doesNotMatch(log, /Purged/);
+  assert.equal((await stage.document("one.md")).status, "missing");
+  assert.match((await stage.crawl()).log, /Purged 1 document/);
+});
+
+test("a file that was altered since is found again by the next run", async () => {
+  await stage.tryCrawl(PLAN, { dryRun: true });
+  const file = join(stage.folder, "02_embedded", "one.md");
+  const { atime, mtime } = await stat(file);
+  await writeFile(file, (await readFile(file, "utf8")).replace("oneword", "badword"));
+  await utimes(file, atime, mtime);
+  const { log } = await stage.crawl({ ...PLAN, checksum: true });
+  assert.match(log, /left alone: 'one.md': altered on disk/);
+  await stage.crawl();
+  assert.match(await readFile(file, "utf8"), /oneword/);
+});
+
+test("a failed file that nobody planned to try again stays in 03_failed", async () => {
+  await stage.write("bad.pdf", "this is no PDF");
+  await stage.tryCrawl();
+  assert.deepEqual(await stage.below("03_failed"), ["bad.pdf"]);
+  await stage.write("five.md", "# five\n\nThe fiveword.");
+  await stage.tryCrawl(PLAN, { dryRun: true });
+  await stage.tryCrawl({ ...PLAN, retryFailed: true });
+  assert.deepEqual(await stage.found("fiveword"), ["five.md"]);
+  assert.deepEqual(await stage.below("03_failed"), ["bad.pdf"]);
+});
+
+test("what was renamed, edited, removed or added since is done by the next crawl, texts included", async () => {
+  await stage.tryCrawl(PLAN, { dryRun: true });
+  await stage.rename("one.md", "eins.md");
+  await stage.replace("two.md", "# two\n\nThe zweiword.");
+  await stage.remove("three.md");
+  await stage.write("five.md", "# five\n\nThe fiveword.");
+  await stage.crawl(PLAN);
+  assert.deepEqual(await stage.below("02_embedded"), ["four.md", "one.md", "three.md", "two.md"]);
+  await stage.crawl();
+  for (const [word, path] of Object.entries({ oneword: "eins.md", zweiword: "two.md", fiveword: "five.md" })) {
+    assert.deepEqual(await stage.found(word), [path]);
+    const { docId } = await stage.document(path);
+    assert.match((await stage.kept(docId))?.text ?? "", new RegExp(word));
+  }
+  assert.deepEqual(await stage.found("threeword"), []);
+});
