@@ -6,15 +6,23 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { folderQuestion } from "../../src/sandbox/seed/demo-folder.ts";
 import { demoQuestions, siteQuestion } from "../../src/sandbox/seed/demo-questions.ts";
 import { DOMAIN, World } from "../engine/world.ts";
+import { type Commands, startCommands } from "./start-commands.ts";
 
 const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), "lockstep-cli-"));
-after(() => rm(folder, { recursive: true, force: true }));
+let commands: Commands;
+before(() => {
+  commands = startCommands(folder);
+});
+after(async () => {
+  await commands.end();
+  await rm(folder, { recursive: true, force: true });
+});
 
 interface Ran {
   readonly code: number | null;
@@ -50,7 +58,7 @@ test("--help everywhere", async () => {
     "demo",
   ]) {
     assert.match(overview.out, new RegExp(`^  ${name} `, "m"));
-    const help = await run([name, "--help"]);
+    const help = await commands.call([name, "--help"]);
     assert.equal(help.code, 0);
     assert.match(help.out, new RegExp(`Usage: lockstep ${name}`));
   }
@@ -78,7 +86,7 @@ const wrong: [args: string[], settings: Record<string, string>, sentence: RegExp
 ];
 for (const [args, settings, sentence] of wrong) {
   test(`bad input gets a sentence: ${args.join(" ")} ${Object.entries(settings).join()}`, async () => {
-    const { code, out, err } = await run(args, settings);
+    const { code, out, err } = await commands.call(args, settings);
     assert.equal(code, 2);
     assert.match(err, sentence);
     assert.doesNotMatch(err + out, /\n\s+at /, "no stack trace");

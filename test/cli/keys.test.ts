@@ -7,15 +7,21 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { type Commands, startCommands } from "./start-commands.ts";
 
 const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 
 describe("lockstep keys", () => {
   let folder: string;
+  let commands: Commands;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-cli-keys-"));
+    commands = startCommands(folder);
   });
-  after(() => rm(folder, { recursive: true, force: true }));
+  after(async () => {
+    await commands.end();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   function start(args: readonly string[], settings: Record<string, string> = {}): ChildProcess {
     return spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { HOME: folder, ...settings } });
@@ -81,7 +87,7 @@ describe("lockstep keys", () => {
   ];
   for (const [args, sentence] of WRONG) {
     it(`bad input gets a sentence: ${args.join(" ")}`, async () => {
-      const { code, out, err } = await run("keys", ...args);
+      const { code, out, err } = await commands.call(["keys", ...args]);
       assert.deepEqual([code, out], [2, ""]);
       assert.match(err, sentence);
     });

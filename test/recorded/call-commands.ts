@@ -1,13 +1,11 @@
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { Called as CalledHere } from "../cli/call-here.ts";
 import { spawnWithUs } from "../spawn-with-us.ts";
 import type { ActClock, ClockState } from "./act-clock.ts";
 
-export interface Called {
+export interface Called extends CalledHere {
   readonly args: readonly string[];
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
 }
 
 const CHILD = fileURLToPath(new URL("command-child.ts", import.meta.url));
