@@ -123,9 +123,10 @@ export async function download(
   if (plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0) {
     const { owed, next } = view.rotation;
     // What was found to be altered and is left alone is to be found again.
-    const rotation = plan.isHashed && !plan.left
-      ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS }
-      : { hashesOwed: owed, nextHashes: next };
+    const rotation =
+      plan.isHashed && !plan.left
+        ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS }
+        : { hashesOwed: owed, nextHashes: next };
     // The feed tells only once that something happened. Until it has left, a listing is to miss it again.
     const mark = stuck + counts.held + (plan.left ?? 0) > 0 ? "" : view.memory.mark;
     setting.ledger.noteListing({ ...view.memory, mark, hiddenRows, ...rotation });
