@@ -82,10 +82,13 @@ function newPaths(page: readonly PlannedItem[]): string[] {
   return page.flatMap(({ change, sighting }) => (change === "added" && sighting ? [sighting.path] : []));
 }
 
-/** The source still says of it what it said then. */
+/** The source still says of it what it said then. A date that is only shown may be the time of the look. */
 function isSame(now: PlannedItem, planned: PlannedItem | undefined): boolean {
-  const said = ({ change, sighting, strayedTo }: PlannedItem): string =>
-    JSON.stringify([change, sighting?.serverPath, sighting?.fingerprint, sighting?.contentHash, strayedTo]);
+  const said = ({ change, sighting, strayedTo }: PlannedItem): string => {
+    const { serverPath, fingerprint, contentHash, dateIsLabel } = sighting ?? {};
+    const declared = dateIsLabel ? { ...fingerprint, modifiedAt: "" } : fingerprint;
+    return JSON.stringify([change, serverPath, declared, contentHash, strayedTo]);
+  };
   return planned !== undefined && said(now) === said(planned);
 }
 

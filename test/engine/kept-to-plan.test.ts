@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { html, linksTo } from "../sources/web-visit-world.ts";
 import { FolderStage } from "./folder-stage.ts";
+import { WebStory } from "./web-story.ts";
 
 const PLAN = { planId: "plan_1" };
 let stage: FolderStage;
@@ -66,4 +68,24 @@ test("what was renamed, edited, removed or added since is done by the next crawl
     assert.match((await stage.kept(docId))?.text ?? "", new RegExp(word));
   }
   assert.deepEqual(await stage.found("threeword"), []);
+});
+
+test("pages whose server tells no dates are still as planned when they are read again", async () => {
+  const story = await WebStory.open();
+  try {
+    const front = (...paths: string[]): string => html("About gnu", linksTo("/a", "/b", "/c", "/d", ...paths));
+    story.site.set("/", front());
+    for (const name of ["a", "b", "c", "d"]) story.site.set(`/${name}`, html(`About okapi${name}`));
+    await story.crawl();
+    story.site.set("/", front("/e"));
+    story.site.set("/a", html("About tapir"));
+    story.site.set("/e", html("About numbat"));
+    await story.crawl({ ...PLAN, dryRun: true });
+    const { log } = await story.crawl(PLAN);
+    assert.doesNotMatch(log, /left alone/);
+    assert.equal((await story.found("tapir")).length, 1, log);
+    assert.equal((await story.found("numbat")).length, 1, log);
+  } finally {
+    await story.close();
+  }
 });
