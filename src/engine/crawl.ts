@@ -54,8 +54,9 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
     }
     if (target) await concludeTarget(domain, request, target, parts, job, problems);
   } finally {
-    for (const { close } of crawled) await close();
+    // Another crawl waits for the lease, whatever becomes of the plans.
     await target?.swap?.lease.release();
+    for (const { close } of crawled) await close();
   }
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
   const { domainId: domain_id, mode, scope, steps } = request;
