@@ -16,6 +16,8 @@ export interface SourceWorld {
   openSource(): Source;
   /** Adds the item, or replaces its text. */
   put(name: string, text: string): Done;
+  /** Several new items in one go, where each by itself would take long. */
+  readonly putAll?: (texts: Readonly<Record<string, string>>) => Done;
   remove(name: string): Done;
   /** The name it was put under; undefined for what nobody put: a front page, the row that has an attachment. */
   nameOf(sighting: Sighting): string | undefined;
@@ -74,7 +76,9 @@ const NAMES = ["alpha", "beta", "gamma", "plans/delta", "plans/deep/epsilon"];
 export function sourceSuite(kind: string, openWorld: (t: TestContext) => Promise<SourceWorld>): void {
   async function open(t: TestContext, names: readonly string[] = NAMES): Promise<SourceWorld> {
     const world = await openWorld(t);
-    for (const name of names) await world.put(name, textOf(name));
+    if (world.putAll && names.length > 0)
+      await world.putAll(Object.fromEntries(names.map((name) => [name, textOf(name)])));
+    else for (const name of names) await world.put(name, textOf(name));
     return world;
   }
 

@@ -34,6 +34,8 @@ const ENV = {
   GIT_COMMITTER_NAME: AUTHOR.name,
   GIT_COMMITTER_EMAIL: AUTHOR.email,
 };
+/** Nothing lives long enough to be tidied up; every commit and push would begin a process that looks whether it has to be. */
+const UNTIDY = ["maintenance.auto=false", "gc.auto=0", "receive.autogc=false"].flatMap((setting) => ["-c", setting]);
 const FIRST_COMMIT_AT = Date.parse("2026-01-01T00:00:00Z");
 const NEVER = new AbortController().signal;
 
@@ -72,7 +74,7 @@ export class GitWorld {
     const at = new Date(FIRST_COMMIT_AT + this.#commits * 86_400_000).toISOString();
     const env = { ...ENV, GIT_AUTHOR_DATE: at, GIT_COMMITTER_DATE: at };
     const options = { env, cwd: this.place, maxBuffer: 1e8 };
-    return (await promisify(execFile)("git", ["-c", "protocol.file.allow=always", ...args], options)).stdout;
+    return (await promisify(execFile)("git", ["-c", "protocol.file.allow=always", ...UNTIDY, ...args], options)).stdout;
   }
 
   inWork(...args: string[]): Promise<string> {

@@ -30,6 +30,8 @@ else
     return {
       openSource: () => trees.openSource({ tree: world.tree({ repository, hidden: true }) }),
       put: (name, text) => world.publish({ [`${name}.md`]: text }),
+      putAll: (texts) =>
+        world.publish(Object.fromEntries(Object.entries(texts).map(([name, text]) => [`${name}.md`, text]))),
       async remove(name) {
         await world.remove(`${name}.md`);
         await world.push();
