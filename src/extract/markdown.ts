@@ -19,7 +19,17 @@ export function readMarkdownText(text: string): ReadText {
   const opening = title === heading ? (/^#[^\n]*(?=\n|$)/.exec(body)?.[0] ?? "") : title && `# ${title}`;
   const rest = title === heading ? body.slice(opening.length).replace(/^\n+/, "") : body;
   const markdown = description || title !== heading ? [opening, description, rest.trimEnd()] : [body.trimEnd()];
-  return { title: title || heading, markdown: markdown.filter((part) => part !== "").join("\n\n") };
+  const joined = markdown.filter((part) => part !== "").join("\n\n");
+  return { title: title || heading, markdown: isOnlyPictures(joined) ? "" : joined };
+}
+
+const PICTURE = /!\[\s*\](?:\((?:[^()]|\([^()]*\))*\)|\[[^[\]]*\])|<img\b[^<>]*>/gi;
+const EMPTY_LINK = /\[\s*\]\((?:[^()]|\([^()]*\))*\)/g;
+
+/** Pictures without a word that stands for them, alone or in links, headings, lists and tables. */
+function isOnlyPictures(markdown: string): boolean {
+  const rest = markdown.replaceAll(PICTURE, (tag) => /\balt\s*=\s*["']?[^"'\s]/i.exec(tag)?.[0] ?? "");
+  return rest.length < markdown.length && /^[\s#>|:*+-]*$/.test(rest.replaceAll(EMPTY_LINK, ""));
 }
 
 /** Only a block that opens the file, is closed, and begins with `key:` is front matter; else `---` is a rule. */

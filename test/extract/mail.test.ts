@@ -103,3 +103,34 @@ test("msg refused: cut short", async () => {
   const msg = makeMsg({ subject: "S", from: ["A", "a@b.c"], to: ["B", "b@b.c"], body: "x".repeat(20_000) });
   await assert.rejects(extractFile("msg", msg.subarray(0, 700)), { name: "ExtractError", code: "invalid_file" });
 });
+
+test("msg: without another text, the compressed Rich Text is read", async () => {
+  const rtf = Buffer.from("{\\rtf1\\ansi Nur hier steht es.\\par}");
+  const msg = makeMsg({ subject: "S", from: ["A", "a@b.c"], to: ["B", "b@b.c"], rtf });
+  assert.match((await extractFile("msg", msg)).markdown, /\n\nNur hier steht es\.$/);
+});
+
+/** Where the sectors of the made files are, and what of a sector's table or of the directory leads to what. */
+const ENDLESS: readonly [title: string, damage: (msg: Buffer) => void][] = [
+  [
+    "the chain of the directory runs in a circle",
+    (msg) => msg.writeUInt32LE(msg.readUInt32LE(48), tableAt(msg, msg.readUInt32LE(48))),
+  ],
+  ["the root is its own child", (msg) => msg.writeUInt32LE(0, directoryAt(msg) + 76)],
+  ["two entries lead to the same", (msg) => msg.writeUInt32LE(1, directoryAt(msg) + 128 + 68)],
+  ["a stream says that it has two gigabytes", (msg) => msg.writeUInt32LE(0x7fffffff, streamAt(msg) + 120)],
+  ["there are more tables than the file has room for", (msg) => msg.writeUInt32LE(0x7fffffff, 44)],
+];
+const directoryAt = (msg: Buffer): number => (msg.readUInt32LE(48) + 1) * 512;
+const tableAt = (msg: Buffer, sector: number): number => (msg.readUInt32LE(76) + 1) * 512 + sector * 4;
+function streamAt(msg: Buffer): number {
+  for (let at = directoryAt(msg); ; at += 128) if (msg.readUInt8(at + 66) === 2) return at;
+}
+
+for (const [title, damage] of ENDLESS) {
+  test(`msg refused at once: ${title}`, async () => {
+    const msg = makeMsg({ subject: "S", from: ["A", "a@b.c"], to: ["B", "b@b.c"], body: "x".repeat(20_000) });
+    damage(msg);
+    await assert.rejects(extractFile("msg", msg), { name: "ExtractError", code: "invalid_file" });
+  });
+}

@@ -5,13 +5,14 @@ export interface MsgRecipe {
   readonly subject: string;
   readonly body?: string;
   readonly html?: string;
+  readonly rtf?: Buffer;
   readonly from: readonly [name: string, address: string];
   readonly to: readonly [name: string, address: string];
   readonly attachment?: { readonly name: string; readonly content: Buffer };
 }
 
 /** The entries of a compound file with the properties Outlook writes, as far as a reader looks at them. */
-export function makeMsg({ subject, body, html, from, to, attachment }: MsgRecipe): Buffer {
+export function makeMsg({ subject, body, html, rtf, from, to, attachment }: MsgRecipe): Buffer {
   const entries: Entry[] = [];
   const folder = (name: string, type: TypeEnum, parent: number): number => {
     const at = entries.push({ name, type, children: [], length: 0 }) - 1;
@@ -35,6 +36,7 @@ export function makeMsg({ subject, body, html, from, to, attachment }: MsgRecipe
   text(root, "0037", subject);
   if (body !== undefined) text(root, "1000", body);
   if (html !== undefined) file(root, "__substg1.0_10130102", Buffer.from(html));
+  if (rtf) file(root, "__substg1.0_10090102", uncompressed(rtf));
   text(root, "0C1A", from[0]);
   text(root, "5D01", from[1]);
   const person = folder("__recip_version1.0_#00000000", TypeEnum.DIRECTORY, root);
@@ -59,3 +61,12 @@ function sentOn(instant: string): Buffer {
 
 /** The kind of a recipient who gets a copy. */
 const copyTo = Buffer.from("0300150c060000000200000000000000", "hex");
+
+/** Rich Text in the form of compressed one, but as it is. */
+function uncompressed(rtf: Buffer): Buffer {
+  const header = Buffer.alloc(16);
+  header.writeUInt32LE(rtf.length + 12, 0);
+  header.writeUInt32LE(rtf.length, 4);
+  header.write("MELA", 8);
+  return Buffer.concat([header, rtf]);
+}

@@ -135,3 +135,20 @@ for (const [name, input, title, markdown] of markdowns) {
     assert.deepEqual(await extractFile("md", input), { title, language: "", markdown });
   });
 }
+
+const PICTURES = [
+  "![](x.png)",
+  "# ![](a.png)\n\n- [![]( b_(1).png )](https://example.com/)\n\n---\n",
+  "---\nlayout: gallery\n---\n| ![](a.png) | ![][one] |\n| --- | --- |\n",
+  '<img src="a.png">\n<img src="b.png" alt="">',
+];
+
+test("md: a page of pictures has no text, unless a word stands for one", async () => {
+  for (const text of PICTURES)
+    await assert.rejects(extractFile("md", text), /^ExtractError: The file contains no text/);
+  for (const text of ["![Chart](x.png)", '<img src="a.png" alt="Chart">', "![](x.png) Chart", "[Chart](x.png)"]) {
+    assert.match((await extractFile("md", text)).markdown, /Chart/);
+  }
+  const unclosed = "![](".repeat(200_000);
+  assert.equal((await extractFile("md", unclosed)).markdown, unclosed);
+});

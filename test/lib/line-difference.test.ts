@@ -21,7 +21,9 @@ test("lines that changed are told with those around them, wherever they are", ()
 });
 
 test("what a difference tells turns the one text into the other, and is as short as can be", () => {
-  const text = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 14 }).map((lines) => lines.join("\n"));
+  const text = fc
+    .array(fc.constantFrom("a", "b", "c\r", "", "\\ No newline"), { maxLength: 14 })
+    .map((lines) => lines.join("\n"));
   fc.assert(
     fc.property(text, text, (before, after) => {
       const hunks = lineDifference(before, after);

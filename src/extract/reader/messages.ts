@@ -73,12 +73,18 @@ export const ALLOWED_CPU_MS = 1;
 export const NEVER_WOKEN = 2;
 export const SHARED_BYTES = 12;
 
-/** Ends the reader that is over what it may have. */
+/** Ends the reader that is over what it may have; it does not return then. */
 export function endWhenOver(allowed: Int32Array<SharedArrayBuffer>): void {
   const kilobytes = Atomics.load(allowed, ALLOWED_KILOBYTES);
   if (kilobytes === 0) return;
-  if (process.memoryUsage.rss() > kilobytes * 1024) process.kill(process.pid, TOO_MUCH_MEMORY);
-  if (cpuMs() > Atomics.load(allowed, ALLOWED_CPU_MS)) process.kill(process.pid, TOO_MUCH_TIME);
+  if (process.memoryUsage.rss() > kilobytes * 1024) endBy(TOO_MUCH_MEMORY, allowed);
+  if (cpuMs() > Atomics.load(allowed, ALLOWED_CPU_MS)) endBy(TOO_MUCH_TIME, allowed);
+}
+
+/** Waits for the end: the signal may reach another thread first, and this one would go on and send its answer. */
+function endBy(signal: NodeJS.Signals, allowed: Int32Array<SharedArrayBuffer>): never {
+  process.kill(process.pid, signal);
+  for (;;) Atomics.wait(allowed, NEVER_WOKEN, 0);
 }
 
 export function cpuMs(): number {

@@ -2,6 +2,7 @@ import { readSync, writeSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { Worker } from "node:worker_threads";
 import { ExtractError } from "../../contracts/document.ts";
+import { moduleBeside } from "../../lib/module-beside.ts";
 import { bytesFetched, bytesOf } from "../byte-source.ts";
 import type { ExtractLimits } from "../limits.ts";
 import { readDocument } from "../read-document.ts";
@@ -24,7 +25,7 @@ import {
 function readFiles(): void {
   const shared = new SharedArrayBuffer(SHARED_BYTES);
   const allowed = new Int32Array(shared);
-  const watchdog = new Worker(new URL("./watchdog.ts", import.meta.url), {
+  const watchdog = new Worker(moduleBeside(import.meta.url, "watchdog"), {
     workerData: { shared, parent: process.ppid },
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },
   });

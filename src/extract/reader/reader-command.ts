@@ -3,10 +3,15 @@ import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Finding } from "../../contracts/finding.ts";
+import { moduleBeside } from "../../lib/module-beside.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const PROGRAM = fileURLToPath(new URL("./read-files.ts", import.meta.url));
-const CODE = [join(ROOT, "src", "*"), join(ROOT, "package.json"), join(realpathSync(join(ROOT, "node_modules")), "*")];
+const PROGRAM = fileURLToPath(moduleBeside(import.meta.url, "read-files"));
+const CODE = [
+  join(fileURLToPath(new URL("../../", import.meta.url)), "*"),
+  join(ROOT, "package.json"),
+  join(packagesFolder(), "*"),
+];
 
 /** A document that takes a reader over can read our code, write nothing and start nothing; what it is to read comes from its parent. */
 const FLAGS = [
@@ -31,6 +36,12 @@ export interface ReaderCommand {
 export function readerCommand(): ReaderCommand {
   const [execPath, ...execArgv] = [...confinement().through, process.execPath, ...FLAGS] as [string, ...string[]];
   return { program: PROGRAM, execPath, execArgv, env: environment() };
+}
+
+/** Where our dependencies are: in the checkout, or, as installed, in the outermost folder of packages that we are in ourselves. */
+function packagesFolder(): string {
+  const [outermost] = /^.*?[\\/]node_modules(?=[\\/])/.exec(ROOT) ?? [];
+  return outermost ?? realpathSync(join(ROOT, "node_modules"));
 }
 
 /** What a process cannot be started without: on Windows at all, elsewhere where Node is installed in an unusual way. */

@@ -35,8 +35,11 @@ export function codePageOfCharset(charset: number): number | undefined {
   return OF_CHARSET[charset];
 }
 
-export function decodeCodePage(bytes: Iterable<number>, codePage: number): string {
+export function encodingOfCodePage(codePage: number): string {
   const isWindows = codePage >= 1250 && codePage <= 1258;
-  const label = isWindows ? `windows-${codePage}` : (DECODERS[codePage] ?? "windows-1252");
-  return new TextDecoder(label).decode(Uint8Array.from(bytes));
+  return isWindows ? `windows-${codePage}` : (DECODERS[codePage] ?? "windows-1252");
+}
+
+export function decodeCodePage(bytes: Iterable<number>, codePage: number): string {
+  return new TextDecoder(encodingOfCodePage(codePage)).decode(Uint8Array.from(bytes));
 }

@@ -21,7 +21,7 @@ export function datesIn(modifiedTime: string, facts: readonly string[]): PageDat
   if (modifiedTime) dates.push({ from: "article:modified_time", text: modifiedTime.slice(0, MAX_TEXT) });
   for (const fact of facts) {
     const text = dateModified(fact);
-    if (text) return [...dates, { from: "dateModified", text: text.slice(0, MAX_TEXT) }];
+    if (text) dates.push({ from: "dateModified", text: text.slice(0, MAX_TEXT) });
   }
   return dates;
 }
