@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript on purpose: it must run on any Node, to find the Node 24 the project carries or say what is missing.
+// Plain JavaScript on purpose: it must run on any Node, to find the one the project carries or say what is missing.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
@@ -12,8 +12,7 @@ const FLAGS = ["--max-semi-space-size=16"];
 // By this signal Node opens its debugger, to anybody who may send it: also to what a document made of one of our processes.
 process.on("SIGUSR1", () => undefined);
 
-const major = Number(process.versions.node.split(".")[0]);
-if (major >= 24) {
+if (isRecent(process.versions.node)) {
   const end = () => process.emit("SIGTERM", "SIGTERM") || process.exit(143);
   endWithStarter(end);
   endWithNpm(end);
@@ -21,32 +20,54 @@ if (major >= 24) {
   setFlagsFromString("--heap-growing-percent=30");
   // What one start has compiled, the next one need not: it halves the start. Where nothing can be written, nothing is kept.
   nodeModule.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/node", import.meta.url)));
-  await import("../src/cli/main.ts");
+  // A checkout runs as it is; the package has what `npm run build` made of it.
+  const isCheckout = existsSync(fileURLToPath(new URL("../src/cli/main.ts", import.meta.url)));
+  await import(isCheckout ? "../src/cli/main.ts" : "../dist/cli/main.js");
 } else {
   rerun(carriedNode());
 }
 
-/** The runtime that `npm ci` put beside us as an optional dependency. */
+/** As `engines` in package.json has it, which names one version: no older one has been tried. */
+function isRecent(version) {
+  const numbers = (text) => text.split(".").map(Number);
+  const [wanted, given] = [numbers(oldestNode()), numbers(version)];
+  const differing = wanted.findIndex((number, i) => number !== given[i]);
+  return differing === -1 || given[differing] > wanted[differing];
+}
+
+function oldestNode() {
+  return JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).engines.node.replace(">=", "");
+}
+
+/** The runtime that npm put beside us as an optional dependency; undefined where it did not. */
 function carriedNode() {
   const windows = process.platform === "win32";
   const name = `node-${windows ? "win" : process.platform}-${process.arch}`;
-  const file = windows ? "bin/node.exe" : "bin/node";
-  return fileURLToPath(new URL(`../node_modules/${name}/${file}`, import.meta.url));
+  try {
+    const { resolve } = nodeModule.createRequire(import.meta.url);
+    return resolve(`${name}/bin/${windows ? "node.exe" : "node"}`);
+  } catch {
+    return undefined;
+  }
 }
 
 function rerun(node) {
-  if (!existsSync(node)) {
-    process.stderr.write(
-      `lockstep needs Node 24 or newer; this is Node ${process.versions.node}.\n` +
-        "Run `npm ci` (it brings Node 24 on Linux and Windows) or install Node 24 from nodejs.org.\n",
-    );
-    process.exit(1);
-  }
+  if (!node) refuse();
   const stdio = ["inherit", "inherit", "inherit", "ipc"];
   const child = spawn(node, [...FLAGS, fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   endWithNpm(() => child.kill("SIGTERM"));
+  // It is made for another C library, as on Alpine.
+  child.on("error", refuse);
   child.on("exit", (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+}
+
+function refuse() {
+  process.stderr.write(
+    `lockstep needs Node ${oldestNode()} or newer; this is Node ${process.versions.node}.\n` +
+      "Install it with its optional dependencies (they bring that Node on Linux and Windows), or get Node from nodejs.org.\n",
+  );
+  process.exit(1);
 }
 
 /**
@@ -67,7 +88,7 @@ function endWithNpm(end) {
   const { npm_package_json: ofPackage, npm_lifecycle_event: event, npm_lifecycle_script: script = "" } = process.env;
   const isOurScript =
     ofPackage === fileURLToPath(new URL("../package.json", import.meta.url)) && script.includes("bin/lockstep.mjs");
-  const isStarted = isOurScript || (event === "npx" && /(?:^|[\s/])lockstep(?:\s|$)/.test(script));
+  const isStarted = isOurScript || (event === "npx" && /(?:^|[\s/'"])lockstep(?:[\s'"]|$)/.test(script));
   if (process.platform === "win32" || !isStarted) return;
   const starter = process.ppid;
   // Some shells become what they run; then npm started us itself, and who started npm may go.

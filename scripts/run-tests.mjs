@@ -18,6 +18,7 @@ const NOBODY = 65534;
 // measure what all in a process share.
 const FIRST = [
   ["cli/cli"],
+  ["package/package", "package/release"],
   ["cli/keys", "cli/crawl-interrupted"],
   ["cli/doctor", "cli/steps", "cli/rename"],
   ["engine/kill"],
