@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../src/contracts/ids.ts";
 import { createExtractor } from "../src/extract/extractor.ts";
-import { commitGeneration } from "../src/index/draft/commit-generation.ts";
+import { commitGeneration } from "../src/index/draft/embedded-draft.ts";
 import { EmbeddedIndex } from "../src/index/draft/embedded-index.ts";
 import { createNgramEmbedder } from "../src/index/embed/ngram-embedder.ts";
 import { createFixedModel } from "../src/index/embed/vector-model.ts";

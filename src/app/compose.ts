@@ -1,7 +1,10 @@
+import { ownerOf } from "../contracts/access.ts";
 import type { Searching } from "../contracts/backend.ts";
-import { DamagedError } from "../contracts/errors.ts";
+import { BusyError, DamagedError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
+import type { ArchivedMaps, LedgerSource } from "../contracts/ledger.ts";
+import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
@@ -26,12 +29,15 @@ import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts"
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseNotes } from "../inventory/response-notes.ts";
+import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
 import { createJobRunner } from "../jobs/job-runner.ts";
 import { createJobStore, type JobStore } from "../jobs/job-store.ts";
 import { openLedgers } from "../ledger/open-ledgers.ts";
+import { createAtMostPer } from "../lib/at-most-per.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { sourceFolder, storageFolder } from "../mirror/layout.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
-import { createReportStore } from "../reports/report-store.ts";
+import { createReportStore, type ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
@@ -44,7 +50,6 @@ import { crawlTask } from "./crawl-task.ts";
 import { createSchedule, type ScheduleParts } from "./create-schedule.ts";
 import { endDeadJobs } from "./end-dead-jobs.ts";
 import { examineWith } from "./examine-with.ts";
-import { findArchivedMaps } from "./find-archived-maps.ts";
 import { openBackend } from "./open-backend.ts";
 import { type FolderRoots, openFolderRoots } from "./open-folder-roots.ts";
 import { openParts, openTrees } from "./open-parts.ts";
@@ -55,9 +60,7 @@ import { createQueueingRunner } from "./queueing-runner.ts";
 import { removeOldFiles } from "./remove-old-files.ts";
 import { runWorker } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
-import { createSearching } from "./searching.ts";
 import { type Connections, listKinds } from "./source-kinds.ts";
-import { wasCutOff } from "./was-cut-off.ts";
 import { WATCH_ACTION } from "./watch-job.ts";
 
 export type ComposePace = Pace & {
@@ -108,6 +111,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     ...pace,
   });
   const { backend, facts } = opened;
+  let inventory: App["inventory"] | undefined;
   const sharepoint = openSharePoint(config, pace);
   const acceptedTypes = config.acceptedTypes ?? backend.acceptedTypes;
   const now = pace.now ?? ((): Date => new Date());
@@ -130,7 +134,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     reports,
     access,
     audit: createAuditLog(folder("audit")),
-    inventory: createInventory({ ...opened, notes }),
+    get inventory() {
+      inventory ??= createInventory({ client: opened.client(), clientFor: opened.client, notes });
+      return inventory;
+    },
     get ingest() {
       return ingest();
     },
@@ -156,7 +163,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     wire: opened.wire,
     async close() {
       await starter.stop("Server stopped.");
-      for (const part of [app.inventory, app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
+      await notes.settled();
+      for (const part of [app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
     },
   };
   return app;
@@ -283,4 +291,70 @@ async function sayingWaits<T>(sharepoint: LazyConnection, job: JobContext, work:
     const seconds = Math.round((after.ms - before.ms) / 1000);
     if (seconds > 0) job.log(`Waited ${seconds} s for SharePoint (${after.pauses - before.pauses} pauses).`);
   }
+}
+
+const LIMITS = { atOnce: 4, waiting: 100 };
+
+export function createSearching(limits = LIMITS): Searching {
+  const perKey = createAtMostPer(limits);
+  return async ({ principal, signal }, work) => {
+    if (!principal) return work();
+    try {
+      return await perKey.run(ownerOf(principal), work, signal);
+    } catch (error) {
+      if (!(error instanceof BusyError)) throw error;
+      throw new BusyError(
+        `Too many searches at once: ${limits.atOnce} are under way for this key, and ${limits.waiting} wait. Ask again when some are answered.`,
+      );
+    }
+  };
+}
+
+/** Whether a job ended before its work did although nobody wished it: its process was killed, or the server stopped. */
+export function wasCutOff(jobs: JobStore): (jobId: JobId) => Promise<boolean> {
+  return async (jobId) => {
+    try {
+      const { state, result } = await jobs.get(jobId);
+      return state === "cancelled" && result?.error !== CANCELLED_BY_USER;
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
+    }
+  };
+}
+
+const REPORTS_AT_ONCE = 20;
+
+/** The map files of a source in the last report that tells of it; undefined: none does, or it cannot be read. */
+export async function findArchivedMaps(reports: ReportStore, source: LedgerSource): Promise<ArchivedMaps | undefined> {
+  const { domainId } = source;
+  for (let offset = 0; ; offset += REPORTS_AT_ONCE) {
+    const page = await reports.list({ type: "crawl", domainId, limit: REPORTS_AT_ONCE, offset });
+    for (const report of page) {
+      const told = sourceIn(report, source);
+      const holder = (told?.["map_files_in"] as ReportId | undefined) ?? report.reportId;
+      const held = holder === report.reportId ? report : await reports.get(holder).catch(() => undefined);
+      const names = told && held ? namesIn(held, source) : [];
+      if (names.length === 0) continue;
+      const files = await Promise.all(
+        names.map(async (path) => ({
+          name: path.slice(path.lastIndexOf("/") + 1),
+          content: (await reports.file(holder, path)).content,
+        })),
+      );
+      return { from: `the report '${holder}'`, files };
+    }
+    if (page.length < REPORTS_AT_ONCE) return undefined;
+  }
+}
+
+function sourceIn({ json }: ReportSummary, { config }: LedgerSource): JsonObject | undefined {
+  const sources = Array.isArray(json["sources"]) ? json["sources"].filter(isJsonObject) : [];
+  return sources.find((one) => one["source_type"] === config.sourceType && one["source_id"] === config.sourceId);
+}
+
+function namesIn(report: ReportSummary, source: LedgerSource): string[] {
+  const place = `${source.config.kind.folder}/${source.config.sourceId}/`;
+  const names = sourceIn(report, source)?.["map_files"];
+  return (Array.isArray(names) ? names : []).filter((name) => typeof name === "string" && name.startsWith(place));
 }

@@ -5,6 +5,7 @@ import { withDomainLock } from "../domains/domain-lock.ts";
 import { crawlRequest } from "../engine/crawl-request.ts";
 import type { Behind } from "../engine/ingest/ingest.ts";
 import type { RunningJob } from "../jobs/job-runner.ts";
+import { backoffMs } from "../lib/backoff.ts";
 import { plural } from "../lib/plural.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import { busyWith } from "./busy-with.ts";
@@ -98,7 +99,7 @@ interface Pause {
 function pauseAfter({ ok }: { readonly ok: boolean }, which: string, last: Pause | undefined, nowMs: number): Pause {
   const times = last?.which === which ? last.times + 1 : 1;
   const firstMs = ok ? SAME_PAUSE_MS : FAILED_PAUSE_MS;
-  const untilMs = nowMs + Math.min(firstMs * 2 ** (times - 1), LONGEST_PAUSE_MS);
+  const untilMs = nowMs + backoffMs(times, { firstMs, longestMs: LONGEST_PAUSE_MS });
   return { which, times, untilMs, othersUntilMs: nowMs + (ok ? 0 : FAILED_PAUSE_MS) };
 }
 

@@ -1,9 +1,7 @@
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import type { ChatModel } from "../backends/embedded/answers/chat-model.ts";
 import { createEmbeddedBackend } from "../backends/embedded/embedded-backend.ts";
 import { WireError } from "../backends/embedded/wire/wire-error.ts";
-import { createOpenAiBackend } from "../backends/openai/openai-backend.ts";
-import { createProxy } from "../backends/openai/proxy/proxy.ts";
 import type { Principal } from "../contracts/access.ts";
 import type { Backend, Searching, Wire } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
@@ -18,6 +16,7 @@ import { createSearchThreads } from "../index/threads/search-threads.ts";
 import { noting } from "../inventory/note-responses.ts";
 import { onlyOwn } from "../inventory/only-own.ts";
 import type { ResponseNotes } from "../inventory/response-notes.ts";
+import { later } from "../lib/later.ts";
 import { describePostgres } from "../lib/sql/postgres-trouble.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { AnswerSettings } from "./answer-settings.ts";
@@ -25,14 +24,15 @@ import type { Config } from "./config.ts";
 import type { IndexFacts } from "./examine-index.ts";
 import type { EmbeddingSettings } from "./index-settings.ts";
 
+const openai = later<typeof import("openai")>("openai/index.mjs");
+
 /** The backend, and the ways to it that do not go through the engine. */
 export interface OpenedBackend {
   readonly backend: Backend;
   /** The wire protocol, served here or passed on. */
   readonly wire: Wire;
-  /** Speaks that protocol. */
-  readonly client: OpenAI;
-  readonly clientFor: (by: Principal) => OpenAI;
+  /** Speaks that protocol; for somebody, or for the product itself. */
+  readonly client: (by?: Principal) => OpenAI;
   readonly facts: IndexFacts;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
   const vectorModel = await openVectorModel(settings);
   const { house, place, vectors } = await openHouse(database, vectorModel, { ...options, storagePath, settings });
   const embedder = (): Promise<Embedder> => vectorModel.first();
-  const chat = openChatModel(config.answers);
+  const chat = await openChatModel(config.answers);
   const backend = await createEmbeddedBackend({
     house,
     folder: indexFolder,
@@ -78,7 +78,7 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
     await chat?.close();
     await backend.close();
   };
-  return { backend, wire, ...clientsOf(rejecting(wire)), facts, close };
+  return { backend, wire, client: clientOf(rejecting(wire)), facts, close };
 }
 
 /** Between parts of one process a failure is handed over as it is, so that whoever asked can tell people and the log what happened. */
@@ -93,8 +93,9 @@ function rejecting(wire: Wire): Wire {
 }
 
 /** The language model that writes answers, if there is one. */
-function openChatModel({ model, instructions, temperature }: AnswerSettings) {
+async function openChatModel({ model, instructions, temperature }: AnswerSettings) {
   if (!model) return undefined;
+  const { createProxy } = await import("../backends/openai/proxy/proxy.ts");
   const { kind, baseUrl, organization, apiVersion, name } = model;
   const proxy = createProxy({ kind, apiKey: model.apiKey.reveal(), baseUrl, organization, apiVersion, model: name });
   const chat: ChatModel = {
@@ -120,6 +121,8 @@ async function openRemote(
       : { ...shared, kind: settings.kind, baseUrl: settings.endpoint, apiVersion: settings.apiVersion };
   const place = settings.kind === "openai" ? "Vector stores at OpenAI" : "Vector stores at Azure OpenAI";
   const facts = { place, vectors: "", embedder: undefined, setting: "" };
+  const { createOpenAiBackend } = await import("../backends/openai/openai-backend.ts");
+  const { createProxy } = await import("../backends/openai/proxy/proxy.ts");
   const backend = createOpenAiBackend(options, { journals: uploads, folder: indexFolder });
   const proxy = createProxy(options);
   const wire = onlyOwn(
@@ -130,20 +133,18 @@ async function openRemote(
     await backend.close();
     await proxy.close();
   };
-  return { backend, wire, ...clientsOf(wire), facts, close };
+  return { backend, wire, client: clientOf(wire), facts, close };
 }
 
 /** The official client, without a network between it and the wire. The address only has to be one. */
-function clientsOf(wire: Wire): Pick<OpenedBackend, "client" | "clientFor"> {
-  const client = new OpenAI({
-    baseURL: "http://backend.invalid",
-    apiKey: "none",
-    maxRetries: 2,
-    fetch: (input, init) => wire(new Request(input, init)),
-  });
-  const clientFor = (by: Principal): OpenAI =>
-    client.withOptions({ fetch: (input, init) => wire(new Request(input, init), { by }) });
-  return { client, clientFor };
+function clientOf(wire: Wire): OpenedBackend["client"] {
+  return (by) =>
+    new (openai().OpenAI)({
+      baseURL: "http://backend.invalid",
+      apiKey: "none",
+      maxRetries: 2,
+      fetch: (input, init) => wire(new Request(input, init), by && { by }),
+    });
 }
 
 type HousePlace = Pick<BackendOptions, "indexFolder" | "searchesHere"> & {

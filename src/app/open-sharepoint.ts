@@ -1,10 +1,10 @@
 import { BadInputError } from "../contracts/errors.ts";
+import type { Waited } from "../lib/pace.ts";
 import {
   createSharePointConnection,
   type SharePointConnection,
   type SharePointConnectionOptions,
 } from "../sources/sharepoint/sharepoint-connection.ts";
-import type { Waited } from "../sources/sharepoint/throttle-gate.ts";
 import type { Config } from "./config.ts";
 
 /** How the connection to SharePoint waits, where the usual patience does not fit: tests have none. */

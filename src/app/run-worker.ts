@@ -4,6 +4,7 @@ import type { Result } from "../contracts/job.ts";
 import type { ClaimedTask, ListedTaskQueue } from "../contracts/queue.ts";
 import type { JobRunner, JobWork } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
+import { backoffMs } from "../lib/backoff.ts";
 import { sleep } from "../lib/time.ts";
 import type { App } from "./app.ts";
 import { crawlJob } from "./crawl-job.ts";
@@ -107,7 +108,7 @@ async function putAside(task: ClaimedTask, error: unknown, queue: ListedTaskQueu
   if (error instanceof ConflictError) await queue.handBack(task);
   else if (error instanceof NotFoundError) await queue.complete(task);
   else {
-    const delayMs = Math.min(RETRY_MS * 2 ** task.attempts, LONGEST_RETRY_MS);
+    const delayMs = backoffMs(task.attempts + 1, { firstMs: RETRY_MS, longestMs: LONGEST_RETRY_MS });
     await queue.fail(task, { error: explain(error), delayMs });
   }
 }

@@ -1,8 +1,11 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import type forge from "node-forge";
 import { BadInputError } from "../contracts/errors.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { type Certificate, readPemCertificate, readPfxCertificate, warnOfExpiry } from "./certificate.ts";
+import { later } from "../lib/later.ts";
+import { Secret } from "./secret.ts";
 import type { SettingReader } from "./setting-reader.ts";
 
 export interface SharePointSettings {
@@ -107,4 +110,112 @@ function readFromEither(file: string, storagePath: string): { path: string; byte
     }
   }
   throw new BadInputError(`there is no such file (looked for ${candidates.join(" and ")}).`);
+}
+
+/** What the crawler signs in with. The key stays in memory; nothing converted is written to disk. */
+interface Certificate {
+  readonly certificatePem: string;
+  /** PKCS #8, not encrypted. */
+  readonly privateKeyPem: Secret;
+  readonly subject: string;
+  /** Hexadecimal SHA-256 as Entra shows it. */
+  readonly thumbprint: string;
+  /** ISO 8601 UTC. */
+  readonly expiresAt: string;
+}
+
+/** From a PFX (PKCS #12) file's bytes. BadInputError says what is wrong, with `name` as the file's name. */
+export function readPfxCertificate(bytes: Uint8Array, password: string, name: string): Certificate {
+  return readPemCertificate(openPfx(bytes, password, name), "", name);
+}
+
+/** From a PEM text with the certificate (perhaps with its chain) and the private key, in any order. */
+export function readPemCertificate(pem: string, password: string, name: string): Certificate {
+  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  if (certificates.length === 0) throw new BadInputError(`${name} contains no certificate.`);
+  const key = readKey(pem, password, name);
+  const own = certificates.map((text) => parseCertificate(text, name)).find((each) => each.checkPrivateKey(key));
+  if (!own) throw new BadInputError(`The private key in ${name} does not belong to the certificate in it.`);
+  return {
+    certificatePem: own.toString(),
+    privateKeyPem: new Secret(key.export({ type: "pkcs8", format: "pem" }).toString()),
+    subject: own.subject.replaceAll("\n", ", "),
+    thumbprint: own.fingerprint256.replaceAll(":", ""),
+    expiresAt: own.validToDate.toISOString(),
+  };
+}
+
+function readKey(pem: string, password: string, name: string): KeyObject {
+  const block = /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[\s\S]+?-----END \1PRIVATE KEY-----/.exec(pem)?.[0];
+  if (!block) throw new BadInputError(`${name} contains no private key.`);
+  const encrypted = block.includes("ENCRYPTED");
+  if (encrypted && !password) {
+    throw new BadInputError(`The private key in ${name} is encrypted: set CRAWLER_CLIENT_CERTIFICATE_PASSWORD.`);
+  }
+  let key: KeyObject;
+  try {
+    key = createPrivateKey({ key: block, ...(encrypted ? { passphrase: password } : {}) });
+  } catch {
+    // OpenSSL's own words name byte offsets and routines, which help nobody here.
+    const reason = encrypted ? "the password is wrong or the key is damaged" : "it is damaged";
+    throw new BadInputError(`The private key in ${name} cannot be read: ${reason}.`);
+  }
+  if (key.asymmetricKeyType === "rsa") return key;
+  throw new BadInputError(`The private key in ${name} is of type ${key.asymmetricKeyType}; Entra sign-in needs RSA.`);
+}
+
+function parseCertificate(pem: string, name: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    throw new BadInputError(`The certificate in ${name} cannot be read: it is damaged.`);
+  }
+}
+
+/** "" while there is nothing to say. */
+export function warnOfExpiry(certificate: Certificate, now: Date): string {
+  const daysLeft = Math.floor((Date.parse(certificate.expiresAt) - now.getTime()) / 86_400_000);
+  const day = certificate.expiresAt.slice(0, 10);
+  if (daysLeft < 0) return `The client certificate expired on ${day}; the sign-in will refuse it.`;
+  return daysLeft < 30 ? `The client certificate expires on ${day}.` : "";
+}
+
+const forgeOf = later<typeof forge>("node-forge");
+
+/** The private key and all certificates of a PFX file as one PEM text. */
+function openPfx(bytes: Uint8Array, password: string, name: string): string {
+  const { pki } = forgeOf();
+  const content = decrypt(parse(bytes, name), password, name);
+  const key = bagsOf(content, pki.oids["pkcs8ShroudedKeyBag"])
+    .concat(bagsOf(content, pki.oids["keyBag"]))
+    .map((bag) => bag.key)
+    .find((each) => each !== undefined && each !== null);
+  if (!key) throw new BadInputError(`${name} contains no RSA private key; export it with its private key.`);
+  const certificates = bagsOf(content, pki.oids["certBag"]).flatMap((bag) => (bag.cert ? [bag.cert] : []));
+  return [pki.privateKeyToPem(key), ...certificates.map((each) => pki.certificateToPem(each))].join("\n");
+}
+
+function parse(bytes: Uint8Array, name: string): forge.asn1.Asn1 {
+  try {
+    const { asn1, util } = forgeOf();
+    return asn1.fromDer(util.createBuffer(Buffer.from(bytes).toString("binary")));
+  } catch {
+    throw new BadInputError(`${name} is not a PFX file, or it is damaged.`);
+  }
+}
+
+function decrypt(asn1: forge.asn1.Asn1, password: string, name: string): forge.pkcs12.Pkcs12Pfx {
+  try {
+    return forgeOf().pkcs12.pkcs12FromAsn1(asn1, password);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : "";
+    if (/password|MAC|decrypt/i.test(text)) {
+      throw new BadInputError(`The password for ${name} is wrong: check CRAWLER_CLIENT_CERTIFICATE_PASSWORD.`);
+    }
+    throw new BadInputError(`${name} is not a PFX file we can read: ${text || "unknown format"}.`);
+  }
+}
+
+function bagsOf(content: forge.pkcs12.Pkcs12Pfx, type: string | undefined): forge.pkcs12.Bag[] {
+  return type === undefined ? [] : (content.getBags({ bagType: type })[type] ?? []);
 }

@@ -2,9 +2,10 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { SourceResult, StepCounts } from "../engine/crawl-request.ts";
 import { noCounts, sumUp } from "../engine/tally.ts";
+import { backoffMs } from "../lib/backoff.ts";
 import { plural } from "../lib/plural.ts";
+import { sleep } from "../lib/time.ts";
 import type { FolderTreeWatch, Notices } from "../lib/watch-folder-tree.ts";
-import { WatchHints } from "./watch-hints.ts";
 
 export interface WatchPace {
   /** Changes are gathered until none came for so long, or for so long in all. */
@@ -143,7 +144,8 @@ async function look(course: Course, voice: "aloud" | "quietly"): Promise<void> {
 
 /** A scan that takes long is not repeated at once: most of the time belongs to others. */
 function pauseAfter({ source: { pace }, watch, failures }: Course, tookMs: number): number {
-  if (failures > 0) return Math.max(Math.min(pace.retryMs * 2 ** (failures - 1), pace.retryMostMs), tookMs);
+  const limits = { firstMs: pace.retryMs, longestMs: pace.retryMostMs };
+  if (failures > 0) return Math.max(backoffMs(failures, limits), tookMs);
   return watch ? pace.rescanMs : Math.max(pace.scanMs, 2 * tookMs);
 }
 
@@ -187,4 +189,60 @@ function hushed(job: JobContext, told: ReadonlySet<string>, lines: Set<string>):
       lines.add(line);
     },
   };
+}
+
+/** More of them than the system is sure to have kept: some may be lost without a word. */
+const MOST_NOTICES = 4096;
+
+/** What is heard of one source between two looks at it. */
+class WatchHints {
+  #folders = new Set<string>();
+  #notices = 0;
+  #anywhere = true;
+  #heard: (() => void) | undefined;
+
+  touched(folder: string): void {
+    this.#notices += 1;
+    this.#folders.add(folder);
+    if (this.#notices > MOST_NOTICES) this.anywhere();
+    else this.#heard?.();
+  }
+
+  /** Nobody knows where: only a look at everything helps. */
+  anywhere(): void {
+    this.#anywhere = true;
+    this.#folders.clear();
+    this.#heard?.();
+  }
+
+  get isEmpty(): boolean {
+    return !this.#anywhere && this.#folders.size === 0;
+  }
+
+  /** The folders that something happened in; undefined: it may have happened anywhere. Forgets them. */
+  take(): ReadonlySet<string> | undefined {
+    const folders = this.#anywhere ? undefined : this.#folders;
+    this.#folders = new Set();
+    this.#notices = 0;
+    this.#anywhere = false;
+    return folders;
+  }
+
+  /** Resolves when the next notice comes, after the time, or when the signal aborts. */
+  async next(ms: number, signal: AbortSignal): Promise<void> {
+    const heard = new AbortController();
+    this.#heard = () => heard.abort();
+    await sleep(ms, AbortSignal.any([heard.signal, signal]));
+    this.#heard = undefined;
+  }
+
+  /** Changes come in company: waits until it has been quiet for a moment, but not for ever. */
+  async gathered({ quietMs, mostMs }: { quietMs: number; mostMs: number }, signal: AbortSignal): Promise<void> {
+    const untilMs = performance.now() + mostMs;
+    for (let left = mostMs; left > 0 && !signal.aborted; left = untilMs - performance.now()) {
+      const before = this.#notices;
+      await this.next(Math.min(quietMs, left), signal);
+      if (this.#notices === before) return;
+    }
+  }
 }

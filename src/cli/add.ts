@@ -10,8 +10,6 @@ import { isAddress, sourceNamed } from "./source-named.ts";
 export const addCommand: Command = {
   name: "add",
   arguments: ["URL|PATH…"],
-  summary:
-    "Registers web addresses and files; a running server or worker fetches them, and again whenever they change.",
   options: {
     domain: {
       value: "domain",

@@ -6,7 +6,6 @@ import { runJob } from "./run-job.ts";
 export const cleanupMetadataCommand: Command = {
   name: "cleanup-metadata",
   arguments: ["DOMAIN"],
-  summary: "Takes entries that nobody needs any more out of files_metadata.json.",
   options: { "dry-run": { help: "Shows what would be removed and changes nothing." } },
   examples: ["lockstep cleanup-metadata DEMO --dry-run"],
   async run(call) {

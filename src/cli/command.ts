@@ -15,7 +15,6 @@ export interface Command {
   readonly name: string;
   /** Positional arguments, in order; those in brackets, `[DOMAIN]`, may be left out, and of the last one, `URL…`, there may be more. */
   readonly arguments: readonly string[];
-  readonly summary: string;
   readonly options: Readonly<Record<string, OptionSpec>>;
   readonly examples: readonly string[];
   /** The exit code. */
@@ -55,8 +54,8 @@ export function usageLine(command: Command): string {
   return ["lockstep", command.name, ...command.arguments].join(" ") + options;
 }
 
-export function helpText(command: Command): string {
-  const lines = [command.summary, "", `Usage: ${usageLine(command)}`];
+export function helpText(command: Command, summary: string): string {
+  const lines = [summary, "", `Usage: ${usageLine(command)}`];
   const rows = Object.entries(command.options).map(([name, spec]): [string, string] => {
     const choices = spec.choices ? ` (${spec.choices.join(" | ")})` : "";
     const preset = spec.default === undefined ? "" : ` [default: ${spec.default}]`;

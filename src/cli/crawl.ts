@@ -57,7 +57,7 @@ const VECTOR_STORE: OptionSpec = {
 };
 
 export const crawlCommand: Command = {
-  ...stepCommand("crawl", STEPS, "Brings a domain in step with its sources: download, process, embed."),
+  ...stepCommand("crawl", STEPS),
   examples: [
     "lockstep crawl DEMO",
     "lockstep crawl DEMO --mode full --source docs",
@@ -66,35 +66,21 @@ export const crawlCommand: Command = {
   ],
 };
 
-export const downloadCommand = stepCommand(
-  "download",
-  ["download"],
-  "Downloads what the sources of a domain have: the first step of a crawl.",
-);
+export const downloadCommand = stepCommand("download", ["download"]);
 
-export const processCommand = stepCommand(
-  "process",
-  ["process"],
-  "Turns downloaded lists and site pages into documents: the second step of a crawl.",
-);
+export const processCommand = stepCommand("process", ["process"]);
 
 export const embedCommand: Command = {
-  ...stepCommand("embed", ["embed"], "Embeds the documents of a domain: the last step of a crawl.", {
+  ...stepCommand("embed", ["embed"], {
     "vector-store": VECTOR_STORE,
   }),
   examples: ["lockstep embed DEMO", "lockstep embed DEMO --vector-store vs_123 --mode full"],
 };
 
-function stepCommand(
-  name: string,
-  steps: readonly Step[],
-  summary: string,
-  more: Readonly<Record<string, OptionSpec>> = {},
-): Command {
+function stepCommand(name: string, steps: readonly Step[], more: Readonly<Record<string, OptionSpec>> = {}): Command {
   return {
     name,
     arguments: ["DOMAIN"],
-    summary,
     options: { ...OPTIONS, ...more },
     examples: [`lockstep ${name} DEMO`, `lockstep ${name} DEMO --dry-run`],
     async run(call) {

@@ -1,5 +1,6 @@
-import { rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
 import { styleText } from "node:util";
 import type { App } from "../app/app.ts";
 import { loadEnvironment } from "../app/load-environment.ts";
@@ -10,12 +11,11 @@ import { parseDomain } from "../domains/domain-codec.ts";
 import { formatSource } from "../domains/source-codec.ts";
 import { type RunningServer, serveHttp } from "../http/serve-http.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
-import { demoMove, folderQuestion } from "../sandbox/seed/demo-folder.ts";
+import { demoFolderFiles, demoMove, folderQuestion } from "../sandbox/seed/demo-folder.ts";
 import { demoQuestions, siteQuestion } from "../sandbox/seed/demo-questions.ts";
 import { type SandboxSite, startCompanySite } from "../sandbox/site/start-site.ts";
 import { type Sandbox, startSandbox } from "../sandbox/start-sandbox.ts";
 import type { Command } from "./command.ts";
-import { createDemoFolder, type DemoFolder, isDemoFolder } from "./demo-folder.ts";
 import { showJob } from "./job-view.ts";
 import { exitCodeOf, openApp, untilStopped } from "./open-app.ts";
 import { sandboxSettings, saveCertificate } from "./sandbox.ts";
@@ -27,7 +27,6 @@ const PASSAGES_SHOWN = 2;
 export const demoCommand: Command = {
   name: "demo",
   arguments: [],
-  summary: "Shows it all: a tenant, a web site, a folder, crawls, five questions, and the pages.",
   options: { once: { help: "Ends after the answers instead of serving the pages." } },
   examples: ["npm run demo", "npm run demo -- --once"],
   async run(call) {
@@ -213,4 +212,32 @@ function step(text: string): void {
   process.stdout.write(
     `\n${styleText(["bold", "green"], "▶", { stream: process.stdout })} ${styleText("bold", text, { stream: process.stdout })}\n`,
   );
+}
+
+const NAME_BEGINS = "lockstep-demo-";
+
+/** A shared drive of a few files. */
+export interface DemoFolder {
+  readonly root: string;
+  /** A file gets another name in another folder. */
+  tidyUp(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** A temporary one: the storage itself is never a source. */
+export async function createDemoFolder(): Promise<DemoFolder> {
+  const root = await mkdtemp(join(tmpdir(), NAME_BEGINS));
+  for (const [path, text] of Object.entries(demoFolderFiles)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
+  return {
+    root,
+    tidyUp: () => rename(join(root, demoMove.from), join(root, demoMove.to)),
+    remove: () => rm(root, { recursive: true, force: true }),
+  };
+}
+
+export function isDemoFolder(root: string): boolean {
+  return basename(root).startsWith(NAME_BEGINS);
 }

@@ -8,7 +8,6 @@ import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.t
 export const doctorCommand: Command = {
   name: "doctor",
   arguments: ["[DOMAIN]"],
-  summary: "Looks at everything a crawl needs, from the certificate to the vector store, and says what is missing.",
   options: { json: { help: "Prints the findings as JSON, one on each line." } },
   examples: ["lockstep doctor", "lockstep doctor DEMO"],
   async run(call) {

@@ -15,7 +15,6 @@ const USUAL_LIMIT = "50";
 export const documentsCommand: Command = {
   name: "documents",
   arguments: ["DOMAIN", "[DOCUMENT]"],
-  summary: "Lists the files of folders and the like, tells everything about one, or prints what it said.",
   options: {
     source: { value: "source", help: "Only those of this source." },
     status: { value: "status", choices: FILE_STATUSES, help: "Only those in this state." },

@@ -11,7 +11,6 @@ import { plainText } from "./plain-text.ts";
 export const generationsCommand: Command = {
   name: "generations",
   arguments: ["DOMAIN"],
-  summary: "Shows what readers saw after earlier crawls, and goes back to it.",
   options: {
     rollback: {
       value: "number",

@@ -13,7 +13,6 @@ const USUAL_LIMIT = "50";
 export const itemsCommand: Command = {
   name: "items",
   arguments: ["[URL|PATH|ITEM]"],
-  summary: "Lists what is known of web addresses and registered files, or tells everything about one.",
   options: {
     domain: { value: "domain", help: "Only those of this domain." },
     status: { value: "status", choices: INGEST_STATUSES, help: "Only those with this status." },

@@ -10,7 +10,6 @@ import { openApp } from "./open-app.ts";
 export const keysCommand: Command = {
   name: "keys",
   arguments: ["[list|add|remove]", "[NAME]"],
-  summary: "Lists, makes and removes API keys. From the first one on, everybody has to bring one.",
   options: {
     role: { value: "role", choices: ROLES, help: "With add: what whoever brings the key may do." },
     expires: { value: "day", help: "With add: the day from which it is not accepted any more, e.g. 2027-01-01." },

@@ -8,7 +8,6 @@ import { runJob } from "./run-job.ts";
 export const maintenanceCommand: Command = {
   name: "maintenance",
   arguments: ["[DOMAIN]"],
-  summary: "Takes away what nobody needs any more, in one domain or in all, and tells what was freed.",
   options: {
     "dry-run": { help: "Shows what would be removed and changes nothing." },
     unreferenced: { help: "Also deletes uploads of ours at OpenAI or Azure that no vector store holds." },

@@ -12,7 +12,6 @@ import { openApp } from "./open-app.ts";
 export const mapsCommand: Command = {
   name: "maps",
   arguments: ["DOMAIN", "[SOURCE]"],
-  summary: "Writes the map files of a domain, or of one source: what is known of every item, as CSV.",
   options: {
     to: { value: "folder", help: "Where to; made when it is not there.", default: "." },
     overwrite: { help: "Replaces map files that are there already." },

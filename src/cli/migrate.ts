@@ -8,7 +8,6 @@ import { runJob } from "./run-job.ts";
 export const migrateCommand: Command = {
   name: "migrate",
   arguments: ["[DOMAIN]"],
-  summary: "Upgrades manifests and stores of earlier layouts, after a backup.",
   options: {
     source: { value: "ID", help: "Only this folder source of the domain." },
     from: { value: "FOLDER", help: "The store of an earlier project that becomes that of the source." },

@@ -9,7 +9,6 @@ import { showAnswer } from "./show-answer.ts";
 export const queryCommand: Command = {
   name: "query",
   arguments: ["DOMAIN", "TEXT"],
-  summary: "Searches a domain and prints the passages with their sources.",
   options: {
     results: { value: "number", default: "5", help: "How many passages, 1 to 50." },
     source: { value: "source_id", help: "Only documents of this source." },

@@ -7,7 +7,6 @@ import { runJob } from "./run-job.ts";
 export const rebuildCommand: Command = {
   name: "rebuild",
   arguments: ["DOMAIN"],
-  summary: "Has every registered web address of a domain looked at anew; a running server or worker does it.",
   options: {
     force: { help: "Fetches them even if nothing changed." },
     "dry-run": { help: "Counts them and changes nothing." },

@@ -9,8 +9,6 @@ import { itemNamed } from "./source-named.ts";
 export const removeCommand: Command = {
   name: "remove",
   arguments: ["URL|PATH|ITEM…"],
-  summary:
-    "Takes registered web addresses and files out of a domain; a running server or worker takes them out of its index.",
   options: {
     domain: { value: "domain", help: "Where they are registered; otherwise INGEST_DEFAULT_DOMAIN." },
     "dry-run": { help: "Tells which are registered there and changes nothing." },

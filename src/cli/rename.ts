@@ -6,7 +6,6 @@ import { runJob } from "./run-job.ts";
 export const renameCommand: Command = {
   name: "rename",
   arguments: ["OLD", "NEW"],
-  summary: "Gives a domain another id and takes everything it has along.",
   options: { "dry-run": { help: "Shows what would be renamed and changes nothing." } },
   examples: ["lockstep rename DEMO HANDBOOK --dry-run", "lockstep rename DEMO HANDBOOK"],
   async run(call) {

@@ -9,7 +9,6 @@ import { untilStopped } from "./open-app.ts";
 export const sandboxCommand: Command = {
   name: "sandbox",
   arguments: [],
-  summary: "Runs a simulated SharePoint tenant and a web site, to try, develop and test without real ones.",
   options: {
     port: { value: "number", default: "0", help: "0 takes a free one." },
     seed: { value: "name", choices: ["company", "empty"], default: "company", help: "What the tenant holds at first." },

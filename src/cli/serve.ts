@@ -16,7 +16,6 @@ const RENAMES_WITHIN_MS = 5000;
 export const serveCommand: Command = {
   name: "serve",
   arguments: [],
-  summary: "Runs the server: pages, endpoints and the OpenAI protocol.",
   options: {
     port: { value: "number", help: "Instead of PORT; 0 takes a free one." },
     host: { value: "address", help: "Instead of HOST." },

@@ -8,7 +8,6 @@ import { runJob } from "./run-job.ts";
 export const watchCommand: Command = {
   name: "watch",
   arguments: ["DOMAIN"],
-  summary: "Keeps folders and the like of a domain in step until it is stopped.",
   options: { source: { value: "source_id", help: "Only this source." } },
   examples: ["lockstep watch DEMO", "lockstep watch DEMO --source docs"],
   async run(call) {

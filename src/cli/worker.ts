@@ -8,7 +8,6 @@ const JOB_CHOICES = ["1", "2", "3", "4", "6", "8"];
 export const workerCommand: Command = {
   name: "worker",
   arguments: [],
-  summary: "Looks at registered addresses, and runs the crawls that servers with RUN_JOBS_IN=workers were asked for.",
   options: {
     jobs: { value: "number", choices: JOB_CHOICES, default: "1", help: "How many crawls at a time." },
   },

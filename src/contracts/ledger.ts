@@ -5,7 +5,7 @@ import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts
 import type { Leases } from "./lease.ts";
 import type { Manifest, ManifestEntry } from "./manifest.ts";
 import type { Members } from "./members.ts";
-import type { Plan, PlanDraft } from "./plan.ts";
+import type { Plan, PlanDraft, PlanState } from "./plan.ts";
 import type { CrawlHead, SiteMemory } from "./site-memory.ts";
 import type { Fingerprint } from "./source.ts";
 import type { UploadJournals } from "./uploads.ts";
@@ -211,8 +211,13 @@ export interface Ledgers {
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** For the plan of one run of one source. To be closed, and then it is gone. */
   openPlan(): PlanDraft;
-  /** For a plan that is kept in the ledger under this id, in the place of an earlier one; another process can read it then. */
+  /** An earlier plan of this id is gone, of all sources of the domain. */
+  dropPlan(domainId: DomainId, planId: string): Promise<void>;
+  /** For a plan that is kept in the ledger under this id; another process can read it then. */
   storePlan(source: LedgerSource, planId: string): Promise<PlanDraft>;
+  /** What is stored under this id is all there is, of all sources. */
+  completePlan(domainId: DomainId, planId: string): Promise<void>;
+  planState(domainId: DomainId, planId: string): Promise<PlanState>;
   /** undefined: there is no such plan. */
   findPlan(source: LedgerSource, planId: string): Promise<Plan | undefined>;
   /** The same text means the same content, now and later; "" when there is no ledger to rely on, or somebody edited a map file. */

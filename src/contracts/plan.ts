@@ -8,7 +8,7 @@ export type PlanStep = "download" | "process" | "embed";
 export interface PlannedItem {
   readonly step: PlanStep;
   readonly itemId: ItemId;
-  /** kept and held: it stays, although it was not listed. returned: only its file goes back to its place in the mirror. */
+  /** kept and held: it stays as it is, although it was not listed, or is not in the approved plan. returned: only its file goes back to its place in the mirror. */
   readonly change: Exclude<ChangeKind, "unchanged"> | "returned";
   /** As the log of the run says it. */
   readonly reason: string;
@@ -42,6 +42,9 @@ export interface Plan {
   /** What a dry run says, step by step, skipped items last; and how many there are in all. */
   told(limit: number): Promise<{ readonly items: readonly PlannedItem[]; readonly count: number }>;
 }
+
+/** incomplete: the dry run that makes it goes on, or did not come to its end. */
+export type PlanState = "none" | "incomplete" | "complete";
 
 /** A plan that is still being made. */
 export interface PlanDraft extends Plan {

@@ -3,6 +3,7 @@ import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { fastHash } from "../lib/fast-hash.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 
@@ -17,9 +18,7 @@ export function isDue(item: ItemId, { owed, next }: { readonly owed: number; rea
 
 /** The same for ever, and spread evenly enough. */
 function partOf(item: ItemId): number {
-  let sum = 0;
-  for (let at = Math.max(0, item.length - 12); at < item.length; at++) sum = (sum * 31 + item.charCodeAt(at)) % 65_521;
-  return sum % PARTS;
+  return fastHash(item) % PARTS;
 }
 
 /**

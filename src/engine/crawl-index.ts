@@ -73,8 +73,7 @@ async function takeOver(
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };
     const target: IndexTarget = { store, index, crawl, isOwn: true };
-    const { result, close } = await crawlSource(run, neverOpened, embedding, target, parts, job);
-    await close();
+    const { result } = await crawlSource(run, neverOpened, embedding, target, parts, job);
     const { error } = result;
     if (error) problems.push(`Source '${config.sourceId}' after the swap: ${error.replace(/\.$/, "")}.`);
     else await parts.ledgers.dropStore(run, store);

@@ -4,13 +4,13 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Plan, PlanDraft } from "../contracts/plan.ts";
+import type { PlanDraft } from "../contracts/plan.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import { openRunPlan } from "./approved-plan.ts";
+import { type Approval, openRunPlan } from "./approval.ts";
 import type { CrawlRequest, SourceResult, Step, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { download, type SourceLook } from "./download.ts";
@@ -38,7 +38,7 @@ interface Course {
   /** What the steps do. */
   readonly plan: PlanDraft;
   /** Outside of it they do nothing. */
-  readonly approved: Plan | undefined;
+  readonly approval: Approval | undefined;
 }
 
 interface StepOutcome {
@@ -52,15 +52,19 @@ const SMALL_MANIFEST = 20_000;
 /** A source that went through its steps. */
 export interface CrawledSource {
   readonly result: SourceResult;
-  /** Takes out of the index what is gone; undefined when there is nothing left to take out. */
-  readonly removeGone: (() => Promise<SourceResult>) | undefined;
-  /** Its plan is gone then. */
+  /** undefined: nothing is left to take out of the index. */
+  readonly deferred?: DeferredRemovals | undefined;
+}
+
+/** What is gone from a source and still in the index. Its plan stays open until this is closed. */
+export interface DeferredRemovals {
+  remove(): Promise<SourceResult>;
   close(): Promise<void>;
 }
 
 /**
  * The steps of the request, each under its own lease. What goes wrong is in the result; only a cancelled job throws. With
- * removals `later`, what is gone stays in the index until `removeGone`.
+ * removals `later`, what is gone stays in the index until `deferred.remove`.
  */
 export async function crawlSource(
   run: SourceRun,
@@ -74,40 +78,56 @@ export async function crawlSource(
   const { dryRun } = job;
   const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config), { dryRun });
   const ledgers = openStepLedgers(run, target?.isOwn ? undefined : target?.store, parts, job);
-  const { plan, approved } = await openRunPlan(run, request, parts, job);
-  const course: Course = { run, request, parts, job, mirror, ledgers, plan, approved };
-  const account = openAccount(course, target);
-  let look: SourceLook | undefined;
-  let deferred = 0;
-  const { hasIds } = run.config.kind.abilities;
-  await account
-    .attempt(async () => {
-      if (request.steps.includes("download")) {
-        const downloaded = await takeDownload(course, openSource);
-        look = downloaded.look;
-        account.note("download", downloaded, look);
-      }
-      if (request.steps.includes("process")) account.note("process", await takeProcess(course, look));
-      if (!target) return;
-      const embedded = await takeEmbed(course, look, target, removals);
-      deferred = embedded.deferred;
-      account.note("embed", embedded);
-    })
-    .catch(async (error: unknown) => {
-      await plan.close();
-      throw error;
-    })
-    .finally(() => ledgers.close());
+  const { plan, approval } = await openRunPlan(run, request, parts, job);
+  let deferred: DeferredRemovals | undefined;
+  try {
+    const course: Course = { run, request, parts, job, mirror, ledgers, plan, approval };
+    const account = openAccount(course, target);
+    await account
+      .attempt(async () => {
+        const look = await takeSteps(course, openSource, account);
+        if (!target) return;
+        const embedded = await takeEmbed(course, look, target, removals);
+        account.note("embed", embedded);
+        if (embedded.deferred === 0) return;
+        deferred = { remove: () => takeRemovals(course, look, target, account), close: () => plan.close() };
+      })
+      .finally(() => ledgers.close());
+    await concludeTree(course, target, account);
+    return { result: await account.sum(), deferred };
+  } catch (error) {
+    deferred = undefined;
+    throw error;
+  } finally {
+    if (!deferred) await plan.close();
+  }
+}
+
+/** Those before the index. undefined: this run did not look at the source. */
+async function takeSteps(
+  course: Course,
+  openSource: (ledger: Ledger) => Source,
+  account: Account,
+): Promise<SourceLook | undefined> {
+  const { steps } = course.request;
+  const downloaded = steps.includes("download") ? await takeDownload(course, openSource) : undefined;
+  if (downloaded) account.note("download", downloaded, downloaded.look);
+  if (steps.includes("process")) account.note("process", await takeProcess(course, downloaded?.look));
+  return downloaded?.look;
+}
+
+/** What is due of a source without ids, whatever became of its steps. */
+async function concludeTree(course: Course, target: IndexTarget | undefined, account: Account): Promise<void> {
+  const { run, request, parts, job, approval } = course;
+  if (run.config.kind.abilities.hasIds || job.dryRun) return;
   // A purge is in no plan.
-  if (target?.isOwn && !hasIds && !job.dryRun && !approved) {
+  if (target?.isOwn && !approval) {
     await account.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
   }
   // What a watch sees would make it be written all day.
-  if (!hasIds && !job.dryRun && !request.gathered) {
+  if (!request.gathered) {
     await account.attempt(() => parts.ledgers.exportManifest(run, { upTo: SMALL_MANIFEST }));
   }
-  const removeGone = target && deferred > 0 ? () => takeRemovals(course, look, target, account) : undefined;
-  return { result: await account.sum(), removeGone, close: () => plan.close() };
 }
 
 /** What became of a source, step by step. */
@@ -185,7 +205,7 @@ async function takeDownload(
   course: Course,
   openSource: (ledger: Ledger) => Source,
 ): Promise<StepOutcome & { readonly look: SourceLook }> {
-  const { run, request, parts, job, mirror, ledgers, plan, approved } = course;
+  const { run, request, parts, job, mirror, ledgers, plan, approval } = course;
   const converter = run.config.kind.openConverter?.();
   const { keepsMaps } = run.config.kind.abilities;
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
@@ -200,7 +220,7 @@ async function takeDownload(
       return download(
         run,
         request,
-        { source: kept, mirror, converter, draft: plan, approved, ...setting },
+        { source: kept, mirror, converter, draft: plan, approval, ...setting },
         parts,
         setting.job,
       );
@@ -212,7 +232,7 @@ async function takeDownload(
 
 /** Other kinds whose files are documents as they come have nothing to process. */
 async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutcome> {
-  const { run, request, parts, mirror, ledgers, plan, approved } = course;
+  const { run, request, parts, mirror, ledgers, plan, approval } = course;
   if (run.config.kind.abilities.keepsTexts) {
     return await ledgers.withLedger({ step: "process" }, (setting) =>
       keepDocuments({ run, request, look, parts, mirror, ...setting }),
@@ -221,7 +241,7 @@ async function takeProcess(course: Course, look?: SourceLook): Promise<StepOutco
   const converter = run.config.kind.openConverter?.();
   if (!converter) return { counts: noCounts(), problems: [] };
   return await ledgers.withLedger({ step: "process" }, (setting) =>
-    processOriginals({ request, look, mirror, converter, plan, approved, ...setting }),
+    processOriginals({ request, look, mirror, converter, plan, approval, ...setting }),
   );
 }
 
@@ -231,7 +251,7 @@ async function takeEmbed(
   target: IndexTarget,
   removals: Removals,
 ): Promise<Embedded> {
-  const { run, request, parts, job, mirror, ledgers, plan, approved } = course;
+  const { run, request, parts, job, mirror, ledgers, plan, approval } = course;
   const vectorStoreId = target.isOwn ? undefined : target.store;
   return await ledgers.withLedger({ step: "embed", vectorStoreId }, async ({ ledger, ...setting }) => {
     const reader = parts.extractor.revision;
@@ -256,7 +276,7 @@ async function takeEmbed(
       removals,
       wanted: { ...parts, typeByName },
       plan,
-      approved,
+      approval,
       job: setting.job,
     }).finally(writeMetadata);
     if (target.swap && !job.dryRun) {

@@ -9,7 +9,7 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import { requirePlan } from "./approved-plan.ts";
+import { preparePlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { concludeTarget, openTarget } from "./crawl-index.ts";
 import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from "./crawl-request.ts";
@@ -37,7 +37,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const startedAt = nowUtcMicros();
   await settleRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
-  if (!job.dryRun) await requirePlan(domain, request, parts);
+  await preparePlan(domain, request, parts, job);
   const problems: string[] = [];
   const target = await openTarget(domain, request, parts, job, problems);
   const sources: SourceResult[] = [];
@@ -45,10 +45,10 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   try {
     for await (const one of crawlSources(domain, request, target, parts, job)) crawled.push(one);
     for (const result of await leftInStore(domain, request, target, parts, job, problems)) {
-      crawled.push(finished(result));
+      crawled.push({ result });
     }
     // Last, so that a document that moved from one source to another is found twice for a moment, never not at all.
-    for (const { result, removeGone } of crawled) sources.push(removeGone ? await removeGone() : result);
+    for (const { result, deferred } of crawled) sources.push(deferred ? await deferred.remove() : result);
     for (const { source_id, error } of sources) {
       if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
     }
@@ -56,9 +56,10 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   } finally {
     // Another crawl waits for the lease, whatever becomes of the plans.
     await target?.swap?.lease.release();
-    for (const { close } of crawled) await close();
+    for (const { deferred } of crawled) await deferred?.close();
   }
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
+  if (job.dryRun && request.planId !== undefined) await parts.ledgers.completePlan(domain.domainId, request.planId);
   const { domainId: domain_id, mode, scope, steps } = request;
   const vector_store_id = target?.store ?? "";
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems };
@@ -107,12 +108,8 @@ async function* crawlSources(
   }
   for (const config of request.sourceId === undefined ? retired : []) {
     await job.checkpoint();
-    yield finished(await retireSource(run(config), request, target, parts, job));
+    yield { result: await retireSource(run(config), request, target, parts, job) };
   }
-}
-
-function finished(result: SourceResult): CrawledSource {
-  return { result, removeGone: undefined, close: async () => undefined };
 }
 
 /** Sources that are neither in the domain nor on our disk any more, and of which the store still has something. */
@@ -209,8 +206,7 @@ async function retire(
       return emptyResult(run.config, explain(error));
     });
   }
-  const { result, close } = await crawlSource(run, () => retiredSource(run.config), request, target, parts, job);
-  await close();
+  const { result } = await crawlSource(run, () => retiredSource(run.config), request, target, parts, job);
   return sayRetired(result);
 }
 

@@ -10,6 +10,7 @@ import { plural } from "../lib/plural.ts";
 import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { applyPlan } from "./apply-plan.ts";
+import type { Approval } from "./approval.ts";
 import { PARTS } from "./check-hashes.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -64,7 +65,7 @@ export interface PlanSize {
   removed: number;
   moved: number;
   fetched: number;
-  /** Not listed, and not removed either. */
+  /** Left as they are: not listed and yet not removed, or not approved. */
   staying: number;
   /** Their file goes back to its place in the mirror, whatever else is done to it. */
   strayed: number;
@@ -81,7 +82,7 @@ export interface DownloadTools {
 
 export type DownloadSetting = DownloadTools & {
   readonly draft: PlanDraft;
-  readonly approved: Plan | undefined;
+  readonly approval: Approval | undefined;
 };
 
 /** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */

@@ -3,12 +3,13 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
-import type { Plan, PlanDraft } from "../contracts/plan.ts";
+import type { PlanDraft } from "../contracts/plan.ts";
 import type { DocumentFile, FailedRef, Index, IndexDraft } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
+import type { Approval } from "./approval.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { documentOf, labelOf } from "./document-label.ts";
@@ -17,7 +18,7 @@ import { withKeptText } from "./kept-text.ts";
 import { emptyPlan, type IndexPlan, isEmptyPlan, type Planned, planIndex } from "./plan-index.ts";
 import { MAX_READER_TRIES, readerTries } from "./reader-tries.ts";
 import { markOf, type PutMarks, recordCommit } from "./record-commit.ts";
-import { noCounts, Progress, sumUp } from "./tally.ts";
+import { noCounts, Progress, quiet, sumUp } from "./tally.ts";
 
 /** Our own index works on this machine; a remote one is mostly waited for. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
@@ -37,7 +38,7 @@ export interface EmbedWork {
   readonly removals: Removals;
   readonly wanted: Wanted;
   readonly plan: PlanDraft;
-  readonly approved: Plan | undefined;
+  readonly approval: Approval | undefined;
   readonly job: JobContext;
 }
 
@@ -99,9 +100,9 @@ export async function embed(work: EmbedWork): Promise<Embedded> {
 
 /** What else there is to do, or to complain about, was done and told before: what failed then would only fail again. */
 async function planRemovals(work: EmbedWork): Promise<Planned> {
-  const { remove } = (await planIndex(work)).plan;
+  const { remove } = (await planIndex({ ...work, job: quiet(work.job) })).plan;
   const counts = { ...noCounts(), removed: remove.length };
-  return { plan: { ...emptyPlan(), remove }, counts, problems: [], lacking: [] };
+  return { plan: { ...emptyPlan(), remove }, counts, problems: [], left: 0 };
 }
 
 /** What failed was planned as something else. */

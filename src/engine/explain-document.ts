@@ -1,15 +1,25 @@
-import type { Domain } from "../contracts/domain.ts";
-import { explain } from "../contracts/errors.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { BadInputError, DamagedError, explain } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
-import type { IngestItem } from "../contracts/registry.ts";
-import type { DocumentVersion, Index } from "../contracts/search-index.ts";
+import type { LineageEvent, Manifest, ManifestEntry } from "../contracts/manifest.ts";
+import type { IngestItem, RegisteredItem } from "../contracts/registry.ts";
+import type { AttributeFilter, DocumentVersion, Index, SearchHit } from "../contracts/search-index.ts";
+import { USUAL_RULES } from "../detect/web/web-identity.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
 import { plural } from "../lib/plural.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { findRecord, sayRecord, withRecord } from "./explain-record.ts";
-import { type Searched, searchStage } from "./explain-search.ts";
-import { indexStage, mirrorStage, type OpenIndex, openForReaders, problem, sourceStage } from "./explain-stages.ts";
-import { type AbsentFile, findAbsent, sayLeftOut, type TreeParts, withLineage } from "./explain-tree.ts";
+import {
+  fine,
+  indexStage,
+  mirrorStage,
+  type OpenIndex,
+  openForReaders,
+  problem,
+  shown,
+  sourceStage,
+} from "./explain-stages.ts";
 import { closeNames, type FoundEntry, findEntries, type OpenSource, openSources } from "./find-entries.ts";
+import { findIdentity } from "./ingest/find-identity.ts";
 
 export interface ExplainRequest {
   readonly domainId: DomainId;
@@ -49,7 +59,7 @@ export interface Stage {
   readonly detail: string;
 }
 
-export type ExplainParts = TreeParts &
+type ExplainParts = TreeParts &
   Pick<
     EngineParts,
     "domains" | "backend" | "crawlerFolder" | "ledgers" | "acceptedTypes" | "maxFileBytes" | "keeping" | "shelf"
@@ -221,4 +231,299 @@ function verdictOf(stages: readonly Stage[]): string {
 
 function firstSentence(text: string): string {
   return /^.+?\.(?=\s[A-Z])/.exec(text)?.[0] ?? text;
+}
+
+type Parts = Pick<EngineParts, "shelf">;
+
+/** What the registry has of a web address, however it is written, of a file, or of an item id. */
+async function findRecord(called: string, domainId: DomainId, parts: Parts): Promise<IngestItem | undefined> {
+  if (/^(url|file)_[a-z2-7]{26}$/.test(called)) return await readRecord(called as ItemId, parts);
+  const isPath = /^(file:|\/|[A-Za-z]:[\\/]|\\\\)/i.test(called);
+  if (!isPath && !(/^https?:\/\//i.test(called) && URL.canParse(called))) return undefined;
+  const registry = { get: async (id: ItemId) => await readRegistered(id, parts) };
+  const { members } = parts.shelf();
+  try {
+    const { id } = await findIdentity(called, { registry, members, rules: USUAL_RULES, domainId });
+    return (await registry.get(id))?.item;
+  } catch (error) {
+    // It looks like an address and is none: then it is the name of a document, or nothing.
+    if (error instanceof BadInputError) return undefined;
+    throw error;
+  }
+}
+
+async function readRecord(id: ItemId, parts: Parts): Promise<IngestItem | undefined> {
+  return (await readRegistered(id, parts))?.item;
+}
+
+/** A registry that cannot be read explains nothing, and hides nothing else. */
+async function readRegistered(id: ItemId, { shelf }: Parts): Promise<RegisteredItem | undefined> {
+  try {
+    return await shelf().registry.get(id);
+  } catch (error) {
+    if (error instanceof DamagedError) return undefined;
+    throw error;
+  }
+}
+
+/** What the last crawl saw, and what was learned of the address since. */
+async function withRecord(stage: Stage, id: ItemId, parts: Parts): Promise<Stage> {
+  const item = await readRecord(id, parts);
+  if (!item || item.status === "Indexed" || item.status === "Crawled") return stage;
+  const detail = await sayRecord(item, parts);
+  return stage.outcome === "ok" ? { ...stage, detail: `${stage.detail} ${detail}` } : problem("source", detail);
+}
+
+async function sayRecord(item: IngestItem, parts: Parts): Promise<string> {
+  const { lastChecked, errorMessage, nextCrawlAt } = item.scheduling;
+  const found = `as the look at it ${shown(lastChecked)} found`;
+  const why = sentence(errorMessage);
+  if (item.aliasOf !== "") {
+    const target = await readRecord(item.aliasOf, parts);
+    return `It is another address of '${target?.displaySource ?? item.aliasOf}', and is found under that one.`;
+  }
+  switch (item.status) {
+    case "Pending":
+      return "It is registered and waits to be looked at for the first time.";
+    case "Crawled":
+      return `It was fetched ${shown(lastChecked)} and waits to be indexed. Crawl the domain.`;
+    case "Indexed":
+      return "The registry knows it, but it is not in this domain: another one has it.";
+    case "Gone":
+      return `It does not exist any more, ${found}. ${why}`;
+    case "OutOfScope":
+      return `It must not be indexed, ${found}. ${why}`;
+    case "Error": {
+      const again = nextCrawlAt && item.watched ? ` It is asked again ${shown(nextCrawlAt)}.` : "";
+      return lastChecked ? `The look at it ${shown(lastChecked)} failed. ${why}${again}` : why + again;
+    }
+  }
+}
+
+function sentence(text: string): string {
+  if (text === "") return "The registry does not say why.";
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}
+
+/** What the search pages show at first, and the most that a search gives. */
+const SHOWN = 10;
+const DEEPEST = 50;
+const MAX_WORDS = 8;
+
+/** A document of the index, by the marks that crawled documents carry in any backend. */
+interface Subject {
+  readonly sourceId: string;
+  readonly itemId: string;
+  /** As the index has it; "" when it does not. */
+  readonly fileId: string;
+}
+
+/** What of an index is needed. */
+type Searched = Pick<Index, "search" | "generations">;
+
+/** Does this query find it, at which place, and if not, what keeps it away? */
+async function searchStage(index: Searched, query: string, subject: Subject): Promise<Stage> {
+  const shown = await index.search({ text: query, limit: SHOWN });
+  const place = shown.findIndex((hit) => isOf(hit, subject));
+  if (shown[place]) return fine("search", `Found at place ${place + 1}${scoreOf(shown[place])}.`);
+  // A passage that several documents have is one hit, under the name of one of them.
+  const twin = shown.findIndex(({ details }) => details?.alsoIn.some(({ fileId }) => fileId === subject.fileId));
+  if (shown[twin]) {
+    return fine("search", `Found at place ${twin + 1}, where '${shown[twin].name}' stands for the same passage.`);
+  }
+  const words = await wordsIn(index, query, subject);
+  return problem("search", [await whyBeyond(index, query, subject, shown), words].filter(Boolean).join(" "));
+}
+
+/** Scores are relative to the best of one search, so the document is compared with the last result within one. */
+async function whyBeyond(
+  index: Searched,
+  query: string,
+  subject: Subject,
+  shown: readonly SearchHit[],
+): Promise<string> {
+  const hits = await index.search({ text: query, limit: DEEPEST });
+  const place = hits.findIndex((hit) => isOf(hit, subject));
+  const last = shown.at(-1);
+  if (hits[place]) {
+    const gap = `it scores ${mark(hits[place].score)}, the last of the ${SHOWN} shown ${mark(last?.score ?? 0)}`;
+    return `Found only at place ${place + 1}: ${gap}. Ask for more results, or more precisely.`;
+  }
+  const rival = last && subjectOf(last);
+  const filter: AttributeFilter = rival
+    ? { type: "or", filters: [onlyThis(subject), onlyThis(rival)] }
+    : onlyThis(subject);
+  const both = await index.search({ text: query, limit: DEEPEST, filter });
+  const own = both.find((hit) => isOf(hit, subject));
+  if (!own) return "Nothing in it answers this query.";
+  const other = both.find((hit) => !isOf(hit, subject));
+  const where = own.sectionPath ? ` ('${own.sectionPath}')` : "";
+  const against = other
+    ? `its best passage${where} scores ${mark(own.score)} where the last result shown scores ${mark(other.score)}`
+    : `its best passage${where} scores ${mark(own.score)}`;
+  return `Not among the first ${Math.max(hits.length, SHOWN)} results: ${against}.`;
+}
+
+/** Our own index knows every form of a word; of what others hold, only the passages they return can be read. */
+async function wordsIn(index: Searched, query: string, subject: Subject): Promise<string> {
+  const words = wordsOf(query);
+  if (words.length === 0) return "";
+  const filter = onlyThis(subject);
+  const passages = index.generations ? [] : await index.search({ text: query, limit: DEEPEST, filter });
+  const present: string[] = [];
+  for (const word of words) {
+    const isThere = index.generations
+      ? hasWord(await index.search({ text: word, limit: 1, using: "text", filter }))
+      : passages.some(({ text, name }) => `${name} ${text}`.toLowerCase().includes(word.toLowerCase()));
+    if (isThere) present.push(word);
+  }
+  const missing = words.filter((word) => !present.includes(word));
+  const list = (some: readonly string[]): string => some.map((word) => `'${word}'`).join(", ");
+  if (missing.length === 0) return "Every word of the query is in it.";
+  return present.length === 0
+    ? `None of the words ${list(missing)} is in it.`
+    : `In it: ${list(present)}; not in it: ${list(missing)}.`;
+}
+
+function hasWord([hit]: readonly SearchHit[]): boolean {
+  return hit?.details !== undefined && (hit.details.highlights.length > 0 || hit.details.parts.label > 0);
+}
+
+/** Short words are mostly there to connect the others. */
+function wordsOf(query: string): string[] {
+  const all = [...new Set(query.match(/[\p{L}\p{N}][\p{L}\p{N}_-]*/gu) ?? [])];
+  const long = all.filter((word) => word.length > 3);
+  return (long.length > 0 ? long : all).slice(0, MAX_WORDS);
+}
+
+function scoreOf({ score, details }: SearchHit): string {
+  if (!details) return ` with a score of ${mark(score)}`;
+  const { text, vector, label } = details.parts;
+  return ` with a score of ${mark(score)} (words ${mark(text)}, meaning ${mark(vector)}, name and path ${mark(label)})`;
+}
+
+function mark(score: number): string {
+  return score.toFixed(2);
+}
+
+function onlyThis({ sourceId, itemId }: Subject): AttributeFilter {
+  return {
+    type: "and",
+    filters: [
+      { type: "eq", key: "source_id", value: sourceId },
+      { type: "eq", key: "item_id", value: itemId.slice(0, 512) },
+    ],
+  };
+}
+
+function subjectOf({ attributes }: SearchHit): Subject | undefined {
+  const { source_id: sourceId, item_id: itemId } = attributes;
+  return typeof sourceId === "string" && typeof itemId === "string" ? { sourceId, itemId, fileId: "" } : undefined;
+}
+
+function isOf(hit: SearchHit, { sourceId, itemId }: Subject): boolean {
+  const subject = subjectOf(hit);
+  return subject?.sourceId === sourceId && subject.itemId === itemId.slice(0, 512);
+}
+
+type TreeParts = Pick<EngineParts, "keeping">;
+
+/** A file that the manifest knows and no map file has. */
+interface AbsentFile {
+  readonly config: SourceConfig;
+  readonly entry: ManifestEntry;
+  readonly detail: string;
+}
+
+const MAX_FOUND = 10;
+
+/** What the last crawl saw, and what became of the file before. */
+async function withLineage(stage: Stage, { source, entry: { itemId } }: FoundEntry): Promise<Stage> {
+  if (source.config.kind.abilities.hasIds) return stage;
+  const entry = (await source.ledger.manifest.find([itemId])).get(itemId);
+  if (!entry) return stage;
+  const said = entry.status === "error" ? sayUnreadable(entry) : sayEvent(entry.lineage.at(-1));
+  return said === "" ? stage : { ...stage, detail: `${stage.detail} ${said}` };
+}
+
+/** Files that are called so and are not listed: missing, purged, or never read. */
+async function findAbsent(called: string, sources: readonly OpenSource[], parts: TreeParts): Promise<AbsentFile[]> {
+  const found: AbsentFile[] = [];
+  for (const { config, ledger } of sources) {
+    if (config.kind.abilities.hasIds) continue;
+    const entries = await findCalled(called, config, ledger.manifest);
+    for (const entry of entries) found.push({ config, entry, detail: sayAbsent(entry, parts) });
+  }
+  return found.slice(0, MAX_FOUND);
+}
+
+/** Why places full of files may leave out what is called so, whether it is there or not; "" when there are none. */
+function sayLeftOut(
+  called: string,
+  sources: readonly OpenSource[],
+  { acceptedTypes }: Pick<EngineParts, "acceptedTypes">,
+): string {
+  const trees = sources.map(({ config }) => config).filter(({ kind }) => !kind.abilities.hasIds);
+  if (trees.length === 0) return "";
+  const type = fileTypeOf(called.split("/").at(-1) ?? "");
+  if (type && !acceptedTypes.has(type)) return ` Files of type '${type}' are not taken in.`;
+  const reached = trees.flatMap((config) => {
+    const found = config.kind.locate?.(config, called);
+    return found ? [{ config, ...found }] : [];
+  });
+  if (reached.length === 0) return " It lies in none of this domain's places full of files.";
+  const leaving = reached.filter(({ isTaken }) => !isTaken);
+  if (leaving.length > 0) {
+    const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");
+    return ` The rules of ${names} (include, exclude, hidden) leave out a file of that name.`;
+  }
+  return " What is too large, ignored by git or a link that leads away is left out, too; the log of a crawl says so.";
+}
+
+async function findCalled(called: string, config: SourceConfig, manifest: Manifest): Promise<ManifestEntry[]> {
+  const wanted = config.kind.locate?.(config, called)?.path.toLowerCase();
+  const found: ManifestEntry[] = [];
+  for await (const page of manifest.withStatus("error", "missing", "deleted")) {
+    for (const entry of page) {
+      const path = entry.path.toLowerCase();
+      const isIt = wanted !== undefined && (path === wanted || path.endsWith(`/${wanted}`));
+      if (isIt || entry.docId === called) found.push(entry);
+    }
+    if (found.length >= MAX_FOUND) break;
+  }
+  return found;
+}
+
+function sayAbsent(entry: ManifestEntry, { keeping }: TreeParts): string {
+  const { path, status, missingSinceAt, missingRuns, deletedAt } = entry;
+  if (status === "error") return sayUnreadable(entry);
+  if (status === "deleted") {
+    return `It was at '${path}', was missing for longer than the grace period, and was purged ${shown(deletedAt)}. If its file is restored, the next crawl brings it back.`;
+  }
+  const hours = plural(Math.round(keeping.graceMs / 3600_000), "hour");
+  const grace = `It is purged once it was missing for ${hours} and in ${plural(keeping.graceRuns, "complete crawl")}`;
+  return `It is missing since ${shown(missingSinceAt)}: it was at '${path}', and was deleted there, moved away, or is left out by a rule. ${grace} (${missingRuns} so far); until then its text and vectors are kept, and it is found again as soon as it comes back.`;
+}
+
+function sayUnreadable({ path, error, retryCount }: ManifestEntry): string {
+  const times = retryCount > 1 ? ` ${retryCount} times in a row` : "";
+  return `The file at '${path}' could not be read${times}: ${error.replace(/\.$/, "")}. Every crawl tries it again; what was read of it before stays.`;
+}
+
+function sayEvent(event: LineageEvent | undefined): string {
+  if (!event) return "";
+  const { from, at, certainty } = event;
+  const sure = certainty < 1 ? ` (its text is ${Math.round(certainty * 100)} % the same)` : "";
+  switch (event.event) {
+    case "moved":
+    case "moved-and-edited":
+      return `It came from '${from}' ${shown(at)}${sure}, as the same document.`;
+    case "restored":
+      return `It came back ${shown(at)}, as the same document.`;
+    case "copied":
+      return `It began as a copy of '${from}' ${shown(at)}.`;
+    default:
+      return "";
+  }
 }

@@ -6,11 +6,13 @@ import type { IndexedRef } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { heldBecause } from "../detect/removal-guard.ts";
 import { plural } from "../lib/plural.ts";
-import { openRunPlan } from "./approved-plan.ts";
+import { openRunPlan } from "./approval.ts";
 import type { CrawlRequest, SourceResult } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
+import { findUnapprovedLeftovers } from "./plan-index.ts";
 import { planResult } from "./planned-changes.ts";
+import { heldPlace } from "./planned-embeddings.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 /**
@@ -24,11 +26,10 @@ export async function leaveStore(
   parts: EngineParts,
   job: JobContext,
 ): Promise<SourceResult> {
-  const { plan, approved } = await openRunPlan(run, request, parts, job);
+  const { plan, approval } = await openRunPlan(run, request, parts, job);
   const all = await heldOf(run, target, parts);
-  const ids = all.map(({ itemId }) => itemId);
-  const leaving = await approved?.find("embed", ids);
-  const held = leaving ? all.filter(({ itemId }) => leaving.get(itemId)?.change === "removed") : all;
+  const unapproved = await findUnapprovedLeftovers(all, { approval, job });
+  const held = all.filter(({ itemId }) => !unapproved.has(itemId));
   const loss = { missing: held.length, known: held.length, listed: 0 };
   const suspect = heldBecause(loss, { ...request, limits: run.config.limits });
   for (const ref of job.dryRun ? held : []) plan.add(planned(ref, suspect));
@@ -90,8 +91,8 @@ async function removeAll(
   }
 }
 
-function planned({ itemId, path }: IndexedRef, suspect: string): PlannedItem {
-  const place = { name: path?.split("/").at(-1) || itemId, path: path || itemId };
+function planned(ref: IndexedRef, suspect: string): PlannedItem {
+  const { itemId } = ref;
   const reason = suspect ? `held: ${suspect}` : "its source was taken out of the domain";
-  return { step: "embed", itemId, change: suspect ? "held" : "removed", reason, told: { ...place, reason } };
+  return { step: "embed", itemId, change: suspect ? "held" : "removed", reason, told: { ...heldPlace(ref), reason } };
 }

@@ -7,7 +7,7 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { type Detected, detectChanges } from "../detect/detect-changes.ts";
 import { Turn } from "../lib/turn.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
-import { keepToPlan } from "./approved-plan.ts";
+import { keepToPlan } from "./approval.ts";
 import { confirmContent, findAltered, isDue } from "./check-hashes.ts";
 import { OriginalsCheck } from "./check-originals.ts";
 import { countJustLeft } from "./count-just-left.ts";
@@ -69,8 +69,8 @@ export async function makePlan(view: View, planning: Planning): Promise<Download
     const { config } = run;
     await findMisplaced({ config, mode: request.mode, disk, size, counts, lostSizes }, setting, job);
   }
-  const { approved, draft } = setting;
-  const left = approved && (await keepToPlan(approved, { draft, size, counts }, job));
+  const { approval, draft } = setting;
+  const left = approval && (await keepToPlan(approval, { draft, size, counts }, job));
   const detected: Detected = { ...step.value, listed: step.value.listed + unheard };
   const hashed = isHashed ? due.length : 0;
   return { items: draft, left, size, detected, disk, found, isHashed, hashed, startedAtMs, news };

@@ -1,6 +1,7 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
+import { fastHash, mixBits } from "../lib/fast-hash.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { distinctPath, localPath, plainPath } from "../mirror/local-path.ts";
 import type { Mirror } from "../mirror/mirror.ts";
@@ -165,25 +166,24 @@ export class PathClaims {
 
 /**
  * Some disks do not tell `A` from `a`, and storage folders travel between disks: no two places differ by case alone. `folder`
- * hears the hashes of the folders that the path lies in. Two sums of 32 bits, of which 53 together fit into a number.
+ * hears the hashes of the folders that the path lies in. Two hashes of 32 bits, of which 53 together fit into a number.
  */
 function hashOf(path: string, folder?: (hash: number) => void): number {
   const text = path.toLowerCase();
-  let [a, b] = [0x811c9dc5, 0x9747b28c];
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === SLASH) folder?.(joined(a, b));
-    a = Math.imul(a ^ code, 0x01000193);
-    b = Math.imul(b ^ code, 0x85ebca6b) ^ (b >>> 15);
+  let [a, b] = STARTS;
+  for (let from = 0; ; ) {
+    const slash = text.indexOf("/", from + 1);
+    const to = slash === -1 ? text.length : slash;
+    a = fastHash(text, { from, to, start: a });
+    b = fastHash(text, { from, to, start: b });
+    const hash = a * 0x200000 + (mixBits(b) >>> 11);
+    if (slash === -1) return hash;
+    folder?.(hash);
+    from = slash;
   }
-  return joined(a, b);
 }
 
-const SLASH = 47;
-
-function joined(a: number, b: number): number {
-  return (a >>> 0) * 0x200000 + (b >>> 11);
-}
+const STARTS: readonly [number, number] = [0x811c9dc5, 0x9747b28c];
 
 /** The folders that it lies in, outermost first. */
 function foldersOf(path: string): string[] {

@@ -11,8 +11,8 @@ import { freshlyMirrored, recordFailure } from "./fetch-items.ts";
 import { STAYING } from "./planned-changes.ts";
 
 /**
- * Rows have no bytes of their own: the table they stand in is written as a whole, rows that are kept although they were
- * not listed included, and then the ledger says which rows wait there for the process step. Returns the rows that failed.
+ * Rows have no bytes of their own: the table they stand in is written as a whole, rows that stay as they
+ * were included, and then the ledger says which rows wait there for the process step. Returns the rows that failed.
  */
 export async function placeRows(
   rows: readonly ListedChange[],

@@ -14,11 +14,10 @@ import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
-import { keepIndexToPlan } from "./approved-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EmbedTools, EmbedWork, Wanted } from "./embed.ts";
 import { TOUCHED } from "./planned-changes.ts";
-import { PlannedEmbeddings } from "./planned-embeddings.ts";
+import { describe, heldPlace, LEFTOVER, PlannedEmbeddings } from "./planned-embeddings.ts";
 import { isOtherReader } from "./reader-tries.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
@@ -37,8 +36,8 @@ export interface Planned {
   readonly plan: IndexPlan;
   readonly counts: StepCounts;
   readonly problems: string[];
-  /** Items that wait for their file, which is not there just now. */
-  readonly lacking: ItemId[];
+  /** How many are left as they are, because their file is not there just now or nobody approved it. */
+  left: number;
   /** Once all of this is done, the index is up to this revision, by these rules; undefined: it is not known to be. */
   readonly upTo?: { readonly rules: string; readonly revision: number };
 }
@@ -62,8 +61,7 @@ export async function planIndex(work: EmbedWork): Promise<Planned> {
   const { revision } = ledger;
   const changed = mayTrust(work) ? await findChanged(ledger.indexedUpTo(rules), ledger, work) : undefined;
   const planned = await compareAll(changed ?? (await holdEverything(work)), ledger, work);
-  const unapproved = work.approved ? await keepIndexToPlan(work.approved, planned, work.plan) : 0;
-  const left = planned.counts.held + planned.problems.length + planned.lacking.length + unapproved;
+  const left = planned.counts.held + planned.problems.length + planned.left;
   const isAll = look?.sawAll && tools.isOwn && left === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
@@ -144,29 +142,26 @@ async function compareAll(
 ): Promise<Planned> {
   const { look, tools, job } = work;
   const counts = { ...noCounts(), unchanged };
-  const planned: Planned = { plan: emptyPlan(), counts, problems: [], lacking: [] };
+  const planned: Planned = { plan: emptyPlan(), counts, problems: [], left: 0 };
   const notes = new PlannedEmbeddings(work);
   const turn = new Turn();
   let [known, waiting, failed] = [0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
-    const downloads = await look?.plan.find(
-      "download",
-      page.map(({ itemId }) => itemId),
-    );
-    for (const one of page) {
-      const entry = lacksHash(one, work) ? await withHash(one, work) : one;
-      const download = downloads?.get(entry.itemId);
+    const judged = await judgePage(page, held, work);
+    const unapproved = await findUnapproved(judged, work);
+    for (const { entry, change, download, isMissing } of judged) {
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
       if (tools.mirror.isOriginal(file)) waiting += 1;
-      const judged = judgeEntry(entry, held.get(entry.itemId), download, work);
-      const isMissing = lacksFile(file, judged, work);
-      if (isMissing) {
-        planned.lacking.push(entry.itemId);
-        job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
+      if (turn.isOver()) await turn.next();
+      if (unapproved.has(entry.itemId)) {
+        planned.left += 1;
+        planned.counts.skipped += 1;
+        held.delete(entry.itemId);
+        continue;
       }
-      const change: IndexChange = isMissing ? { kind: "none" } : judged;
+      if (isMissing) planned.left += 1;
       if (job.dryRun) preview(entry, change, download, notes, job);
       const isLeft = !isMissing && change.kind === "none" && tools.mirror.isFailed(file);
       const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
@@ -176,7 +171,6 @@ async function compareAll(
       if (change.kind === "put" && tools.mirror.isFailed(file)) planned.plan.revive.push(entry.itemId);
       if (isLeft && !isEmptyFile) failed += 1;
       if (change.kind !== "none" || !isPutAside(entry, work)) held.delete(entry.itemId);
-      if (turn.isOver()) await turn.next();
     }
   }
   if (failed > 0)
@@ -188,13 +182,71 @@ async function compareAll(
     );
   }
   // Where another source has the same id, what nothing is known of may be its.
-  const strangers = look?.sawAll && !work.run.sharesId ? [...held.keys()] : [];
+  if (!look?.sawAll || work.run.sharesId) held.clear();
+  for (const itemId of await findUnapprovedLeftovers([...held.values()], work)) {
+    planned.left += 1;
+    planned.counts.skipped += 1;
+    held.delete(itemId);
+  }
+  const strangers = [...held.keys()];
   const because = guardRemovals(planned, { known, strangers, holdings }, work);
   if (job.dryRun) {
     notes.concludeRemovals(look ? "" : because);
-    notes.noteLeftovers(strangers.length > 0 ? held.values() : [], because);
+    notes.noteLeftovers(held.values(), because);
   }
   return planned;
+}
+
+interface JudgedEntry {
+  readonly entry: LedgerEntry;
+  readonly change: IndexChange;
+  /** What this run did to its file. */
+  readonly download: PlannedItem | undefined;
+  /** Its file would be needed, and is not there. */
+  readonly isMissing: boolean;
+}
+
+async function judgePage(
+  page: readonly LedgerEntry[],
+  held: ReadonlyMap<ItemId, IndexedRef>,
+  work: EmbedWork,
+): Promise<JudgedEntry[]> {
+  const downloads = await work.look?.plan.find(
+    "download",
+    page.map(({ itemId }) => itemId),
+  );
+  const judged: JudgedEntry[] = [];
+  for (const one of page) {
+    const entry = lacksHash(one, work) ? await withHash(one, work) : one;
+    const download = downloads?.get(entry.itemId);
+    const change = judgeEntry(entry, held.get(entry.itemId), download, work);
+    const file = entry.mirrored?.file ?? "";
+    const isMissing = lacksFile(file, change, work);
+    if (isMissing)
+      work.job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
+    judged.push({ entry, change: isMissing ? { kind: "none" } : change, download, isMissing });
+  }
+  return judged;
+}
+
+async function findUnapproved(judged: readonly JudgedEntry[], work: EmbedWork): Promise<ReadonlySet<ItemId>> {
+  if (!work.approval) return new Set();
+  const intents = judged.flatMap(({ entry, change, download }) => {
+    const { change: intent, told } = describe(entry, change, download, work) ?? {};
+    return intent && told ? [{ itemId: entry.itemId, change: intent, ...told, entry }] : [];
+  });
+  return await work.approval.leaveOut("embed", intents, work.job);
+}
+
+export async function findUnapprovedLeftovers(
+  refs: readonly IndexedRef[],
+  { approval, job }: Pick<EmbedWork, "approval" | "job">,
+): Promise<ReadonlySet<ItemId>> {
+  if (!approval) return new Set();
+  const intents = refs.map((ref) => {
+    return { itemId: ref.itemId, change: "removed", reason: LEFTOVER, ...heldPlace(ref) } as const;
+  });
+  return await approval.leaveOut("embed", intents, job);
 }
 
 function preview(

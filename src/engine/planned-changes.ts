@@ -8,10 +8,14 @@ import type { PlannedChange, SourceResult } from "./crawl-request.ts";
 /** The log of a dry run names every item; its result, which is read into memory as a whole, these many of a source. */
 const MAX_PLANNED = 500;
 
-/** Items that are fetched; that are not listed and stay; that the mirror has otherwise after the download. */
+/** Items that are fetched; that stay as they are, since they were not listed and yet not removed, or are not approved; that the mirror has otherwise after the download. */
 export const FETCHED = ["added", "changed"] as const;
 export const STAYING = ["kept", "held"] as const;
 export const TOUCHED = ["removed", "moved", ...FETCHED] as const;
+
+export function isTouched(download: PlannedItem | undefined): boolean {
+  return TOUCHED.some((change) => change === download?.change);
+}
 
 /** What a dry run of one source would do, item by item. */
 export async function planResult(plan: Plan): Promise<Required<Pick<SourceResult, "planned" | "planned_more">>> {

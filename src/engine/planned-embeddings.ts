@@ -4,7 +4,7 @@ import type { PlannedItem, PlannedWords } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import type { IndexChange } from "../detect/detect-index-changes.ts";
 import type { EmbedWork } from "./embed.ts";
-import { TOUCHED } from "./planned-changes.ts";
+import { isTouched } from "./planned-changes.ts";
 
 type Place = Omit<PlannedWords, "reason">;
 
@@ -17,24 +17,14 @@ export class PlannedEmbeddings {
     this.#work = work;
   }
 
-  /** What the download would do to its file is why. */
   note(entry: LedgerEntry, change: IndexChange, download: PlannedItem | undefined): void {
-    const { tools } = this.#work;
-    const { itemId } = entry;
-    if (change.kind === "adopt") return;
-    const place = placeOf(entry, download, this.#work);
-    if (change.kind === "none") {
-      if (tools.mirror.isFailed(entry.mirrored?.file ?? ""))
-        this.#add(itemId, "skipped", { ...place, reason: whyFailed(entry) });
-      return;
+    const { itemId, mirrored } = entry;
+    const planned = describe(entry, change, download, this.#work);
+    if (planned?.change === "removed") this.#removals.push({ itemId, told: planned.told });
+    else if (planned) this.#add(itemId, planned.change, planned.told);
+    else if (change.kind === "none" && this.#work.tools.mirror.isFailed(mirrored?.file ?? "")) {
+      this.#add(itemId, "skipped", { ...placeOf(entry, download, this.#work), reason: whyFailed(entry) });
     }
-    const foreseen = isTouched(download) ? download?.told?.reason : undefined;
-    if (change.kind === "remove")
-      this.#removals.push({ itemId, told: { ...place, reason: foreseen ?? change.reason } });
-    else if (change.kind === "relabel")
-      this.#add(itemId, "moved", { ...place, reason: foreseen ?? "its name, place or time changed" });
-    else
-      this.#add(itemId, entry.indexed?.fileId ? "changed" : "added", { ...place, reason: foreseen ?? change.reason });
   }
 
   /** `because`: why the removals are held; "" when they are not. */
@@ -43,10 +33,7 @@ export class PlannedEmbeddings {
   }
 
   noteLeftovers(refs: Iterable<IndexedRef>, because: string): void {
-    for (const { itemId, path } of refs) {
-      const place = { name: path?.split("/").at(-1) || itemId, path: path || itemId };
-      this.#addRemoval(itemId, { ...place, reason: "the index has it, but no item stands for it" }, because);
-    }
+    for (const ref of refs) this.#addRemoval(ref.itemId, { ...heldPlace(ref), reason: LEFTOVER }, because);
   }
 
   #addRemoval(itemId: ItemId, told: PlannedWords, because: string): void {
@@ -59,8 +46,27 @@ export class PlannedEmbeddings {
   }
 }
 
-function isTouched(download: PlannedItem | undefined): boolean {
-  return TOUCHED.some((change) => change === download?.change);
+/** What is done to an item in the index; undefined: nothing that anybody sees. What the download does to its file is why. */
+export function describe(
+  entry: LedgerEntry,
+  change: IndexChange,
+  download: PlannedItem | undefined,
+  work: EmbedWork,
+): { readonly change: "added" | "changed" | "moved" | "removed"; readonly told: PlannedWords } | undefined {
+  if (change.kind === "none" || change.kind === "adopt") return undefined;
+  const why = change.kind === "relabel" ? "its name, place or time changed" : change.reason;
+  const foreseen = isTouched(download) ? download?.told?.reason : undefined;
+  const told = { ...placeOf(entry, download, work), reason: foreseen ?? why };
+  const put = entry.indexed?.fileId ? "changed" : "added";
+  return { change: change.kind === "remove" ? "removed" : change.kind === "relabel" ? "moved" : put, told };
+}
+
+/** Why the index has something that leaves it and is no item of ours. */
+export const LEFTOVER = "the index has it, but no item stands for it";
+
+/** Where a document lies that only the index knows. */
+export function heldPlace({ itemId, path }: IndexedRef): Place {
+  return { name: path?.split("/").at(-1) || itemId, path: path || itemId };
 }
 
 function placeOf(

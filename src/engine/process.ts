@@ -1,12 +1,14 @@
 import type { Converter } from "../contracts/converter.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
-import type { Plan, PlanDraft } from "../contracts/plan.ts";
+import type { PlanDraft } from "../contracts/plan.ts";
 import { plural } from "../lib/plural.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
+import type { Approval } from "./approval.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { SourceLook } from "./download.ts";
+import { isTouched } from "./planned-changes.ts";
 import { convertAll, documentFileOf, itemOf } from "./process-items.ts";
 import { noCounts, silently, sumUp } from "./tally.ts";
 
@@ -18,7 +20,7 @@ export interface ProcessWork {
   readonly mirror: Mirror;
   readonly converter: Converter;
   readonly plan: PlanDraft;
-  readonly approved: Plan | undefined;
+  readonly approval: Approval | undefined;
   readonly job: JobContext;
 }
 
@@ -89,13 +91,16 @@ async function findTasks(
 }
 
 /** What somebody approved, where that is asked for. */
-async function keepToApproved(tasks: Task[], { approved }: ProcessWork, counts: StepCounts): Promise<Task[]> {
-  if (!approved) return tasks;
-  const ids = tasks.map(({ entry }) => entry.itemId);
-  const planned = await approved.find("process", ids);
-  const kept = tasks.filter(({ entry }) => planned.has(entry.itemId));
-  counts.skipped += tasks.length - kept.length;
-  return kept;
+async function keepToApproved(tasks: Task[], work: ProcessWork, counts: StepCounts): Promise<Task[]> {
+  const { approval, mirror, job } = work;
+  if (!approval) return tasks;
+  const intents = tasks.map((task) => {
+    const path = mirror.relativePath(documentFileOf(task, work));
+    return { itemId: task.entry.itemId, change: "changed", reason: whyProcessed(task, work), path, ...task } as const;
+  });
+  const left = await approval.leaveOut("process", intents, job);
+  counts.skipped += left.size;
+  return tasks.filter(({ entry }) => !left.has(entry.itemId));
 }
 
 function originalOf(
@@ -125,7 +130,8 @@ async function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, work: 
   for (const task of tasks) {
     const { name, serverPath } = task.mirrored;
     const { itemId } = task.entry;
-    const before = fetched.get(itemId)?.told;
+    const download = fetched.get(itemId);
+    const before = isTouched(download) ? download?.told : undefined;
     const path = before?.path ?? mirror.relativePath(documentFileOf(task, work));
     job.log(`  PROCESS '${before?.path ?? serverPath}'`);
     const reason = before?.reason ?? whyProcessed(task, work);

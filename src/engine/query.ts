@@ -9,8 +9,8 @@ import type {
   SearchHit,
   SearchScope,
 } from "../contracts/search-index.ts";
+import { identifyUrl, USUAL_RULES } from "../detect/web/web-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { foldVariants } from "./fold-variants.ts";
 
 /** What a search gives at most. */
 const MOST_HITS = 50;
@@ -55,7 +55,7 @@ export interface QueryAnswer {
   readonly notes?: readonly string[];
 }
 
-export type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId">;
+type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId">;
 
 /** Passages from one vector store, each with the address of the document it comes from. */
 export async function query(request: QueryRequest, parts: QueryParts): Promise<QueryAnswer> {
@@ -145,4 +145,38 @@ function sourceOf(hit: SearchHit, metadata: Readonly<Record<string, unknown>> | 
     metadata,
     details: details ?? null,
   };
+}
+
+/**
+ * Addresses of one content group (http and https, variants of the query, the index page of a folder) that say the same are
+ * one result, under the shortest of them. Their items stay apart.
+ */
+export function foldVariants(sources: readonly QuerySource[]): readonly QuerySource[] {
+  const shown = new Map<string, QuerySource>();
+  for (const source of sources) {
+    const key = variantKey(source);
+    const known = key && shown.get(key);
+    if (key && (!known || isFirst(source.url, known.url))) shown.set(key, source);
+  }
+  return sources.filter((source) => {
+    const key = variantKey(source);
+    return key === "" || shown.get(key)?.fileId === source.fileId;
+  });
+}
+
+function isFirst(url: string, other: string): boolean {
+  return url.length === other.length ? url < other : url.length < other.length;
+}
+
+/** "" for what is no page, and where nothing tells what it says. */
+function variantKey({ attributes, url }: QuerySource): string {
+  const hash = String(attributes["content_hash"] ?? "");
+  if (hash === "" || !String(attributes["item_id"] ?? "").startsWith("url_")) return "";
+  try {
+    const { contentGroupId } = identifyUrl(url, USUAL_RULES);
+    return `${contentGroupId} ${hash}`;
+  } catch (error) {
+    if (error instanceof BadInputError) return "";
+    throw error;
+  }
 }

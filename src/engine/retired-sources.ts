@@ -40,7 +40,8 @@ export async function recallRetired(
   for (const sourceId of await index.sources()) {
     if (known.includes(sourceId)) continue;
     for await (const [ref] of index.holdings(sourceId)) {
-      const folder = sourceFolder(domain.domainId, { kind: parts.domains.kinds.ofItem(ref?.itemId ?? ""), sourceId });
+      if (!ref) continue;
+      const folder = sourceFolder(domain.domainId, { kind: parts.domains.kinds.ofItem(ref.itemId), sourceId });
       await mkdir(join(parts.crawlerFolder, folder), { recursive: true });
       break;
     }
@@ -62,7 +63,8 @@ export async function retiredInStore(
   const retired: SourceConfig[] = [];
   for (const sourceId of unknown.filter((id) => !isIn(id, now) && !isIn(id, onDisk))) {
     for await (const [ref] of index.holdings(sourceId)) {
-      retired.push(retiredConfig(parts.domains.kinds.ofItem(ref?.itemId ?? ""), sourceId));
+      if (!ref) continue;
+      retired.push(retiredConfig(parts.domains.kinds.ofItem(ref.itemId), sourceId));
       break;
     }
   }

@@ -21,8 +21,13 @@ export function tell(job: Pick<JobContext, "dryRun" | "log">, done: string, plan
 
 /** For what a dry run only goes through to see where it leads: the plan has told it. */
 export function silently(job: JobContext): JobContext {
+  return job.dryRun ? quiet(job) : job;
+}
+
+/** For what is gone through once more: it was told the first time. */
+export function quiet(job: JobContext): JobContext {
   const { jobId, dryRun, signal } = job;
-  return dryRun ? { jobId, dryRun, signal, log: () => undefined, checkpoint: () => job.checkpoint() } : job;
+  return { jobId, dryRun, signal, log: () => undefined, checkpoint: () => job.checkpoint() };
 }
 
 /** Numbers log lines `[ i / n ]`, from which pages and terminals read the progress. */

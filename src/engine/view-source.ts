@@ -6,6 +6,7 @@ import type { ItemState, ListingNote } from "../contracts/ledger.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
+import type { FileOnDisk } from "../mirror/visit-files.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { CrawlRequest } from "./crawl-request.ts";
 import type { DownloadSetting } from "./download.ts";
@@ -100,12 +101,13 @@ async function findNews(
     for (const state of page) {
       const { itemId, file, isListed } = state;
       if (file !== null) held += 1;
-      if (file && disk.has(file)) found += 1;
+      const onDisk = file ? disk.get(file) : undefined;
+      if (onDisk) found += 1;
       if (file?.includes("~")) marked.set(itemId, file);
       if (heardOf.has(itemId)) continue;
       if (!isListed) return undefined;
       // What lies behind a document, a page or a table, is judged with it.
-      if (converter || !isInOrder(state, disk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
+      if (converter || !isInOrder(state, onDisk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
   // A dry run changes nothing on disk, where those look who rely on this.
@@ -113,9 +115,9 @@ async function findNews(
   return { gone, suspects, held, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
 }
 
-function isInOrder({ file, observed, isCurrent }: ItemState, disk: View["disk"]): boolean {
-  const found = file && isCurrent ? disk.get(file) : undefined;
-  if (!found || !observed) return found !== undefined;
+function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {
+  if (!found || !isCurrent) return false;
+  if (!observed) return true;
   return found.size === observed.size && Math.abs(found.mtimeMs - observed.mtimeMs) <= MTIME_TOLERANCE_MS;
 }
 

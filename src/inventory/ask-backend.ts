@@ -1,5 +1,7 @@
-import { APIConnectionError, APIError } from "openai";
 import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../contracts/errors.ts";
+import { later } from "../lib/later.ts";
+
+const openai = later<typeof import("openai")>("openai/index.mjs");
 
 /** What a call is about, for the sentence that says why it failed. */
 export interface Asking {
@@ -33,6 +35,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 export function hasStatus(error: unknown, ...statuses: readonly number[]): boolean {
+  const { APIError } = openai();
   return error instanceof APIError && error.status !== undefined && statuses.includes(error.status);
 }
 
@@ -40,6 +43,7 @@ export function hasStatus(error: unknown, ...statuses: readonly number[]): boole
 const NO_CONNECTION = "fetch failed";
 
 function toReason(what: string, error: unknown): unknown {
+  const { APIConnectionError, APIError } = openai();
   if (error instanceof APIConnectionError) {
     // A backend in this process: what it failed with comes through as it is, and is told like every failure of ours.
     if (error.cause instanceof Error && error.cause.message !== NO_CONNECTION) return error.cause;

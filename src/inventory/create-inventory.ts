@@ -26,6 +26,5 @@ export function createInventory({ client, clientFor, notes }: InventoryOptions):
     storeFiles: createStoreFiles(client, names),
     assistants: createAssistants(client, stores),
     responses: createResponses(clientFor, notes),
-    close: () => notes.settled(),
   };
 }

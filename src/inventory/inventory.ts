@@ -28,8 +28,6 @@ export interface Inventory {
   readonly storeFiles: StoreFiles;
   readonly assistants: Assistants;
   readonly responses: Responses;
-  /** When what passed by is written down. */
-  close(): Promise<void>;
 }
 
 export interface Files {

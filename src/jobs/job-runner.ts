@@ -1,17 +1,22 @@
 import { readdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { BadInputError, ConflictError, explain } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { JobContext, JobRecord, Result } from "../contracts/job.ts";
 import type { NewTask } from "../contracts/queue.ts";
+import { withFileLock } from "../lib/file-lease.ts";
+import { claimNumber, highestClaim } from "../lib/numbered-claim.ts";
+import { createOneAtATime } from "../lib/one-at-a-time.ts";
 import { thisProcess } from "../lib/process-identity.ts";
 import { nowUtcMicros, sleep, toFileStamp } from "../lib/time.ts";
-import { type Adoption, adoptJobFile } from "./adopt-job.ts";
+import { findJob } from "./find-job.ts";
+import { findJobFiles } from "./find-job-files.ts";
 import { encodeEnd, encodeLog, encodeStart, type JobFacts, WAITING } from "./job-events.ts";
-import { createJobFile, type JobFile } from "./job-file.ts";
-import { toNamePart } from "./job-file-name.ts";
+import { createJobFile, type JobFile, reopenJobFile } from "./job-file.ts";
+import { jobNumber, toNamePart } from "./job-file-name.ts";
 import { type JobRun, type Outcome, runJob } from "./job-run.ts";
-import { reserveJobId } from "./reserve-job-id.ts";
+import type { ReadJob } from "./read-job-file.ts";
+import { JOBS_LOCK } from "./request-control.ts";
 import { createRequestWatch, type RequestWatch, takeRequests } from "./watch-requests.ts";
 
 export interface JobStart {
@@ -56,7 +61,7 @@ export interface JobRunner {
   stop(reason: string): Promise<void>;
 }
 
-export interface JobRunnerOptions {
+interface JobRunnerOptions {
   readonly jobsFolder: string;
   readonly controlPollMs?: number;
   readonly heartbeatMs?: number;
@@ -268,4 +273,64 @@ function toRecord(facts: JobFacts, start: OpenedJob["start"]): JobRecord {
     object: start.object === "" ? "" : toNamePart(start.object),
     lastModifiedAt: facts.endedAt,
   };
+}
+
+/** What makes a job of another process one of this process. */
+export interface Adoption {
+  /** The line that says who goes on with it. */
+  readonly line: string;
+  /** Asked before the end is written: false, or a failure to tell, leaves the end to whoever has the job now. */
+  readonly stillMine: () => Promise<boolean>;
+  /** Aborts when somebody else has the job. */
+  readonly lost: AbortSignal;
+}
+
+interface AdoptedJob {
+  readonly file: JobFile;
+  readonly job: ReadJob;
+}
+
+/**
+ * Takes on a job that was left for others or whose process ended; that no process has it any more is for the caller to
+ * know. undefined: it is over. NotFoundError when there is none.
+ */
+function adoptJobFile(
+  jobsFolder: string,
+  jobId: JobId,
+  line: string,
+  onTrouble: (error: unknown) => void,
+): Promise<AdoptedJob | undefined> {
+  return withFileLock(join(jobsFolder, JOBS_LOCK), async () => {
+    const job = await findJob(jobsFolder, jobId);
+    if (job.record.endedAt !== "") return undefined;
+    const file = await reopenJobFile(job.file, onTrouble);
+    file.append(encodeLog(file.nextEventId(), line));
+    // Once this is written the job does not wait any more, and cancelling it means to ask.
+    await file.settle();
+    return { file, job };
+  });
+}
+
+/** Enough for as many processes to start a job at the same moment without one being turned away. */
+const KEPT_CLAIMS = 20;
+
+const oneAtATime = createOneAtATime();
+
+/**
+ * The next job id, unique among all processes and router folders. The claims under `.lockstep/job-ids` decide; the
+ * names of the job files count as well, so losing that folder cannot bring an id back that a kept job has. Within a
+ * process one asks after the other: they would only get in each other's way.
+ */
+function reserveJobId(jobsFolder: string): Promise<JobId> {
+  return oneAtATime(resolve(jobsFolder), () => claimNextId(jobsFolder));
+}
+
+async function claimNextId(jobsFolder: string): Promise<JobId> {
+  const claims = join(jobsFolder, ".lockstep", "job-ids");
+  const files = await findJobFiles(jobsFolder);
+  const highestFile = files.reduce((highest, file) => Math.max(highest, jobNumber(file.jobId)), 0);
+  for (;;) {
+    const number = Math.max((await highestClaim(claims))?.number ?? 0, highestFile) + 1;
+    if (await claimNumber(claims, number, { content: "", kept: KEPT_CLAIMS })) return `jb_${number}` as JobId;
+  }
 }

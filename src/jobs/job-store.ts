@@ -1,16 +1,17 @@
-import { unlink } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { rm, stat, unlink } from "node:fs/promises";
 import { BadInputError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobRecord } from "../contracts/job.ts";
+import { isErrno } from "../lib/atomic-file.ts";
 import { EndedJobs } from "./ended-jobs.ts";
 import { findJob, retryRenamed } from "./find-job.ts";
-import type { FoundJobFile } from "./find-job-files.ts";
-import { followTail } from "./follow-job.ts";
-import { createTailSharing, type JobFileAccess } from "./job-tail.ts";
+import { type FoundJobFile, findJobFiles } from "./find-job-files.ts";
+import { isJobState } from "./job-file-name.ts";
+import { createTailSharing, type JobFileAccess, type JobTail } from "./job-tail.ts";
 import { type JobPage, type JobPageRequest, pageOfJobs } from "./page-of-jobs.ts";
 import { findLastEvent, openIfExists, type ReadJob } from "./read-job-file.ts";
-import { type JobFilter, readJobs } from "./read-jobs.ts";
-import { type RemovedJob, removeOldJobs } from "./remove-old-jobs.ts";
+import { type JobFilter, readJobs, readListed } from "./read-jobs.ts";
 import { forceCancel, requestControl } from "./request-control.ts";
 
 /** The job files on disk, as any process sees them. */
@@ -112,5 +113,88 @@ async function readLastLog(file: FoundJobFile): Promise<string | undefined> {
     return event?.data ?? "";
   } finally {
     await handle.close();
+  }
+}
+
+/**
+ * The bytes of a job file as they come, whole events only, each event once. Ends after `end_json`, with the signal, or
+ * when the job has stalled; in the last case without an `end_json`, because the file has none either.
+ */
+async function* followTail(
+  tail: JobTail,
+  options: { readonly afterEvent?: number | undefined; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, void> {
+  let offset = 0;
+  let skipping = options.afterEvent !== undefined && options.afterEvent > 0;
+  for (;;) {
+    const bytes = await tail.read(offset, options.signal);
+    if (!bytes || options.signal.aborted) return;
+    offset += bytes.length;
+    if (!skipping) {
+      yield bytes;
+      continue;
+    }
+    const from = findEventAfter(bytes, options.afterEvent ?? 0);
+    if (from < 0) continue;
+    skipping = false;
+    yield bytes.subarray(from);
+  }
+}
+
+/** Where the first event with a higher id begins; -1 when there is none. */
+function findEventAfter(bytes: Buffer, afterEvent: number): number {
+  let start = 0;
+  while (start < bytes.length) {
+    const end = bytes.indexOf("\n\n", start);
+    if (end < 0) return -1;
+    // The id stands in the second line, so the data need not be looked at.
+    const head = bytes.subarray(start, Math.min(end, start + 100)).toString("latin1");
+    const id = /^id: (\d+)$/m.exec(head)?.[1];
+    if (id !== undefined && Number(id) > afterEvent) return start;
+    start = end + 2;
+  }
+  return -1;
+}
+
+interface RemovedJob {
+  readonly jobId: JobId;
+  readonly bytes: number;
+}
+
+/** One at a time, and only what was not touched for so long is opened. Tells which; a dry run does only that. */
+async function removeOldJobs(
+  jobsFolder: string,
+  olderThanDays: number,
+  { dryRun } = { dryRun: false },
+): Promise<RemovedJob[]> {
+  const before = Date.now() - olderThanDays * 24 * 60 * 60_000;
+  const removed: RemovedJob[] = [];
+  for (const file of await findJobFiles(jobsFolder)) {
+    const facts = isJobState(file.extension) ? await factsOf(file.path) : undefined;
+    if (!facts || facts.mtimeMs >= before) continue;
+    const job = await readListed(jobsFolder, file);
+    if (!job || job.record.endedAt === "") continue;
+    if (!dryRun) await rm(job.file.path, { force: true });
+    removed.push({ jobId: file.jobId, bytes: facts.size });
+  }
+  if (!dryRun) await removeLostRequests(jobsFolder);
+  return removed;
+}
+
+/** undefined for a file that is gone. */
+async function factsOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+async function removeLostRequests(jobsFolder: string): Promise<void> {
+  const files = await findJobFiles(jobsFolder);
+  const jobs = new Set(files.filter((file) => isJobState(file.extension)).map((file) => file.jobId));
+  for (const file of files) {
+    if (!jobs.has(file.jobId)) await rm(file.path, { force: true });
   }
 }

@@ -44,7 +44,7 @@ import { createLeases } from "./sql-leases.ts";
 import { SqlLedger, type SqlLedgerOptions } from "./sql-ledger.ts";
 import { HAS_NO_FACET } from "./sql-manifest.ts";
 import { createMembers } from "./sql-members.ts";
-import { SqlPlan } from "./sql-plan.ts";
+import { completePlan, dropPlan, planState, SqlPlan } from "./sql-plan.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
 import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
 
@@ -293,6 +293,17 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     leases,
     open,
     openPlan: () => SqlPlan.temporary(),
+    async dropPlan(domainId, planId) {
+      const db = await databases.find(domainId);
+      if (db) await dropPlan(db, domainId, planId);
+    },
+    async completePlan(domainId, planId) {
+      await completePlan(await databases.open(domainId), domainId, planId);
+    },
+    async planState(domainId, planId) {
+      const db = await databases.find(domainId);
+      return db ? await planState(db, domainId, planId) : "none";
+    },
     async storePlan(source, planId) {
       return await SqlPlan.store(await databases.open(source.domainId), { ...keyOf(source), planId });
     },
@@ -332,8 +343,8 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const { db, row } = (await find(source)) ?? {};
       if (!db || row?.imported !== IMPORTED) return;
       const ledger = await SqlLedger.read(db, keyOf(source));
-      const { active, error, missing, deleted } = await ledger.manifest.count();
-      if (active + error + missing + deleted <= upTo) await exportManifest(ledger, db, folderOf(source));
+      const { present, absent } = await ledger.manifest.countPresent();
+      if (present + absent <= upTo) await exportManifest(ledger, db, folderOf(source));
     },
     encodeManifest: (entries) => encodeManifest({ displaced: [], pages: [entries] }),
     async forgetManifest(source) {

@@ -118,11 +118,28 @@ export class SqlManifest implements Manifest {
         count[status] = Number(n);
       }
     }
-    const put = this.#put();
-    const before = put.size > 0 ? await this.#rows([...put.keys()]) : [];
-    for (const { status } of before) count[status] -= 1;
-    for (const entry of put.values()) if (entry) count[entry.status] += 1;
+    for (const [status, by] of await this.#unwritten()) count[status] += by;
     return count;
+  }
+
+  async countPresent(): Promise<{ present: number; absent: number }> {
+    const countRows = async (condition: string): Promise<number> => {
+      const text = `SELECT count(*) AS n FROM tracked t WHERE t.source_no = $1 ${condition}`;
+      const [row] = await this.#all<{ n: number }>(text, []);
+      return Number(row?.n ?? 0);
+    };
+    const absent = await countRows(`AND ${IS_ABSENT}`);
+    const count = { present: (await countRows("")) - absent, absent };
+    for (const [status, by] of await this.#unwritten()) count[isPresent({ status }) ? "present" : "absent"] += by;
+    return count;
+  }
+
+  /** How many entries of a status what was put adds, or takes away, one by one. */
+  async #unwritten(): Promise<readonly (readonly [status: FileStatus, by: 1 | -1])[]> {
+    const put = this.#put();
+    if (put.size === 0) return [];
+    const before = (await this.#rows([...put.keys()])).map(({ status }) => [status, -1] as const);
+    return [...before, ...[...put.values()].flatMap((entry) => (entry ? [[entry.status, 1] as const] : []))];
   }
 
   async at(paths: readonly string[]): Promise<ReadonlyMap<string, ManifestEntry>> {
@@ -147,8 +164,9 @@ export class SqlManifest implements Manifest {
   async file(docId: ItemId): Promise<TrackedFile | undefined> {
     const put = this.#overlay(docId);
     if (put !== undefined) return put ?? undefined;
-    const [row] = await this.#rows([docId]);
-    return row && toFile(row, this.look?.at ?? "");
+    // Every file that is fetched is asked for: a list of one takes half as long again.
+    const [cells] = await this.#cells<SqlValue[]>(`${SELECT} ${JOINED} AND i.source_no = $1 AND i.item_id = $2`, docId);
+    return cells && toFile(toRow(cells), this.look?.at ?? "");
   }
 
   /** By document, what is written of it, and in which revision. */
@@ -240,9 +258,10 @@ export class SqlManifest implements Manifest {
 
   async *unknown(): AsyncGenerator<ItemId[], void> {
     await this.#owner.flush();
-    const text = `SELECT f.item_no, i.item_id FROM file f JOIN item i ON i.item_no = f.item_no
-      WHERE f.source_no = $1 AND f.item_no > $2 AND NOT EXISTS (SELECT 1 FROM tracked t WHERE t.item_no = f.item_no)
-      ORDER BY f.item_no LIMIT ${PAGE}`;
+    // Both sides are read in order, from their indexes.
+    const numbers = `SELECT item_no FROM file WHERE source_no = $1 AND item_no > $2
+      EXCEPT SELECT item_no FROM tracked WHERE source_no = $1 AND item_no > $2 ORDER BY item_no LIMIT ${PAGE}`;
+    const text = `SELECT i.item_no, i.item_id FROM item i WHERE i.item_no IN (${numbers}) ORDER BY i.item_no`;
     const put = this.#put();
     for await (const rows of this.#byNumber<Pick<TrackedRow, "item_no" | "item_id">>(text)) {
       const page = rows.map(({ item_id }) => item_id).filter((docId) => !put.get(docId));
@@ -267,20 +286,23 @@ export class SqlManifest implements Manifest {
   }
 
   /** One text a folder is compared, so that no row of it becomes an object. */
-  async unchanged(folders: readonly FilesOfFolder[]): Promise<ReadonlySet<string>> {
+  async differences(folders: readonly FilesOfFolder[]): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
     const { sql } = this.#owner;
-    const same = new Set<string>();
-    if (!sql || this.#put().size > 0) return same;
-    const files = "string_agg(t.name || '/' || t.stamp || '/' || t.node || '/', '' ORDER BY t.name)";
-    const text = `SELECT t.folder, min(t.status) AS one, max(t.status) AS other, count(*) AS n, ${files} AS files
-      FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT} AND ${isListed(sql, "t.folder", "$2", "text")} GROUP BY t.folder`;
+    const differences = new Map<string, ReadonlySet<string>>();
+    if (!sql || this.#put().size > 0) return differences;
+    // The order saves time: texts in another one are taken apart.
+    const files = `SELECT t.folder, t.status, t.name || '/' || t.stamp || '/' || t.node || '/' AS file FROM tracked t
+      WHERE t.source_no = $1 AND ${IS_PRESENT} AND ${isListed(sql, "t.folder", "$2", "text")} ORDER BY t.folder, t.name`;
+    const text = `SELECT f.folder, min(f.status) AS one, max(f.status) AS other, count(*) AS n, string_agg(f.file, '') AS files
+      FROM (${files}) f GROUP BY f.folder`;
     const rows = await this.#all<FolderRow>(text, [listOf(folders.map(({ folder }) => folder))]);
     const known = new Map(rows.map((row) => [row.folder, row]));
     for (const { folder, files } of folders) {
       const row = known.get(folder);
-      if (row ? isAsWritten(files, row) : files.length === 0) same.add(folder);
+      const different = row ? differencesOf(files, row) : files.length === 0 ? NONE : undefined;
+      if (different) differences.set(folder, different);
     }
-    return same;
+    return differences;
   }
 
   async inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>> {
@@ -636,11 +658,38 @@ interface FolderRow {
   readonly files: string;
 }
 
-function isAsWritten(files: FilesOfFolder["files"], row: FolderRow): boolean {
-  if (row.one !== "active" || row.other !== "active" || Number(row.n) !== files.length) return false;
+const NONE: ReadonlySet<string> = new Set();
+
+/** undefined: the row does not tell. */
+function differencesOf(files: FilesOfFolder["files"], row: FolderRow): ReadonlySet<string> | undefined {
+  if (row.one !== "active" || row.other !== "active") return undefined;
   let told = "";
   for (const { path, stamp, node } of files) told += `${nameOf(path)}/${stamp}/${node}/`;
-  return told === row.files;
+  if (told === row.files && files.every(({ stamp }) => stamp !== "")) return NONE;
+  const parts = row.files.split("/");
+  // Names have no slash in them; stamps of a store may.
+  if (parts.length !== Number(row.n) * 3 + 1) return undefined;
+  const different = new Set<string>();
+  let at = 0;
+  // All of them, or up to a name. Those in an order that is not ours are not passed.
+  const pass = (name?: string): boolean => {
+    for (; at + 3 < parts.length; at += 3) {
+      const known = parts[at] ?? "";
+      if (at > 0 && known <= (parts[at - 3] ?? "")) return false;
+      if (name !== undefined && known >= name) return true;
+      different.add(pathOf(row.folder, known));
+    }
+    return true;
+  };
+  for (const { path, stamp, node } of files) {
+    const name = nameOf(path);
+    if (!pass(name)) return undefined;
+    const isKnown = parts[at] === name && at + 3 < parts.length;
+    // What may be changed again without getting another stamp has none.
+    if (!isKnown || stamp === "" || parts[at + 1] !== stamp || parts[at + 2] !== node) different.add(path);
+    if (isKnown) at += 3;
+  }
+  return pass() ? different : undefined;
 }
 
 function valuesOf(entry: ManifestEntry): SqlValue[] {

@@ -1,7 +1,7 @@
-import type { ItemId } from "../contracts/ids.ts";
-import type { Plan, PlanDraft, PlannedItem, PlanStep } from "../contracts/plan.ts";
+import type { DomainId, ItemId } from "../contracts/ids.ts";
+import type { Plan, PlanDraft, PlannedItem, PlanState, PlanStep } from "../contracts/plan.ts";
 import type { Sighting } from "../contracts/source.ts";
-import { isListed, listsOf } from "../lib/sql/is-listed.ts";
+import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { readPages } from "../lib/sql/read-pages.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 import { openTemporary } from "../lib/sql/sqlite-database.ts";
@@ -9,6 +9,7 @@ import { storableText } from "../lib/sql/storable-text.ts";
 import type { SourceKey } from "./source-row.ts";
 
 const PAGE = 500;
+const PLAN_COLUMNS = "plan_id, domain_id, kind, source_id, made_at, completed_at";
 const COLUMNS =
   "plan_no, step, change, item_id, reason, told_order, name, path, told, anomaly, still_listed, strayed_to, sighting";
 
@@ -27,6 +28,8 @@ CREATE TABLE plan (
   kind ${text} NOT NULL,
   source_id ${text} NOT NULL,
   made_at ${text} NOT NULL,
+  -- '' until the dry run that makes it has come to its end.
+  completed_at ${text} NOT NULL,
   UNIQUE (plan_id, domain_id, kind, source_id)
 ) ${strict};
 
@@ -81,6 +84,22 @@ interface PlanPlace {
   readonly planNo: number;
 }
 
+/** An earlier plan of this id, of whatever sources, is gone. */
+export async function dropPlan(db: SqlDatabase, domainId: DomainId, planId: string): Promise<void> {
+  await db.run("DELETE FROM plan WHERE domain_id = $1 AND plan_id = $2", [domainId, planId]);
+}
+
+export async function completePlan(db: SqlDatabase, domainId: DomainId, planId: string): Promise<void> {
+  const text = "UPDATE plan SET completed_at = $3 WHERE domain_id = $1 AND plan_id = $2";
+  await db.run(text, [domainId, planId, new Date().toISOString()]);
+}
+
+export async function planState(db: SqlDatabase, domainId: DomainId, planId: string): Promise<PlanState> {
+  const text = "SELECT min(completed_at) AS first FROM plan WHERE domain_id = $1 AND plan_id = $2";
+  const { first } = (await db.get<{ first: string | null }>(text, [domainId, planId])) ?? { first: null };
+  return first === null ? "none" : first === "" ? "incomplete" : "complete";
+}
+
 const THE_PLAN = "plan_id = $1 AND domain_id = $2 AND kind = $3 AND source_id = $4";
 
 /** A plan in a table: of a run, gone with it; or one that is stored. */
@@ -89,6 +108,8 @@ export class SqlPlan implements PlanDraft {
   readonly #isTemporary: boolean;
   #place: Promise<PlanPlace> | undefined;
   #waiting: PlannedItem[] = [];
+  /** What was judged again, by step and item. */
+  #judgedAgain = new Map<string, PlannedItem>();
   #writing: Promise<unknown> = Promise.resolve();
 
   private constructor(open: () => Promise<PlanPlace>, isTemporary: boolean) {
@@ -100,7 +121,7 @@ export class SqlPlan implements PlanDraft {
   static temporary(): SqlPlan {
     return new SqlPlan(async () => {
       const db = openTemporary({ sql: planTables("sqlite") });
-      await db.insert("plan (plan_no, plan_id, domain_id, kind, source_id, made_at)", [[1, "", "", "", "", ""]]);
+      await db.insert(`plan (plan_no, ${PLAN_COLUMNS})`, [[1, "", "", "", "", "", ""]]);
       return { db, planNo: 1 };
     }, true);
   }
@@ -109,8 +130,7 @@ export class SqlPlan implements PlanDraft {
   static async store(db: SqlDatabase, key: PlanKey): Promise<SqlPlan> {
     const planNo = await db.write(async (sql) => {
       await sql.run(`DELETE FROM plan WHERE ${THE_PLAN}`, valuesOf(key));
-      const columns = "plan_id, domain_id, kind, source_id, made_at";
-      await sql.insert(`plan (${columns})`, [[...valuesOf(key), new Date().toISOString()]]);
+      await sql.insert(`plan (${PLAN_COLUMNS})`, [[...valuesOf(key), new Date().toISOString(), ""]]);
       return (await findPlan(sql, key)) ?? 0;
     });
     return new SqlPlan(async () => ({ db, planNo }), false);
@@ -131,13 +151,8 @@ export class SqlPlan implements PlanDraft {
   }
 
   replace(item: PlannedItem): void {
-    const { step, itemId } = item;
-    this.#write();
-    this.#then(async ({ db, planNo }) => {
-      const where = "plan_no = $1 AND step = $2 AND item_id = $3";
-      await db.run(`DELETE FROM plan_item WHERE ${where}`, [planNo, step, storableText(itemId)]);
-    });
-    this.add(item);
+    this.#judgedAgain.set(`${item.step} ${item.itemId}`, item);
+    if (this.#judgedAgain.size >= PAGE) this.#write();
   }
 
   async *items(step: PlanStep, changes: readonly PlannedItem["change"][]): AsyncGenerator<readonly PlannedItem[]> {
@@ -156,8 +171,9 @@ export class SqlPlan implements PlanDraft {
     if (!db || planNo === undefined) return found;
     const where = `plan_no = $1 AND step = $2 AND ${isListed(db, "item_id", "$3", "text")}`;
     for (const list of listsOf(items)) {
-      const rows = await db.all<PlanRow>(`SELECT * FROM plan_item WHERE ${where} ORDER BY seq`, [planNo, step, list]);
-      for (const row of rows) found.set(row.item_id, toItem(row));
+      const rows = await db.all<PlanRow>(`SELECT * FROM plan_item WHERE ${where}`, [planNo, step, list]);
+      // Sorted here: PostgreSQL might read the whole table in its order instead.
+      for (const row of rows.sort((a, b) => a.seq - b.seq)) found.set(row.item_id, toItem(row));
     }
     return found;
   }
@@ -190,12 +206,23 @@ export class SqlPlan implements PlanDraft {
   }
 
   #write(): void {
-    const items = this.#waiting;
-    if (items.length === 0) return;
+    const added = this.#waiting;
+    const again = [...this.#judgedAgain.values()];
+    if (added.length + again.length === 0) return;
     this.#waiting = [];
+    this.#judgedAgain = new Map();
     this.#then(async ({ db, planNo }) => {
-      const rows = items.map((item) => toValues(planNo, item));
-      await db.insert(`plan_item (${COLUMNS})`, rows);
+      const insert = async (items: readonly PlannedItem[]): Promise<void> => {
+        const rows = items.map((item) => toValues(planNo, item));
+        if (rows.length > 0) await db.insert(`plan_item (${COLUMNS})`, rows);
+      };
+      await insert(added);
+      const where = `plan_no = $1 AND step = $2 AND ${isListed(db, "item_id", "$3", "text")}`;
+      for (const [step, items] of Map.groupBy(again, (item) => item.step)) {
+        const ids = listOf(items.map(({ itemId }) => itemId));
+        await db.run(`DELETE FROM plan_item WHERE ${where}`, [planNo, step, ids]);
+      }
+      await insert(again);
     });
   }
 

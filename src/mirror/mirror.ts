@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, lstatSync, renameSync, rmdirSync } from "node:fs";
+import { existsSync, lstatSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
@@ -10,7 +10,6 @@ import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
 import { PlacesOnDisk } from "./places-on-disk.ts";
 import { scanInThread } from "./scan-in-thread.ts";
-import { renameOver, unlinkIfExists } from "./single-files.ts";
 import { type FileOnDisk, fileAt, visitFiles } from "./visit-files.ts";
 import { inFolder, writeBody } from "./write-body.ts";
 
@@ -324,3 +323,24 @@ function foreseenOf(body: AsyncIterable<Uint8Array>, modifiedAt: string): Observ
 /** Fewer are looked at sooner than a thread has begun, or not much later. */
 const WORTH_A_THREAD = 20_000;
 const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];
+
+/** Where a folder has its place, or a file is on the way to it, it is not there either. */
+function unlinkIfExists(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    const isThere = !isErrno(error, "ENOENT", "ENOTDIR") && !lstatSync(path, { throwIfNoEntry: false })?.isDirectory();
+    if (isThere) throw error;
+  }
+}
+
+/** An empty folder where the file should go is nobody's, and makes way. */
+function renameOver(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!isErrno(error, "EISDIR", "ENOTEMPTY", "EEXIST", "EPERM")) throw error;
+    rmdirSync(to);
+    renameSync(from, to);
+  }
+}

@@ -1,6 +1,5 @@
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import { moduleBeside } from "../lib/module-beside.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
 import type { ScannedFiles, ScanOrder } from "./scan-worker.ts";
 
@@ -39,11 +38,9 @@ function add({ paths, numbers }: ScannedFiles, found: FilesOnDisk): void {
 
 /** undefined: not everybody may start threads. */
 function start(workerData: ScanOrder): Worker | undefined {
-  // The same folder has .ts files in development and .js files in the published package.
-  const script = new URL(`./scan-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
   const resourceLimits = { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: MAX_YOUNG_MB };
   try {
-    return new Worker(script, { workerData, resourceLimits });
+    return new Worker(moduleBeside(import.meta.url, "scan-worker"), { workerData, resourceLimits });
   } catch {
     return undefined;
   }

@@ -1,8 +1,9 @@
 import type { QueueClient } from "@azure/storage-queue";
-import type { TaskQueue } from "../contracts/queue.ts";
-import { type AzureAccount, identityFor } from "../lib/azure-account.ts";
-import { withConnectionString } from "../lib/azure-trouble.ts";
-import { createAzureQueue } from "./azure-queue.ts";
+import { BadInputError } from "../contracts/errors.ts";
+import type { ClaimedTask, TaskQueue } from "../contracts/queue.ts";
+import { AZURE_RETRIES, type AzureAccount, identityFor } from "../lib/azure-account.ts";
+import { azureAnswer, explainAzure, withConnectionString } from "../lib/azure-trouble.ts";
+import { createOneAtATime } from "../lib/one-at-a-time.ts";
 
 /** In Azure Queue Storage, a queue for every kind of task. They are created by the first task. */
 export function openAzureQueue(where: { readonly account: AzureAccount; readonly prefix: string }): TaskQueue {
@@ -12,9 +13,9 @@ export function openAzureQueue(where: { readonly account: AzureAccount; readonly
     const { account } = where;
     const service =
       account.kind === "identity"
-        ? new QueueServiceClient(account.endpoints.queue, await identityFor(account))
+        ? new QueueServiceClient(account.endpoints.queue, await identityFor(account), AZURE_RETRIES)
         : withConnectionString(account.connectionString, () =>
-            QueueServiceClient.fromConnectionString(account.connectionString),
+            QueueServiceClient.fromConnectionString(account.connectionString, AZURE_RETRIES),
           );
     return service.getQueueClient(queueName(where.prefix, kind));
   });
@@ -27,4 +28,180 @@ function queueName(prefix: string, kind: string): string {
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-|-$/g, "")
     .slice(0, 63);
+}
+
+const MAX_SECONDS = 7 * 86_400;
+/** Tasks wait for as long as it takes; the service would drop them after a week. */
+const FOR_EVER = -1;
+
+/** What is known of a task that was claimed here. */
+interface Claim {
+  /** Changes with every renewal: only the newest counts. */
+  readonly receipt: string;
+  readonly message: TaskMessage;
+}
+
+/** Leases are the service's invisible messages. It cannot tell that a worker died, so its tasks wait for their leases to end. */
+export function createAzureQueue(open: (kind: string) => Promise<QueueClient>): TaskQueue {
+  const clientOf = openOncePerKind(open);
+  const claims = new Map<string, Claim>();
+  const oneAtATime = createOneAtATime();
+  /** `act` gives the new receipt, "" when the task is given away. It waits for what is done to the task already: that changes the receipt. */
+  const change = (task: ClaimedTask, act: (client: QueueClient, claim: Claim) => Promise<string>): Promise<boolean> =>
+    oneAtATime(task.lease, async () => {
+      const claim = claims.get(task.lease);
+      if (!claim) return false;
+      const receipt = await whileMine(act(await clientOf(task.kind), claim));
+      if (receipt) claims.set(task.lease, { ...claim, receipt });
+      else claims.delete(task.lease);
+      return receipt !== undefined;
+    });
+
+  const putBack = (task: ClaimedTask, delayMs: number, rewrite: (message: TaskMessage) => TaskMessage) =>
+    change(task, async (client, { receipt, message }) => {
+      await client.updateMessage(String(task.id), receipt, encodeMessage(rewrite(message)), toSeconds(delayMs));
+      return "";
+    });
+
+  return {
+    async enqueue({ kind, payload }) {
+      await send(await clientOf(kind), newMessage(payload));
+    },
+    async claim(kinds, _worker, leaseMs) {
+      for (const kind of kinds) {
+        const received = await receive(await clientOf(kind), leaseMs);
+        if (!received) continue;
+        const message = decodeMessage(received.messageText);
+        const { messageId: id, popReceipt: receipt } = received;
+        // Receipts of two messages may be the same.
+        const lease = `${id}/${receipt}`;
+        claims.set(lease, { receipt, message });
+        const attempts = received.dequeueCount - message.handedBack;
+        return { id, kind, payload: message.payload, attempts, error: message.error, lease };
+      }
+      return undefined;
+    },
+    renew: (task, leaseMs) =>
+      change(task, async (client, { receipt }) => {
+        const { popReceipt } = await client.updateMessage(String(task.id), receipt, undefined, toSeconds(leaseMs));
+        return popReceipt ?? "";
+      }),
+    complete: (task) =>
+      change(task, async (client, { receipt }) => {
+        await client.deleteMessage(String(task.id), receipt);
+        return "";
+      }),
+    fail: (task, { error, delayMs }) => putBack(task, delayMs, (message) => ({ ...message, error })),
+    handBack: (task, delayMs = 0) =>
+      putBack(task, delayMs, (message) => ({ ...message, handedBack: message.handedBack + 1 })),
+    async waitingSince(kind) {
+      return (await peek(await clientOf(kind)))?.insertedOn;
+    },
+    close: async () => undefined,
+  };
+}
+
+/** A failure is told to those who wait; the next one tries again. */
+function openOncePerKind(open: (kind: string) => Promise<QueueClient>): (kind: string) => Promise<QueueClient> {
+  const clients = new Map<string, Promise<QueueClient>>();
+  return (kind) => {
+    const known = clients.get(kind);
+    if (known) return known;
+    const client = open(kind);
+    clients.set(kind, client);
+    client.catch(() => clients.delete(kind));
+    return client;
+  };
+}
+
+/** Never too short. */
+function toSeconds(ms: number): number {
+  return Math.min(Math.ceil(ms / 1000), MAX_SECONDS);
+}
+
+async function send(client: QueueClient, text: string): Promise<void> {
+  const put = () => client.sendMessage(text, { messageTimeToLive: FOR_EVER });
+  try {
+    await put().catch(async (error: unknown) => {
+      if (azureAnswer(error).code !== "QueueNotFound") throw error;
+      await client.createIfNotExists();
+      await put();
+    });
+  } catch (error) {
+    throw explainAzure(error, `put a task into the queue ${client.name}`);
+  }
+}
+
+async function receive(client: QueueClient, leaseMs: number) {
+  try {
+    // The service hides a message for a second at least.
+    const visibilityTimeout = Math.max(1, toSeconds(leaseMs));
+    return (await client.receiveMessages({ numberOfMessages: 1, visibilityTimeout })).receivedMessageItems[0];
+  } catch (error) {
+    if (azureAnswer(error).code === "QueueNotFound") return undefined;
+    throw explainAzure(error, `take a task from the queue ${client.name}`);
+  }
+}
+
+/** Of those that can be claimed now, in about the order they were put there. */
+async function peek(client: QueueClient) {
+  try {
+    return (await client.peekMessages({ numberOfMessages: 1 })).peekedMessageItems[0];
+  } catch (error) {
+    if (azureAnswer(error).code === "QueueNotFound") return undefined;
+    throw explainAzure(error, `look into the queue ${client.name}`);
+  }
+}
+
+/** undefined: somebody else has the task, or it is gone. */
+async function whileMine(request: Promise<string>): Promise<string | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    const { status, code } = azureAnswer(error);
+    if (status === 404 || code === "PopReceiptMismatch") return undefined;
+    throw explainAzure(error, "change a task in Azure Queue Storage");
+  }
+}
+
+/** What a message of Azure Queue Storage says: the task, and what the service does not count itself. */
+interface TaskMessage {
+  readonly payload: unknown;
+  /** Why the last attempt failed. */
+  readonly error: string;
+  /** How often it was claimed and handed back. */
+  readonly handedBack: number;
+}
+
+/** A message has 64 KB, of which base64 takes a quarter; the rest of what is left is for the error. */
+const MAX_PAYLOAD_BYTES = 40_000;
+const MAX_ERROR_CHARS = 1000;
+
+function encodeMessage({ payload, error, handedBack }: TaskMessage): string {
+  const json = JSON.stringify({ payload, error: error.slice(0, MAX_ERROR_CHARS), handedBack });
+  return Buffer.from(json).toString("base64");
+}
+
+/** BadInputError when it is too long to be one. */
+function newMessage(payload: unknown): string {
+  const bytes = Buffer.byteLength(JSON.stringify(payload) ?? "null");
+  if (bytes > MAX_PAYLOAD_BYTES) {
+    throw new BadInputError(
+      `A task for Azure Queue Storage has at most ${MAX_PAYLOAD_BYTES} bytes; this one has ${bytes}.`,
+    );
+  }
+  return encodeMessage({ payload: payload ?? null, error: "", handedBack: 0 });
+}
+
+/** What somebody else put into the queue is a task, too: whoever does it says what is wrong with it. */
+function decodeMessage(text: string): TaskMessage {
+  try {
+    const read = JSON.parse(Buffer.from(text, "base64").toString()) as Partial<TaskMessage> | null;
+    if (read && "payload" in read) {
+      return { payload: read.payload, error: String(read.error ?? ""), handedBack: Number(read.handedBack) || 0 };
+    }
+  } catch {
+    // Not one of ours.
+  }
+  return { payload: text, error: "", handedBack: 0 };
 }

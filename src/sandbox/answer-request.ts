@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { finished } from "node:stream/promises";
 import { sleep } from "../lib/time.ts";
-import { browseDocument } from "./browse-document.ts";
 import { answerControl, isControlPath } from "./control/answer-control.ts";
 import { bendReply } from "./control/bend-reply.ts";
 import type { FaultEffect } from "./control/fault-effect.ts";
@@ -10,10 +10,17 @@ import { keptHeaders } from "./control/request-log.ts";
 import { answerSignIn } from "./entra/token-endpoint.ts";
 import { answerGraph } from "./graph/answer-graph.ts";
 import { answerDownload } from "./graph/download-address.ts";
-import { type Asked, jsonReply, type Reply } from "./http-reply.ts";
+import { type Asked, jsonReply, type Reply, textReply } from "./http-reply.ts";
+import { mediaTypeOf } from "./media-type.ts";
+import { escapeXml } from "./odata/atom.ts";
 import { answerApi, badRequest } from "./rest/answer-api.ts";
+import { displayText } from "./rest/display-text.ts";
+import { downloadReply } from "./rest/download.ts";
+import type { SandboxSettings } from "./sandbox-settings.ts";
 import type { SandboxState } from "./sandbox-state.ts";
-import { breakConnection, type Sent, sendReply } from "./send-reply.ts";
+import type { Tenant } from "./tenant/tenant.ts";
+import type { FileItem, RowItem } from "./tenant/tenant-item.ts";
+import { publishedView } from "./tenant/versions.ts";
 
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
@@ -129,4 +136,134 @@ async function readRequest(request: IncomingMessage, state: SandboxState): Promi
     // A Host header of somebody else's making must not end up in links.
     origin: origins.includes(origin) ? origin : (origins[0] ?? origin),
   };
+}
+
+/**
+ * A document at its own address, so that a link in a search result opens it. The real SharePoint would ask the
+ * visitor to sign in first; the sandbox holds nothing that is not public.
+ */
+function browseDocument(asked: Asked, tenant: Tenant, settings: SandboxSettings): Reply {
+  let path: string;
+  try {
+    path = decodeURIComponent(asked.rawPath);
+  } catch {
+    return badRequest();
+  }
+  const isRead = asked.method === "GET" || asked.method === "HEAD";
+  const page = isRead ? browsePage(path, asked.rawQuery, tenant) : undefined;
+  if (page) return page;
+  const item = tenant.itemAt(path);
+  if (item?.kind !== "file" || item.library.template === 119 || !isRead) return textReply(404, "404 FILE NOT FOUND");
+  return downloadReply(item, asked, {
+    rangeRequests: settings.rangeRequests,
+    disposition: "inline",
+    contentType: mediaTypeOf(item.name),
+  });
+}
+
+const DISPLAY_FORM = /^(.+)\/DispForm\.aspx$/i;
+
+/** What a link to a site page or to a row of a list opens; undefined when the address is neither. */
+function browsePage(path: string, rawQuery: string, tenant: Tenant): Reply | undefined {
+  const listPath = DISPLAY_FORM.exec(path)?.[1];
+  if (listPath !== undefined) {
+    const located = tenant.locate(listPath);
+    const row = located?.names.length === 0 ? located.library.find(rowId(rawQuery)) : undefined;
+    return row?.kind === "row" ? html(titleOf(row), fieldsOf(row)) : undefined;
+  }
+  const item = tenant.itemAt(path);
+  if (item?.kind !== "file" || item.library.template !== 119) return undefined;
+  const page = publishedView(item);
+  if (page?.kind !== "file") return undefined;
+  return html(titleOf(page), String(page.columns.get("CanvasContent1") ?? page.columns.get("WikiField") ?? ""));
+}
+
+function rowId(rawQuery: string): number {
+  const entry = [...new URLSearchParams(rawQuery)].find(([name]) => name.toLowerCase() === "id");
+  return Number(entry?.[1] ?? 0);
+}
+
+function titleOf(item: FileItem | RowItem): string {
+  return String(item.columns.get("Title") ?? item.name);
+}
+
+function fieldsOf(row: RowItem): string {
+  const lines = [...row.library.columns.values()].map((column) => {
+    const text = displayText(column, row);
+    return `<dt>${escapeXml(column.title)}</dt><dd>${column.richText ? text : escapeXml(text)}</dd>`;
+  });
+  const files = [...row.attachments.values()].map((file) => {
+    const address = `Attachments/${row.listItemId}/${encodeURIComponent(file.name)}`;
+    return `<dd><a href="${escapeXml(address)}">${escapeXml(file.name)}</a></dd>`;
+  });
+  return `<dl>${lines.join("")}${files.length > 0 ? `<dt>Attachments</dt>${files.join("")}` : ""}</dl>`;
+}
+
+/** The content is whatever its author wrote, so nothing in it may run. */
+function html(title: string, body: string): Reply {
+  const name = escapeXml(title);
+  return {
+    status: 200,
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy":
+        "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-top-navigation-by-user-activation",
+    },
+    body: `<!doctype html><meta charset="utf-8"><title>${name}</title><style>body{font:1rem/1.5 sans-serif;max-width:45rem;margin:2rem auto;padding:0 1rem}dt{font-weight:bold}</style><h1>${name}</h1>${body}\n`,
+  };
+}
+
+interface Sent {
+  readonly status: number;
+  readonly bytes: number;
+}
+
+/** Ends a connection without an answer. */
+function breakConnection(request: IncomingMessage, how: "reset" | "drop"): Sent {
+  if (how === "reset") request.socket.resetAndDestroy();
+  else request.socket.destroy();
+  return { status: 0, bytes: 0 };
+}
+
+/** Sends the reply, or as much of it as the fault lets through; ends when the last byte is out or the client has gone. */
+async function sendReply(
+  request: IncomingMessage,
+  response: ServerResponse,
+  reply: Reply,
+  fault: FaultEffect = {},
+): Promise<Sent> {
+  const body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
+  const cutAt = fault.stallAfterBytes ?? fault.truncateAfterBytes;
+  const isWhole = cutAt === undefined || cutAt >= body.length || request.method === "HEAD";
+  const endsClean = !isWhole && fault.stallAfterBytes === undefined && fault.ending === "clean";
+  response.writeHead(reply.status, {
+    ...reply.headers,
+    ...(endsClean ? {} : { "Content-Length": String(body.length) }),
+  });
+  if (isWhole) {
+    response.end(request.method === "HEAD" ? undefined : body);
+    await settled(response);
+    return { status: reply.status, bytes: request.method === "HEAD" ? 0 : body.length };
+  }
+  const part = body.subarray(0, cutAt);
+  if (endsClean) response.end(part);
+  else await writePart(response, part);
+  if (!endsClean && fault.stallAfterBytes === undefined) {
+    if (fault.ending === "reset") request.socket.resetAndDestroy();
+    else request.socket.destroySoon();
+  }
+  await settled(response);
+  return { status: reply.status, bytes: part.length };
+}
+
+/** Ends when the part was handed to the operating system, so that cutting the connection does not cut it, too. */
+async function writePart(response: ServerResponse, part: Uint8Array): Promise<void> {
+  response.flushHeaders();
+  if (part.length === 0) return;
+  await new Promise<void>((resolve) => response.write(part, () => resolve()));
+}
+
+/** A client that goes away is not our failure. */
+async function settled(response: ServerResponse): Promise<void> {
+  await finished(response).catch(() => undefined);
 }

@@ -1,9 +1,11 @@
-import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from "jose";
-import { EnvHttpProxyAgent, fetch as undiciFetch } from "undici";
+import type { FetchImplementation, JWTPayload } from "jose";
+import type { RequestInit } from "undici";
 import { type Principal, ROLES } from "../contracts/access.ts";
 import { RemoteError } from "../contracts/errors.ts";
 import { createAtMost } from "../lib/at-most.ts";
+import { later } from "../lib/later.ts";
 import { logLine } from "../lib/log-line.ts";
+import { createProxyAgent } from "../lib/proxy-agent.ts";
 import type { Identity } from "./access.ts";
 
 export interface EntraOptions {
@@ -22,6 +24,8 @@ export interface EntraTokens {
 
 /** None that needs a shared secret: the public key would do as one, and everybody has it. */
 const ALGORITHMS = ["RS256", "PS256", "ES256"];
+const jose = later<typeof import("jose")>("jose");
+const undici = later<typeof import("undici")>("undici");
 const CLOCK_TOLERANCE_SECONDS = 60;
 const FETCH_TIMEOUT_MS = 5000;
 /** Signatures cost time that others need; whoever brings a flood of tokens waits for it. */
@@ -35,12 +39,14 @@ const V1_ISSUERS: Readonly<Record<string, string>> = {
 
 /** Access tokens of one tenant for one application. The tenant's keys are fetched when first needed, and again when a new one is used. */
 export function createEntraTokens({ tenantId, audience, authority }: EntraOptions): EntraTokens {
-  const agent = new EnvHttpProxyAgent({ headersTimeout: FETCH_TIMEOUT_MS, bodyTimeout: FETCH_TIMEOUT_MS });
+  const { createRemoteJWKSet, customFetch, jwtVerify } = jose();
+  const agent = createProxyAgent({ headersTimeout: FETCH_TIMEOUT_MS, bodyTimeout: FETCH_TIMEOUT_MS });
   const root = authority.replace(/\/+$/, "");
+  const fetchThem: FetchImplementation = (url, { method, signal }) =>
+    fetchKeys(url, { method, signal, redirect: "error", dispatcher: agent });
   const keys = createRemoteJWKSet(new URL(`${root}/${tenantId}/discovery/v2.0/keys`), {
     timeoutDuration: FETCH_TIMEOUT_MS,
-    [customFetch]: (url, { method, signal }) =>
-      fetchKeys(url, { method, signal, redirect: "error", dispatcher: agent }),
+    [customFetch]: fetchThem,
   });
   const v1Issuer = V1_ISSUERS[new URL(root).hostname] ?? "https://sts.windows.net";
   const expected = {
@@ -69,6 +75,7 @@ export function createEntraTokens({ tenantId, audience, authority }: EntraOption
 
 /** Anything about the token itself; what is left is that the keys could not be had. */
 function isRefusal(error: unknown): boolean {
+  const { errors } = jose();
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return false;
   // Thrown both for an answer without keys and for one that is not 200.
   if (error instanceof errors.JOSEError) return error.code !== "ERR_JOSE_GENERIC";
@@ -100,8 +107,8 @@ function identify(payload: JWTPayload): Identity {
   return { status: "known", principal };
 }
 
-async function fetchKeys(url: string, init: Parameters<typeof undiciFetch>[1]): Promise<Response> {
-  const response = await undiciFetch(url, init);
+async function fetchKeys(url: string, init: RequestInit): Promise<Response> {
+  const response = await undici().fetch(url, init);
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {

@@ -1,20 +1,21 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { BadInputError, NotFoundError } from "../contracts/errors.ts";
+import { ROLES, type Role } from "../contracts/access.ts";
+import { BadInputError, ConflictError, NotFoundError } from "../contracts/errors.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
 import { fileStamp } from "../lib/file-stamp.ts";
+import { isJsonObject } from "../lib/json-object.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { KeyFacts, KeyStore } from "./access.ts";
-import { formatKeys, type KeptKey, parseKeys } from "./key-file.ts";
 import { hasHash, hashSecret } from "./secret-hash.ts";
 
 const KEY = /^lk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 
 /** The store with what only this room needs: to tell a key that is brought, and whether one still counts. */
-export interface VerifyingKeyStore extends KeyStore {
+interface VerifyingKeyStore extends KeyStore {
   /** Was there ever a key here? An empty list counts: taking the last one away must not open the door. */
   exists(): Promise<boolean>;
   /** undefined: unknown, removed or expired. */
@@ -23,7 +24,7 @@ export interface VerifyingKeyStore extends KeyStore {
   current(id: string): Promise<KeyFacts | undefined>;
 }
 
-export interface KeyStoreOptions {
+interface KeyStoreOptions {
   /** Somebody is an administrator without any key of the store. */
   readonly hasOtherAdmin?: boolean;
 }
@@ -120,4 +121,66 @@ function checkName(name: string): void {
 function checkExpiry(expiresAt: string): void {
   if (expiresAt === "" || Date.parse(expiresAt) > Date.now()) return;
   throw new BadInputError("A key must expire in the future, for example 2030-01-01; leave it out for never.");
+}
+
+/** A key as it is kept: what it is compared with, never the key. */
+interface KeptKey extends KeyFacts {
+  readonly hash: string;
+}
+
+/** `security/keys.json`; see docs/formats/keys.md. */
+function formatKeys(keys: readonly KeptKey[]): string {
+  const rows = keys.map(({ id, name, role, createdAt, expiresAt, hash }) => ({
+    id,
+    name,
+    role,
+    created_utc: createdAt,
+    expires_utc: expiresAt,
+    sha256: hash,
+  }));
+  return `${JSON.stringify({ version: 1, keys: rows }, null, 2)}\n`;
+}
+
+/** Throws at the first thing it does not understand: half a list of keys must not pass for a whole one. */
+function parseKeys(text: string): KeptKey[] {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (cause) {
+    throw broken("it is not JSON", cause);
+  }
+  if (!isJsonObject(content) || content["version"] !== 1 || !Array.isArray(content["keys"])) {
+    throw broken("it is not a list of keys of version 1");
+  }
+  return content["keys"].map(parseKey);
+}
+
+function parseKey(row: unknown): KeptKey {
+  if (!isJsonObject(row)) throw broken("an entry is not an object");
+  const { id, name, role, created_utc, expires_utc, sha256 } = row;
+  const texts = [id, name, created_utc, expires_utc, sha256];
+  const expires = String(expires_utc);
+  if (
+    texts.some((value) => typeof value !== "string") ||
+    !ROLES.some((known) => known === role) ||
+    !/^[0-9a-f]{64}$/.test(String(sha256)) ||
+    (expires !== "" && Number.isNaN(Date.parse(expires)))
+  ) {
+    throw broken("an entry lacks a field or has a wrong one");
+  }
+  return {
+    id: String(id),
+    name: String(name),
+    role: role as Role,
+    createdAt: String(created_utc),
+    expiresAt: expires,
+    hash: String(sha256),
+  };
+}
+
+function broken(reason: string, cause?: unknown): ConflictError {
+  return new ConflictError(
+    `The file of API keys (security/keys.json) cannot be read: ${reason}. Nobody gets in by a key until it is mended or restored.`,
+    { cause },
+  );
 }

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import forge from "node-forge";
-import { readPemCertificate, readPfxCertificate, warnOfExpiry } from "../../src/app/certificate.ts";
 import { ConfigError, readConfig } from "../../src/app/config.ts";
+import { readPemCertificate, readPfxCertificate, warnOfExpiry } from "../../src/app/sharepoint-settings.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
 import { makeCertificate, makePfx } from "../../src/sandbox/certificates.ts";
 

@@ -7,7 +7,7 @@ import { after, afterEach, before, beforeEach } from "node:test";
 import OpenAI from "openai";
 import { connect, type OpenAiOptions, type UploadNotes } from "../../src/backends/openai/connection.ts";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
-import { removeLostUploads } from "../../src/backends/openai/remove-lost-uploads.ts";
+import { removeLostUploads } from "../../src/backends/openai/vector-store-draft.ts";
 import type { Backend } from "../../src/contracts/backend.ts";
 import { type FileId, type ItemId, parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { APIError } from "openai";
-import { createRateGate } from "../../src/backends/openai/rate-gate.ts";
+import { createRateGate, createServiceCalls, createSlots } from "../../src/backends/openai/connection.ts";
 import { readPages } from "../../src/backends/openai/read-pages.ts";
-import { createServiceCalls } from "../../src/backends/openai/service-calls.ts";
-import { createSlots } from "../../src/backends/openai/slots.ts";
 import { CancelledError, RemoteError } from "../../src/contracts/errors.ts";
 import { createVirtualClock } from "./openai-virtual-clock.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ItemId } from "../../src/contracts/ids.ts";
+import { type ItemId, parseSourceId } from "../../src/contracts/ids.ts";
+import type { LedgerSource, Ledgers } from "../../src/contracts/ledger.ts";
 import type { Plan, PlanDraft, PlannedItem } from "../../src/contracts/plan.ts";
 import type { Sighting } from "../../src/contracts/source.ts";
 
@@ -44,10 +45,17 @@ async function read(plan: Plan, ...[step, changes]: Parameters<Plan["items"]>): 
   return all;
 }
 
-/** What every plan promises. `reopen` gives it as another process finds it; undefined where it ends with its run. */
+/** The ledgers that hold a plan, and under which id; `reopen` opens them as another process does. */
+interface Stored {
+  readonly source: LedgerSource;
+  readonly planId: string;
+  reopen(): Promise<Ledgers>;
+}
+
+/** What every plan promises. `stored`: undefined where it ends with its run. */
 export function planSuite(
   name: string,
-  open: () => Promise<{ readonly draft: PlanDraft; readonly reopen?: () => Promise<Plan> }>,
+  open: () => Promise<{ readonly draft: PlanDraft; readonly stored?: Stored }>,
 ): void {
   describe(`a plan, ${name}`, () => {
     test("says of every item what was put, in the order of judging, however many there are", async () => {
@@ -111,11 +119,37 @@ export function planSuite(
     });
 
     test("can be read by another process, where it is stored, until another takes its place", async (t) => {
-      const { draft, reopen } = await open();
+      const { draft, stored } = await open();
       for (let n = 0; n < 700; n++) draft.add(itemOf(n));
       await draft.close();
-      if (!reopen) return t.skip("it ends with its run");
-      assert.equal((await read(await reopen(), "download", ["added"])).length, 700);
+      if (!stored) return t.skip("it ends with its run");
+      const { source, planId } = stored;
+      const ledgers = await stored.reopen();
+      const plan = (await ledgers.findPlan(source, planId)) ?? assert.fail("it is not there");
+      assert.equal((await read(plan, "download", ["added"])).length, 700);
+      const state = () => ledgers.planState(source.domainId, planId);
+      assert.equal(await state(), "incomplete");
+      await ledgers.completePlan(source.domainId, planId);
+      assert.equal(await state(), "complete");
+      const other = { ...source, config: { ...source.config, sourceId: parseSourceId("other") } };
+      await (await ledgers.storePlan(other, planId)).close();
+      assert.equal(await state(), "incomplete", "one of its sources is not");
+      await ledgers.dropPlan(source.domainId, planId);
+      assert.equal(await state(), "none");
+      await ledgers.close();
+    });
+
+    test("many are judged again at once: the last word on each stands", async () => {
+      const { draft } = await open();
+      for (let n = 0; n < 1100; n++) draft.add(itemOf(n));
+      for (let n = 0; n < 1100; n += 2) draft.replace(itemOf(n, { change: "kept" }));
+      draft.replace(itemOf(3, { change: "moved" }));
+      draft.replace(itemOf(3, { change: "removed" }));
+      assert.equal((await read(draft, "download", ["added"])).length, 549);
+      assert.equal((await read(draft, "download", ["kept"])).length, 550);
+      assert.deepEqual(await read(draft, "download", ["moved"]), []);
+      assert.equal((await draft.find("download", [idOf(3)])).get(idOf(3))?.change, "removed");
+      await draft.close();
     });
   });
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { foldVariants } from "../../src/engine/fold-variants.ts";
 import type { QuerySource } from "../../src/engine/query.ts";
+import { foldVariants } from "../../src/engine/query.ts";
 
 function source(url: string, content_hash: string, item_id = `url_${url}`): QuerySource {
   const empty = { sectionPath: "", score: 1, name: "", modifiedAt: "", metadata: null, details: null };

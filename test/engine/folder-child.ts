@@ -14,23 +14,27 @@ export interface ChildTask {
   readonly verb: "crawl" | "maintenance";
   /** Of a crawl. */
   readonly wishes?: Partial<CrawlRequest>;
+  readonly dryRun?: boolean;
+  /** It kills itself before it says a line that begins so. */
+  readonly dieBefore?: string;
 }
 
 export const MAINTENANCE = { domainId: FOLDERS, unreferenced: false, confirmDeletes: true };
 
 /** Tells every line of the job's log the moment it is said: whoever kills this process chooses the moment by them. */
-async function carryOut({ settings, nowMs, verb, wishes }: ChildTask): Promise<void> {
+async function carryOut({ settings, nowMs, verb, wishes, dryRun = false, dieBefore }: ChildTask): Promise<void> {
   const app = await compose(readConfig(settings), {
     now: () => new Date(nowMs),
     searchesHere: true,
   });
   const { start, work } =
     verb === "crawl"
-      ? crawlJob(app, crawlRequest(FOLDERS, { scope: "folders", ...wishes }), { dryRun: false })
+      ? crawlJob(app, crawlRequest(FOLDERS, { scope: "folders", ...wishes }), { dryRun })
       : await maintenanceJob(app, MAINTENANCE, { dryRun: false });
   const telling = (job: JobContext): JobContext => ({
     ...{ jobId: job.jobId, dryRun: job.dryRun, signal: job.signal, checkpoint: () => job.checkpoint() },
     log(line) {
+      if (dieBefore !== undefined && line.startsWith(dieBefore)) process.kill(process.pid, "SIGKILL");
       process.stdout.write(`${line}\n`);
       job.log(line);
     },

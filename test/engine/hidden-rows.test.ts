@@ -112,6 +112,26 @@ for (const kind of [LIBRARY_KIND, LIST_KIND]) {
       assert.equal((await world.crawl()).source.hidden_rows, 1);
     });
 
+    test("where every row is hidden, two looks that show none are believed, after the guard was asked", async () => {
+      await crawled("");
+      await kind.remove(world, 12);
+      await world.control("POST", "expire-change-log", {});
+      await world.fault({ url: isListing }, { emptyListing: true });
+      const once = await world.crawl({ confirmDeletes: true });
+      assert.deepEqual([once.source.complete, once.source.download.removed], [false, 0], "one answer without rows");
+      assert.equal((await world.crawl()).source.download.removed, 1);
+
+      for (const id of ANIMALS.keys()) if (id < 11) await kind.hide(world, id + 1);
+      const held = await world.crawl();
+      assert.deepEqual([held.source.complete, held.source.download.removed, held.job.result?.ok], [true, 0, false]);
+      assert.match(held.source.error, /lists nothing/);
+      await assertFound(ANIMALS.slice(0, 11), []);
+      const { job, source } = await world.crawl({ confirmDeletes: true });
+      assert.deepEqual([job.result?.error, source.complete, source.hidden_rows], ["", true, 11]);
+      assert.equal(source.download.removed, 11);
+      await assertFound([], ANIMALS);
+    });
+
     test("with a hidden row, a look that lost rows removes nothing, and the next one heals", async () => {
       await crawled("");
       await kind.hide(world, 2);

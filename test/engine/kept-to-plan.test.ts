@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { parseDomain } from "../kinds.ts";
 import { html, linksTo } from "../sources/web-visit-world.ts";
 import { FolderStage } from "./folder-stage.ts";
 import { WebStory } from "./web-story.ts";
+import { DOMAIN, World } from "./world.ts";
 
 const PLAN = { planId: "plan_1" };
 let stage: FolderStage;
@@ -37,7 +39,7 @@ test("a file that was altered since is found again by the next run", async () =>
   await writeFile(file, (await readFile(file, "utf8")).replace("oneword", "badword"));
   await utimes(file, atime, mtime);
   const { log } = await stage.crawl({ ...PLAN, checksum: true });
-  assert.match(log, /left alone: 'one.md': altered on disk/);
+  assert.match(log, /left alone: 'one.md', download: altered on disk/);
   await stage.crawl();
   assert.match(await readFile(file, "utf8"), /oneword/);
 });
@@ -68,6 +70,65 @@ test("what was renamed, edited, removed or added since is done by the next crawl
     assert.match((await stage.kept(docId))?.text ?? "", new RegExp(word));
   }
   assert.deepEqual(await stage.found("threeword"), []);
+});
+
+test("what lies in the mirror and is not planned is named and not embedded; so is another version than the planned one", async () => {
+  await stage.write("five.md", "# five\n\nThe fiveword.");
+  await stage.tryCrawl(PLAN, { dryRun: true });
+  await stage.replace("five.md", "# five\n\nThe otherword, which nobody has seen.");
+  await stage.write("six.md", "# six\n\nThe sixword.");
+  await stage.replace("two.md", "# two\n\nThe zweiword.");
+  await stage.rename("one.md", "eins.md");
+  await stage.remove("three.md");
+  await stage.crawl({ steps: ["download"] });
+  const { log, source } = await stage.crawl(PLAN);
+  for (const name of ["five.md", "six.md", "two.md", "eins.md", "three.md"]) {
+    const named = log.match(new RegExp(`Not as planned, so it is left alone: '${name}', \\w+: [^\\n]+`, "g"));
+    assert.equal(named?.length, 1, `${name} ${log}`);
+  }
+  assert.match(log, /left alone: 'six.md', embed: new/);
+  assert.equal(source.embed.added + source.embed.changed + source.embed.moved + source.embed.removed, 0);
+  for (const word of ["otherword", "sixword", "zweiword"]) assert.deepEqual(await stage.found(word), [], word);
+  assert.deepEqual(await stage.found("oneword"), ["one.md"]);
+  assert.deepEqual(await stage.found("threeword"), ["three.md"]);
+  await stage.crawl();
+  for (const [word, path] of Object.entries({ otherword: "five.md", sixword: "six.md", zweiword: "two.md" }))
+    assert.deepEqual(await stage.found(word), [path]);
+  assert.deepEqual(await stage.found("oneword"), ["eins.md"]);
+  assert.deepEqual(await stage.found("threeword"), []);
+});
+
+test("a page that waits and is not planned is named and not processed; a planned download is converted and embedded", async () => {
+  const world = await World.open({ source: { filter: "none" } });
+  try {
+    const site_url = world.sandbox.siteUrl;
+    const pages = {
+      sitepage_sources: [{ source_id: "pages", site_url, sharepoint_url_part: "/SitePages", filter: "" }],
+    };
+    const domain = await world.app.domains.get(DOMAIN);
+    await world.app.domains.update(parseDomain({ ...world.domainJson(), ...pages }, DOMAIN), domain);
+    const write = async (name: string, text: string): Promise<void> => {
+      const page = { path: `/sites/demo/SitePages/${name}.aspx`, title: name, published: true };
+      await world.control("POST", "add-page", { ...page, text: `<p>${text}</p>` });
+    };
+    const found = async (word: string): Promise<boolean> => {
+      return (await world.search(word)).some(({ text }) => text.includes(word));
+    };
+    await write("Home", "Welcome to the numbat portal.");
+    await world.crawl();
+    await write("News", "About the quoll.");
+    await world.crawl({ ...PLAN, steps: ["download"], dryRun: true });
+    await write("Late", "About the bilby.");
+    await world.crawl({ steps: ["download"] });
+    const { log, job } = await world.crawl(PLAN);
+    assert.equal(job.result?.error, "", log);
+    assert.match(log, /left alone: '[^']*Late[^']*', process: waits to be processed/);
+    assert.deepEqual([await found("quoll"), await found("bilby"), await found("numbat")], [true, false, true], log);
+    await world.crawl();
+    assert.ok(await found("bilby"));
+  } finally {
+    await world.close();
+  }
 });
 
 test("pages whose server tells no dates are still as planned when they are read again", async () => {

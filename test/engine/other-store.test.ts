@@ -122,7 +122,9 @@ for (const backend of [undefined, "remote"] as const) {
       const first = await intoOther();
       assert.match(first.job.result?.error ?? "", /taken out of the domain.*held.*confirm_deletes=true/);
       assert.equal(await held(other, "tasks"), 3);
-      await stage.crawl({ confirmDeletes: true });
+      const { result } = await stage.crawl({ confirmDeletes: true });
+      const told = result.sources.map(({ source_id }) => source_id);
+      assert.deepEqual(told.toSorted(), ["docs", "pages", "tasks"], "each source is told of once");
       assert.deepEqual([await held(await ownStore(), "tasks"), await held(other, "tasks")], [0, 3]);
       const dry = await stage.world.crawl({
         steps: ["embed"],

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import type { CrawlRequest } from "../../src/engine/crawl-request.ts";
 import { parseDomain } from "../kinds.ts";
 import type { ChildTask } from "./folder-child.ts";
-import { FolderStage } from "./folder-stage.ts";
+import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const PLAN = { planId: "plan_1" };
@@ -31,10 +31,18 @@ async function change(stage: FolderStage): Promise<void> {
   await stage.remove("four.md");
 }
 
-async function inAnotherProcess(stage: FolderStage, wishes: Partial<CrawlRequest>): Promise<string> {
-  const task: ChildTask = { settings: stage.settings, nowMs: stage.now.getTime(), verb: "crawl", wishes };
+/** Returns its log, as far as it came. */
+async function inAnotherProcess(
+  stage: FolderStage,
+  wishes: Partial<CrawlRequest>,
+  options: Pick<ChildTask, "dryRun" | "dieBefore"> = {},
+): Promise<string> {
+  const task: ChildTask = { settings: stage.settings, nowMs: stage.now.getTime(), verb: "crawl", wishes, ...options };
   const child = join(import.meta.dirname, "folder-child.ts");
-  const { stdout } = await promisify(execFile)(process.execPath, [child, JSON.stringify(task)]);
+  const { stdout } = await promisify(execFile)(process.execPath, [child, JSON.stringify(task)]).catch((error) => {
+    assert.ok(options.dieBefore !== undefined && error.signal === "SIGKILL", String(error));
+    return error;
+  });
   return stdout;
 }
 
@@ -63,6 +71,38 @@ test("a folder: applied by another process, it gives what a crawl gives", async 
     const again = await planned.crawl();
     assert.equal(again.source.download.unchanged, 7, again.log);
     assert.match(again.log, /Nothing changed since the last look/);
+  } finally {
+    await direct.close();
+    await planned.close();
+  }
+});
+
+test("a plan of the download only, applied with all steps, leaves nothing of what it removed or moved in search", async () => {
+  const [direct, planned] = [await filled(), await filled()];
+  try {
+    for (const stage of [direct, planned]) await change(stage);
+    await direct.crawl();
+    await planned.tryCrawl({ ...PLAN, steps: ["download"] }, { dryRun: true });
+    const { log } = await planned.crawl(PLAN);
+    assert.doesNotMatch(log, /left alone/);
+    assert.deepEqual(await outcome(planned), await outcome(direct));
+  } finally {
+    await direct.close();
+    await planned.close();
+  }
+});
+
+test("killed after the download, the same plan applied once more comes to the same end", async () => {
+  const [direct, planned] = [await filled(), await filled()];
+  try {
+    for (const stage of [direct, planned]) await change(stage);
+    await direct.crawl();
+    await planned.tryCrawl(PLAN, { dryRun: true });
+    await inAnotherProcess(planned, PLAN, { dieBefore: "Index:" });
+    assert.deepEqual(await planned.found("quoll"), [], "it was killed before the commit");
+    const { log } = await planned.crawl(PLAN);
+    assert.doesNotMatch(log, /left alone/);
+    assert.deepEqual(await outcome(planned), await outcome(direct));
   } finally {
     await direct.close();
     await planned.close();
@@ -105,6 +145,39 @@ test("a plan that does not exist is a sentence, and nothing is done", async () =
     const { job } = await stage.tryCrawl({ planId: "plan_9" });
     assert.match(job.result?.error ?? "", /Domain 'FOLDERS' has no plan 'plan_9'\. A dry run stores one\./);
     assert.deepEqual(await stage.found("four"), ["four.md"]);
+  } finally {
+    await stage.close();
+  }
+});
+
+test("a plan whose dry run was killed is refused with a sentence, and nothing is done; a new one takes its place", async () => {
+  const stage = await filled();
+  try {
+    await change(stage);
+    await inAnotherProcess(stage, PLAN, { dryRun: true, dieBefore: "  INDEX" });
+    const before = await outcome(stage);
+    const { job } = await stage.tryCrawl(PLAN);
+    assert.match(job.result?.error ?? "", /Plan 'plan_1' of domain 'FOLDERS' is incomplete: its dry run has not come/);
+    assert.deepEqual(await outcome(stage), before);
+    await stage.tryCrawl(PLAN, { dryRun: true });
+    await stage.crawl(PLAN);
+    assert.deepEqual(await stage.found("quoll"), ["new.md"]);
+  } finally {
+    await stage.close();
+  }
+});
+
+test("a plan that only has what a source leaves that was taken out of the domain", async () => {
+  const stage = await filled();
+  try {
+    const domain = await stage.app.domains.get(FOLDERS);
+    await stage.app.domains.update({ ...domain, sources: [] }, domain);
+    const wishes = { ...PLAN, confirmDeletes: true };
+    await stage.tryCrawl(wishes, { dryRun: true });
+    assert.deepEqual(await stage.found("numbat"), ["deep/below.md"]);
+    await stage.crawl(wishes);
+    assert.deepEqual(await stage.found("numbat"), []);
+    assert.deepEqual(await stage.below("02_embedded"), []);
   } finally {
     await stage.close();
   }

@@ -39,6 +39,7 @@ test("a page is as old as it says, then as its sitemap says, then as its server 
     ["/listed", "", header("2024-01-01")],
     ["/header", "", header("2024-02-03")],
     ["/future", meta("2999-01-01") + facts("2998-01-01T00:00:00Z"), header("2020-09-09")],
+    ["/planned", facts("2998-01-01") + facts("2018-07-07"), header("2020-09-09")],
     ["/broken", meta("yesterday") + facts("1970-01-01"), header("2019-08-08")],
   ];
   for (const [path, head, headers] of pages) site.set(path, { body: html(`Page ${path}`, "", head), headers });
@@ -57,6 +58,7 @@ test("a page is as old as it says, then as its sitemap says, then as its server 
     "/listed": "2023-07-08 sitemap",
     "/header": "2024-02-03 Last-Modified",
     "/future": "2020-09-09 Last-Modified",
+    "/planned": "2018-07-07 dateModified",
     "/broken": "2023-07-08 sitemap",
   };
   assert.deepEqual(await dates(), expected);

@@ -44,7 +44,7 @@ export interface WorldOptions {
 }
 
 /** Retries without the waits: for stories in which the tenant misbehaves. */
-export const BRISK: Pace = { retry: { attempts: 8, firstWaitMs: 1, longestWaitMs: 4 } };
+export const BRISK: Pace = { retry: { attempts: 8, firstMs: 1, longestMs: 4 } };
 
 let certificate: Promise<ClientCertificate> | undefined;
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
-import type { FindingRow } from "../../src/http/endpoints/finding-row.ts";
+import type { FindingRow } from "../../src/http/endpoints/doctor-endpoints.ts";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { DOMAIN, World } from "../engine/world.ts";
 

@@ -28,8 +28,8 @@ async function slowedBy(adminKey: string, work: (served: Served) => Promise<void
 type Bring = (served: Served, secret: string) => Promise<Reply>;
 
 /** What is answered while the address is slowed. It may try again every three seconds: then another wrong one is heard, too. */
-async function whileSlowed(served: Served, bringOne: Bring, secret: string): Promise<Reply> {
-  const isSlowed = async (): Promise<boolean> => (await bringOne(served, "wrong again")).status === 429;
+async function whileSlowed(served: Served, bringOne: Bring, secret: string, guess = bringOne): Promise<Reply> {
+  const isSlowed = async (): Promise<boolean> => (await guess(served, "wrong again")).status === 429;
   for (;;) {
     while (!(await isSlowed()));
     const reply = await bringOne(served, secret);
@@ -57,6 +57,21 @@ describe("an address that guessed too often", () => {
       const { key } = await served.app.access.keys.create({ name: "ann", role: "read", expiresAt: "" });
       assert.equal((await bring(served, key)).status, 200);
     });
+  });
+
+  it("guessed by one way, and is slowed by the other, too", async () => {
+    for (const [one, other] of [
+      [bring, signIn],
+      [signIn, bring],
+    ] as const) {
+      const served = await serveScripted({ settings: { ADMIN_API_KEY: WEAK, RATE_LIMIT_PER_SECOND: "0" } });
+      try {
+        await Promise.all(Array.from({ length: 60 }, (_, at) => one(served, `wrong ${at}`)));
+        assert.equal((await whileSlowed(served, other, WEAK, one)).status, 429);
+      } finally {
+        await served.close();
+      }
+    }
   });
 
   it("a weak one works as long as nobody guesses", async () => {

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { excerptOf, type Marked, showMarked, spansOfWords, withoutMarkup } from "../../src/http/pages/highlight.ts";
+import {
+  excerptOf,
+  type Marked,
+  showMarked,
+  spansOfWords,
+  withoutMarkup,
+} from "../../src/http/pages/search-results.ts";
 
 const markedBy = (text: string, query: string): Marked => ({ text, marks: spansOfWords(text, query) });
 const shown = async (passage: Marked): Promise<string> => String(await showMarked(passage));

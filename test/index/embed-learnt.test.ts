@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Corpus, learnVectors } from "../../src/index/embed/learn-vectors.ts";
+import { Corpus, learnVectors, principalDirections } from "../../src/index/embed/learn-vectors.ts";
 import { lastChunkOf, packLearnt, unpackLearnt } from "../../src/index/embed/learnt-codec.ts";
-import { createLearntEmbedder } from "../../src/index/embed/learnt-embedder.ts";
-import { createLearntModel } from "../../src/index/embed/learnt-model.ts";
-import { principalDirections } from "../../src/index/embed/principal-directions.ts";
+import { createLearntEmbedder, createLearntModel } from "../../src/index/embed/learnt-model.ts";
 import { createFixedModel } from "../../src/index/embed/vector-model.ts";
 import { analyze } from "../../src/index/text/analyze.ts";
 import { embedFixture, wordEmbedder } from "./embed-fixture.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { highlight } from "../../src/index/search/highlight.ts";
+import { highlight } from "../../src/index/search/gather-hits.ts";
 import { parseQuery } from "../../src/index/search/parse-query.ts";
 import { placeWords } from "../../src/index/text/analyze.ts";
 

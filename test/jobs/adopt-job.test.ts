@@ -4,7 +4,7 @@ import { appendFile } from "node:fs/promises";
 import { test } from "node:test";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
-import type { Adoption } from "../../src/jobs/adopt-job.ts";
+import type { Adoption } from "../../src/jobs/job-runner.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import {
   CRAWL,

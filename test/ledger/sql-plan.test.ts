@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
-import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
-import { SqlPlan } from "../../src/ledger/sql-plan.ts";
+import { planTables, SqlPlan } from "../../src/ledger/sql-plan.ts";
+import type { SqlDatabase } from "../../src/lib/sql/sql.ts";
+import { openTemporary } from "../../src/lib/sql/sqlite-database.ts";
 import { planSuite } from "../contracts/plan-suite.ts";
 import { ofKind } from "../kinds.ts";
 import { openTestLedgers } from "./open-test-ledgers.ts";
@@ -28,11 +30,33 @@ after(async () => {
 planSuite("of one run", async () => ({ draft: SqlPlan.temporary() }));
 planSuite("stored in SQLite", async () => ({
   draft: await ledgers.storePlan(source, "plan_1"),
-  async reopen() {
-    const others = openTestLedgers(join(root, "crawler"));
-    return (await others.findPlan(source, "plan_1")) ?? assert.fail("it is not there");
-  },
+  stored: { source, planId: "plan_1", reopen: async () => openTestLedgers(join(root, "crawler")) },
 }));
+
+test("what is judged again is written in batches, not one by one", async () => {
+  const db = openTemporary({ sql: planTables("sqlite") });
+  let statements = 0;
+  const counted = (): SqlDatabase => {
+    statements += 1;
+    return db;
+  };
+  const counting: SqlDatabase = {
+    ...db,
+    run: (...call) => counted().run(...call),
+    insert: (...call) => counted().insert(...call),
+  };
+  const plan = await SqlPlan.store(counting, { domainId, kind: "k", sourceId: source.config.sourceId, planId: "p" });
+  const items = Array.from({ length: 2000 }, (_, n) => ({ step: "download", itemId: `i${n}` as ItemId }) as const);
+  for (const item of items) plan.add({ ...item, change: "added", reason: "" });
+  for (const item of items) plan.replace({ ...item, change: "kept", reason: "" });
+  const found = await plan.find(
+    "download",
+    items.map(({ itemId }) => itemId),
+  );
+  assert.ok(found.size === 2000 && [...found.values()].every(({ change }) => change === "kept"));
+  assert.ok(statements <= 20, `${statements} statements`);
+  await db.close();
+});
 
 test("a ledger of format 1 gets the tables of plans; an unknown plan is none; a forgotten source has none", async () => {
   const folder = join(root, "crawler", "OLD");

@@ -112,18 +112,33 @@ export async function assertSame(manifest: Manifest, model: Model): Promise<void
   }
   for (const folder of folders) {
     const files = inside(folder).sort((a, b) => (a.path < b.path ? -1 : 1));
-    const isSame = async (those: readonly ManifestEntry[]): Promise<boolean> =>
-      (await manifest.unchanged([{ folder, files: those }])).has(folder);
+    const differences = async (those: readonly ManifestEntry[]): Promise<readonly string[] | undefined> => {
+      const paths = (await manifest.differences([{ folder, files: those }])).get(folder);
+      return paths && [...paths].sort();
+    };
     // A tree has a path once, whatever a manifest has.
     const once = [...new Map(files.map((file) => [file.path, file])).values()];
     const isPlain = files.every(({ status }) => status === "active") && once.length === files.length;
-    if (await isSame(once)) assert.ok(isPlain);
+    const expectDifferences = async (those: readonly ManifestEntry[], expected: readonly string[]): Promise<void> => {
+      const unstamped = those.flatMap(({ path, stamp }) => (stamp === "" ? [path] : []));
+      const told = await differences(those);
+      if (told) assert.deepEqual(told, [...new Set([...expected, ...unstamped])].sort());
+      assert.ok(isPlain || !told);
+    };
+    await expectDifferences(once, []);
     const [first, ...rest] = files;
     if (!first) continue;
-    assert.equal(await isSame(rest), false);
-    for (const other of [{ stamp: `${first.stamp}1` }, { node: "9:9" }, { path: `${first.path}1` }]) {
-      assert.equal(await isSame([{ ...first, ...other }, ...rest]), false);
+    await expectDifferences(rest, [first.path]);
+    for (const other of [{ stamp: `${first.stamp}1` }, { stamp: "" }, { node: "9:9" }]) {
+      await expectDifferences([{ ...first, ...other }, ...rest], [first.path]);
     }
+    const renamed = { ...first, path: `${first.path}1` };
+    await expectDifferences(
+      [renamed, ...rest].sort((a, b) => (a.path < b.path ? -1 : 1)),
+      [first.path, renamed.path],
+    );
+    const unsorted = await differences([...rest.toReversed(), renamed]);
+    assert.ok(!unsorted || [first.path, renamed.path].every((path) => unsorted.includes(path)));
   }
   const named: string[] = [];
   for await (const page of manifest.folders()) named.push(...page);
@@ -142,4 +157,6 @@ export async function assertSame(manifest: Manifest, model: Model): Promise<void
   const count = { active: 0, error: 0, missing: 0, deleted: 0 };
   for (const { status } of told) count[status] += 1;
   assert.deepEqual(await manifest.count(), count);
+  const [present, absent] = [count.active + count.error, count.missing + count.deleted];
+  assert.deepEqual(await manifest.countPresent(), { present, absent });
 }

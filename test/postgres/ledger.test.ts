@@ -46,9 +46,13 @@ planSuite("stored in PostgreSQL", async () => {
   const ledgers = open();
   return {
     draft: await ledgers.storePlan(PLANNED, "plan_1"),
-    async reopen() {
-      await ledgers.close();
-      return (await open().findPlan(PLANNED, "plan_1")) ?? assert.fail("it is not there");
+    stored: {
+      source: PLANNED,
+      planId: "plan_1",
+      async reopen() {
+        await ledgers.close();
+        return open();
+      },
     },
   };
 });

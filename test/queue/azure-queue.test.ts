@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { QueueClient } from "@azure/storage-queue";
 import { BadInputError, RemoteError } from "../../src/contracts/errors.ts";
-import { createAzureQueue } from "../../src/queue/azure-queue.ts";
-import { openAzureQueue } from "../../src/queue/open-azure-queue.ts";
+import { createAzureQueue, openAzureQueue } from "../../src/queue/open-azure-queue.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
 import { LONG, queueSuite } from "../contracts/queue-suite.ts";
 

@@ -8,8 +8,7 @@ import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
 import { type DatabasePlace, openDatabase } from "../../src/lib/sql/open-database.ts";
 import { openPostgres } from "../../src/lib/sql/postgres-database.ts";
 import type { Schema, Sql, SqlDatabase } from "../../src/lib/sql/sql.ts";
-import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
-import { queueTables } from "../../src/queue/queue-tables.ts";
+import { openTaskQueue, queueTables } from "../../src/queue/open-task-queue.ts";
 import { LONG, queueChild, queueSuite } from "../contracts/queue-suite.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
 

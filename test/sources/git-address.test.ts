@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BadInputError, RemoteError } from "../../src/contracts/errors.ts";
-import { explainGit } from "../../src/sources/git/explain-git.ts";
+import { explainGit, readToken } from "../../src/sources/git/create-git-tree.ts";
 import { findBranchProblem, parseGitAddress } from "../../src/sources/git/git-address.ts";
-import { readToken } from "../../src/sources/git/read-token.ts";
 import { GitFailure } from "../../src/sources/git/run-git.ts";
 
 function problemOf(written: string): string {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { readPemCertificate } from "../../src/app/certificate.ts";
+import { readPemCertificate } from "../../src/app/sharepoint-settings.ts";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { Completeness, ItemRef, Sighting, Source, Unreadable } from "../../src/contracts/source.ts";
 import type { FileSourceConfig } from "../../src/sources/sharepoint/sharepoint-source-codec.ts";
@@ -9,7 +9,7 @@ import { ofKind } from "../kinds.ts";
 
 /** Quick enough for tests, with every rule still in force. */
 export const QUICK = {
-  retry: { attempts: 3, firstWaitMs: 1, longestWaitMs: 4 },
+  retry: { attempts: 3, firstMs: 1, longestMs: 4 },
   timeouts: { connectMs: 5_000, headersMs: 5_000, idleMs: 5_000 },
 };
 

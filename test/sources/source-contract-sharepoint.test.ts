@@ -40,7 +40,7 @@ function troubles(body: string): Trouble {
     cuts: {
       "a page that never comes": () => always("skiptoken", { status: 502 }),
       "a page that lacks rows": () => always("skiptoken", { dropRows: 1 }),
-      "an answer without rows": () => always("/items\\?", { emptyListing: true }),
+      "an answer without rows": () => world.strike({ url: "/items\\?", times: 1 }, { emptyListing: true }),
       "a last page that is cut": () => always("skiptoken", { truncateAfterBytes: 50 }),
       "a web page instead of rows": () => always("skiptoken", { status: 200, body: "<html>Sorry</html>" }),
     },

@@ -4,7 +4,7 @@ import type { Stage } from "./stage.ts";
 import type { Story } from "./story.ts";
 
 const SHORT_PATIENCE = {
-  retry: { attempts: 8, firstWaitMs: 1, longestWaitMs: 4 },
+  retry: { attempts: 8, firstMs: 1, longestMs: 4 },
   timeouts: { connectMs: 2_000, headersMs: 700, idleMs: 700 },
 };
 
@@ -148,7 +148,7 @@ export const TIMING_STORIES: readonly Story[] = [
   {
     id: "D4",
     title: "a listing that never comes: nothing is removed, the reason is told, the next run is whole",
-    world: { pace: { ...SHORT_PATIENCE, retry: { attempts: 2, firstWaitMs: 1, longestWaitMs: 2 } } },
+    world: { pace: { ...SHORT_PATIENCE, retry: { attempts: 2, firstMs: 1, longestMs: 2 } } },
     async play(stage) {
       await stage.plant();
       await stage.change("delete", { path: "Travel/old.md" });

@@ -4,6 +4,7 @@ import type { Embedder } from "../../contracts/embedder.ts";
 import { EmbeddedIndex } from "../../index/draft/embedded-index.ts";
 import { searchStore } from "../../index/search/search-store.ts";
 import { changeOwner } from "../../index/storage/change-owner.ts";
+import { dropLooseBodies } from "../../index/storage/cleanup.ts";
 import type { StoreHouse } from "../../index/storage/store-house.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Quota } from "./answers/answer-parts.ts";
@@ -15,7 +16,7 @@ import { catalogTables } from "./catalog/catalog-tables.ts";
 import { listStores } from "./catalog/vector-stores.ts";
 import { FileRemoval } from "./file-removal.ts";
 import { FileShelf } from "./file-shelf.ts";
-import { createFileWork } from "./file-work.ts";
+import { processFile } from "./process-file.ts";
 import { Processing, type Work } from "./processing.ts";
 import { StoreUsage } from "./store-usage.ts";
 import { Stores } from "./stores.ts";
@@ -124,4 +125,23 @@ async function onlyStore(catalog: SqlDatabase): Promise<string | undefined> {
 async function sweep({ shelf, removal, uploads, processing }: WireContext): Promise<void> {
   const chores = [shelf.sweepAbandoned(), removal.sweepExpired(), uploads.sweepExpired(), processing.takeUp()];
   await Promise.allSettled(chores);
+}
+
+/** What files that were processed anew left behind, at most so many at a time. */
+const LOOSE_BODIES = 1000;
+
+/** What is done with a file that waits in a store. */
+function createFileWork(stores: Stores, extractor: Extractor): Work {
+  return {
+    async process(task, failure, signal) {
+      const store = await stores.find(task.storeId);
+      if (store) await processFile(store, task.fileId, { extractor, failure, signal });
+    },
+    async finish(storeId, signal) {
+      const store = await stores.find(storeId);
+      if (!store) return;
+      await dropLooseBodies(store, { budget: LOOSE_BODIES });
+      await store.spaces.refresh(store, () => undefined, signal);
+    },
+  };
 }

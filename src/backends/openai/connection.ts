@@ -1,12 +1,12 @@
 import OpenAI, { AzureOpenAI, type ClientOptions } from "openai";
-import { EnvHttpProxyAgent, fetch as undiciFetch } from "undici";
-import { BadInputError } from "../../contracts/errors.ts";
+import { fetch as undiciFetch } from "undici";
+import { BadInputError, CancelledError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { UploadJournals } from "../../contracts/uploads.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import { createRateGate, type RateGate } from "./rate-gate.ts";
-import { createServiceCalls, type ServiceCalls } from "./service-calls.ts";
-import { createSlots, type Slots } from "./slots.ts";
+import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
+import { createProxyAgent } from "../../lib/proxy-agent.ts";
+import { type Clock, pause, systemClock, throwIfCancelled } from "./clock.ts";
+import { Refusal, toRefusal } from "./refusal.ts";
 
 export interface OpenAiOptions {
   readonly kind: "openai" | "azure_openai";
@@ -54,7 +54,7 @@ export interface Connection {
 }
 
 /** What the service allows per minute. */
-export interface Limits {
+interface Limits {
   readonly uploads: RateGate;
   /** Requests that attach, however many files they carry. */
   attachCalls(store: VectorStoreId): RateGate;
@@ -106,7 +106,7 @@ function createLimits(clock: Clock): Limits {
 /** undici's own fetch instead of Node's, which keeps a whole upload in memory. HTTPS_PROXY and NO_PROXY are honoured. */
 function openNetwork(): { fetch: Fetch; close: () => Promise<void> } {
   // The client's timeout rules; undici's five minutes without a header would cut off a slow answer before it.
-  const dispatcher = new EnvHttpProxyAgent({ headersTimeout: 0, bodyTimeout: REQUEST_TIMEOUT_MS });
+  const dispatcher = createProxyAgent({ headersTimeout: 0, bodyTimeout: REQUEST_TIMEOUT_MS });
   const viaUndici = (input: Parameters<Fetch>[0], init: Parameters<Fetch>[1]): unknown =>
     undiciFetch(input as Parameters<typeof undiciFetch>[0], { ...(init as object), dispatcher });
   return { fetch: viaUndici as Fetch, close: () => dispatcher.close() };
@@ -143,4 +143,179 @@ function createClient(options: OpenAiOptions, fetch: Fetch): OpenAI {
 export function readAzureEndpoint(text: string | undefined): string {
   if (!text) throw new BadInputError("AZURE_OPENAI_ENDPOINT is missing: the address of the Azure OpenAI resource.");
   return text.replace(/\/+$/, "").replace(/\/openai(\/v1)?$/, "");
+}
+
+interface RateGate {
+  /** Waits until `weight` more fit into the last minute; CancelledError when the signal aborts. */
+  pass(weight: number, what: string, signal?: AbortSignal): Promise<void>;
+}
+
+const WINDOW_MS = 60_000;
+
+/**
+ * Lets at most `limit` through in any minute. Services count in minutes of their own, which begin when they like, so the
+ * window slides instead of starting afresh.
+ */
+export function createRateGate(clock: Clock, limit: number): RateGate {
+  const passed: { readonly atMs: number; readonly weight: number }[] = [];
+  let used = 0;
+
+  function forget(): void {
+    for (let oldest = passed[0]; oldest && oldest.atMs + WINDOW_MS <= clock.now(); oldest = passed[0]) {
+      used -= oldest.weight;
+      passed.shift();
+    }
+  }
+
+  return {
+    async pass(weight, what, signal) {
+      for (forget(); used + weight > limit; forget()) {
+        const oldest = passed[0];
+        // More than fits into an empty window is let through alone: to refuse it for ever would help nobody.
+        if (!oldest) break;
+        await pause(clock, oldest.atMs + WINDOW_MS - clock.now(), what, signal);
+      }
+      passed.push({ atMs: clock.now(), weight });
+      used += weight;
+    },
+  };
+}
+
+interface Slots {
+  /** Waits for a free slot, first come first served; call the result once to free it. CancelledError when the signal aborts. */
+  take(what: string, signal: AbortSignal): Promise<() => void>;
+}
+
+export function createSlots(count: number): Slots {
+  let free = count;
+  const waiting = new Set<() => void>();
+
+  function release(): void {
+    const next = waiting.values().next().value;
+    if (!next) {
+      free++;
+      return;
+    }
+    waiting.delete(next);
+    next();
+  }
+
+  function queue(signal: AbortSignal): Promise<"granted" | "given up"> {
+    return new Promise((resolve) => {
+      const grant = (): void => {
+        signal.removeEventListener("abort", giveUp);
+        resolve("granted");
+      };
+      const giveUp = (): void => {
+        waiting.delete(grant);
+        resolve("given up");
+      };
+      waiting.add(grant);
+      signal.addEventListener("abort", giveUp, { once: true });
+    });
+  }
+
+  async function take(what: string, signal: AbortSignal): Promise<() => void> {
+    throwIfCancelled(what, signal);
+    if (free > 0) free--;
+    else if ((await queue(signal)) === "given up") throw new CancelledError(`${what}: cancelled`);
+    return release;
+  }
+
+  return { take };
+}
+
+interface ServiceCalls {
+  /**
+   * Runs one request, again while the refusal may pass. Ends with CancelledError on abort, with Refusal when the service
+   * did not do its part, and with any other error (an unreadable file) as it is. `work` must be ready to run again:
+   * a stream is reopened, not replayed, and a try without an answer may have been carried out. The signal it is given
+   * also aborts when patience ends.
+   */
+  run<T>(
+    what: string,
+    work: (attempt: number, signal: AbortSignal | undefined) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T>;
+}
+
+interface ServiceCallsOptions {
+  readonly clock: Clock;
+  readonly apiKey: string;
+  /** A call that cannot be over by then ends with what the service said last; without it a call waits as it is told. */
+  readonly patienceMs?: number;
+}
+
+const RETRIES: RetryLimits = { attempts: 8, firstMs: 500, longestMs: 30_000 };
+/** Longer than this is no pacing any more; a timer of more than 24 days would even fire at once. */
+const LONGEST_WAIT_MS = 24 * 3600 * 1000;
+
+export function createServiceCalls({ clock, apiKey, patienceMs }: ServiceCallsOptions): ServiceCalls {
+  // A Retry-After is meant for all of a kind: what runs beside waits too instead of collecting refusals of its own.
+  let nobodyBeforeMs = 0;
+  let closedBy: Refusal | undefined;
+  const longestWaitMs = Math.min(patienceMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS);
+
+  async function waitForTurn(what: string, giveUpAtMs: number, signal?: AbortSignal): Promise<void> {
+    throwIfCancelled(what, signal);
+    while (clock.now() < nobodyBeforeMs) {
+      const waitMs = nobodyBeforeMs - clock.now();
+      if (nobodyBeforeMs > giveUpAtMs && closedBy) throw tooLong(closedBy, waitMs, what);
+      await pause(clock, waitMs, what, signal);
+    }
+  }
+
+  function chooseWait(refusal: Refusal, attempt: number, giveUpAtMs: number): number {
+    const waitMs = refusal.retryAfterMs ?? jitter(backoffMs(attempt, RETRIES));
+    if (refusal.retryAfterMs !== undefined && waitMs <= LONGEST_WAIT_MS && clock.now() + waitMs > nobodyBeforeMs) {
+      nobodyBeforeMs = clock.now() + waitMs;
+      closedBy = refusal;
+    }
+    if (refusal.retryAfterMs !== undefined && waitMs > longestWaitMs) throw tooLong(refusal, waitMs);
+    if (clock.now() + waitMs > giveUpAtMs) throw refusal;
+    return waitMs;
+  }
+
+  async function run<T>(
+    what: string,
+    work: (attempt: number, signal: AbortSignal | undefined) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const giveUpAtMs = clock.now() + (patienceMs ?? Number.POSITIVE_INFINITY);
+    const late = patienceMs === undefined ? undefined : AbortSignal.timeout(patienceMs);
+    const until = signal && late ? AbortSignal.any([signal, late]) : (signal ?? late);
+    let last: Refusal | undefined;
+    for (let attempt = 1; ; attempt++) {
+      await waitForTurn(what, giveUpAtMs, signal);
+      try {
+        return await work(attempt, until);
+      } catch (error) {
+        if (signal?.aborted) throw new CancelledError(`${what}: cancelled`, { cause: error });
+        if (late?.aborted) throw last ?? silence(what, patienceMs ?? 0, error);
+        const refusal = toRefusal(error, { what, tries: attempt, nowMs: clock.now(), apiKey });
+        if (!refusal) throw error;
+        if (!refusal.retryable || attempt >= RETRIES.attempts) throw refusal;
+        last = refusal;
+        await pause(clock, chooseWait(refusal, attempt, giveUpAtMs), what, signal);
+      }
+    }
+  }
+
+  return { run };
+}
+
+/** `what`: of another call than the one that was refused. */
+function tooLong(refusal: Refusal, waitMs: number, what?: string): Refusal {
+  const { message, status, cause } = refusal;
+  const said = what === undefined || message.startsWith(`${what}:`) ? message : `${what}: ${message}`;
+  return new Refusal(`${said}; it asks to come back in ${inWords(waitMs)}`, { status, concernsAll: true, cause });
+}
+
+function inWords(ms: number): string {
+  return ms < 2 * 3_600_000 ? `${Math.ceil(ms / 1000)} seconds` : `${Math.round(ms / 3_600_000)} hours`;
+}
+
+function silence(what: string, patienceMs: number, cause: unknown): Refusal {
+  const message = `${what}: no answer from the service within ${Math.round(patienceMs / 1000)} seconds`;
+  return new Refusal(message, { status: undefined, cause });
 }

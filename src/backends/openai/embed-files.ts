@@ -1,8 +1,12 @@
+import { CancelledError, RemoteError } from "../../contracts/errors.ts";
 import type { FileId } from "../../contracts/ids.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { type Attachment, attachFiles } from "./attach-files.ts";
-import { awaitFiles, type Ending } from "./await-files.ts";
+import { pause } from "./clock.ts";
+import { lookAtFile } from "./look-at-file.ts";
 import { Refusal } from "./refusal.ts";
-import { detachFile, type Store } from "./store-files.ts";
+import { assertStoreExists, detachFile, listStoreFiles, type Store } from "./store-files.ts";
+import type { StoreFile } from "./wire-codec.ts";
 
 const MANY = 20;
 
@@ -64,4 +68,131 @@ function read(outcome: Outcome): Embedded {
   if (status === "completed") return { status };
   const permanent = error?.code === "unsupported_file" || error?.code === "invalid_file";
   return { status: "failed", reason: error ? `${error.code}: ${error.message}` : status, permanent };
+}
+
+/** How the service ended with a file; `unfinished` says why nobody waits any longer. */
+type Ending = { readonly file: StoreFile } | { readonly unfinished: string };
+
+/** Attached and yet not found: longer than this is no delay any more. */
+const SETTLING_MS = 60_000;
+/** Since the last file was done. */
+const STANDSTILL_MS = 15 * 60_000;
+const FIRST_INTERVAL_MS = 500;
+const SHORTEST_INTERVAL_MS = 10;
+const LONGEST_INTERVAL_MS = 20_000;
+/** While files get done, the interval does not grow beyond this many steps. */
+const BRISK = 3;
+/** So many are asked for one by one in a round: all that can be done without a batch, a sample beside its list. */
+const ASKED = { alone: 100, besideList: 4 };
+const AT_ONCE = 4;
+
+/**
+ * Ends when every one of the files was seen done, or is given up. Neither the state of a batch nor an empty list of
+ * files in progress is proof of that: both have been seen while files had failed or were not listed yet.
+ */
+async function awaitFiles(
+  store: Store,
+  fileIds: Iterable<FileId>,
+  batchId: string | undefined,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<FileId, Ending>> {
+  const { clock } = store.connection;
+  const what = `wait for files of vector store ${store.storeId}`;
+  const waiting = new Waiting(fileIds, clock.now());
+  for (let idle = 0; waiting.pending.size > 0; idle++) {
+    const before = waiting.pending.size;
+    const pollAfterMs = await lookAround(store, waiting, batchId, signal);
+    if (waiting.pending.size < before) idle = Math.min(idle, BRISK);
+    waiting.giveUp(clock.now());
+    if (waiting.pending.size > 0) await pause(clock, pollInterval(pollAfterMs, idle), what, signal);
+  }
+  if (waiting.lostSome) await assertStoreExists(store, "attach to", undefined, signal);
+  return waiting.endings;
+}
+
+class Waiting {
+  readonly pending: Set<FileId>;
+  readonly endings = new Map<FileId, Ending>();
+  /** Asked for by id and not found, and when that was. */
+  readonly #absentAtMs = new Map<FileId, number>();
+  readonly #startMs: number;
+  lostSome = false;
+  #progressAtMs: number;
+
+  constructor(fileIds: Iterable<FileId>, nowMs: number) {
+    this.pending = new Set(fileIds);
+    this.#startMs = nowMs;
+    this.#progressAtMs = nowMs;
+  }
+
+  saw(fileId: FileId, file: StoreFile | undefined, nowMs: number): void {
+    if (file) this.#absentAtMs.delete(fileId);
+    else this.#absentAtMs.set(fileId, nowMs);
+    if (!file || !isDone(file) || !this.pending.delete(fileId)) return;
+    this.endings.set(fileId, { file });
+    this.#progressAtMs = nowMs;
+  }
+
+  giveUp(nowMs: number): void {
+    for (const fileId of this.pending) {
+      const absentAtMs = this.#absentAtMs.get(fileId) ?? this.#startMs;
+      const vanished = absentAtMs - this.#startMs >= SETTLING_MS;
+      this.lostSome ||= vanished;
+      if (vanished) this.#end(fileId, "it vanished from the vector store");
+      else if (nowMs - this.#progressAtMs >= STANDSTILL_MS) {
+        this.#end(fileId, `still in progress after ${STANDSTILL_MS / 60_000} minutes`);
+      }
+    }
+  }
+
+  #end(fileId: FileId, unfinished: string): void {
+    this.pending.delete(fileId);
+    this.endings.set(fileId, { unfinished });
+  }
+}
+
+/** Says when the service wants to be asked again, if it does. */
+async function lookAround(
+  store: Store,
+  waiting: Waiting,
+  batchId: string | undefined,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const before = waiting.pending.size;
+  if (batchId) await lookAtBatch(store, waiting, batchId, signal);
+  let pollAfterMs: number | undefined;
+  // A list that shows nothing new may lack what is there.
+  const most = batchId ? ASKED.besideList : ASKED.alone;
+  const asked = waiting.pending.size === before ? [...waiting.pending].slice(0, most) : [];
+  const { clock, calls } = store.connection;
+  await forEachConcurrent(asked, AT_ONCE, async (fileId) => {
+    const looked = await calls.run(`look at file ${fileId}`, () => lookAtFile(store, fileId, signal), signal);
+    pollAfterMs = looked.pollAfterMs ?? pollAfterMs;
+    // To the end of the queue, so that the next round asks for others.
+    if (waiting.pending.delete(fileId)) waiting.pending.add(fileId);
+    waiting.saw(fileId, looked.file, clock.now());
+  });
+  return pollAfterMs;
+}
+
+/** Trouble with the list is no trouble: the files can be asked for one by one. */
+async function lookAtBatch(store: Store, waiting: Waiting, batchId: string, signal: AbortSignal): Promise<void> {
+  try {
+    const nowMs = store.connection.clock.now();
+    for (const file of await listStoreFiles(store, batchId, signal)) waiting.saw(file.fileId, file, nowMs);
+  } catch (error) {
+    const stops = error instanceof CancelledError || (error instanceof Refusal && error.concernsAll);
+    if (stops || !(error instanceof RemoteError)) throw error;
+  }
+}
+
+/** What a later release of the service may add is not done, so the deadline ends it and not a guess. */
+function isDone(file: StoreFile): boolean {
+  return file.status === "completed" || file.status === "failed" || file.status === "cancelled";
+}
+
+/** Never sooner than the service asks for, and rarer the longer nothing happens, even when it asks for more. */
+function pollInterval(pollAfterMs: number | undefined, idle: number): number {
+  const firstMs = Math.max(pollAfterMs ?? FIRST_INTERVAL_MS, SHORTEST_INTERVAL_MS);
+  return Math.max(firstMs, Math.min(firstMs * 1.5 ** idle, LONGEST_INTERVAL_MS));
 }

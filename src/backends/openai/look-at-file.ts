@@ -1,6 +1,6 @@
 import { NotFoundError as NotFoundAnswer } from "openai";
 import type { FileId } from "../../contracts/ids.ts";
-import { readNumber } from "./retry-after.ts";
+import { headerOf, readNumber } from "../../lib/retry-after.ts";
 import type { Store } from "./store-files.ts";
 import { readStoreFile, type StoreFile } from "./wire-codec.ts";
 
@@ -19,7 +19,7 @@ export async function lookAtFile(store: Store, fileId: FileId, signal: AbortSign
   const params = { vector_store_id: store.storeId };
   try {
     const { data, response } = await client.vectorStores.files.retrieve(fileId, params, { signal }).withResponse();
-    const asked = readNumber(response.headers.get("openai-poll-after-ms"));
+    const asked = readNumber(headerOf(response.headers, "openai-poll-after-ms"));
     return { file: readStoreFile(data), pollAfterMs: asked && Math.min(asked, LONGEST_POLL_MS) };
   } catch (error) {
     if (error instanceof NotFoundAnswer) return { file: undefined, pollAfterMs: undefined };

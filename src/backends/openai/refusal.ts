@@ -1,7 +1,7 @@
 import { APIConnectionError, APIError } from "openai";
 import { explain, RemoteError } from "../../contracts/errors.ts";
-import { isAboutFile } from "./about-file.ts";
-import { readRetryAfterMs } from "./retry-after.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
+import { readRetryAfterMs } from "../../lib/retry-after.ts";
 
 /** What the service answered instead of doing its part, in one sentence for people and with what callers decide by. */
 export class Refusal extends RemoteError {
@@ -48,7 +48,7 @@ const USED_UP = new Set([
   "access_terminated",
 ]);
 
-export interface RefusalContext {
+interface RefusalContext {
   /** `verb object`, the start of the sentence. */
   readonly what: string;
   readonly tries: number;
@@ -87,7 +87,7 @@ function fromAnswer(error: APIError, context: RefusalContext): Refusal {
     status,
     code,
     retryable,
-    retryAfterMs: readRetryAfterMs(error.headers, context.nowMs),
+    retryAfterMs: readRetryAfterMs(error.headers ?? {}, context.nowMs),
     concernsFile: !usedUp && isAboutFile(error),
     concernsAll: usedUp || status === 401 || status === 403,
     cause: safeCause(error, context.apiKey),
@@ -131,4 +131,33 @@ function hideKey(text: string, apiKey: string): string {
 function safeCause(error: unknown, apiKey: string): unknown {
   const refusedKey = error instanceof APIError && error.status === 401;
   return refusedKey || (apiKey && explain(error).includes(apiKey)) ? undefined : error;
+}
+
+const CODES = new Set([
+  "unsupported_file",
+  "invalid_file",
+  "empty_file",
+  "file_too_large",
+  "unsupported_file_type",
+  "invalid_file_type",
+  "invalid_file_format",
+]);
+
+/** Narrow on purpose: "the files API is not supported here" is about the address, not about a file. */
+const WORDINGS = [
+  /\bfile is (?:empty|too large|corrupt)/i,
+  /\bfile (?:type|format|extension)\b.{0,200}\bnot supported/i,
+  /\bfiles? with extensions?\b.{0,200}\bnot supported/i,
+  /\b(?:invalid|unsupported) (?:file (?:type|format|extension)|extension)\b/i,
+];
+
+/**
+ * Is it this very file that the service refuses? Judged by what the answer says: a wrong address, version or gateway can
+ * answer 400 or 413 to everything, and whoever took that for a verdict on the files would give up all of them.
+ */
+function isAboutFile({ status, code, error }: APIError): boolean {
+  // No object: the body is not an error of this protocol but, say, a gateway's page.
+  if ((status !== 400 && status !== 413) || !isJsonObject(error)) return false;
+  const message = String(error["message"] ?? "");
+  return status === 413 || CODES.has(code ?? "") || WORDINGS.some((wording) => wording.test(message));
 }

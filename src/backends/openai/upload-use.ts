@@ -1,8 +1,9 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import type { Connection } from "./connection.ts";
-import { listStoreIds } from "./list-stores.ts";
 import { lookAtFile } from "./look-at-file.ts";
+import { readPages } from "./read-pages.ts";
+import { readStorePage } from "./wire-codec.ts";
 
 /** In more than these nobody looks: it would take a request for each. */
 const MOST_STORES = 100;
@@ -39,4 +40,22 @@ export async function isInUse(
     if ((await connection.calls.run(`look at file ${fileId}`, look, signal)).file) return true;
   }
   return false;
+}
+
+/** All vector stores of the account, as far as the service lists them. */
+function listStoreIds({ client, calls }: Connection, signal?: AbortSignal): Promise<VectorStoreId[]> {
+  const what = "list vector stores";
+  const headers = { "OpenAI-Beta": "assistants=v2" };
+  return readPages({
+    what,
+    idOf: (id: VectorStoreId) => id,
+    read(after) {
+      const query = { limit: 100, ...(after ? { after } : {}) };
+      return calls.run(
+        what,
+        async () => readStorePage(await client.get<unknown>("/vector_stores", { query, headers, signal })),
+        signal,
+      );
+    },
+  });
 }

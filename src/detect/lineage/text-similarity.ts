@@ -1,3 +1,5 @@
+import { fastHash, mixBits } from "../../lib/fast-hash.ts";
+
 const SHINGLE_WORDS = 5;
 /** A text with more distinct words than this is no match for one of fewer than five. */
 const MAX_WORDS = 16;
@@ -26,12 +28,12 @@ export function sketchText(text: string): TextSketch {
   let wordCount = 0;
   const last: number[] = [];
   for (const [word] of text.normalize("NFC").toLowerCase().matchAll(WORD)) {
-    const hash = hashWord(word);
+    const hash = mixBits(fastHash(word));
     wordCount += 1;
     if (words.size <= MAX_WORDS) words.add(hash);
     last.push(hash);
     if (last.length < SHINGLE_WORDS) continue;
-    const shingle = last.reduce((sum, each) => mix(Math.imul(sum, 31) + each));
+    const shingle = last.reduce((sum, each) => mixBits(Math.imul(sum, 31) + each));
     last.shift();
     if (isSampled(shingle, level)) shingles.add(shingle);
     while (shingles.size > MAX_SHINGLES) shingles = sample(shingles, ++level);
@@ -63,17 +65,4 @@ function sample(shingles: ReadonlySet<number>, level: number): Set<number> {
 
 function isSampled(hash: number, level: number): boolean {
   return (hash & ((1 << level) - 1)) === 0;
-}
-
-function hashWord(word: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < word.length; at++) hash = Math.imul(hash ^ word.charCodeAt(at), 0x01000193);
-  return mix(hash);
-}
-
-/** Spreads what differs anywhere over all 32 bits, so that the last ones are a fair sample. */
-function mix(hash: number): number {
-  let spread = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  spread = Math.imul(spread ^ (spread >>> 13), 0xc2b2ae35);
-  return spread ^ (spread >>> 16);
 }

@@ -7,11 +7,11 @@ import type {
   IngestStatus,
   SchedulingState,
 } from "../../contracts/registry.ts";
+import { backoffMs } from "../../lib/backoff.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { datesKept } from "./choose-date.ts";
 import { BELIEVED_AFTER, countGone, countMove, NOTHING_COUNTED } from "./count-looks.ts";
 import { withEvent } from "./item-events.ts";
-import { intervalSeconds, retrySeconds } from "./item-intervals.ts";
 import { type CheckPolicy, hasLeft, isForced } from "./schedule-item.ts";
 
 /**
@@ -156,7 +156,7 @@ export function afterTroubleBehind(item: IngestItem, look: Look, behind: IngestI
   return { ...item, ...(isAnswered && serve(item, look)), scheduling: schedule(item, look, Math.max(seconds, 0), {}) };
 }
 
-export interface Refusal {
+interface Refusal {
   readonly why: "robots" | "other";
   readonly reason: string;
   /** Of the answer that was refused. Without one its validators are forgotten: "not modified" means that it is still refused. */
@@ -272,4 +272,22 @@ function schedule(item: IngestItem, look: Look, seconds: number, changes: Partia
     nextCrawlAt: toUtcMicros(new Date(look.at.getTime() + (isOwed ? 0 : seconds * 1000))),
     ...changes,
   };
+}
+
+const UNCHANGED_CHECKS_A_STEP = 3;
+/** A server may ask for this much patience even where items are looked at more often. */
+const PATIENCE_SECONDS = 86_400;
+
+/** Lengthens with every third check that found nothing new: 1, 3, 7, 14 times the base, then doubling, up to the maximum. */
+function intervalSeconds(unchangedCount: number, policy: CheckPolicy): number {
+  const step = Math.floor(unchangedCount / UNCHANGED_CHECKS_A_STEP);
+  const times = [1, 3][step] ?? 7 * 2 ** (step - 2);
+  return Math.min(policy.baseIntervalSeconds * times, policy.maxIntervalSeconds);
+}
+
+/** Doubles with every failure in a row, up to the maximum; a longer time that the server asked for wins, within a day or the maximum. */
+function retrySeconds(failureCount: number, retryAfterMs: number, policy: CheckPolicy): number {
+  const limits = { firstMs: policy.errorBackoffSeconds * 1000, longestMs: policy.maxIntervalSeconds * 1000 };
+  const asked = Math.min(Math.ceil(retryAfterMs / 1000), Math.max(policy.maxIntervalSeconds, PATIENCE_SECONDS));
+  return Math.max(backoffMs(failureCount, limits) / 1000, asked);
 }

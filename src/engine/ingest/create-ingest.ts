@@ -1,28 +1,29 @@
-import { explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import { ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { JobContext } from "../../contracts/job.ts";
 import type { Members } from "../../contracts/members.ts";
 import type { TaskQueue } from "../../contracts/queue.ts";
 import type { Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, ItemLooker, WebDocuments, WebImages } from "../../contracts/web.ts";
+import { identifyFile } from "../../detect/web/file-identity.ts";
 import { LOCK_MS } from "../../detect/web/lock-item.ts";
 import type { CheckPolicy } from "../../detect/web/schedule-item.ts";
 import type { IdentityRules } from "../../detect/web/web-identity.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
+import { plural } from "../../lib/plural.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { addFile } from "./add-file.ts";
-import { addUrl } from "./add-item.ts";
+import { type AddParts, addItem, addUrl } from "./add-item.ts";
 import { findBehind } from "./find-behind.ts";
 import { findIdentity } from "./find-identity.ts";
 import { HostSeats } from "./host-seats.ts";
-import type { Ingest } from "./ingest.ts";
+import { type AddFileRequest, type Ingest, REGISTERED_SOURCE, type RebuildRequest, type Registered } from "./ingest.ts";
 import { purgeGone, purgeStray } from "./purge-items.ts";
-import { rebuildItems } from "./rebuild-items.ts";
+import { asQueued, ITEM_TASK, isQueued, mayStillWait, sendItem } from "./queue-item.ts";
 import { removeItem } from "./remove-item.ts";
-import { reindexItem } from "./request-look.ts";
-import { sweepItems } from "./sweep-items.ts";
+import { reindexItem, requestLook } from "./request-look.ts";
 import { workOne } from "./work-one.ts";
 
-export interface IngestParts {
+interface IngestParts {
   readonly registry: Registry;
   readonly members: Members;
   readonly queue: TaskQueue;
@@ -104,4 +105,71 @@ function everyMs(ms: number): (now: Date) => boolean {
     lastMs = now.getTime();
     return true;
   };
+}
+
+const SIGNATURE_DROPPED =
+  "What follows the question mark in its address was dropped: a signature is neither kept nor used. The blob is read with INGEST_BLOB_CREDENTIAL, with the managed identity of the machine, or as anybody reads it.";
+
+/** As an address is registered; the file is not looked at, but must lie where files may be read. */
+async function addFile(
+  { source, domainId, force }: AddFileRequest,
+  parts: AddParts & Pick<OpenIngestParts, "files">,
+  options: { readonly dryRun: boolean },
+): Promise<Registered> {
+  const identity = identifyFile(source);
+  await parts.files.check(identity.foundSource);
+  const request = { domainId, force, title: "", includeImages: false };
+  const isSigned = /^\s*https?:/i.test(source) && source.includes("?");
+  return { ...(await addItem(identity, request, parts, options)), note: isSigned ? SIGNATURE_DROPPED : "" };
+}
+
+/** Run again after it was interrupted, it finds most of them queued already. */
+async function rebuildItems(
+  request: RebuildRequest,
+  parts: OpenIngestParts,
+  job: JobContext,
+): Promise<{ readonly domainId: DomainId; readonly queued: number }> {
+  const domainId = request.domainId ?? parts.defaultDomain;
+  const { sources } = await parts.domains.get(domainId);
+  let queued = 0;
+  for await (const page of parts.members.in(domainId, REGISTERED_SOURCE)) {
+    for (const { itemId, wanted } of page) {
+      if (wanted !== "asked") continue;
+      await job.checkpoint();
+      if (!job.dryRun && !(await requestLook(itemId, parts, request))) continue;
+      queued += 1;
+    }
+    job.log(`${job.dryRun ? "Would queue" : "Queued"} ${plural(queued, "address", "addresses")} so far.`);
+  }
+  for (const source of sources) {
+    const { kind } = source;
+    if (!kind.abilities.registersAddresses || kind.holdsRegistered?.(source)) continue;
+    job.log(`Source '${source.sourceId}' is a web site: its pages are looked at when it is crawled (scope web).`);
+  }
+  return { domainId, queued };
+}
+
+/** A message for everything that is due and has none that is believed in. Returns how many. */
+async function sweepItems(
+  { registry, queue, now }: Pick<OpenIngestParts, "registry" | "queue" | "now">,
+  signal: AbortSignal,
+): Promise<number> {
+  let queued = 0;
+  const waitingSince = await queue.waitingSince(ITEM_TASK);
+  for await (const page of registry.due(toUtcMicros(now()))) {
+    for (const { item, version } of page) {
+      if (signal.aborted) return queued;
+      if (isQueued(item, now()) || mayStillWait(item, waitingSince)) continue;
+      try {
+        await registry.put(asQueued(item, now()), version);
+      } catch (error) {
+        // Somebody is at it.
+        if (error instanceof ConflictError) continue;
+        throw error;
+      }
+      await sendItem(item, { queue, registry });
+      queued += 1;
+    }
+  }
+  return queued;
 }

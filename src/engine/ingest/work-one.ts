@@ -5,6 +5,7 @@ import type { Registry } from "../../contracts/registry.ts";
 import type { ItemLooker } from "../../contracts/web.ts";
 import { afterFailure, beginLook } from "../../detect/web/look-at-item.ts";
 import { type CheckPolicy, isDue } from "../../detect/web/schedule-item.ts";
+import { backoffMs } from "../../lib/backoff.ts";
 import { changeItem } from "./change-item.ts";
 import type { HostSeats } from "./host-seats.ts";
 import { ITEM_TASK, readMessage, withoutMessage } from "./queue-item.ts";
@@ -87,7 +88,7 @@ async function attend(
 }
 
 function retryMs({ attempts }: ClaimedTask, longestMs: number): number {
-  return Math.min(RETRY_MS * 2 ** (attempts - 1), longestMs);
+  return backoffMs(attempts, { firstMs: RETRY_MS, longestMs });
 }
 
 /**

@@ -5,19 +5,20 @@ import type { DomainId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
 import { MANIFEST_FILE } from "../../contracts/manifest.ts";
 import { writeFileAtomic } from "../../lib/atomic-file.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
 import { hashFile } from "../../lib/hash-file.ts";
 import { moveIfThere } from "../../lib/move-if-there.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { plural } from "../../lib/plural.ts";
 import { toUtcMicros } from "../../lib/time.ts";
+import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type Backup, dropPartialBackups, lastBackup, makeBackup, noteMigrated } from "./backup.ts";
 import { layoutOf, readEarlierManifest } from "./earlier-codec.ts";
 import type { EarlierFolder } from "./earlier-folder.ts";
 import { readEarlierStore, STORE_FOLDERS } from "./earlier-store.ts";
-import { migrateDocuments } from "./migrate-documents.ts";
-import { type EntryPlan, planEntries } from "./plan-entries.ts";
+import { type EntryPlan, type PlannedEntry, planEntries } from "./plan-entries.ts";
 
 const SHOWN = 20;
 
@@ -32,7 +33,7 @@ export interface MigratedSource {
 }
 
 /** What was done, or would be. */
-export interface Migration {
+interface Migration {
   readonly backup: string;
   readonly files: number;
   readonly newIds: number;
@@ -152,4 +153,40 @@ function tell(planned: EntryPlan, backup: Backup | undefined, { job }: MigratedS
     documents: kept.length,
     versions: kept.reduce((sum, { versions }) => sum + versions.size, 0),
   };
+}
+
+/**
+ * Makes `knowledge_base/` below a folder of its own, from documents that stay where they are. The texts are those of another
+ * extractor, so the next crawl makes the current ones again; earlier ones stay as they were.
+ */
+async function migrateDocuments(
+  folder: string,
+  entries: readonly PlannedEntry[],
+  job: JobContext,
+): Promise<{ readonly documents: number; readonly versions: number }> {
+  const base = new KnowledgeBase(folder);
+  let [documents, versions] = [0, 0];
+  for (const { entry, document } of entries) {
+    if (!document) continue;
+    await job.checkpoint();
+    const { docId, path, modifiedAt } = entry;
+    const { title } = document;
+    const adopted = entry.versions.map(({ versionId, at, hash }) => ({
+      ...{
+        versionId,
+        at,
+        hash,
+        path,
+        fileType: fileTypeOf(path),
+        modifiedAt,
+        title,
+        createdAt: document.createdAt || at,
+      },
+      textFile: join(document.versions.get(versionId) ?? document.folder, "content.md"),
+    }));
+    await base.adopt(docId, adopted);
+    documents += 1;
+    versions += document.versions.size;
+  }
+  return { documents, versions };
 }

@@ -4,20 +4,33 @@ import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
-import { REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
+import type { SourceKind } from "../../contracts/source-kind.ts";
+import type { StoredImage } from "../../contracts/web.ts";
+import { type ItemView, REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../engine/query.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
+import { withoutAbsent } from "../../lib/without-absent.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { bareEnvelope } from "../grammar/envelope.ts";
 import { type Arguments, optional, withDefault } from "../grammar/parameters.ts";
-import { domainId, json, text, trueOrFalse, wholeNumber } from "../grammar/values.ts";
-import { findDocuments, isAskedFor, toResultsJson } from "./function-results.ts";
-import {
-  contentTypes,
-  type FoundSourceType,
-  readFilters,
-  type SearchFilters,
-  searchType,
-} from "./function-search-values.ts";
+import { domainId, json, text, trueOrFalse, type Value, wholeNumber } from "../grammar/values.ts";
+import { toImageJson } from "./item-codec.ts";
+import { registryView } from "./registry-view.ts";
+
+const searchType = oneOfWords(["keyword", "vector", "hybrid"]);
+const contentType = oneOfWords(["text", "image"]);
+const sourceType = oneOfWords(["url", "sharepoint", "file", "blob"]);
+
+const contentTypes: Value<readonly string[]> = {
+  accepts: "text, image, or both with a comma between them",
+  schema: { type: "array", items: { type: "string" } },
+  read(raw) {
+    const list = typeof raw === "string" ? raw.split(",").map((part) => part.trim()) : raw;
+    if (!Array.isArray(list) || list.length === 0) return undefined;
+    const read = list.map((one) => contentType.read(one));
+    return read.every((one) => one !== undefined) ? read : undefined;
+  },
+};
 
 const MOST_RESULTS = 50;
 const USUAL_RESULTS = 10;
@@ -210,4 +223,216 @@ function ofKind(sources: Domain["sources"], kind: FoundSourceType, app: App): At
     isRemote(app) ? [] : [{ type, key: "item_id", value: "url_" }];
   if (kind === "url") return { type: "and", filters: [whole, ...called("gte")] };
   return { type: "or", filters: [whole, { type: "and", filters: [single, ...called("lt")] }] };
+}
+
+/** A page or document with the passages of it that were found, best first. */
+interface FoundDocument {
+  readonly passages: readonly [QuerySource, ...QuerySource[]];
+  /** Of pages: what the registry knows of it. */
+  readonly view: ItemView | undefined;
+}
+
+const SUMMARY_LENGTH = 150;
+const MOST_IMAGES = 10;
+
+/** In the order of their best passages. */
+async function findDocuments(app: App, { sources }: QueryAnswer, filters: SearchFilters): Promise<FoundDocument[]> {
+  const byDocument = Map.groupBy(sources, ({ fileId }) => fileId);
+  const found = await Promise.all(
+    [...byDocument.values()].map(async ([first, ...more]): Promise<FoundDocument[]> => {
+      if (first === undefined || !isAskedFor(first, filters)) return [];
+      return [{ passages: [first, ...more], view: await registryView(app, first) }];
+    }),
+  );
+  return found.flat();
+}
+
+/** What the index cannot tell everywhere: a host, and a single file from a page. */
+function isAskedFor(source: QuerySource, { sourceType, sourceHost }: SearchFilters): boolean {
+  if (sourceType !== undefined && sourceTypeOf(source) !== sourceType) return false;
+  return sourceHost === "" || hostOf(source.url) === sourceHost || URL.parse(source.url)?.hostname === sourceHost;
+}
+
+/** Files of this machine are of the host `file`, as the registry has it. */
+function hostOf(address: string): string {
+  const url = URL.parse(address);
+  return url?.protocol === "file:" ? url.host || "file" : (url?.host ?? "");
+}
+
+function toResultsJson(
+  pages: readonly FoundDocument[],
+  wish: { readonly contentTypes: readonly string[]; readonly nestImages: boolean },
+): object[] {
+  return pages.flatMap((page) => [
+    ...(wish.contentTypes.includes("text") ? [toPageJson(page, wish.nestImages)] : []),
+    ...(wish.contentTypes.includes("image") ? imagesOf(page).map((image) => toImageResultJson(page, image)) : []),
+  ]);
+}
+
+function toPageJson(page: FoundDocument, nestImages: boolean): object {
+  const [best, ...more] = page.passages;
+  const text = [best, ...more].map((passage) => passage.text.trim()).join("\n\n");
+  return {
+    id: page.view?.item.id ?? best.fileId,
+    score: best.score,
+    type: "text",
+    summary: summaryOf(best.text),
+    url: best.url,
+    content: { text, metadata: toMetadataJson(page) },
+    ...(nestImages && { images: imagesOf(page).map(toImageJson) }),
+  };
+}
+
+function toMetadataJson({ passages: [best], view }: FoundDocument): object {
+  const item = view?.item;
+  return {
+    title: item?.title || item?.content.foundTitle || best.name,
+    created: item?.scheduling.firstSeen ?? "",
+    modified: best.modifiedAt,
+    fileSize: item ? item.http.contentLength || item.file.length : 0,
+    contentType: item?.content.mimeType ?? "",
+    sourceContainer: best.attributes["source_id"] ?? "",
+    sourceType: sourceTypeOf(best),
+    sourceHost: item?.sourceHost || hostOf(best.url),
+    language: item?.content.language || (best.details?.language ?? ""),
+    section: best.sectionPath,
+    fileId: best.fileId,
+  };
+}
+
+/** Pages, files and blobs have ids of ours; where a file is, its address tells. */
+function sourceTypeOf({ url, attributes, metadata }: QuerySource): FoundSourceType {
+  const id = String(attributes["item_id"] ?? metadata?.["sharepoint_unique_file_id"]);
+  if (id.startsWith("url_")) return "url";
+  if (!/^(file|doc)_/.test(id)) return "sharepoint";
+  return url.startsWith("file:") ? "file" : "blob";
+}
+
+function toImageResultJson({ passages: [best] }: FoundDocument, image: StoredImage): object {
+  const { id, url, alt, caption, surroundings, mimeType, bytes, width, height, parentPageId, parentPageUrl } = image;
+  const words = [alt, caption, surroundings].filter((part) => part !== "");
+  return {
+    id,
+    score: best.score,
+    type: "image",
+    summary: summaryOf(alt || caption || surroundings),
+    url,
+    thumbnail: toImageJson(image).thumbnail,
+    content: {
+      text: words.join("\n"),
+      metadata: {
+        title: alt || caption,
+        contentType: mimeType,
+        fileSize: bytes,
+        width,
+        height,
+        parentPageId,
+        parentPageUrl,
+        source: parentPageUrl,
+      },
+    },
+  };
+}
+
+function imagesOf({ view }: FoundDocument): readonly StoredImage[] {
+  return (view?.images ?? []).slice(0, MOST_IMAGES);
+}
+
+function summaryOf(text: string): string {
+  const plain = text.replaceAll(/\s+/g, " ").trim();
+  return plain.length > SUMMARY_LENGTH ? `${plain.slice(0, SUMMARY_LENGTH)}...` : plain;
+}
+
+/** `Hybrid` is `hybrid`: the functions wrote these words in either way. */
+function oneOfWords<const T extends string>(choices: readonly T[]): Value<T> {
+  return {
+    accepts: choices.join(" or "),
+    schema: { type: "string" },
+    read: (raw) => choices.find((choice) => typeof raw === "string" && choice === raw.toLowerCase()),
+  };
+}
+
+/** Where a result comes from, in the words of the functions. */
+type FoundSourceType = SourceKind["foundAs"];
+
+interface SearchFilters {
+  readonly scope: SearchScope;
+  readonly sourceType: FoundSourceType | undefined;
+  /** As addresses have it; "" for all. */
+  readonly sourceHost: string;
+}
+
+const NAMES = ["fileType", "fileTypes", "dateRange", "sourceType", "sourceHost"];
+const RANGE_NAMES = ["from", "to", "start", "end"];
+
+function readFilters(raw: unknown): SearchFilters {
+  const given = objectOf(raw ?? {}, "filters", NAMES);
+  const range = objectOf(given["dateRange"] ?? {}, "filters.dateRange", RANGE_NAMES);
+  const from = range["from"] === undefined ? "start" : "from";
+  const to = range["to"] === undefined ? "end" : "to";
+  const fileTypes = readTypes(given["fileTypes"] ?? given["fileType"]);
+  const kind = given["sourceType"];
+  const read = kind === undefined ? undefined : sourceType.read(kind);
+  if (kind !== undefined && read === undefined) throw wrong("filters.sourceType", sourceType.accepts);
+  return {
+    scope: withoutAbsent({
+      fileTypes,
+      modifiedFrom: readInstant(range[from], `filters.dateRange.${from}`),
+      modifiedBefore: readEnd(range[to], `filters.dateRange.${to}`),
+    }),
+    sourceType: read,
+    sourceHost: readHost(given["sourceHost"]),
+  };
+}
+
+function objectOf(raw: unknown, name: string, accepted: readonly string[]): Readonly<Record<string, unknown>> {
+  if (!isJsonObject(raw)) throw wrong(name, "a JSON object");
+  const unknown = Object.keys(raw).find((key) => !accepted.includes(key));
+  if (unknown === undefined) return raw;
+  throw new BadInputError(`Unknown field '${name}.${unknown.slice(0, 80)}'. Accepted: ${accepted.join(", ")}.`);
+}
+
+function readTypes(raw: unknown): readonly string[] | undefined {
+  if (raw === undefined) return undefined;
+  const list: unknown[] = Array.isArray(raw) ? raw : [raw];
+  return list.map((one) => readText(one, "filters.fileTypes").toLowerCase().replace(/^\./, ""));
+}
+
+function readText(raw: unknown, name: string): string {
+  if (raw === undefined) return "";
+  if (typeof raw === "string") return raw.trim();
+  throw wrong(name, "text");
+}
+
+function readHost(raw: unknown): string {
+  const text = readText(raw, "filters.sourceHost");
+  if (text === "") return "";
+  const host = URL.parse(`http://${text}`)?.host;
+  if (host) return host;
+  throw wrong("filters.sourceHost", "a host name, as docs.example.com");
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const DAY_MS = 24 * 3600 * 1000;
+
+function readInstant(raw: unknown, name: string): string | undefined {
+  const text = readText(raw, name);
+  if (text === "") return undefined;
+  if (/^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d)?)?$/.test(text)) {
+    const ms = Date.parse(DAY.test(text) || /(Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
+    if (!Number.isNaN(ms)) return new Date(ms).toISOString();
+  }
+  throw wrong(name, "a date or a time, as 2026-01-31 or 2026-01-31T12:00:00Z");
+}
+
+/** The last day or instant still counts. */
+function readEnd(raw: unknown, name: string): string | undefined {
+  const instant = readInstant(raw, name);
+  if (instant === undefined) return undefined;
+  const more = typeof raw === "string" && DAY.test(raw.trim()) ? DAY_MS : 1;
+  return new Date(Date.parse(instant) + more).toISOString();
+}
+
+function wrong(name: string, accepts: string): BadInputError {
+  return new BadInputError(`'${name}' must be ${accepts}.`);
 }

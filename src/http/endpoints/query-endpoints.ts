@@ -1,13 +1,44 @@
 import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
-import type { QueryAnswer } from "../../engine/query.ts";
+import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
 import { type Envelope, plainFailure } from "../grammar/envelope.ts";
+import type { JsonSchema } from "../grammar/json-schema.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
 import { json, text, type Value, wholeNumber } from "../grammar/values.ts";
 import { queryPage } from "../pages/query-page.ts";
-import { QUERY_SCHEMA, toQueryJson } from "./query-codec.ts";
+
+const SOURCE_SCHEMA: JsonSchema = {
+  type: "object",
+  required: ["data", "source", "metadata"],
+  properties: {
+    data: { type: "string", description: "The passage." },
+    source: { type: "string", description: "Address of the document, else its name." },
+    metadata: {
+      type: "object",
+      required: ["file_id", "score"],
+      properties: { file_id: { type: "string" }, score: { type: "number" } },
+    },
+  },
+};
+
+const QUERY_SCHEMA: JsonSchema = {
+  type: "object",
+  required: ["data"],
+  properties: {
+    data: {
+      type: "object",
+      required: ["query", "answer", "source_markers", "sources"],
+      properties: {
+        query: { type: "string" },
+        answer: { type: "string" },
+        source_markers: { type: "array", items: { type: "string" } },
+        sources: { type: "array", items: SOURCE_SCHEMA },
+      },
+    },
+  },
+};
 
 const results = wholeNumber({ from: 1, to: 50 });
 
@@ -122,4 +153,29 @@ function read<T>(name: string, value: Value<T>, raw: unknown): T | undefined {
   const result = value.read(raw);
   if (result === undefined) throw new BadInputError(`'data.${name}' must be ${value.accepts}.`);
   return result;
+}
+
+const NO_METADATA = "[NO_METADATA_FOR_THIS_VECTOR_STORE]";
+
+/** The answer of `/query` and `/query2`, field for field as older clients read it. */
+function toQueryJson(answer: QueryAnswer): Record<string, unknown> {
+  return {
+    data: {
+      query: answer.query,
+      answer: "",
+      source_markers: ["【", "】"],
+      sources: answer.sources.map(toSourceJson),
+    },
+  };
+}
+
+function toSourceJson(source: QuerySource): Record<string, unknown> {
+  const { url: _shownAsSource, ...metadata } = source.metadata ?? {};
+  const section = source.sectionPath === "" ? {} : { section_path: source.sectionPath };
+  const own = { file_id: source.fileId, score: source.score, ...section };
+  return {
+    data: source.text,
+    source: source.url || source.name || NO_METADATA,
+    metadata: { ...own, ...source.attributes, ...metadata, ...own },
+  };
 }

@@ -1,13 +1,17 @@
 import { basename } from "node:path/posix";
 import type { App } from "../../app/app.ts";
+import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { ReportId, ReportSummary } from "../../contracts/report.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import type { JsonObject } from "../../lib/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { encodeSpreadsheetRow } from "../../lib/spreadsheet-csv.ts";
+import { readText } from "../../reports/read-text.ts";
 import { parseReportId, REPORT_ID_FORM, REPORT_TYPES, type ReportType } from "../../reports/report-id.ts";
-import type { ReportStore } from "../../reports/report-store.ts";
-import { type Answer, type Endpoint, endpoint, ok, okPart } from "../grammar/endpoint.ts";
-import { type Listing, listing, takePart } from "../grammar/listing.ts";
+import type { ReportStore, StoredBytes } from "../../reports/report-store.ts";
+import { readMatchingRows, readTableWindow } from "../../reports/table-window.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../grammar/endpoint.ts";
+import { type Listing, listing, MAX_LIMIT, takePart } from "../grammar/listing.ts";
 import { optional, required, withDefault } from "../grammar/parameters.ts";
 import { domainId, oneOf, trueOrFalse, type Value, words } from "../grammar/values.ts";
 import type { Frame, Html } from "../pages/layout.ts";
@@ -15,8 +19,6 @@ import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { reportFilePage } from "../pages/report-file-page.ts";
 import { reportListPage } from "../pages/report-list-page.ts";
 import { reportPage } from "../pages/report-page.ts";
-import { readReportFile, spreadsheet } from "./report-file.ts";
-import { type ReportRow, toReportRow } from "./report-row.ts";
 
 const COLUMNS = ["created_utc", "domain_id", "title", "ok", "error", "items_total", "items_changed", "items_failed"];
 
@@ -167,4 +169,109 @@ function remove({ reports }: App): Endpoint {
 /** Whether the report could be read, not whether its crawl went well: that is in it. */
 function told(report: ReportSummary): Answer<Readonly<JsonObject>> {
   return report.readable ? ok(report.json) : { ok: false, error: report.error, data: report.json };
+}
+
+/** What fits into one JSON text, or one page; `format=raw` has no limit. */
+const JSON_BYTES = 4 * 1024 * 1024;
+const PAGE_BYTES = 512 * 1024;
+
+interface FileWish extends Listing {
+  readonly report_id: ReportId;
+  readonly file_path: string;
+  /** Of a table, only the rows that tell of an error. */
+  readonly failed: boolean;
+}
+
+/** One file of a report as it is told: as text, or some rows of it. */
+export type ShownFile = ShownText | ShownTable;
+
+interface ShownText {
+  readonly report_id: ReportId;
+  readonly file_path: string;
+  readonly content: string;
+  /** false: there is more of it than is shown. */
+  readonly complete: boolean;
+}
+
+export interface ShownTable {
+  readonly report_id: ReportId;
+  readonly file_path: string;
+  readonly columns: readonly string[];
+  /** By the names of the columns. */
+  readonly rows: readonly Readonly<JsonObject>[];
+}
+
+/** Of a table, the rows that were asked for; a page always shows rows. */
+async function readReportFile(reports: ReportStore, wish: FileWish, call: Call): Promise<Answer<ShownFile>> {
+  const asked =
+    wish.limit !== undefined || wish.offset > 0 || wish.sort !== undefined || wish.filter !== "" || wish.failed;
+  const isTable = wish.file_path.endsWith(".csv");
+  if (asked && !isTable)
+    throw new BadInputError(`'${wish.file_path}' is no table, so it takes no limit, sort or filter.`);
+  return isTable && (asked || call.format === "html") ? readTable(reports, wish, call) : readWhole(reports, wish, call);
+}
+
+async function readTable(reports: ReportStore, wish: FileWish, call: Call): Promise<Answer<ShownTable>> {
+  const { report_id, file_path, offset } = wish;
+  const limit = wish.limit ?? (call.format === "html" ? PAGE_ROWS : MAX_LIMIT);
+  const window = await readTableWindow(() => reports.file(report_id, file_path), { ...wish, limit }, call.signal);
+  const { columns, total } = window;
+  const rows = window.rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at] ?? ""])));
+  const page = { offset, limit, total, more: offset + rows.length < total };
+  return { ok: true, error: "", data: { report_id, file_path, columns, rows }, page };
+}
+
+/** A page may show the beginning of a file; JSON that ends in the middle would pass for the whole. */
+async function readWhole(reports: ReportStore, wish: FileWish, call: Call): Promise<Answer<ShownFile>> {
+  const { report_id, file_path } = wish;
+  const stored = await reports.file(report_id, file_path);
+  if (call.format === "json" && stored.bytes > JSON_BYTES) {
+    throw new BadInputError(`'${file_path}' has ${stored.bytes} bytes, more than fit here. Use format=raw.`);
+  }
+  const read = await readText(stored.content, call.format === "json" ? JSON_BYTES : PAGE_BYTES);
+  if (!read) throw new BadInputError(`'${file_path}' is no text. Use format=raw.`);
+  return { ok: true, error: "", data: { report_id, file_path, content: read.text, complete: read.complete } };
+}
+
+/** All rows that match, safe to open in a spreadsheet. Made while it is sent, in the order of the file. */
+function spreadsheet(content: StoredBytes["content"], wish: FileWish): Omit<RawAnswer, "fileName"> {
+  if (!wish.file_path.endsWith(".csv")) throw new BadInputError(`'${wish.file_path}' is no table. Use format=raw.`);
+  if (wish.sort !== undefined) throw new BadInputError("format=csv comes in the order of the file: leave out 'sort'.");
+  return { bytes: undefined, mediaType: "text/csv; charset=utf-8", content: spreadsheetRows(content, wish) };
+}
+
+/** Spreadsheets take a file for UTF-8 only when it begins with this. */
+const BYTE_ORDER_MARK = "\ufeff";
+
+async function* spreadsheetRows(
+  content: StoredBytes["content"],
+  { filter, failed, offset, limit = Number.POSITIVE_INFINITY }: FileWish,
+): AsyncGenerator<Uint8Array, void> {
+  let at = -1;
+  let text = BYTE_ORDER_MARK;
+  for await (const page of readMatchingRows({ content }, { filter, failed })) {
+    for (const row of page) {
+      // The header comes first and counts for nothing.
+      if (at < 0 || (at >= offset && at < offset + limit)) text += `${encodeSpreadsheetRow(row)}\r\n`;
+      at += 1;
+    }
+    if (text !== "") yield Buffer.from(text);
+    text = "";
+    if (at >= offset + limit) return;
+  }
+}
+
+/** A report in a list: without its files, and its sources added up. Of one that cannot be read some fields are missing. */
+export type ReportRow = Readonly<JsonObject>;
+
+const COUNTS = ["items_total", "items_added", "items_changed", "items_moved", "items_removed", "items_failed"] as const;
+
+function toReportRow({ json: { files: _files, sources, ...rest } }: ReportSummary): ReportRow {
+  if (!Array.isArray(sources)) return rest;
+  return { ...rest, ...sumUp(sources.filter(isJsonObject)) };
+}
+
+function sumUp(sources: readonly Readonly<JsonObject>[]): Record<string, number> {
+  const sums = COUNTS.map((name) => [name, sources.reduce((sum, source) => sum + (Number(source[name]) || 0), 0)]);
+  return Object.fromEntries(sums) as Record<string, number>;
 }

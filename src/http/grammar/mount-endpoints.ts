@@ -1,15 +1,32 @@
 import type { Context, Hono } from "hono";
+import type { Principal } from "../../contracts/access.ts";
+import type { AuditLog } from "../../contracts/audit.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { JobRunner } from "../../jobs/job-runner.ts";
+import type { JobStore } from "../../jobs/job-store.ts";
 import type { HttpEnv } from "../http-env.ts";
 import type { Frame } from "../pages/layout.ts";
+import type { ProductFacts } from "../product.ts";
 import { type Confirmations, createConfirmations } from "../safety/confirmations.ts";
-import { takeConfirmation } from "./ask-first.ts";
-import { createRecord } from "./audit-request.ts";
+import { refuseForeign } from "../safety/refuse-foreign.ts";
+import { requireRole } from "../safety/require-role.ts";
+import { askFirst, takeConfirmation } from "./ask-first.ts";
+import { type AuditRecord, createRecord } from "./audit-request.ts";
 import { describeAll, describeEndpoint } from "./describe-endpoint.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { toFailure } from "./failure.ts";
-import { type GrammarParts, handleRequest } from "./handle-request.ts";
+import type { Answer, Call, Endpoint, Format, Taken } from "./endpoint.ts";
+import { RefusedError, toFailure } from "./failure.ts";
 import { describeForPrograms } from "./openapi.ts";
-import { type Rendered, respondFailure } from "./respond.ts";
+import type { Parameter, Parameters } from "./parameters.ts";
+import { readBody } from "./read-body.ts";
+import {
+  type Rendered,
+  respondAnswer,
+  respondFailure,
+  respondRaw,
+  respondStream,
+  respondStreamHead,
+} from "./respond.ts";
+import { runToEnd } from "./run-to-end.ts";
 
 /**
  * Gives every endpoint its route, and the list of them all two: as text at `/v2`, for programs at `/openapi.json`. The functions,
@@ -61,4 +78,173 @@ function failureFormat(one: Endpoint, method: string, url: URL): Rendered["forma
   const unasked = one.methods.some((known) => known === method) ? one.formats[0] : "json";
   const asked = url.searchParams.get("format") ?? unasked;
   return (asked === "ui" || asked === "html") && one.formats.includes(asked) ? asked : "json";
+}
+
+interface GrammarParts {
+  readonly runner: JobRunner;
+  readonly jobs: JobStore;
+  readonly audit: AuditLog;
+  readonly product: ProductFacts;
+  readonly keepAliveMs: number;
+  readonly logError: (about: string, error: unknown) => void;
+}
+
+interface Handling {
+  readonly url: URL;
+  readonly frame: Frame;
+  readonly record: AuditRecord;
+  readonly confirmation: string | undefined;
+  readonly confirmations: Confirmations;
+}
+
+/** A request that the endpoint accepts, with everything that was read from it. */
+interface Accepted {
+  readonly one: Endpoint;
+  readonly args: Taken<Parameters, Parameters>;
+  readonly call: Call;
+}
+
+/** Checks what was asked for, in the order in which a person would want to hear what is wrong, and answers it. */
+async function handleRequest(
+  one: Endpoint,
+  c: Context<HttpEnv>,
+  { url, frame, record, confirmation, confirmations }: Handling,
+  parts: GrammarParts,
+): Promise<Response> {
+  const gone = new AbortController();
+  // The client may leave before there is a stream that could be cancelled.
+  c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
+  if (c.req.raw.signal.aborted) gone.abort();
+  refuseMethod(one, c.req.method);
+  const format = readFormat(one, url.searchParams);
+  const mayBeAsked = one.changes !== null && c.req.method === "GET";
+  if (one.changes !== null || one.asksNamedHost) refuseForeign(c.req.raw, { exceptSilent: mayBeAsked });
+  const principal = admit(one, c.get("principal"));
+  const args = await readArguments(one, c.req.raw, url.searchParams);
+  record.args = args;
+  const asking = mayBeAsked && (await askFirst(one, c, { args, frame, confirmation, confirmations }));
+  if (asking) return asking;
+  await record.begin();
+  const header = (name: string): string | undefined => c.req.header(name);
+  const call: Call = { endpoint: url.pathname + url.search, format, principal, header, signal: gone.signal };
+  const accepted: Accepted = { one, args, call };
+  switch (format) {
+    case "stream":
+      return c.req.method === "HEAD" ? respondStreamHead() : stream(accepted, parts, gone, record);
+    case "raw":
+    case "zip":
+    case "csv":
+      return raw(accepted, c, parts);
+    default: {
+      const answer = await answerOf(accepted, parts);
+      await record.write(answer);
+      return respondAnswer(c, one, answer, args, { format, frame });
+    }
+  }
+}
+
+function refuseMethod(one: Endpoint, method: string): void {
+  const readsOnly = one.changes === null && one.methods.includes("GET");
+  if (one.methods.some((known) => known === method) || (method === "HEAD" && readsOnly)) return;
+  throw new BadInputError(`HTTP method '${method}' not supported.`);
+}
+
+function admit(one: Endpoint, principal: Principal | undefined): Principal {
+  if (principal === undefined) throw new RefusedError(401, "Sign in, or send an API key.");
+  requireRole(principal, one.role);
+  return principal;
+}
+
+async function answerOf({ one, args, call }: Accepted, parts: GrammarParts): Promise<Answer<unknown>> {
+  if (one.run) return one.run(args, call);
+  if (one.job) return runToEnd(parts.runner, await one.job(args, call), call);
+  throw new Error(`answer ${one.path}: it declares '${call.format}' but neither run nor job`);
+}
+
+async function stream(
+  { one, args, call }: Accepted,
+  parts: GrammarParts,
+  gone: AbortController,
+  record: AuditRecord,
+): Promise<Response> {
+  if (one.stream) return respondStream(await one.stream(args, call), call.endpoint, parts, gone);
+  if (!one.job) throw new Error(`stream ${one.path}: it declares 'stream' but neither stream nor job`);
+  const { start, work } = await one.job(args, call);
+  const { jobId } = await parts.runner.start({ ...start, endpoint: call.endpoint }, work);
+  // How it goes on is in the job's own file.
+  await record.write({ ok: true, error: "" });
+  return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);
+}
+
+async function raw({ one, args, call }: Accepted, c: Context, parts: GrammarParts): Promise<Response> {
+  if (!one.raw) throw new Error(`answer ${one.path}: it declares '${call.format}' and has no bytes`);
+  return respondRaw(await one.raw(args, call), c.req.method, (error) => parts.logError(call.endpoint, error));
+}
+
+/** Everything a request said, checked against what the endpoint declares. Throws BadInputError at the first thing wrong. */
+async function readArguments(
+  endpoint: Endpoint,
+  request: Request,
+  params: URLSearchParams,
+): Promise<Taken<Parameters, Parameters>> {
+  const query = readQuery(params);
+  query.delete("format");
+  const args = readGroup(endpoint, endpoint.query, query, "parameter");
+  if (!endpoint.body || request.method === "GET") return { ...args, body: {} };
+  return { ...args, body: readGroup(endpoint, endpoint.body, await readBody(request), "field") };
+}
+
+/** The format asked for, or the default; refuses what the endpoint does not have. */
+function readFormat(endpoint: Endpoint, params: URLSearchParams): Format {
+  const asked = params.get("format");
+  const format = asked === null ? endpoint.formats[0] : endpoint.formats.find((known) => known === asked);
+  if (format === undefined) throw new BadInputError(`Format '${shorten(asked ?? "")}' not supported.`);
+  return format;
+}
+
+function readQuery(params: URLSearchParams): Map<string, unknown> {
+  const query = new Map<string, unknown>();
+  for (const [name, value] of params) {
+    if (query.has(name)) throw new BadInputError(`'${shorten(name)}' is given more than once.`);
+    query.set(name, value);
+  }
+  return query;
+}
+
+function readGroup(
+  endpoint: Endpoint,
+  parameters: Parameters,
+  given: ReadonlyMap<string, unknown>,
+  noun: "parameter" | "field",
+): Record<string, unknown> {
+  if (endpoint.unknownParameters === "refused") refuseUnknown(parameters, given, noun);
+  const args: Record<string, unknown> = {};
+  for (const [name, parameter] of Object.entries(parameters)) args[name] = readOne(name, parameter, given.get(name));
+  return args;
+}
+
+function refuseUnknown(parameters: Parameters, given: ReadonlyMap<string, unknown>, noun: "parameter" | "field"): void {
+  const accepted = Object.keys(parameters);
+  for (const name of given.keys()) {
+    if (accepted.includes(name)) continue;
+    const names = noun === "parameter" ? [...accepted, "format"] : accepted;
+    throw new BadInputError(`Unknown ${noun} '${shorten(name)}'. Accepted: ${names.join(", ")}.`);
+  }
+}
+
+function readOne(name: string, parameter: Parameter<unknown>, raw: unknown): unknown {
+  if (parameter.presence === "required" && (raw === undefined || raw === "")) {
+    throw new BadInputError(parameter.missing ?? `Missing '${name}'.`);
+  }
+  if (raw === undefined) return parameter.fallback;
+  const value = parameter.value.read(raw);
+  if (value !== undefined) return value;
+  // Forms send every field, filled in or not. But `dry_run=` is refused: it must not mean "no" by accident.
+  if (raw === "" && parameter.fallback === undefined) return undefined;
+  const got = typeof raw === "object" ? JSON.stringify(raw) : String(raw);
+  throw new BadInputError(`'${name}' must be ${parameter.value.accepts}; got '${shorten(got)}'.`);
+}
+
+function shorten(value: string): string {
+  return value.length > 80 ? `${value.slice(0, 80)}…` : value;
 }

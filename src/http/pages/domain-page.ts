@@ -1,11 +1,11 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import type { Answer } from "../grammar/endpoint.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
-import { domainDelete } from "./domain-delete.ts";
 import { domainEditor } from "./domain-editor.ts";
 import { type DomainOverview, viewDomains } from "./domain-view.ts";
 import { storeLink } from "./domains-page.ts";
@@ -15,7 +15,8 @@ import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { mayChange } from "./may-change.ts";
 import { shownTime } from "./shown-time.ts";
-import { sourceTable } from "./source-table.ts";
+import { kindOf } from "./source-words.ts";
+import { webAddress } from "./web-address.ts";
 
 /** One domain: how it stands, its sources, and everything that can be done with it. */
 export async function domainPage(
@@ -64,4 +65,55 @@ function checkForm(name: string, domainId: DomainId): Html {
 <p class="form-error" role="alert" hidden></p>
 <div data-part="findings" aria-live="polite"></div>
 </form>`;
+}
+
+/** Two steps, with and without scripts; the second says what goes and what stays. */
+function domainDelete({ domainId, name, vectorStoreId }: Domain): Html {
+  return html`<details class="panel"><summary>Delete this domain</summary>
+<form class="stack" id="delete" action="/v2/domains/delete" method="get" data-delete="/v2/domains?format=ui">
+<input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="format" value="html">
+<div class="notice warn"><p>Deletes <strong><bdi>${name}</bdi></strong> (<code>${domainId}</code>) with its mirrored files, map files and metadata. SharePoint, older jobs and reports stay as they are.</p></div>
+${
+  vectorStoreId
+    ? html`<label class="check"><input type="checkbox" name="mode" value="with_vector_store"><span>Delete its vector store <code>${vectorStoreId}</code>, too: nobody can search it any more. Unticked, the store stays: it can still be searched, but nothing keeps it in step with its sources any more</span></label>`
+    : ""
+}
+<div class="form-end"><button class="danger">Delete ${name}</button><p class="form-error" role="alert" hidden></p></div>
+</form></details>`;
+}
+
+/** The sources of a domain: what they are, where, and what is taken of them. */
+function sourceTable({ domainId, sources }: Domain): Html {
+  if (sources.length === 0) return html`<p class="notice warn">No sources yet: a crawl would find nothing.</p>`;
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Sources"><table class="rows">
+<thead><tr><th scope="col">Source</th><th scope="col">Kind</th><th scope="col">Where</th><th scope="col">Filter</th></tr></thead>
+<tbody>${sources.map((source) => {
+    const rules = rulesOf(source);
+    return html`<tr><th scope="row"><code>${source.sourceId}</code></th><td data-label="Kind"><div>${kindOf(source)}</div></td><td data-label="Where"><div><bdi>${showPlace(source)}</bdi>${source.kind.abilities.hasIds ? "" : documentsLink(domainId, source)}</div></td><td data-label="Filter"><div>${rules.length > 0 ? lines(rules) : html`<span class="none">–</span>`}</div></td></tr>`;
+  })}</tbody></table></div>`;
+}
+
+function showPlace(source: SourceConfig): Html {
+  const links = source.kind.links?.(source) ?? [];
+  if (links.length === 0) return html`${source.kind.describePlace(source)}`;
+  return lines(links.map(({ url, words }) => outside(url, words)));
+}
+
+function outside(url: string, words: string): Html {
+  const href = webAddress(url);
+  return href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${words}</a>` : html`${words}`;
+}
+
+function documentsLink(domainId: string, { sourceId }: SourceConfig): Html {
+  const address = `/v2/documents?${new URLSearchParams({ domain_id: domainId, source_id: sourceId, format: "html" })}`;
+  return html`<br><a href="${address}">Documents<span class="visually-hidden"> of ${sourceId}</span></a>`;
+}
+
+function rulesOf(source: SourceConfig): Html[] {
+  const { patterns, others } = source.kind.describeRules(source);
+  return [...patterns.map((pattern) => html`<code>${pattern}</code>`), ...others.map((words) => html`${words}`)];
+}
+
+function lines(all: readonly Html[]): Html {
+  return html`${all.map((one, at) => html`${at > 0 ? html`<br>` : ""}${one}`)}`;
 }

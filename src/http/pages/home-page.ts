@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { Domain } from "../../contracts/domain.ts";
+import { firstSentence } from "../grammar/describe-endpoint.ts";
 import type { Endpoint } from "../grammar/endpoint.ts";
 import { domainCard, healthOfView } from "./domain-card.ts";
-import { endpointTable } from "./endpoint-table.ts";
-import { firstSteps } from "./first-steps.ts";
+import { domainEditor, EXAMPLE_SOURCES } from "./domain-editor.ts";
 import type { HomeModel } from "./home-model.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { mayChange } from "./may-change.ts";
@@ -67,4 +67,46 @@ function httpInterface(endpoints: readonly Endpoint[]): Html {
 <p class="quiet">Everything on these pages is an address that scripts can call, too. <a href="/v2">As text</a> · <a href="/openapi.json">OpenAPI document</a></p>
 ${endpointTable(endpoints)}
 </div></details>`;
+}
+
+/** All there is to ask for, each path linked to its own documentation. */
+function endpointTable(endpoints: readonly Endpoint[]): Html {
+  return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Endpoints"><table class="endpoints">
+<caption class="visually-hidden">Endpoints</caption>
+<thead><tr><th scope="col">Method</th><th scope="col">Path</th><th scope="col">Formats</th><th scope="col">What it does</th><th scope="col">What it changes</th><th scope="col">Role</th></tr></thead>
+<tbody>${endpoints.map(row)}</tbody>
+</table></div>`;
+}
+
+function row({ methods, path, formats, description, changes, role }: Endpoint): Html {
+  return html`<tr>
+<td>${methods.join(", ")}</td>
+<th scope="row"><a href="${path}"><code>${path}</code></a></th>
+<td>${formats.join(", ")}</td>
+<td>${firstSentence(description)}</td>
+<td>${changes === null ? html`<span class="none">–</span>` : changes}</td>
+<td>${role}</td>
+</tr>`;
+}
+
+const STEPS = html`<ol class="steps"><li><strong>Create a domain</strong> and name its first library below.</li><li><strong>Crawl it</strong>; a dry run shows beforehand what would happen.</li><li><strong>Search it</strong>, here or from any program that speaks OpenAI's protocol.</li></ol>`;
+
+/** Instead of an overview of nothing. */
+function firstSteps(model: HomeModel, frame: Frame): Html {
+  return html`<section class="panel welcome">
+<h1>Keep a knowledge base in step with its sources</h1>
+<p class="lede">A domain is one knowledge base: a vector store, and the SharePoint libraries, lists and pages, the web sites and the folders it is filled from. A crawl fills it; every further one brings in what changed and takes out what is gone.</p>
+${mayChange(frame, "admin") ? html`${STEPS}${domainEditor(frame.product.kinds)}${fromTerminal(frame)}` : html`<p class="notice">Only administrators can create domains.</p>`}
+</section>
+${model.running.shown.length > 0 ? runningJobs(model.running, frame) : ""}
+${model.jobs.length > 0 ? recentJobs(model.jobs, frame.product.kinds) : ""}`;
+}
+
+function fromTerminal({ url: { origin } }: Frame): Html {
+  const domain = { domain_id: "HANDBOOK", name: "Employee handbook", description: "Travel, expenses, leave" };
+  const body = JSON.stringify({ ...domain, ...EXAMPLE_SOURCES }, null, 2);
+  const create = `curl '${origin}/v2/domains/create' -H 'content-type: application/json' -d '${body}'`;
+  const crawl = `curl -N '${origin}/v2/crawler/crawl?domain_id=HANDBOOK&mode=incremental&format=stream'`;
+  return html`<details class="curl"><summary>The same from a terminal</summary>
+<pre tabindex="0"><code>${create}\n\n${crawl}</code></pre></details>`;
 }

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { ReportRow } from "../endpoints/report-row.ts";
+import type { ReportRow } from "../endpoints/report-endpoints.ts";
 import type { Answer } from "../grammar/endpoint.ts";
 import type { Listing } from "../grammar/listing.ts";
 import { type Frame, type Html, layout } from "./layout.ts";

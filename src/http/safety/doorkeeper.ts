@@ -7,7 +7,7 @@ import type { Access, Credentials, Identity } from "../../security/access.ts";
 import type { WithoutKeys } from "../../security/open-access.ts";
 import type { HttpEnv } from "../http-env.ts";
 import { networkOf } from "./address-of.ts";
-import { createBuckets } from "./buckets.ts";
+import { type Buckets, createBuckets } from "./buckets.ts";
 import { createOwnAccountCheck } from "./peer-account.ts";
 
 export const SESSION_COOKIE = "lockstep_session";
@@ -31,6 +31,8 @@ const CRAWL = "A crawl of lockstep came here by a link or a redirect; this serve
 export interface Doorkeeper {
   /** Everybody who tells right secrets from wrong ones asks here, so that all attempts are counted. Rejects as `Access.authenticate` does. */
   identify(c: Context<HttpEnv>): Promise<Asker>;
+  /** By network. Signing in counts here, too: who guessed by one way is slowed by the other. */
+  readonly failures: Buckets;
 }
 
 /**
@@ -70,6 +72,7 @@ export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Door
     return identity;
   };
   return {
+    failures,
     async identify(c) {
       const asker = await identify(c);
       if (asker.status === "slowed" || asker.status === "not let in") return asker;

@@ -55,10 +55,12 @@ async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buc
   const fields = await readBody(c.req.raw);
   const next = safeNext(String(fields.get("next") ?? ""), options.readingPaths);
   // Taken beforehand, and given back to who was right: many may be on their way at once.
-  const waitMs = attempts.take(networkOf(c));
+  const counts = [attempts, options.doorkeeper.failures];
+  const waits = counts.map((count) => count.take(networkOf(c)));
+  const waitMs = Math.max(...waits);
   const session = await options.access.signIn(String(fields.get("key") ?? ""), { onlyUnguessable: waitMs > 0 });
   if (!session && waitMs > 0) return showSlowed(c, options, next, waitMs);
-  if (session && waitMs === 0) attempts.giveBack(networkOf(c));
+  if (session) for (const [at, count] of counts.entries()) if (waits[at] === 0) count.giveBack(networkOf(c));
   await writeDown(c, options, session);
   if (!session)
     return show(c, options, { next, problem: "This key is not known here, was removed, or has expired." }, 401);

@@ -1,8 +1,14 @@
 import type { Extractor } from "../../contracts/document.ts";
+import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type {
   CleanUp,
   DocumentCount,
+  DocumentVersion,
+  DocumentWanted,
+  Generation,
+  GenerationChange,
+  GenerationState,
   Generations,
   Index,
   IndexDraft,
@@ -11,6 +17,7 @@ import type {
   SearchHit,
   SearchQuery,
 } from "../../contracts/search-index.ts";
+import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { searchStore } from "../search/search-store.ts";
 import {
   ALL_OF_IT,
@@ -21,22 +28,30 @@ import {
 } from "../storage/cleanup.ts";
 import { countDocuments } from "../storage/count-documents.ts";
 import { countUnseen } from "../storage/count-unseen.ts";
+import { type DifferenceRow, differenceBetween, generationsBetween } from "../storage/difference.ts";
+import { DIRECT_SOURCE } from "../storage/direct-source.ts";
+import { documentVersions } from "../storage/document-versions.ts";
 import { documentsOfSource, type SourceKey } from "../storage/documents.ts";
 import { forgetItems, letGoOfItems } from "../storage/forget-items.ts";
-import { abandonDrafts, openDrafts, visibleGenerations } from "../storage/generations.ts";
+import {
+  abandonDrafts,
+  isKept,
+  keptGenerations,
+  openDrafts,
+  releasePin,
+  rollbackTo,
+  visibleGenerations,
+} from "../storage/generations.ts";
 import { hiddenItems } from "../storage/hidden-items.ts";
 import { probeStore } from "../storage/probe-store.ts";
-import { writeInTurn } from "../storage/state.ts";
+import { readState, writeInTurn } from "../storage/state.ts";
 import type { Store } from "../storage/store.ts";
-import { EmbeddedDraft } from "./embedded-draft.ts";
-import { EmbeddedGenerations } from "./embedded-generations.ts";
-import { refOf } from "./ref-of.ts";
-import { sourceKey } from "./source-key.ts";
+import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 
 const HOLDINGS_PAGE = 1000;
 const HIDDEN_PAGE = 1000;
 
-export interface EmbeddedIndexOptions {
+interface EmbeddedIndexOptions {
   /** Called before every use: the store may have been deleted meanwhile, also by another process. Throws then. */
   readonly store: () => Promise<Store>;
   readonly extractor: Extractor;
@@ -152,4 +167,113 @@ export class EmbeddedIndex implements Index {
 
 function withoutDomain(verb: string): Error {
   return new Error(`${verb}: without a domain the vector store can only be searched`);
+}
+
+const PAGE = 1000;
+
+interface EmbeddedGenerationsOptions {
+  readonly store: () => Promise<Store>;
+  /** undefined: changes of all domains. */
+  readonly domain: DomainId | undefined;
+  readonly nowSeconds: () => number;
+}
+
+/** The kept states of a vector store. All domains of a store go back together: they share its generations. */
+class EmbeddedGenerations implements Generations {
+  readonly #options: EmbeddedGenerationsOptions;
+
+  constructor(options: EmbeddedGenerationsOptions) {
+    this.#options = options;
+  }
+
+  async state(): Promise<GenerationState> {
+    const { active, pinned } = await readState((await this.#options.store()).db);
+    return { active, pinned: pinned === 1 };
+  }
+
+  async kept(): Promise<Generation[]> {
+    const { db } = await this.#options.store();
+    return db.read(async (sql) => {
+      const { active } = await readState(sql);
+      const crawls = new Set<string>();
+      return (await keptGenerations(sql)).map(({ id: _, committedAt, ...row }) => {
+        // Newest first: of what a crawl committed, the first that is met is how it ended.
+        const intermediate = row.crawl !== "" && crawls.has(row.crawl);
+        crawls.add(row.crawl);
+        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= active };
+      });
+    });
+  }
+
+  async rollback(number: number): Promise<void> {
+    const { db } = await this.#options.store();
+    await writeInTurn(db, async (sql) => {
+      if (!(await rollbackTo(sql, number))) throw await notKept(sql, "roll back", number);
+      // What an open draft would end or leave alone was read from the state that is left here.
+      await abandonDrafts(sql, this.#options.nowSeconds());
+    });
+  }
+
+  async release(): Promise<void> {
+    await writeInTurn((await this.#options.store()).db, releasePin);
+  }
+
+  async *difference(from: number, to: number): AsyncGenerator<GenerationChange[]> {
+    const { db } = await this.#options.store();
+    for (const number of [from, to]) {
+      if (!(await isKept(db, number))) throw await notKept(db, "compare generations", number);
+    }
+    for (const generation of await generationsBetween(db, from, to)) {
+      for (const end of ["born", "died"] as const) {
+        for await (const rows of pages(db, { from, to }, { end, generation })) {
+          const changes = rows.filter((row) => this.#isOurs(row)).flatMap(changeOf);
+          if (changes.length > 0) yield changes;
+        }
+      }
+    }
+  }
+
+  async versions(wanted: DocumentWanted): Promise<DocumentVersion[]> {
+    const { domain } = this.#options;
+    if (domain === undefined) return [];
+    const rows = await documentVersions((await this.#options.store()).db, domain, wanted);
+    return rows.map((row) => ({ ...row, visible: row.visible === 1 }));
+  }
+
+  #isOurs({ domainId }: DifferenceRow): boolean {
+    return this.#options.domain === undefined || this.#options.domain === domainId;
+  }
+}
+
+async function* pages(
+  db: SqlDatabase,
+  range: { readonly from: number; readonly to: number },
+  which: { readonly end: "born" | "died"; readonly generation: number },
+): AsyncGenerator<DifferenceRow[]> {
+  for (let afterId = 0; ; ) {
+    const rows = await differenceBetween(db, range, { ...which, afterId, limit: PAGE });
+    yield rows;
+    if (rows.length < PAGE) return;
+    afterId = rows.at(-1)?.id ?? 0;
+  }
+}
+
+/** Each item has at most one row that `from` shows and one that `to` shows; the latter speaks for both. */
+function changeOf(row: DifferenceRow): GenerationChange[] {
+  const { sourceId, itemId, name, path, inFrom, inTo, hasOther } = row;
+  if (inFrom === inTo) return [];
+  if (inTo) return [{ kind: hasOther ? "changed" : "added", sourceId, itemId, name, path }];
+  return hasOther ? [] : [{ kind: "removed", sourceId, itemId, name, path }];
+}
+
+async function notKept(sql: Parameters<typeof keptGenerations>[0], verb: string, number: number): Promise<Error> {
+  const kept = (await keptGenerations(sql)).map((row) => row.number);
+  const which = kept.length === 0 ? "none is kept" : `kept are ${kept.join(", ")}`;
+  return new BadInputError(`${verb}: there is no generation ${number} any more, or not yet; ${which}`);
+}
+
+/** Throws for the id under which files attached over the wire are kept: a crawl would take them for its own. */
+function sourceKey(domainId: DomainId, sourceId: SourceId): SourceKey {
+  if (sourceId === DIRECT_SOURCE) throw new BadInputError(`open source: the source id '${DIRECT_SOURCE}' is reserved`);
+  return { domainId, sourceId };
 }

@@ -7,10 +7,10 @@ import { sectionSteps } from "../chunk/parse-sections.ts";
 import type { Pause } from "../chunk/pause.ts";
 import type { BodyKey, NewBody } from "../storage/bodies.ts";
 import type { NewChunk } from "../storage/chunks.ts";
+import type { SectionRow } from "../storage/sections.ts";
 import type { Words } from "../storage/store.ts";
 import { analyze } from "../text/analyze.ts";
 import { type Chunking, chunkingKey } from "./chunking.ts";
-import { flattenSections } from "./flatten-sections.ts";
 
 /** To be raised whenever sections or chunks of the same text come out differently. */
 const CHUNKER_REVISION = "2";
@@ -114,4 +114,16 @@ async function extractUnchanged(
   if ((await hashFile(path)) !== sha256) throw new AlteredError(path);
   if (outcome instanceof ExtractError) throw outcome;
   return outcome;
+}
+
+/** The tree as rows in reading order, each naming the row above it by its position; storage knows no trees. */
+export function flattenSections(root: Section): SectionRow[] {
+  const rows: SectionRow[] = [];
+  const walk = (section: Section, parent: number | null): void => {
+    const position = rows.length;
+    rows.push({ position, parent, heading: section.heading, level: section.level, content: section.content });
+    for (const child of section.children) walk(child, position);
+  };
+  walk(root, null);
+  return rows;
 }

@@ -1,8 +1,7 @@
 import { once } from "node:events";
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { CancelledError } from "../../contracts/errors.ts";
+import { moduleBeside } from "../../lib/module-beside.ts";
 import type { LearnLimits } from "./learn-vectors.ts";
 
 export interface LearnOrder {
@@ -22,9 +21,7 @@ export async function learnInThread(
   limits: LearnLimits,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  // The same folder has .ts files in development and .js files in the published package.
-  const script = new URL(`./learn-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
-  const worker = new Worker(script, {
+  const worker = new Worker(moduleBeside(import.meta.url, "learn-worker"), {
     workerData: { limits } satisfies LearnOrder,
     resourceLimits: { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 8 },
   });

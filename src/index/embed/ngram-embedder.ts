@@ -1,4 +1,5 @@
 import type { Embedder } from "../../contracts/embedder.ts";
+import { fastHash, mixBits } from "../../lib/fast-hash.ts";
 import { STOP_WORDS } from "../search/stop-words.ts";
 import { fold } from "../text/fold.ts";
 import { scanRuns } from "../text/scan-runs.ts";
@@ -84,22 +85,12 @@ function hashWord(word: string): WordVector {
 
 /** One bit of the hash gives the sign: features that meet in a slot cancel out on average instead of adding up. */
 function addFeature(dense: Float32Array, feature: number, weight: number): void {
-  const mixed = mix(feature);
+  const mixed = mixBits(feature);
   const slot = mixed & (DIMENSIONS - 1);
   dense[slot] = (dense[slot] ?? 0) + (mixed & 0x10000 ? weight : -weight);
 }
 
-/** FNV-1a over UTF-16 units. */
+/** Grams of different lengths begin differently. */
 function hash(text: string, from: number, to: number): number {
-  let value = 0x811c9dc5 ^ (to - from);
-  for (let i = from; i < to; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
-  return value >>> 0;
-}
-
-function mix(value: number): number {
-  let mixed = value ^ (value >>> 16);
-  mixed = Math.imul(mixed, 0x85ebca6b);
-  mixed ^= mixed >>> 13;
-  mixed = Math.imul(mixed, 0xc2b2ae35);
-  return (mixed ^ (mixed >>> 16)) >>> 0;
+  return fastHash(text, { from, to, start: 0x811c9dc5 ^ (to - from) });
 }

@@ -1,8 +1,13 @@
-import { type Dispatcher, request } from "undici";
+import type { Dispatcher } from "undici";
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
+import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
+import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
+import { type AnswerHeaders, readRetryAfterMs } from "../../lib/retry-after.ts";
 import { sleep } from "../../lib/time.ts";
 import { normalise } from "./normalise.ts";
+
+const undici = later<typeof import("undici")>("undici");
 
 /** A service that speaks OpenAI's embeddings protocol. */
 export interface EmbeddingsService {
@@ -30,8 +35,7 @@ export class TooLongError extends RemoteError {
   override readonly name: string = "TooLongError";
 }
 
-const MAX_ATTEMPTS = 7;
-const FIRST_PAUSE_MS = 500;
+const RETRIES: RetryLimits = { attempts: 7, firstMs: 500, longestMs: 60_000 };
 /** A service that wants to be left alone for longer is not coming back for this run. */
 const MAX_PAUSE_MS = 15 * 60_000;
 const TIMEOUTS = { headersTimeout: 120_000, bodyTimeout: 120_000, connectTimeout: 10_000 };
@@ -47,8 +51,8 @@ export async function postEmbeddings(
     throwIfAborted(signal);
     const outcome = await ask(service, order, signal);
     if ("body" in outcome) return readVectors(service, order, outcome.body);
-    if (!outcome.again || attempt >= MAX_ATTEMPTS) throw failure(service, outcome);
-    const ms = outcome.pauseMs ?? FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random() / 2);
+    if (!outcome.again || attempt >= RETRIES.attempts) throw failure(service, outcome);
+    const ms = outcome.pauseMs ?? jitter(backoffMs(attempt, RETRIES));
     if (ms > MAX_PAUSE_MS) throw failure(service, outcome);
     await (service.wait ?? sleep)(ms, signal);
   }
@@ -70,7 +74,7 @@ async function ask(
 ): Promise<{ body: string } | Refusal> {
   const content = { model: service.model, input: texts, encoding_format: "float" };
   try {
-    const response = await request(addressOf(service), {
+    const response = await undici().request(addressOf(service), {
       method: "POST",
       headers: { "content-type": "application/json", ...credentials(service) },
       body: JSON.stringify(requested > 0 ? { ...content, dimensions: requested } : content),
@@ -79,8 +83,7 @@ async function ask(
     });
     const body = await response.body.text();
     if (response.statusCode === 200) return { body };
-    const retryAfter = response.headers["retry-after-ms"] ?? response.headers["retry-after"];
-    return refusal(response.statusCode, body, retryAfter, response.headers["retry-after-ms"] !== undefined);
+    return refusal(response.statusCode, body, response.headers);
   } catch (error) {
     throwIfAborted(signal);
     return { reason: explain(error), again: true, cause: error };
@@ -104,7 +107,7 @@ function credentials({ baseUrl, apiKey, apiVersion }: EmbeddingsService): Record
   return azure ? { "api-key": apiKey } : { authorization: `Bearer ${apiKey}` };
 }
 
-function refusal(status: number, body: string, retryAfter: string | string[] | undefined, inMs: boolean): Refusal {
+function refusal(status: number, body: string, headers: AnswerHeaders): Refusal {
   const said = messageOf(body);
   const tooLong =
     status === 413 ||
@@ -112,15 +115,7 @@ function refusal(status: number, body: string, retryAfter: string | string[] | u
   // Waiting does not fill an empty account.
   const spent = /insufficient_quota|exceeded your current quota|billing/i.test(body);
   const again = (status === 429 && !spent) || status === 408 || status >= 500;
-  const pauseMs = pauseOf(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter, inMs);
-  return { reason: `${status}${said ? `: ${said}` : ""}`, again, pauseMs, tooLong };
-}
-
-function pauseOf(text: string | undefined, inMs: boolean): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\s*\d+(\.\d+)?\s*$/.test(text)) return Number(text) * (inMs ? 1 : 1000);
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+  return { reason: `${status}${said ? `: ${said}` : ""}`, again, pauseMs: readRetryAfterMs(headers), tooLong };
 }
 
 function messageOf(body: string): string {

@@ -1,9 +1,7 @@
-import type { Sql } from "../../lib/sql/sql.ts";
-import type { Phrase, Selection, TextIndex, WordQuery } from "../storage/store.ts";
-import { matchWords } from "./match-words.ts";
-import { addRows, CHUNKS, LABELS, removeRows } from "./postings.ts";
-import { findSimilarWords, noteWords } from "./similar-words.ts";
-import { createWordCounts, type WordCounts } from "./word-counts.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
+import type { Sql, SqlValue } from "../../lib/sql/sql.ts";
+import type { Match, Phrase, Selection, TextIndex, WordQuery, Words } from "../storage/store.ts";
+import { addRows, CHUNKS, clip, type Kind, LABELS, removeRows } from "./postings.ts";
 
 /**
  * Every row that has a word of the question is ranked. Beyond so many rows the most frequent words are left out of the
@@ -66,4 +64,200 @@ async function affordable(sql: Sql, counts: WordCounts, query: WordQuery): Promi
     return left >= 0;
   });
   return { any: first ? [first, ...kept] : [], all: [] };
+}
+
+/** The constants of SQLite's bm25(), so that both databases rank alike. */
+const K1 = 1.2;
+const B = 0.75;
+/** What a word is worth that more than half of the rows have: next to nothing, yet not less than not having it. */
+const LEAST_IDF = 1e-6;
+
+/** One statement: what matches each phrase, how rare each of them is, and from both the score of every row. */
+async function matchWords(sql: Sql, kind: Kind, query: WordQuery, limit: number, among?: Selection): Promise<Match[]> {
+  const asked = gatherPhrases(query);
+  if (asked.length === 0) return [];
+  const values: SqlValue[] = [...(among?.values ?? [])];
+  const place = (value: SqlValue): string => `$${values.push(value)}`;
+  const required = asked.filter((phrase) => phrase.required).length;
+  const text = `
+    WITH hits (phrase, id, f, length) AS MATERIALIZED (${hitsOf(kind, asked, place)}),
+    asked AS (
+      SELECT a.number, a.times, a.required, greatest(ln((t.row_count - f.n + 0.5) / (f.n + 0.5)), ${LEAST_IDF}) AS idf
+      FROM (VALUES ${asked.map((one, at) => `(${at}, ${one.times}, ${one.required})`).join(", ")}) a (number, times, required)
+      JOIN (SELECT phrase, count(*)::float8 AS n FROM hits GROUP BY phrase) f ON f.phrase = a.number
+      JOIN text_totals t ON t.kind = '${kind.name}'
+    ),
+    average AS (SELECT greatest(word_count, 1)::float8 / greatest(row_count, 1) AS length FROM text_totals WHERE kind = '${kind.name}')
+    SELECT h.id, sum(a.times * a.idf * h.f * ${K1 + 1} / (h.f + ${K1} * (${1 - B} + ${B} * (h.length / v.length)))) AS score
+    FROM hits h JOIN asked a ON a.number = h.phrase CROSS JOIN average v
+    ${among ? `WHERE h.id IN (${among.sql})` : ""}
+    GROUP BY h.id ${required > 0 ? `HAVING count(*) FILTER (WHERE a.required) = ${required}` : ""}
+    ORDER BY score DESC, h.id LIMIT ${place(limit)}`;
+  return sql.all<Match>(text, values);
+}
+
+interface AskedPhrase extends Phrase {
+  readonly required: boolean;
+  /** How often it was asked for. */
+  times: number;
+}
+
+function gatherPhrases({ any, all }: WordQuery): AskedPhrase[] {
+  const asked = new Map<string, AskedPhrase>();
+  for (const [phrases, required] of [
+    [all, true],
+    [any, false],
+  ] as const) {
+    for (const phrase of phrases) {
+      const words = phrase.words.map(clip);
+      if (words.length === 0) continue;
+      const key = `${words.join(" ")}${phrase.beginning ? "*" : ""}`;
+      const known = asked.get(key);
+      if (known) known.times++;
+      else asked.set(key, { words, beginning: phrase.beginning, required, times: 1 });
+    }
+  }
+  return [...asked.values()];
+}
+
+/** Rows (phrase, id, f, length): f is how often the phrase occurs, each field with its weight. */
+function hitsOf(kind: Kind, asked: readonly AskedPhrase[], place: (value: SqlValue) => string): string {
+  const plain = asked.filter(isPlain);
+  const parts: string[] = [];
+  if (plain.length > 0) {
+    const rows = plain.map((phrase) => `(${asked.indexOf(phrase)}, ${place(phrase.words[0] ?? "")}::text)`);
+    parts.push(`SELECT w.number AS phrase, p.id, ${weighted(kind)} AS f, p.length
+      FROM (VALUES ${rows.join(", ")}) w (number, word) JOIN ${kind.name}_postings p ON p.word = w.word`);
+  }
+  for (const [number, phrase] of asked.entries()) {
+    if (isPlain(phrase)) continue;
+    parts.push(
+      phrase.words.length === 1 ? beginsWith(kind, number, phrase, place) : sequence(kind, number, phrase, place),
+    );
+  }
+  return parts.join(" UNION ALL ");
+}
+
+function isPlain({ words, beginning }: Phrase): boolean {
+  return words.length === 1 && !beginning;
+}
+
+function beginsWith(kind: Kind, number: number, phrase: Phrase, place: (value: SqlValue) => string): string {
+  return `SELECT ${number}, p.id, sum(${weighted(kind)}), max(p.length) FROM ${kind.name}_postings p
+    WHERE ${wordIs(phrase, 0, place)} GROUP BY p.id`;
+}
+
+/** Rows that have all of the words, then those that have them one after the other; what overlaps itself counts once. */
+function sequence(kind: Kind, number: number, phrase: Phrase, place: (value: SqlValue) => string): string {
+  const having = phrase.words.map(
+    (_, at) => `t.id IN (SELECT p.id FROM ${kind.name}_postings p WHERE ${wordIs(phrase, at, place)})`,
+  );
+  // Every blank is doubled, so that two occurrences in a row do not share the blank between them.
+  const wanted = ` ${phrase.words.join("  ")}${phrase.beginning ? "" : " "}`;
+  const sought = place(wanted);
+  const found = kind.fields.map(({ name, weight }) => {
+    const spaced = `replace(' ' || t.${name} || ' ', ' ', '  ')`;
+    return `${weight} * (length(${spaced}) - length(replace(${spaced}, ${sought}::text, '')))::float8 / ${wanted.length}`;
+  });
+  return `SELECT ${number}, s.id, s.f, s.length FROM
+    (SELECT t.id, ${found.join(" + ")} AS f, t.length FROM ${kind.name}_text t WHERE ${having.join(" AND ")}) s WHERE s.f > 0`;
+}
+
+function wordIs({ words, beginning }: Phrase, at: number, place: (value: SqlValue) => string): string {
+  const word = `${place(words[at] ?? "")}::text`;
+  if (!beginning || at < words.length - 1) return `p.word = ${word}`;
+  // No character comes after the last one of Unicode, so everything that begins with the word is between the two.
+  return `p.word >= ${word} AND p.word < ${word} || U&'\\+10FFFF'`;
+}
+
+function weighted({ fields }: Kind): string {
+  return `(${fields.map(({ name, weight }) => `${weight} * p.${name}`).join(" + ")})::float8`;
+}
+
+/** Words of letters: nobody mistypes a number so that a similar one would be what was meant. */
+const SPELT = /^\p{L}{4,40}$/u;
+
+/** Notes words by their character triples. Known ones cost a look each. */
+async function noteWords(sql: Sql, texts: readonly Words[]): Promise<void> {
+  const words = new Set<string>();
+  for (const text of texts) for (const word of text) if (SPELT.test(word)) words.add(word);
+  if (words.size === 0) return;
+  const fresh = await sql.all<{ word: string }>(
+    "INSERT INTO words (word) SELECT jsonb_array_elements_text($1::jsonb) ON CONFLICT DO NOTHING RETURNING word",
+    [listOf([...words].sort())],
+  );
+  await sql.insert(
+    "words_triples (triple, word)",
+    fresh.flatMap(({ word }) => triplesOf(word).map((triple) => [triple, word])),
+  );
+}
+
+/** Words that contain this one, then those that share most of its triples; of equals the one of the nearest length. */
+async function findSimilarWords(sql: Sql, word: string, limit: number): Promise<string[]> {
+  if (!SPELT.test(word)) return [];
+  const rows = await sql.all<{ word: string }>(
+    `SELECT t.word FROM words_triples t WHERE ${isListed(sql, "t.triple", "$1", "text")} AND t.word <> $2
+     GROUP BY t.word ORDER BY position($2 IN t.word) > 0 DESC, count(*) DESC, abs(length(t.word) - length($2)), t.word
+     LIMIT $3`,
+    [listOf(triplesOf(word)), word, limit],
+  );
+  return rows.map((row) => row.word);
+}
+
+/** Both ends are marked, so that words that begin or end alike have more in common. */
+function triplesOf(word: string): string[] {
+  const letters = ["_", ...word, "_"];
+  return [...new Set(letters.slice(2).map((_, at) => letters.slice(at, at + 3).join("")))];
+}
+
+/** Below this, counting costs nothing, and whether a word is rare, or there at all, must be right. */
+const FREQUENT = 100;
+/** A count stays good enough for ranking until the store has grown or shrunk by so much. */
+const DRIFT = 0.02;
+const MAX_KNOWN = 50_000;
+
+/** In how many chunks words occur. What frequent words were counted to is remembered. */
+interface WordCounts {
+  /** Words that do not occur are left out. */
+  of(sql: Sql, words: readonly string[]): Promise<Map<string, number>>;
+}
+
+function createWordCounts(): WordCounts {
+  const known = new Map<string, { readonly count: number; readonly rows: number }>();
+  return {
+    async of(sql, words) {
+      const clipped = new Map(words.map((word) => [word, clip(word)]));
+      const { counts, rows } = await countUpTo(sql, [...new Set(clipped.values())]);
+      const frequent = [...counts].filter(([, count]) => count >= FREQUENT).map(([word]) => word);
+      const isFresh = (word: string): boolean => Math.abs((known.get(word)?.rows ?? -1) - rows) <= rows * DRIFT;
+      const unknown = frequent.filter((word) => !known.has(word) || !isFresh(word));
+      if (known.size + unknown.length > MAX_KNOWN) known.clear();
+      for (const [word, count] of await countAll(sql, unknown)) known.set(word, { count, rows });
+      for (const word of frequent) counts.set(word, known.get(word)?.count ?? FREQUENT);
+      const found = [...clipped].map(([word, short]) => [word, counts.get(short) ?? 0] as const);
+      return new Map(found.filter(([, count]) => count > 0));
+    },
+  };
+}
+
+async function countUpTo(
+  sql: Sql,
+  words: readonly string[],
+): Promise<{ readonly counts: Map<string, number>; readonly rows: number }> {
+  const found = await sql.all<{ word: string; n: number; rows: number }>(
+    `SELECT w.word, t.row_count AS rows, (SELECT count(*) FROM
+       (SELECT 1 FROM chunks_postings p WHERE p.word = w.word LIMIT ${FREQUENT}) found) AS n
+     FROM jsonb_array_elements_text($1::jsonb) AS w (word) CROSS JOIN text_totals t WHERE t.kind = 'chunks'`,
+    [listOf(words)],
+  );
+  return { counts: new Map(found.map(({ word, n }) => [word, n])), rows: found[0]?.rows ?? 0 };
+}
+
+async function countAll(sql: Sql, words: readonly string[]): Promise<Map<string, number>> {
+  if (words.length === 0) return new Map();
+  const found = await sql.all<{ word: string; n: number }>(
+    `SELECT word, count(*) AS n FROM chunks_postings WHERE ${isListed(sql, "word", "$1", "text")} GROUP BY word`,
+    [listOf(words)],
+  );
+  return new Map(found.map(({ word, n }) => [word, n]));
 }

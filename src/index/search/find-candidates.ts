@@ -1,7 +1,6 @@
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import type { Phrase } from "../storage/store.ts";
-import { type Expansion, expandWords } from "./expand-words.ts";
+import type { Phrase, TextIndex } from "../storage/store.ts";
 import type { Candidate } from "./fuse-scores.ts";
 import { addNearest, type CandidateSearch, matchLabels, matchTexts } from "./match-texts.ts";
 import type { Question } from "./parse-query.ts";
@@ -115,4 +114,90 @@ async function beginnings(
     const first = firstOf.get(bodyId);
     return first === undefined ? [] : [[documentId, first]];
   });
+}
+
+/** Words of the store that stand for words of the question. */
+interface Expansion {
+  /** Other forms of rare words; for words that occur nowhere what was meant, or what they are part of, or made of. */
+  readonly instead: readonly string[];
+  /** For words that hardly occur: longer ones that contain them. They count less than the word itself. */
+  readonly besides: readonly string[];
+  /** How many words of the question occur nowhere as they are. */
+  readonly absent: number;
+}
+
+/** A word with fewer passages than this is looked for in other forms, too. */
+const RARE = 3;
+const CANDIDATES = 60;
+const MAX_EXPANDED = 8;
+const MAX_CONTAINING = 20;
+const MAX_ALIKE = 5;
+/** Shorter ones are in too many words by chance. */
+const MIN_PART = 4;
+/** `Rechnungen`, `Rechnungs`: endings that the stemmer does not know. */
+const MAX_ENDING = 3;
+
+async function expandWords(sql: Sql, texts: TextIndex, words: readonly string[]): Promise<Expansion> {
+  const counts = await texts.countWords(sql, words);
+  const rare = words.filter((word) => (counts.get(word) ?? 0) < RARE);
+  const instead = new Set<string>();
+  const besides = new Set<string>();
+  for (const word of rare.slice(0, MAX_EXPANDED)) {
+    const similar = await texts.similarWords(sql, word, CANDIDATES);
+    const containing = similar.filter((other) => other.includes(word)).slice(0, MAX_CONTAINING);
+    const forms = containing.filter((other) => other.startsWith(word) && other.length <= word.length + MAX_ENDING);
+    // A form of the word is the word; what merely contains it steps back behind that.
+    const isThere = counts.has(word) || forms.length > 0;
+    for (const other of forms) instead.add(other);
+    for (const other of containing) (isThere ? besides : instead).add(other);
+    if (!isThere) for (const other of insteadOf(word, similar)) instead.add(other);
+  }
+  const absent = words.filter((word) => !counts.has(word)).length;
+  return { instead: [...instead], besides: [...besides].filter((word) => !instead.has(word)), absent };
+}
+
+/** The most alike; where nothing is, the parts that a compound begins and ends with. */
+function insteadOf(word: string, similar: readonly string[]): string[] {
+  const max = word.length <= 5 ? 1 : 2;
+  const distances = similar.map((other) => ({ other, distance: editDistance(word, other, max) }));
+  const least = Math.min(...distances.map(({ distance }) => distance));
+  if (least <= max) {
+    const alike = distances.filter(({ distance }) => distance === least).map(({ other }) => other);
+    return alike.slice(0, MAX_ALIKE);
+  }
+  const parts = similar.filter((other) => other.length >= MIN_PART && (word.startsWith(other) || word.endsWith(other)));
+  return parts.slice(0, MAX_ALIKE);
+}
+
+/**
+ * How many letters have to be inserted, left out, replaced or swapped with their neighbour to make one word of the other;
+ * anything above `max` when it takes more.
+ */
+function editDistance(a: string, b: string, max: number): number {
+  if (Math.abs(a.length - b.length) > max) return max + 1;
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) row.push(cell(a, b, i, j, row, last, before));
+    if (Math.min(...row) > max) return max + 1;
+    before = last;
+    last = row;
+  }
+  return last[b.length] ?? 0;
+}
+
+function cell(
+  a: string,
+  b: string,
+  i: number,
+  j: number,
+  row: readonly number[],
+  last: readonly number[],
+  before: readonly number[],
+): number {
+  const same = a[i - 1] === b[j - 1];
+  const best = Math.min((row[j - 1] ?? 0) + 1, (last[j] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1));
+  const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+  return swapped ? Math.min(best, (before[j - 2] ?? 0) + 1) : best;
 }

@@ -1,9 +1,9 @@
 import type { Attributes, HitDetails, SearchHit } from "../../contracts/search-index.ts";
+import { fastHash } from "../../lib/fast-hash.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import type { Phrase } from "../storage/store.ts";
+import type { PlacedWord } from "../text/analyze.ts";
 import type { Scored } from "./fuse-scores.ts";
-import { highlight } from "./highlight.ts";
-import { isNearlySame, type Shingles, shinglesOf } from "./near-duplicate.ts";
 import { type HitDocument, loadDocuments, type Passage, type Passages } from "./passages.ts";
 
 const MAX_ALSO_IN = 20;
@@ -93,4 +93,83 @@ function hitOf(
     alsoIn: [],
   };
   return { fileId, name, score, attributes: JSON.parse(attributes) as Attributes, sectionPath, text, details };
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where a text, given as its words, has these phrases, in whatever form of the words, in order, not overlapping. */
+export function highlight(placed: readonly PlacedWord[], phrases: readonly Phrase[]): Span[] {
+  const byFirst = new Map<string, Phrase[]>();
+  const beginnings: string[] = [];
+  for (const phrase of phrases) {
+    const [first] = phrase.words;
+    if (first === undefined) continue;
+    if (phrase.beginning && phrase.words.length === 1) beginnings.push(first);
+    const known = byFirst.get(first);
+    if (known) known.push(phrase);
+    else byFirst.set(first, [phrase]);
+  }
+  const spans: Span[] = [];
+  for (const [at, { word, start }] of placed.entries()) {
+    for (const { words, beginning } of byFirst.get(word) ?? []) {
+      const last = matchFrom(placed, at, words, beginning);
+      if (last) spans.push({ start, end: last.end });
+    }
+    for (const begin of beginnings) if (word.startsWith(begin)) spans.push({ start, end: start + begin.length });
+  }
+  return merge(spans);
+}
+
+function matchFrom(
+  placed: readonly PlacedWord[],
+  at: number,
+  words: readonly string[],
+  beginning: boolean,
+): PlacedWord | undefined {
+  for (const [i, wanted] of words.entries()) {
+    const word = placed[at + i]?.word;
+    const goesOn = beginning && i === words.length - 1 && word?.startsWith(wanted);
+    if (word !== wanted && !goesOn) return undefined;
+  }
+  return placed[at + words.length - 1];
+}
+
+function merge(spans: Span[]): Span[] {
+  spans.sort((a, b) => a.start - b.start || b.end - a.end);
+  const merged: Span[] = [];
+  for (const span of spans) {
+    const last = merged.at(-1);
+    if (!last || span.start > last.end) merged.push(span);
+    else if (span.end > last.end) merged[merged.length - 1] = { start: last.start, end: span.end };
+  }
+  return merged;
+}
+
+/** Runs of four words, as numbers: what a passage has in common with another one shows in them, in whatever order. */
+type Shingles = ReadonlySet<number>;
+
+const LENGTH = 4;
+/** The share of shingles that two passages must have in common. */
+const NEARLY_SAME = 0.8;
+
+function shinglesOf(words: readonly string[]): Shingles {
+  const shingles = new Set<number>();
+  const hashes = words.map((word) => fastHash(word));
+  for (let at = 0; at === 0 || at + LENGTH <= hashes.length; at++) {
+    let value = 0;
+    for (let i = at; i < at + LENGTH; i++) value = Math.imul(value, 31) + (hashes[i] ?? 0);
+    shingles.add(value >>> 0);
+  }
+  return shingles;
+}
+
+function isNearlySame(a: Shingles, b: Shingles): boolean {
+  const [small, large] = a.size <= b.size ? [a, b] : [b, a];
+  if (small.size < large.size * NEARLY_SAME) return false;
+  let shared = 0;
+  for (const shingle of small) if (large.has(shingle)) shared++;
+  return shared >= NEARLY_SAME * (small.size + large.size - shared);
 }

@@ -1,19 +1,20 @@
 import { BadInputError, CancelledError, RemoteError } from "../../contracts/errors.ts";
 import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import { isKept, keptGenerations } from "../storage/generations.ts";
 import { activeSpace } from "../storage/spaces.ts";
 import { readState } from "../storage/state.ts";
-import type { Store } from "../storage/store.ts";
-import { answerStrength } from "./answer-strength.ts";
+import type { Phrase, Store } from "../storage/store.ts";
+import { fold } from "../text/fold.ts";
 import { documentCondition } from "./document-condition.ts";
-import { findCandidates } from "./find-candidates.ts";
-import { fuseScores } from "./fuse-scores.ts";
+import { type Candidates, findCandidates } from "./find-candidates.ts";
+import { type Candidate, fuseScores, type Scored } from "./fuse-scores.ts";
 import { gatherHits } from "./gather-hits.ts";
 import type { CandidateSearch } from "./match-texts.ts";
-import { parseQuery } from "./parse-query.ts";
-import { Passages } from "./passages.ts";
-import { stepBackThin } from "./step-back-thin.ts";
+import { parseQuery, type Question } from "./parse-query.ts";
+import { type Passage, Passages } from "./passages.ts";
+import { STOP_WORDS } from "./stop-words.ts";
 import { VisibleDocuments } from "./visible-documents.ts";
 
 type Meaning = NonNullable<CandidateSearch["meaning"]>;
@@ -144,4 +145,100 @@ async function generationOf(sql: Sql, wanted: number | undefined): Promise<numbe
   const kept = (await keptGenerations(sql)).map(({ number }) => number);
   const those = kept.length === 0 ? "there is none yet" : `kept are ${kept.join(", ")}`;
   throw new BadInputError(`generation ${wanted} is not kept; ${those}`);
+}
+
+/** What even the weakest answer keeps of its score. */
+const LEAST = 0.3;
+
+/**
+ * How well the best candidate answers at all, 0 to 1. Scores are relative to the best of their search; times this they can
+ * be compared between questions, and a question that has next to nothing in common with the store gets low ones.
+ */
+async function answerStrength(passages: Passages, question: Question, { all, phrases }: Candidates): Promise<number> {
+  let closest = 0;
+  let wordiest: Candidate | undefined;
+  for (const candidate of all) {
+    closest = Math.max(closest, candidate.similarity, candidate.label);
+    if (candidate.text > (wordiest?.text ?? 0)) wordiest = candidate;
+  }
+  if (wordiest && closest < 1)
+    closest = Math.max(closest, await coverage(passages, question, phrases, wordiest.chunkId));
+  return LEAST + (1 - LEAST) * Math.min(1, closest);
+}
+
+/** Which share of the words of the question the passage has, in whatever form was looked for. */
+async function coverage(
+  passages: Passages,
+  question: Question,
+  phrases: Candidates["phrases"],
+  chunkId: number,
+): Promise<number> {
+  const passage = (await passages.load([chunkId])).get(chunkId);
+  const words = new Set(passage ? [...passage.words.headings, ...passage.words.text] : []);
+  const isThere = (word = ""): boolean => words.has(word);
+  const wanted = question.phrases.filter((phrase) => phrase.words.length === 1).length;
+  const found = phrases.filter((phrase) => phrase.words.length === 1 && isThere(phrase.words[0])).length;
+  return found / Math.max(1, wanted);
+}
+
+/** What a passage without content keeps of its score. */
+const FACTOR = 0.4;
+/** A longer text is never looked into. */
+const MAX_LENGTH = 160;
+/** So many words of its own are content, whatever was asked; fewer are, when the question is about them. */
+const CONTENT_WORDS = 5;
+const LEAST_WORDS = 2;
+
+/**
+ * "On this page" and the like have little but the headings above them, which they share with passages that have something to say:
+ * those come first. A short answer is all there is below its heading, and stays where it is.
+ */
+async function stepBackThin(
+  sql: Sql,
+  passages: Passages,
+  scored: readonly Scored[],
+  { phrases, limit }: { readonly phrases: readonly Phrase[]; readonly limit: number },
+): Promise<readonly Scored[]> {
+  const first = scored.slice(0, limit * 2 + 10);
+  const texts = await passages.load(first.map(({ chunkId }) => chunkId));
+  const thin = new Map<number, Thinness>();
+  for (const { chunkId } of first) {
+    const passage = texts.get(chunkId);
+    const thinness = passage && thinnessOf(passage, phrases);
+    if (thinness) thin.set(chunkId, thinness);
+  }
+  if (thin.size === 0) return scored;
+  const surrounded = await findSurrounded(sql, thin);
+  return scored
+    .map((one) => (surrounded.has(one.chunkId) ? { ...one, score: one.score * FACTOR } : one))
+    .toSorted((a, b) => b.score - a.score);
+}
+
+/** bare: it says its headings again. Undefined: it has content. */
+type Thinness = "bare" | "thin" | undefined;
+
+function thinnessOf({ text, words }: Passage, phrases: readonly Phrase[]): Thinness {
+  if (text.length > MAX_LENGTH) return undefined;
+  const headings = new Set(words.headings);
+  const placed = words.placed.filter(({ start, end }) => !STOP_WORDS.has(fold(text.slice(start, end))));
+  const own = new Set(placed.map(({ word }) => word).filter((word) => !headings.has(word)));
+  if (own.size === 0) return "bare";
+  if (own.size >= CONTENT_WORDS) return undefined;
+  const isAskedFor = phrases.some((phrase) => phrase.words.some((word) => own.has(word)));
+  return own.size < LEAST_WORDS || !isAskedFor ? "thin" : undefined;
+}
+
+/** Those that are not all there is: of the document where they are bare, else of their section and what is below it. */
+async function findSurrounded(sql: Sql, thin: ReadonlyMap<number, Thinness>): Promise<ReadonlySet<number>> {
+  const others = "SELECT 1 FROM chunks o WHERE o.body_id = c.body_id AND o.id <> c.id";
+  const inSection = `(c.section_path = '' OR o.section_path = c.section_path
+    OR substr(o.section_path, 1, length(c.section_path) + 3) = c.section_path || ' > ')`;
+  const rows = await sql.all<{ id: number; others: number | null; below: number | null }>(
+    `SELECT c.id, (${others} LIMIT 1) AS others, (${others} AND ${inSection} LIMIT 1) AS below
+     FROM chunks c WHERE ${isListed(sql, "c.id", "$1", "integer")}`,
+    [listOf([...thin.keys()])],
+  );
+  const isSurrounded = (row: (typeof rows)[number]): boolean =>
+    (thin.get(row.id) === "bare" ? row.others : row.below) !== null;
+  return new Set(rows.filter(isSurrounded).map(({ id }) => id));
 }

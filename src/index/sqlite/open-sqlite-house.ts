@@ -1,9 +1,11 @@
 import { rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { DamagedError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { SearchQuery } from "../../contracts/search-index.ts";
 import { refuseNetworkDisk } from "../../lib/sql/refuse-network-disk.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import { findDamage } from "../../lib/sql/sqlite-damage.ts";
 import { openSqlite } from "../../lib/sql/sqlite-database.ts";
 import { SqlitePool } from "../../lib/sql/sqlite-pool.ts";
 import { createSpaceKeeper } from "../embed/space-keeper.ts";
@@ -14,13 +16,12 @@ import type { StoreHouse } from "../storage/store-house.ts";
 import type { SearchThreads } from "../threads/search-threads.ts";
 import { createScanVectorIndex } from "../vectors/scan-vector-index.ts";
 import { createSqliteTextIndex } from "./sqlite-text-index.ts";
-import { sayDamage } from "./store-damage.ts";
 import { STORE_TABLES } from "./store-tables.ts";
 
 /** A store takes some five file descriptors and up to 32 MB of cache, and opening it again a few milliseconds. */
 export const MAX_OPEN_STORES = 32;
 
-export interface SqliteHouseOptions {
+interface SqliteHouseOptions {
   readonly model: VectorModel;
   /** Where stores are searched; undefined: on the thread that asks. The house closes them. */
   readonly threads?: SearchThreads;
@@ -104,4 +105,15 @@ async function openStore(path: string, pool: SqlitePool, given: Given): Promise<
     await db.close();
     throw error;
   }
+}
+
+/** For people, where the file of a store is damaged; every other error as it is. The cure is that of docs/formats/index-sqlite.md. */
+export function sayDamage(path: string, error: unknown): unknown {
+  const reason = findDamage(error);
+  if (reason === undefined) return error;
+  const file = basename(path);
+  return new DamagedError(
+    `The vector store '${basename(path, ".sqlite")}' is damaged: ${reason}.`,
+    `Stop lockstep, delete index/${file} with its -wal and -shm, start it again and crawl: the store comes back under the same id, and nothing is downloaded. Files that were attached over the OpenAI protocol have to be attached again.`,
+  );
 }

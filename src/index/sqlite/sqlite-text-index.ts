@@ -1,7 +1,5 @@
 import type { Sql } from "../../lib/sql/sql.ts";
-import type { Match, Phrase, Selection, TextIndex, WordQuery } from "../storage/store.ts";
-import { createVocabulary } from "./vocabulary.ts";
-import { createWordCounts, type WordCounts } from "./word-counts.ts";
+import type { Match, Phrase, Selection, TextIndex, WordQuery, Words } from "../storage/store.ts";
 
 /** Headings say what a passage is about; so does the name of a document, and its folders a little. */
 const CHUNK_WEIGHTS = "bm25(2.0, 1.0)";
@@ -152,4 +150,168 @@ function expressionOf({ any, all }: WordQuery): string {
 /** In quotes, so that nothing in it can be syntax. */
 function render({ words, beginning }: Phrase): string {
   return `"${words.join(" ").replaceAll('"', '""')}"${beginning ? " *" : ""}`;
+}
+
+/** Words of letters: nobody mistypes a number so that a similar one would be what was meant. */
+const MIN_LENGTH = 4;
+const SPELT = new RegExp(`^\\p{L}{${MIN_LENGTH},40}$`, "u");
+const MAX_KNOWN = 200_000;
+
+/** The words of a store by their character triples. */
+interface Vocabulary {
+  add(sql: Sql, texts: readonly Words[]): Promise<void>;
+  /** Words that contain this one, then those that share most of its triples. */
+  similar(sql: Sql, word: string, limit: number): Promise<string[]>;
+}
+
+/**
+ * Remembers which words are in the table already, so that a text made of known words costs no statement. What was
+ * remembered inside a transaction that failed must be forgotten: the last word that was added tells, for it is gone, too.
+ */
+function createVocabulary(): Vocabulary {
+  const known = new Set<string>();
+  let last: { readonly id: number; readonly word: string } | undefined;
+
+  const forgetUnlessThere = async (sql: Sql): Promise<void> => {
+    if (!last) return;
+    const row = await sql.get<{ word: string }>("SELECT word FROM words WHERE id = $1", [last.id]);
+    if (row?.word === last.word) return;
+    known.clear();
+    last = undefined;
+  };
+
+  return {
+    async add(sql, texts) {
+      await forgetUnlessThere(sql);
+      const fresh = unknownWords(texts, known);
+      if (fresh.length === 0) return;
+      if (known.size + fresh.length > MAX_KNOWN) known.clear();
+      const top = await sql.get<{ id: number }>("SELECT coalesce(max(id), 0) AS id FROM words");
+      await sql.insert(
+        "words (word)",
+        fresh.map((word) => [word]),
+        "ON CONFLICT DO NOTHING",
+      );
+      const added = await sql.all<{ id: number; word: string }>(
+        "SELECT id, word FROM words WHERE id > $1 ORDER BY id",
+        [top?.id ?? 0],
+      );
+      await sql.insert(
+        "words_triples (rowid, word)",
+        added.map(({ id, word }) => [id, padded(word)]),
+      );
+      for (const word of fresh) known.add(word);
+      last = added.at(-1) ?? last;
+    },
+    async similar(sql, word, limit) {
+      if (!SPELT.test(word)) return [];
+      const containing = await matchTriples(sql, triplesOf(word).join(" AND "), limit);
+      const swapped = await thoseThere(sql, swaps(word));
+      const alike = await wordsLike(sql, word, limit);
+      const found = [...containing.filter((other) => other.includes(word)), ...swapped, ...alike];
+      return [...new Set(found)].filter((other) => other !== word).slice(0, limit);
+    },
+  };
+}
+
+/**
+ * Most misspelt words have two triples in a row in common with what was meant, and few other words have. Only when none
+ * does, every word with any triple in common is ranked, which takes longer.
+ */
+async function wordsLike(sql: Sql, word: string, limit: number): Promise<string[]> {
+  const triples = triplesOf(padded(word));
+  const pairs = triples.slice(1).map((triple, at) => `(${triples[at]} AND ${triple})`);
+  const alike = await matchTriples(sql, pairs.join(" OR "), limit);
+  return alike.some((other) => other !== word) ? alike : matchTriples(sql, triples.join(" OR "), limit);
+}
+
+/** Two letters swapped leave a short word hardly a triple, so these are looked up one by one. */
+function swaps(word: string): string[] {
+  const letters = [...word];
+  return letters
+    .slice(1)
+    .map((letter, at) => [...letters.slice(0, at), letter, letters[at], ...letters.slice(at + 2)].join(""));
+}
+
+async function thoseThere(sql: Sql, words: readonly string[]): Promise<string[]> {
+  const rows = await sql.all<{ word: string }>(
+    "SELECT word FROM words WHERE word IN (SELECT value FROM json_each($1)) ORDER BY word",
+    [JSON.stringify(words)],
+  );
+  return rows.map(({ word }) => word);
+}
+
+async function matchTriples(sql: Sql, expression: string, limit: number): Promise<string[]> {
+  const rows = await sql.all<{ word: string }>(
+    `SELECT w.word FROM (SELECT rowid AS id, rank AS distance FROM words_triples WHERE words_triples MATCH $1
+       ORDER BY rank LIMIT $2) t JOIN words w ON w.id = t.id ORDER BY t.distance, w.word`,
+    [expression, limit],
+  );
+  return rows.map(({ word }) => word);
+}
+
+function unknownWords(texts: readonly Words[], known: ReadonlySet<string>): string[] {
+  const fresh = new Set<string>();
+  for (const words of texts) {
+    for (const word of words) {
+      if (word.length >= MIN_LENGTH && !known.has(word) && !fresh.has(word) && SPELT.test(word)) fresh.add(word);
+    }
+  }
+  return [...fresh];
+}
+
+/** Marks both ends, so that words that begin or end alike have more in common. */
+function padded(word: string): string {
+  return `_${word}_`;
+}
+
+function triplesOf(word: string): string[] {
+  const letters = [...word];
+  return letters.slice(2).map((_, at) => `"${letters.slice(at, at + 3).join("")}"`);
+}
+
+/** Counting a frequent word takes milliseconds, so its count is kept until the table has grown by a fifth. */
+const FREQUENT = 1000;
+const GROWTH = 1.2;
+const MAX_KEPT = 10_000;
+
+interface WordCounts {
+  /** How many rows have each of these words; those of frequent words may be a little old. 0 for words that do not occur. */
+  of(sql: Sql, words: Iterable<string>): Promise<Map<string, number>>;
+}
+
+interface Kept {
+  readonly count: number;
+  /** The newest row at that time. */
+  readonly lastRow: number;
+}
+
+/** `vocabulary` counts the words of `table`. */
+function createWordCounts(table: "chunks" | "documents", vocabulary: string): WordCounts {
+  const kept = new Map<string, Kept>();
+  return {
+    async of(sql, words) {
+      const row = await sql.get<{ id: number }>(`SELECT coalesce(max(id), 0) AS id FROM ${table}`);
+      const lastRow = row?.id ?? 0;
+      const counts = new Map<string, number>();
+      for (const word of new Set(words)) {
+        const known = kept.get(word);
+        if (known && isValid(known, lastRow)) {
+          counts.set(word, known.count);
+          continue;
+        }
+        const found = await sql.get<{ n: number }>(`SELECT doc AS n FROM ${vocabulary} WHERE term = $1`, [word]);
+        const count = found?.n ?? 0;
+        counts.set(word, count);
+        if (kept.size >= MAX_KEPT) kept.clear();
+        kept.set(word, { count, lastRow });
+      }
+      return counts;
+    },
+  };
+}
+
+function isValid({ count, lastRow }: Kept, lastNow: number): boolean {
+  if (lastRow === lastNow) return true;
+  return count >= FREQUENT && lastRow < lastNow && lastNow <= lastRow * GROWTH;
 }

@@ -1,8 +1,7 @@
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
+import { moduleBeside } from "../../lib/module-beside.ts";
 import type { NumberedOrder, PlainQuery, SearchAnswer, SearchOrder, SearchThreadSettings } from "./messages.ts";
 
 /** Vectors are not part of it. A store of a million passages takes some hundred megabytes to choose among its documents. */
@@ -64,9 +63,7 @@ export class SearchThread {
   }
 
   #start(): Worker {
-    // The same folder has .ts files in development and .js files in the published package.
-    const script = new URL(`./search-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
-    const worker = new Worker(script, {
+    const worker = new Worker(moduleBeside(import.meta.url, "search-worker"), {
       workerData: this.#settings,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });

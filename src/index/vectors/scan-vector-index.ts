@@ -2,11 +2,10 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import { createOneAtATime } from "../../lib/one-at-a-time.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import type { ChunkVector, Selection, VectorIndex } from "../storage/store.ts";
-import type { DotProducts } from "./dot-products.ts";
+import type { ChunkVector, Near, Selection, VectorIndex } from "../storage/store.ts";
+import { createDotProducts, type DotProducts } from "./dot-products.ts";
 import { packVector } from "./vector-codec.ts";
-import type { VectorRow } from "./vector-table.ts";
-import { VectorTables } from "./vector-tables.ts";
+import { bySimilarity, type VectorRow, VectorTable } from "./vector-table.ts";
 
 const PAGE = 20_000;
 /** So many deleted ones may stay in memory: they are found and then not visible. */
@@ -106,4 +105,47 @@ async function bitmapOf(sql: Sql, { sql: text, values }: Selection): Promise<Uin
   const allowed = new Uint8Array(largest + 1);
   for (const id of ids) allowed[id] = 1;
   return allowed;
+}
+
+/** As many tables as it takes: the memory of one ends at 4 GiB, which is some sixteen million of the built-in vectors. */
+class VectorTables {
+  readonly #open: () => VectorTable;
+  readonly #tables: VectorTable[] = [];
+
+  constructor(dimensions: number, createDots: () => DotProducts = createDotProducts) {
+    this.#open = () => new VectorTable(dimensions, createDots());
+  }
+
+  get count(): number {
+    return this.#tables.reduce((sum, table) => sum + table.count, 0);
+  }
+
+  get lastChunk(): number {
+    return this.#tables.at(-1)?.lastChunk ?? 0;
+  }
+
+  /** The memory of the first is used again. */
+  clear(): void {
+    this.#tables.splice(1);
+    this.#tables[0]?.clear();
+  }
+
+  /** By rising chunk id, behind those that are there. */
+  add(rows: readonly VectorRow[]): void {
+    if (rows.length === 0 || this.#tables.at(-1)?.add(rows)) return;
+    const next = this.#open();
+    if (!next.add(rows)) throw new Error("keep vectors in memory: this machine has no more of it");
+    this.#tables.push(next);
+  }
+
+  nearest(query: Float32Array, limit: number, allowed?: Uint8Array): Near[] {
+    const found = this.#tables.map((table) => table.nearest(query, limit, allowed));
+    return found.flat().sort(bySimilarity).slice(0, limit);
+  }
+
+  /** 0 for a chunk that is not there, so all but one table of each say 0. */
+  similarities(query: Float32Array, chunkIds: readonly number[]): number[] {
+    const found = this.#tables.map((table) => table.similarities(query, chunkIds));
+    return chunkIds.map((_, at) => found.reduce((sum, similarities) => sum + (similarities[at] ?? 0), 0));
+  }
 }

@@ -1,6 +1,6 @@
 import type { TableClient } from "@azure/data-tables";
 import type { Registry } from "../../contracts/registry.ts";
-import { type AzureAccount, identityFor } from "../../lib/azure-account.ts";
+import { AZURE_RETRIES, type AzureAccount, identityFor } from "../../lib/azure-account.ts";
 import { azureAnswer, explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
 import { openOnce } from "../../lib/open-once.ts";
 import type { OldTable } from "./earlier-members.ts";
@@ -57,10 +57,11 @@ async function openOldTable({ account, tableName }: TablePlace, suffix: string):
 async function clientOf(account: AzureAccount, name: string): Promise<TableClient> {
   // It takes most of a second to load, and most commands never need it.
   const { TableClient } = await import("@azure/data-tables");
-  if (account.kind === "identity") return new TableClient(account.endpoints.table, name, await identityFor(account));
+  if (account.kind === "identity")
+    return new TableClient(account.endpoints.table, name, await identityFor(account), AZURE_RETRIES);
   const { connectionString } = account;
   return withConnectionString(connectionString, (allowInsecureConnection) =>
-    TableClient.fromConnectionString(connectionString, name, { allowInsecureConnection }),
+    TableClient.fromConnectionString(connectionString, name, { ...AZURE_RETRIES, allowInsecureConnection }),
   );
 }
 

@@ -1,16 +1,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { opendir, rename, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, opendir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ExtractedDocument } from "../../contracts/document.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import { type ItemId, isDocumentId } from "../../contracts/ids.ts";
 import type { FileVersion } from "../../contracts/manifest.ts";
-import { isErrno, SMALL_BYTES, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { hashFile } from "../../lib/hash-file.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { breathe } from "../../lib/turn.ts";
-import { type AdoptedVersion, adoptVersion } from "./adopt-version.ts";
 import { bytesBelow } from "./bytes-below.ts";
-import { describeText } from "./describe-text.ts";
 import {
   CONTENT_FILE,
   discard,
@@ -24,10 +23,10 @@ import {
   takePlace,
   VERSIONS_FOLDER,
 } from "./document-folder.ts";
-import { earlierIn, outdatedIn, readWhole } from "./earlier-versions.ts";
 import type { KeptContent, KeptDocument, KeptText, VersionRules } from "./kept-document.ts";
 import { encodeMetadata } from "./metadata-codec.ts";
-import { isVersionId } from "./version-id.ts";
+import { countWords, hashText } from "./text-facts.ts";
+import { byAge, isVersionId, versionAfter } from "./version-id.ts";
 
 /** An exchange takes three renames; whoever misses a document in all its places looks again. */
 const LOOKS = 3;
@@ -217,4 +216,78 @@ export class KnowledgeBase {
 async function writeText(path: string, text: string): Promise<void> {
   if (text.length <= SMALL_BYTES) writeFileSync(path, text);
   else await writeFile(path, text);
+}
+
+/** A version whose text somebody else made. */
+interface AdoptedVersion
+  extends Omit<KeptContent, "extractor">,
+    Pick<KeptDocument, "versionId" | "createdAt" | "title"> {
+  /** The file with its text, absolute. */
+  readonly textFile: string;
+}
+
+/** No revision of our extractor made it, so the next crawl makes it again where it is the current one. */
+async function adoptVersion(folder: string, docId: ItemId, version: AdoptedVersion): Promise<void> {
+  const { textFile, ...told } = version;
+  const content = join(folder, CONTENT_FILE);
+  await mkdir(folder, { recursive: true });
+  await copyFile(textFile, content);
+  const made = { extractor: "", language: "", wordCount: 0, textHash: await hashFile(content), error: "" };
+  await writeFileAtomic(join(folder, METADATA_FILE), encodeMetadata({ ...told, ...made, docId }), { flush: "later" });
+}
+
+/** What a new text follows. */
+interface Predecessor {
+  readonly docId: ItemId;
+  /** What is current, when its metadata can be read. */
+  readonly before: KeptDocument | undefined;
+  /** The highest version there is. */
+  readonly latest: string | undefined;
+}
+
+/** The metadata of a text. The same bytes are the same version, however often it is made. */
+function describeText({ docId, before, latest }: Predecessor, content: KeptContent, text: KeptText): KeptDocument {
+  const versionId = before?.hash === content.hash ? before.versionId : versionAfter(latest);
+  const createdAt = before?.createdAt || content.at;
+  const named = { ...content, docId, versionId, createdAt };
+  if (!("markdown" in text))
+    return { ...named, title: "", language: "", wordCount: 0, textHash: "", error: text.error };
+  const { title, language, markdown } = text;
+  return { ...named, title, language, wordCount: countWords(markdown), textHash: hashText(markdown), error: "" };
+}
+
+/** Metadata and text may be of two versions when one is just taking the place of the other: the hash tells. */
+async function readWhole(
+  folder: string,
+  kept = readMetadata(folder),
+): Promise<(KeptDocument & ExtractedDocument) | undefined> {
+  if (kept?.error !== "") return undefined;
+  const path = join(folder, CONTENT_FILE);
+  const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
+  if (!bytes || hashText(bytes) !== kept.textHash) return undefined;
+  return { ...kept, markdown: bytes.toString("utf8") };
+}
+
+/** The ids of the earlier versions in the folder of a document, oldest first. */
+async function earlierIn(folder: string): Promise<string[]> {
+  return (await namesIn(join(folder, VERSIONS_FOLDER))).filter(isVersionId).sort(byAge);
+}
+
+/** Age alone never takes these: a clock that was wrong for one run would take all. */
+const ALWAYS_KEPT = 2;
+
+/** Those of them that the rules let go. The oldest ones are looked at until one may stay: however many there are, few are read. */
+async function outdatedIn(folder: string, rules: VersionRules, now: Date): Promise<readonly string[]> {
+  const earlier = await earlierIn(folder);
+  const surplus = Math.max(0, earlier.length - rules.versions);
+  const outdated = earlier.slice(0, surplus);
+  for (const [i, versionId] of earlier.slice(0, -ALWAYS_KEPT).entries()) {
+    if (i < surplus) continue;
+    const successor = earlier[i + 1];
+    const replacing = readMetadata(successor ? join(folder, VERSIONS_FOLDER, successor) : folder);
+    const replacedAtMs = Date.parse(replacing?.at ?? "");
+    if (Number.isNaN(replacedAtMs) || now.getTime() - replacedAtMs <= rules.versionMs) break;
+    outdated.push(versionId);
+  }
+  return outdated;
 }

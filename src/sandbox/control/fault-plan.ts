@@ -1,5 +1,5 @@
+import { createHash } from "node:crypto";
 import type { Asked } from "../http-reply.ts";
-import { decide } from "./fault-dice.ts";
 import type { FaultEffect } from "./fault-effect.ts";
 
 export type { FaultEffect } from "./fault-effect.ts";
@@ -20,7 +20,7 @@ export interface FaultMatch {
   readonly seed?: number;
 }
 
-export interface Fault {
+interface Fault {
   readonly id: number;
   readonly match: FaultMatch;
   readonly effect: FaultEffect;
@@ -126,4 +126,10 @@ function decodeLoosely(url: string): string {
   } catch {
     return url;
   }
+}
+
+/** Two numbers from 0 up to, not including, 1: whether the request is struck, and which of several effects it meets. */
+function decide(seed: number, address: string, count: number): { chance: number; choice: number } {
+  const digest = createHash("sha256").update(`${seed}\n${address}\n${count}`).digest();
+  return { chance: digest.readUInt32BE(0) / 2 ** 32, choice: digest.readUInt32BE(4) / 2 ** 32 };
 }

@@ -1,19 +1,133 @@
-import { BadInputError } from "../../contracts/errors.ts";
-import type { AppAccess } from "../entra/app-access.ts";
+import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import { type AppAccess, SITE_ROLES } from "../entra/app-access.ts";
 import type { SandboxSettings } from "../sandbox-settings.ts";
-import { checkOut } from "../tenant/check-out.ts";
+import { checkIn, checkOut, undoCheckOut } from "../tenant/check-out.ts";
 import { describeItem } from "../tenant/describe-library.ts";
 import { addFile, addFolder, type Columns, setColumns, updateFile } from "../tenant/file-operations.ts";
 import { fillFolder } from "../tenant/fill-folder.ts";
+import { addPage, addPagesLibrary, editPage, publishPage } from "../tenant/page-operations.ts";
 import { recycleItem, restoreItem } from "../tenant/recycle-bin.ts";
 import { copyItem, moveItem, renameItem } from "../tenant/relocate-item.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { accessOperations } from "./access-operations.ts";
+import { approveItem, discardDraft, publishItem, restoreVersion, setHidden } from "../tenant/versions.ts";
 import { ControlInput, present } from "./control-input.ts";
 import { listOperations } from "./list-operations.ts";
-import { pageOperations } from "./page-operations.ts";
 import { readContent } from "./read-content.ts";
-import { versionOperations } from "./version-operations.ts";
+
+/** What administrators do, to the app and to the tenant's memory of changes. */
+const accessOperations: Readonly<Record<string, Operation>> = {
+  "grant-site": ({ tenant, access }, input) => {
+    const [path, role] = [sitePathOf(tenant, input), input.optionalChoice("role", SITE_ROLES) ?? "read"];
+    input.refuseRest();
+    access.grant(path, role);
+    return { grants: access.grants() };
+  },
+  "revoke-site": ({ tenant, access }, input) => {
+    const path = sitePathOf(tenant, input);
+    input.refuseRest();
+    if (!access.revoke(path)) throw new NotFoundError(`Revoke site '${path || "/"}': it was not granted.`);
+    return { grants: access.grants() };
+  },
+  "remove-consent": ({ settings }, input) => {
+    const from = input.optionalChoice("from", ["sharepoint", "graph"]);
+    input.refuseRest();
+    if (from !== "graph") settings.roles = [];
+    if (from !== "sharepoint") settings.graphRoles = [];
+    return { roles: settings.roles, graphRoles: settings.graphRoles };
+  },
+  "expire-certificate": ({ access }, input) => {
+    input.refuseRest();
+    access.certificateExpired = true;
+    return {};
+  },
+  "revoke-tokens": (target, input) => {
+    input.refuseRest();
+    target.revokeTokens();
+    return {};
+  },
+  "expire-change-log": ({ tenant }, input) => {
+    input.refuseRest();
+    for (const site of tenant.sites) for (const library of site.libraries) library.changes.expire();
+    return {};
+  },
+};
+
+/** What authors do to site pages; `discard-draft` and check-out are those of every file. */
+const pageOperations: Readonly<Record<string, Operation>> = {
+  "add-pages-library": ({ tenant }, input) => {
+    const [site, options] = [input.text("site"), present({ at: input.optionalText("at") })];
+    input.refuseRest();
+    const library = addPagesLibrary(tenant, site, options);
+    return { path: library.path, id: library.id };
+  },
+  "add-page": ({ tenant }, input) => {
+    const [path, content, options] = [input.text("path"), readPage(input), readOptions(input)];
+    const published = present({ published: input.optionalFlag("published") });
+    input.refuseRest();
+    return describeItem(addPage(tenant, path, { ...content, ...published }, options));
+  },
+  "edit-page": ({ tenant }, input) => {
+    const [path, content, options] = [input.text("path"), readPage(input), readOptions(input)];
+    input.refuseRest();
+    return describeItem(editPage(tenant, path, content, options));
+  },
+  "publish-page": ({ tenant }, input) => {
+    const path = input.text("path");
+    input.refuseRest();
+    return describeItem(publishPage(tenant, path));
+  },
+};
+
+/** Check-out, publishing and going back, for files, pages and (by path) rows. */
+const versionOperations: Readonly<Record<string, Operation>> = {
+  "check-out": ({ tenant }, input) => {
+    const [path, options] = [input.text("path"), present({ by: input.optionalText("by") })];
+    input.refuseRest();
+    return describeItem(checkOut(tenant, path, options));
+  },
+  "check-in": ({ tenant }, input) => {
+    const path = input.text("path");
+    const options = present({
+      at: input.optionalText("at"),
+      comment: input.optionalText("comment"),
+      as: input.optionalChoice("as", ["major", "minor"]),
+    });
+    input.refuseRest();
+    return describeItem(checkIn(tenant, path, options));
+  },
+  "undo-check-out": ({ tenant }, input) => {
+    const path = input.text("path");
+    input.refuseRest();
+    return describeItem(undoCheckOut(tenant, path));
+  },
+  publish: ({ tenant }, input) => {
+    const [path, options] = [input.text("path"), present({ comment: input.optionalText("comment") })];
+    input.refuseRest();
+    return describeItem(publishItem(tenant, path, options));
+  },
+  approve: ({ tenant }, input) => {
+    const path = input.text("path");
+    input.refuseRest();
+    return describeItem(approveItem(tenant, path));
+  },
+  "set-hidden": ({ tenant }, input) => {
+    const [path, hidden] = [input.text("path"), input.optionalFlag("hidden") ?? true];
+    input.refuseRest();
+    return describeItem(setHidden(tenant, path, hidden));
+  },
+  "discard-draft": ({ tenant }, input) => {
+    const path = input.text("path");
+    input.refuseRest();
+    return describeItem(discardDraft(tenant, path));
+  },
+  "restore-version": ({ tenant }, input) => {
+    const [path, version] = [input.text("path"), input.text("version")];
+    const options = present({ at: input.optionalText("at") });
+    input.refuseRest();
+    if (!/^\d+\.\d+$/.test(version)) throw new BadInputError("'version' looks like '1.0'.");
+    return describeItem(restoreVersion(tenant, path, version, options));
+  },
+};
 
 /** One thing a user or administrator does; the fields depend on the operation. */
 export type OperationCall = { readonly operation: string } & Readonly<Record<string, unknown>>;
@@ -156,4 +270,29 @@ function readColumns(input: ControlInput): Columns | undefined {
     }
   }
   return columns as Columns | undefined;
+}
+
+/** `/sites/demo`, or `/` for the root site. */
+function sitePathOf(tenant: Tenant, input: ControlInput): string {
+  const path = input.text("site");
+  const site = tenant.site(path);
+  if (!site) throw new NotFoundError(`Find site '${path}': there is none; a site looks like '/sites/demo'.`);
+  return site.path;
+}
+
+function readPage(input: ControlInput) {
+  return present({
+    title: input.optionalText("title"),
+    text: input.optionalText("text"),
+    canvas: input.optionalText("canvas"),
+    wiki: input.optionalText("wiki"),
+    description: input.optionalText("description"),
+    bannerImageUrl: input.optionalText("bannerImageUrl"),
+    promoted: input.optionalNumber("promoted"),
+    layout: input.optionalText("layout"),
+  });
+}
+
+function readOptions(input: ControlInput) {
+  return present({ at: input.optionalText("at"), by: input.optionalText("by") });
 }

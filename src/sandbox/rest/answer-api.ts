@@ -12,14 +12,15 @@ import {
   renderSingle,
 } from "../odata/dialect.ts";
 import { accessDenied, ODataError } from "../odata/odata-error.ts";
-import { parseSegments } from "../odata/path-segments.ts";
+import { parseSegments, type Segment } from "../odata/path-segments.ts";
 import { compileProjection } from "../odata/projection.ts";
 import { listOption, parseQueryOptions, type QueryOptions } from "../odata/query-options.ts";
+import type { Library } from "../tenant/library.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { refuseUnauthorized } from "./authorize-request.ts";
 import { downloadReply } from "./download.ts";
+import { changesOf } from "./get-changes.ts";
 import { nextLinkOf, pageOf } from "./page-items.ts";
-import { performAction } from "./perform-action.ts";
+import { renderList } from "./render-list.ts";
 import { resolveResource } from "./resolve-resource.ts";
 import type { RequestScope, Resource } from "./resource.ts";
 
@@ -124,4 +125,57 @@ function standardHeaders(): Record<string, string> {
     MicrosoftSharePointTeamServices: "16.0.0.27000",
     "Cache-Control": "private, max-age=0",
   };
+}
+
+const SHAREPOINT_PRINCIPAL = "00000003-0000-0ff1-ce00-000000000000";
+
+/**
+ * undefined when the token may read the site. The auth layer answers before OData does, in forms of its own; a request without
+ * any Authorization header passes it as an anonymous visitor and is refused by OData with 403.
+ */
+function refuseUnauthorized(asked: Asked, signIn: SignIn, sitePath: string): Reply | undefined {
+  const authorization = headerOf(asked, "authorization");
+  if (authorization === "") throw accessDenied();
+  const token = /^Bearer\s+(.+)$/i.exec(authorization)?.[1];
+  if (token === undefined) return unauthorized(signIn, { error_description: "Invalid JWT token." });
+  const verdict = signIn.tokens.judge(token);
+  if (!verdict.ok) return unauthorized(signIn, REFUSALS[verdict.reason]);
+  if (!signIn.origins.includes(verdict.audience)) return unauthorized(signIn, REFUSALS.signature);
+  if (verdict.appIdAcr !== "2") return unauthorized(signIn, { error_description: "Unsupported app only token." });
+  if (!signIn.access.mayRead(sitePath, verdict.roles)) throw accessDenied(signIn.settings.missingPermissionStatus);
+  return undefined;
+}
+
+const REFUSALS = {
+  malformed: { error: "invalid_request", error_description: "Token type is not allowed." },
+  signature: { error_description: "Invalid issuer or signature." },
+  expired: { error_description: "Invalid JWT token. The token is expired." },
+} as const;
+
+function unauthorized(signIn: SignIn, body: { error?: string; error_description: string }): Reply {
+  const { tenantId } = signIn.registration;
+  return jsonReply(401, body, {
+    "WWW-Authenticate": `Bearer realm="${tenantId}",client_id="${SHAREPOINT_PRINCIPAL}",trusted_issuers="00000001-0000-0000-c000-000000000000@*,https://sts.windows.net/*/",authorization_uri="https://login.microsoftonline.com/common/oauth2/authorize"`,
+    "x-ms-diagnostics": `3000006;reason="${body === REFUSALS.signature ? "Token contains invalid signature." : body.error_description}";category="invalid_client"`,
+  });
+}
+
+type Action = (value: unknown, asked: Asked, scope: RequestScope) => Resource;
+
+/** What is asked by POST although it only reads, by the type it is asked of. */
+const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
+  "SP.List": {
+    renderlistdataasstream: (library, { body }, scope) => renderList(library as Library, body, scope),
+    getchanges: (library, asked) => changesOf(library as Library, asked),
+  },
+};
+
+/** Every other POST would change something, and the app may only read: changes go through the control API. */
+function performAction(segments: readonly Segment[], asked: Asked, scope: RequestScope): Resource {
+  const name = segments.at(-1)?.name.toLowerCase() ?? "";
+  if (!Object.values(ACTIONS).some((actions) => Object.hasOwn(actions, name))) throw accessDenied();
+  const target = resolveResource(segments.slice(0, -1), scope);
+  const action = target.kind === "entity" ? ACTIONS[target.type.typeName]?.[name] : undefined;
+  if (target.kind !== "entity" || !action) throw accessDenied();
+  return action(target.value, asked, scope);
 }

@@ -4,8 +4,7 @@ import { entityPropertyNameOf } from "../tenant/column.ts";
 import type { Library } from "../tenant/library.ts";
 import type { SiteUser } from "../tenant/site-users.ts";
 import { toSharePointTime } from "../tenant/tenant-clock.ts";
-import { folderPathOf, pathOf, type TenantItem, versionLabelOf } from "../tenant/tenant-item.ts";
-import { attachmentType } from "./attachment-type.ts";
+import { type FileItem, folderPathOf, pathOf, type TenantItem, versionLabelOf } from "../tenant/tenant-item.ts";
 import {
   type ColumnFields,
   fieldsOfColumn,
@@ -163,3 +162,19 @@ function extensionOf(name: string): string {
   const cut = name.lastIndexOf(".");
   return cut < 0 ? "" : name.slice(cut + 1).toLowerCase();
 }
+
+/** A file attached to a row. It has neither size nor time of its own here: only its bytes tell. */
+const attachmentType: EntityType = entityType<FileItem>({
+  typeName: "SP.Attachment",
+  defaults: ["FileName", "FileNameAsPath", "ServerRelativePath", "ServerRelativeUrl"],
+  properties: {
+    FileName: (file) => file.name,
+    FileNameAsPath: (file) => ({ DecodedUrl: file.name }),
+    ServerRelativePath: (file) => ({ DecodedUrl: pathOf(file) }),
+    ServerRelativeUrl: pathOf,
+  },
+  links: {},
+  key: (file) => file.name,
+  address: (file) =>
+    `Web/Lists(guid'${file.library.id}')/Items(${file.parent?.name})/AttachmentFiles('${encodeURIComponent(file.name.replaceAll("'", "''"))}')`,
+});

@@ -5,6 +5,7 @@ import {
   invalidExpression,
   itemDoesNotExist,
   ODataError,
+  outsideTheWeb,
   resourceNotFound,
 } from "../odata/odata-error.ts";
 import type { Segment } from "../odata/path-segments.ts";
@@ -18,7 +19,6 @@ import { listById, listByPath } from "./find-list.ts";
 import { itemTypeOf } from "./item-type.ts";
 import { oneOf, pick, stepInto } from "./pick-one.ts";
 import { argumentOf, collection, entity, type RequestScope, type Resource } from "./resource.ts";
-import { decodedPath, legacyPath } from "./server-relative-path.ts";
 import { shownItem, shownItems } from "./shown-item.ts";
 import { userType } from "./user-type.ts";
 import type { VersionOf } from "./version-type.ts";
@@ -181,4 +181,29 @@ function folderByPath(scope: RequestScope, path: string): Resource {
   const item = scope.tenant.itemAt(path);
   if (item?.kind !== "folder" || item.library.site !== scope.site) throw folderOrListNotFound();
   return entity(folderType, item);
+}
+
+/** A path argument as the `…Path(decodedUrl=…)` functions take it: exactly what it says. */
+function decodedPath(text: string, scope: RequestScope): string {
+  const path = text.startsWith("/") ? text : `${scope.site.path}/${text}`;
+  const trimmed = path.replace(/\/+$/, "");
+  if (!`${trimmed.toLowerCase()}/`.startsWith(`${scope.site.path.toLowerCase()}/`)) throw outsideTheWeb();
+  return trimmed;
+}
+
+/**
+ * A path argument as the older `…Url('…')` functions take it: `%` and `#` are taken as a sign that the text is still
+ * encoded, so a name that really contains one cannot be reached this way.
+ */
+function legacyPath(text: string, scope: RequestScope): string {
+  const withoutFragment = text.includes("#") ? text.slice(0, text.indexOf("#")) : text;
+  return decodedPath(decodeIfPossible(withoutFragment), scope);
+}
+
+function decodeIfPossible(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -1,16 +1,11 @@
+import { fastHash } from "../../lib/fast-hash.ts";
+
 /** Everything a site says follows from its seed: the same seed, the same pages, on every machine. */
 export type Dice = () => number;
 
-/** 32 bits of a text (FNV-1a): small, and the same everywhere. */
-export function hashText(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return hash >>> 0;
-}
-
 /** Numbers from 0 to just below 1 (mulberry32). */
 export function diceOf(name: string): Dice {
-  let state = hashText(name);
+  let state = fastHash(name);
   return () => {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);

@@ -1,12 +1,20 @@
+import type { BlobItem } from "@azure/storage-blob";
 import type { FileTree } from "../../contracts/file-tree.ts";
-import { createObjectTree, type ObjectStore, type StoreWords } from "../tree/create-object-tree.ts";
+import {
+  bareEtag,
+  createObjectTree,
+  type ObjectStore,
+  type StoredObject,
+  type StoreWords,
+} from "../tree/create-object-tree.ts";
 import { plainAddress } from "./blob-address.ts";
 import type { BlobSourceConfig } from "./blob-source-codec.ts";
-import { listBlobs } from "./list-blobs.ts";
-import { openContainer, type ReadVariable } from "./open-container.ts";
+import { ARCHIVED, explainContainer } from "./blob-trouble.ts";
+import { createPatience } from "./create-patience.ts";
+import { type OpenedContainer, openContainer, type ReadVariable } from "./open-container.ts";
 import { readBlob } from "./read-blob.ts";
 
-export interface BlobTreeOptions {
+interface BlobTreeOptions {
   /** What the environment variable holds that `credential` names; undefined when it is not set. */
   readonly credential: ReadVariable;
   /** For containers without one: which of several identities of this machine reads them. */
@@ -35,4 +43,39 @@ export function createBlobTree(config: BlobSourceConfig, options: BlobTreeOption
     };
   };
   return createObjectTree(config, { place: place.href, open, folder: options.folder, words: WORDS });
+}
+
+/** Every blob whose name begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
+async function* listBlobs(
+  container: OpenedContainer,
+  prefix: string,
+  signal: AbortSignal,
+): AsyncGenerator<readonly StoredObject[], void> {
+  const patience = createPatience(signal);
+  const options = { includeMetadata: true, abortSignal: patience.signal, ...(prefix && { prefix }) };
+  try {
+    for await (const { segment } of patience.each(container.client.listBlobsFlat(options).byPage())) {
+      yield segment.blobItems.filter((blob) => !isFolder(blob)).map(toObject);
+    }
+  } catch (error) {
+    patience.signal.throwIfAborted();
+    throw explainContainer(error, container);
+  }
+}
+
+/** Accounts with real folders list them as blobs. */
+function isFolder({ metadata }: BlobItem): boolean {
+  return Object.entries(metadata ?? {}).some(
+    ([key, value]) => key.toLowerCase() === "hdi_isfolder" && value === "true",
+  );
+}
+
+function toObject({ name, properties }: BlobItem): StoredObject {
+  return {
+    name,
+    size: properties.contentLength ?? 0,
+    modifiedAtMs: properties.lastModified.getTime(),
+    etag: bareEtag(properties.etag),
+    unreadable: properties.accessTier === "Archive" ? ARCHIVED : "",
+  };
 }

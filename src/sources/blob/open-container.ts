@@ -1,6 +1,6 @@
-import type { BlobClient, ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
+import type { BlobClient, ContainerClient } from "@azure/storage-blob";
 import { BadInputError } from "../../contracts/errors.ts";
-import { rememberedIdentity } from "../../lib/azure-account.ts";
+import { AZURE_RETRIES, rememberedIdentity } from "../../lib/azure-account.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { objectUrl } from "../tree/create-object-tree.ts";
 import { containerNameOf, isAzureHost, isSamePlace, plainAddress } from "./blob-address.ts";
@@ -21,10 +21,6 @@ export type ReadVariable = (name: string) => string | undefined;
 
 const HOW_TO_OPEN =
   "without a credential only public containers can be read: name an environment variable in 'credential'";
-
-const PATIENCE: StoragePipelineOptions = {
-  retryOptions: { maxTries: 4, retryDelayInMs: 500, maxRetryDelayInMs: 8000 },
-};
 
 /** With what the variable `credential` holds; without one with the identity of this machine, or as anybody. */
 export async function openContainer(
@@ -61,7 +57,7 @@ export async function endpointOf(text: string, credential: string): Promise<URL>
 /** As anybody reads it. */
 export async function openPublicContainer(place: URL, hint: string): Promise<OpenedContainer> {
   const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
-  const client = new ContainerClient(place.href, new AnonymousCredential(), PATIENCE);
+  const client = new ContainerClient(place.href, new AnonymousCredential(), AZURE_RETRIES);
   return await opened(client, place, { access: "no credential", hint });
 }
 
@@ -80,7 +76,7 @@ async function openByConnectionString(place: URL, credential: string, text: stri
 async function clientOf(text: string, container: string, credential: string): Promise<ContainerClient> {
   const { BlobServiceClient } = await import("@azure/storage-blob");
   try {
-    return BlobServiceClient.fromConnectionString(text, PATIENCE).getContainerClient(container);
+    return BlobServiceClient.fromConnectionString(text, AZURE_RETRIES).getContainerClient(container);
   } catch {
     // What the library says may hold the string.
     throw new BadInputError(
@@ -107,7 +103,7 @@ async function openBySignature(place: URL, credential: string, text: string): Pr
     );
   }
   const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
-  const client = new ContainerClient(`${place.href}?${query}`, new AnonymousCredential(), PATIENCE);
+  const client = new ContainerClient(`${place.href}?${query}`, new AnonymousCredential(), AZURE_RETRIES);
   const hint = adviseOn(parameters.get("se"), credential);
   return await opened(client, place, { access: `the signature in ${credential}`, hint });
 }
@@ -131,7 +127,7 @@ export async function openWithoutCredential(
   if (!identity) return await openPublicContainer(place, hint);
   const { ContainerClient } = await import("@azure/storage-blob");
   const role = "give the managed identity of this machine the role Storage Blob Data Reader";
-  const client = new ContainerClient(place.href, identity, PATIENCE);
+  const client = new ContainerClient(place.href, identity, AZURE_RETRIES);
   return (await mayList(client))
     ? await opened(client, place, { access: "the managed identity of this machine", hint: role })
     : await openPublicContainer(place, `${hint}, or ${role}`);
@@ -152,7 +148,7 @@ async function opened(
   words: Pick<OpenedContainer, "access" | "hint">,
 ): Promise<OpenedContainer> {
   const { BlobClient, newPipeline } = await import("@azure/storage-blob");
-  const pipeline = newPipeline(client.credential, PATIENCE);
+  const pipeline = newPipeline(client.credential, AZURE_RETRIES);
   const { search } = new URL(client.url);
   // The library's own way to a blob takes `..` in its name for a step out of the container.
   return { client, place, ...words, blob: (name) => new BlobClient(objectUrl(place.href, name) + search, pipeline) };

@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { explain } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
+import type { Finding } from "../../contracts/finding.ts";
 import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
+import { plural } from "../../lib/plural.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
-import { examineFolder } from "./examine-folder.ts";
 import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root.ts";
 import type { FolderSourceConfig } from "./folder-source-codec.ts";
 import { LocalDevices } from "./local-devices.ts";
@@ -54,4 +56,87 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
 function encodePath(path: string): string {
   if (/^[\w./-]*$/.test(path)) return path;
   return encodeURIComponent(path.toWellFormed()).replaceAll("%2F", "/");
+}
+
+const PATIENCE_MS = 2000;
+
+/** Is it there, may it be read, and is there anything in it? Gives up counting when that takes long. */
+async function* examineFolder(
+  config: FolderSourceConfig,
+  tree: FileTree,
+  isTaken: (path: string) => boolean,
+  signal: AbortSignal,
+): AsyncGenerator<Finding, void> {
+  const subject = `Folder '${config.root}'`;
+  try {
+    yield { subject, ...judge(config, await countFiles(tree, isTaken, signal)) };
+  } catch (error) {
+    const remedy = "Correct 'root', mount the share, or give the account that runs lockstep the right to read it.";
+    const detail = capital(explain(error).replace(/^look at the folder '.*?': /, ""));
+    yield { subject, outcome: "problem", detail, remedy };
+  }
+}
+
+interface Counted {
+  readonly files: number;
+  /** Those of other types. */
+  readonly others: number;
+  readonly isAll: boolean;
+  readonly skipped: readonly { readonly path: string; readonly reason: string }[];
+  readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
+}
+
+async function countFiles(tree: FileTree, isTaken: (path: string) => boolean, signal: AbortSignal): Promise<Counted> {
+  const nothing: Pick<Counted, "skipped" | "unreadable"> = { skipped: [], unreadable: [] };
+  const counted = { files: 0, others: 0, isAll: true, ...nothing };
+  const until = performance.now() + PATIENCE_MS;
+  for await (const page of tree.walk(signal)) {
+    const taken = page.files.filter(({ path }) => isTaken(path)).length;
+    counted.files += taken;
+    counted.others += page.files.length - taken;
+    if (counted.skipped.length === 0) counted.skipped = page.skipped;
+    if (counted.unreadable.length === 0) counted.unreadable = page.unreadable.filter(({ what }) => what !== "link");
+    if (performance.now() < until) continue;
+    counted.isAll = false;
+    break;
+  }
+  return counted;
+}
+
+function judge(
+  { include, exclude }: FolderSourceConfig,
+  { files, others, isAll, skipped, unreadable }: Counted,
+): Pick<Finding, "outcome" | "detail" | "remedy"> {
+  const [hole] = unreadable;
+  if (hole) {
+    const detail = `'${hole.path}' cannot be read: ${hole.reason}. What is known of it is kept.`;
+    return {
+      outcome: "problem",
+      detail,
+      remedy: "Give the account that runs lockstep the right to read it, or exclude it.",
+    };
+  }
+  const left = others > 0 ? `${plural(others, "file")} of other types ${others === 1 ? "is" : "are"} left out.` : "";
+  if (files === 0 && others > 0 && isAll) {
+    const detail = `No file in it is of a type that is taken; ${left}`;
+    return { outcome: "problem", detail, remedy: "" };
+  }
+  if (files === 0 && isAll) return { outcome: "problem", ...nothingIn(include.length + exclude.length > 0, skipped) };
+  const count = `${isAll ? "Has" : "Has at least"} ${plural(files, "file")} that the source takes.`;
+  return { outcome: "ok", detail: [count, left].filter(Boolean).join(" "), remedy: "" };
+}
+
+function nothingIn(hasRules: boolean, skipped: Counted["skipped"]): Pick<Finding, "detail" | "remedy"> {
+  const [one] = skipped;
+  if (one) return { detail: `Nothing is let in; '${one.path}' was left out: ${one.reason}`, remedy: "" };
+  return hasRules
+    ? {
+        detail: "Nothing in it is let in by include and exclude.",
+        remedy: 'Correct them: "*.md" is every such file, "docs/**" is all below docs.',
+      }
+    : { detail: "There is no file in it.", remedy: "Names that begin with a dot count only with hidden=true." };
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,19 +1,19 @@
-import { type Dirent, lstatSync, readdirSync } from "node:fs";
-import { lstat, readdir, realpath, stat } from "node:fs/promises";
+import { constants, type Dirent, lstatSync, readdirSync } from "node:fs";
+import { lstat, open, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { TreePage } from "../../contracts/file-tree.ts";
+import type { Ignore } from "ignore";
+import ignore from "ignore";
+import type { TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
 import type { Completeness } from "../../contracts/source.ts";
 import type { TreeRules } from "../../detect/lineage/tree-rules.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { compareText } from "../../lib/compare-text.ts";
 import { Turn } from "../../lib/turn.ts";
 import { explainErrno } from "./explain-errno.ts";
-import { FolderPage } from "./folder-page.ts";
+import { type FileFacts, isRacy, stampOf } from "./file-facts.ts";
 import { cannotLook, type FolderRoot, isWithin } from "./folder-root.ts";
-import { type IgnoreLevels, isIgnored, withLevel } from "./ignore-rules.ts";
 import type { LocalDevices } from "./local-devices.ts";
 import type { LookAtFiles } from "./look-at-files.ts";
-import { readMountPoints } from "./mount-points.ts";
 
 export interface Walk {
   readonly root: FolderRoot;
@@ -178,4 +178,121 @@ async function leaveOutLink(name: string, folder: string, page: FolderPage): Pro
 function mayEnter(path: string, name: string, { root, rules, gitignore }: Walk): boolean {
   if (path === root.storageBelow || (gitignore && name === ".git")) return false;
   return rules.enters(path);
+}
+
+/** What is in one folder, as it is found. */
+class FolderPage {
+  readonly folder: string;
+  readonly #device: number | undefined;
+  readonly #seenAtMs: number;
+  readonly #ignoreInodes: boolean;
+  readonly #files: TreeFile[] = [];
+  readonly folders: string[] = [];
+  readonly unreadable: TreeHole[] = [];
+  readonly skipped: { readonly path: string; readonly reason: string }[] = [];
+
+  /** `device`: undefined when the folder itself could not be looked at. `seenAtMs`: before the first file was looked at. */
+  constructor(folder: string, device: number | undefined, seenAtMs: number, { ignoreInodes = false } = {}) {
+    this.folder = folder;
+    this.#ignoreInodes = ignoreInodes;
+    this.#device = device;
+    this.#seenAtMs = seenAtMs;
+  }
+
+  pathOf(name: string): string {
+    return this.folder === "" ? name : `${this.folder}/${name}`;
+  }
+
+  add(name: string, { size, mtimeMs, ino }: FileFacts): void {
+    const ignoreInodes = this.#ignoreInodes;
+    this.#files.push({
+      path: this.pathOf(name),
+      size,
+      modifiedAtMs: mtimeMs,
+      stamp: isRacy(mtimeMs, this.#seenAtMs) ? "" : stampOf({ size, mtimeMs, ino }, { ignoreInodes }),
+      node: `${this.#device}:${ignoreInodes ? "" : ino}`,
+    });
+  }
+
+  leaveOut(name: string, reason: string): void {
+    this.skipped.push({ path: this.pathOf(name), reason });
+  }
+
+  cannotRead(name: string, reason: string, what?: TreeHole["what"]): void {
+    this.unreadable.push({ kind: "unreadable", path: this.pathOf(name), reason, ...(what && { what }) });
+  }
+
+  toPage(): TreePage {
+    return {
+      folder: this.folder,
+      files: this.#files,
+      unreadable: this.unreadable,
+      skipped: this.skipped,
+      whole: {
+        folders: this.folders,
+        device: this.#device === undefined ? "" : `${this.#device}`,
+      },
+    };
+  }
+}
+
+const FILE = ".gitignore";
+/** Nobody writes longer ones by hand. */
+const MAX_BYTES = 1024 * 1024;
+
+/** The `.gitignore` files from the root down to a folder. */
+type IgnoreLevels = readonly { readonly folder: string; readonly rules: Ignore }[];
+
+/** Those above, and the one of the folder itself. Throws when there is one that cannot be read: whatever it leaves out must not get in. */
+async function withLevel(above: IgnoreLevels, folder: string, absolute: string): Promise<IgnoreLevels> {
+  const text = await readRules(`${absolute}/${FILE}`);
+  if (text === undefined) return above;
+  const rules = ignore({ ignorecase: false, allowRelativePaths: true }).add(text);
+  return [...above, { folder, rules }];
+}
+
+/** The rules nearest to a file have the last word. */
+function isIgnored(levels: IgnoreLevels, path: string, kind: "file" | "folder"): boolean {
+  let ignored = false;
+  for (const { folder, rules } of levels) {
+    const below = folder === "" ? path : path.slice(folder.length + 1);
+    const answer = rules.test(kind === "folder" ? `${below}/` : below);
+    if (answer.ignored) ignored = true;
+    else if (answer.unignored) ignored = false;
+  }
+  return ignored;
+}
+
+/** git does not follow a link here either. */
+async function readRules(path: string): Promise<string | undefined> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile()) return undefined;
+      if (stats.size > MAX_BYTES) throw new Error(`its ${FILE} has more than ${MAX_BYTES} bytes`);
+      return await file.readFile("utf8");
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ELOOP", "ENXIO")) return undefined;
+    throw error;
+  }
+}
+
+/** The folders that a file system is mounted on, as the kernel tells it now; undefined where there is no such list. */
+export async function readMountPoints(): Promise<ReadonlySet<string> | undefined> {
+  const text = await readFile("/proc/self/mountinfo", "utf8").catch(() => undefined);
+  return text === undefined ? undefined : mountPointsIn(text);
+}
+
+/** The fifth field of every line, in which spaces and the like are written as `\040`. */
+export function mountPointsIn(mountinfo: string): ReadonlySet<string> {
+  const places = mountinfo.split("\n").flatMap((line) => line.split(" ")[4] ?? []);
+  return new Set(places.map((place) => place.replace(/\\([0-7]{3})/g, (_, code: string) => fromOctal(code))));
+}
+
+function fromOctal(code: string): string {
+  return String.fromCharCode(Number.parseInt(code, 8));
 }

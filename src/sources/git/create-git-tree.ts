@@ -1,17 +1,16 @@
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
-import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import { BadInputError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
+import type { Finding } from "../../contracts/finding.ts";
 import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
+import { isLoopbackHost } from "../../lib/loopback.ts";
 import { MissingObjectError } from "./blob-reader.ts";
-import { examineRepository } from "./examine-repository.ts";
-import { explainGit } from "./explain-git.ts";
 import { findTip, type RemoteTip } from "./find-tip.ts";
 import { fileAddress, type GitAddress, parseGitAddress } from "./git-address.ts";
 import { GitCopy, type TreeEntry } from "./git-copy.ts";
 import type { GitPlace } from "./git-source-codec.ts";
-import { readToken } from "./read-token.ts";
 import { Git, GitFailure } from "./run-git.ts";
 
 export interface GitTreeOptions {
@@ -186,4 +185,187 @@ async function isPointer(
     return Buffer.from(bytes.subarray(0, POINTER.length)).toString("latin1") === POINTER;
   }
   return false;
+}
+
+interface Questions {
+  /** Is there a git, a token, and a folder that may be read? */
+  open(signal: AbortSignal): Promise<unknown>;
+  ask(signal: AbortSignal): Promise<RemoteTip>;
+  explain(error: unknown): unknown;
+  readonly signal: AbortSignal;
+}
+
+/** Everything between the program and the last commit. Nothing is fetched: that may be gigabytes. */
+async function* examineRepository(
+  { repository, credential }: GitPlace,
+  { open, ask, explain: explained, signal }: Questions,
+): AsyncGenerator<Finding, void> {
+  const subject = `Repository ${repository}`;
+  try {
+    await open(signal);
+  } catch (error) {
+    const detail = sentenceOf(explained(error));
+    const remedy = /^(There is no git|The git on) /.test(detail) ? INSTALL_GIT : "";
+    yield { subject: remedy ? "Git" : subject, outcome: "problem", detail, remedy };
+    if (remedy)
+      yield { subject, outcome: "not checked", detail: "Cannot be looked at before this is solved: Git.", remedy: "" };
+    return;
+  }
+  try {
+    const { commit, branch } = await ask(signal);
+    const named = branch ? `Its branch '${branch}'` : "Its default branch";
+    const shown = credential ? ` with the token in ${credential}` : "";
+    const detail = commit
+      ? `${named} can be read${shown}; its last commit is ${commit.slice(0, 12)}.`
+      : "It can be read, and has no commit yet.";
+    yield { subject, outcome: "ok", detail, remedy: "" };
+  } catch (error) {
+    signal.throwIfAborted();
+    yield { subject, outcome: "problem", detail: sentenceOf(explained(error)), remedy: CORRECT };
+  }
+}
+
+const INSTALL_GIT =
+  "Whoever runs the server installs git 2.32 or later, where the PATH of lockstep has it, and starts lockstep again.";
+const CORRECT =
+  "Correct 'repository', 'branch' or 'credential' in the domain's sources, or let the account that runs lockstep read it.";
+
+/** Never throws for what it finds, and other errors are none of its business. */
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof RemoteError || error instanceof BadInputError)) throw error;
+  const text = explain(error);
+  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}
+
+/** What git (in English, as it is told to speak) and the programs it starts say, and what people are told. The first match counts. */
+const REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [
+    /dubious ownership/,
+    "it belongs to another account, and git does not read such repositories. Give it to the account that runs lockstep, or reach it by ssh:// or https://",
+  ],
+  [/could not resolve host/i, "there is no such host"],
+  [
+    /host key verification failed/i,
+    "the host is none that the account that runs lockstep knows: add it to its known_hosts",
+  ],
+  [
+    /permission denied \(|too many authentication failures/i,
+    "the host takes none of the ssh keys of the account that runs lockstep",
+  ],
+  [/cannot run ssh/i, "there is no ssh on this machine"],
+  [/certificate|SSL|TLS/, "its certificate cannot be trusted, or its encryption not be used"],
+  [
+    /redirect|returned error: 30\d/i,
+    "it answers with a redirect, which is not followed. Write the address that it leads to; often that is the same one with .git at its end",
+  ],
+  [/returned error: 5\d\d/i, "the server has trouble itself, and may answer later"],
+  [/returned error: 429/i, "the server was asked too often, and may answer later"],
+  [
+    /failed to connect|couldn't connect|connection (refused|timed out|reset|closed)|network is unreachable/i,
+    "it cannot be reached",
+  ],
+  [/no space left on device|disk quota exceeded/i, "the disk is full"],
+  [/couldn't find remote ref/, "the branch went away while it was looked at"],
+];
+
+const REFUSED =
+  /authentication failed|could not read (username|password)|terminal prompts disabled|returned error: 40[13]|access denied|not authorized/i;
+const ABSENT = /does not appear to be a git repository|not a git repository|not found|returned error: 404/i;
+
+/** For people; what git itself said only where nothing better is known. An error that is no failure of git is returned as it is. */
+export function explainGit(error: unknown, place: string, { protocol, credential }: Shown): unknown {
+  const what = `Cannot read the repository ${place}`;
+  if (error instanceof RemoteError) {
+    return new RemoteError(`${what}: ${error.message.replace(/^look at the folder '.*?': |\.$/g, "")}.`);
+  }
+  if (!(error instanceof GitFailure)) return error;
+  const said = error.message;
+  const known = REASONS.find(([pattern]) => pattern.test(said))?.[1];
+  return new RemoteError(`${what}: ${known ?? reasonOf(said, protocol, credential)}.`);
+}
+
+interface Shown {
+  readonly protocol: string;
+  /** The name of the variable that holds the token; "": none was shown. */
+  readonly credential: string;
+}
+
+function reasonOf(said: string, protocol: string, credential: string): string {
+  const isHttp = protocol.startsWith("http");
+  if (REFUSED.test(said)) {
+    return credential
+      ? `the server refuses the token in ${credential}, or there is no such repository`
+      : "there is no such repository, or it is not for everybody: name an environment variable with a token as 'credential'";
+  }
+  if (ABSENT.test(said)) {
+    const hidden = isHttp
+      ? credential
+        ? `, or the token in ${credential} may not read it`
+        : ", or it is not for everybody"
+      : "";
+    return `there is no such repository${hidden}`;
+  }
+  const lines = said.split(/[\r\n]+/).map((line) => line.replace(/\p{Cc}/gu, " ").trim());
+  const last = lines.findLast((line) => /^(fatal|error): /.test(line)) ?? lines.findLast((line) => line !== "") ?? "";
+  return `git says '${last.replace(/^(fatal|error): /, "").slice(0, 300)}'`;
+}
+
+/** Hosts whose owners do not pass tokens on to whoever has a repository there. */
+const WELL_KNOWN: ReadonlySet<string> = new Set([
+  "github.com",
+  "gitlab.com",
+  "bitbucket.org",
+  "dev.azure.com",
+  "codeberg.org",
+]);
+
+/**
+ * `token` or `user:token`, from the variable that a source names; "" for none. Whoever edits a domain could name any variable and a
+ * host of their own, so that a token for another host has to say itself which one: `https://token@git.example.com`.
+ */
+export function readToken(
+  credential: string,
+  { protocol, location }: GitAddress,
+  variable: (name: string) => string | undefined,
+): string {
+  if (credential === "") return "";
+  if (!protocol.startsWith("http")) {
+    throw new BadInputError(
+      "A 'credential' is for repositories at https:// alone; leave it empty. By ssh the keys of the account that runs lockstep count.",
+    );
+  }
+  const text = variable(credential)?.trim();
+  if (!text) {
+    throw new BadInputError(
+      `The environment variable ${credential}, which the source names as its credential, is not set.`,
+    );
+  }
+  if (/[\p{Cc} ]/u.test(text)) {
+    throw new BadInputError(`${credential} must hold a token, user:token, or https://user:token@host, without blanks.`);
+  }
+  const { origin, host, hostname } = new URL(location);
+  if (!/^https?:\/\//i.test(text)) {
+    if (WELL_KNOWN.has(host) || isLoopbackHost(hostname)) return text;
+    throw new BadInputError(
+      `${credential} holds a token alone, which is shown to ${[...WELL_KNOWN].join(", ")} only. For ${host} it has to hold https://token@${host}, or https://user:token@${host}.`,
+    );
+  }
+  const address = URL.parse(text);
+  if (address?.origin !== origin)
+    throw new BadInputError(`The token in ${credential} is for another host than ${host}.`);
+  const token = [address.username, address.password]
+    .filter((part) => part !== "")
+    .map(decode)
+    .join(":");
+  if (token === "") throw new BadInputError(`${credential} must hold a token before the host: https://token@${host}.`);
+  return token;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -1,13 +1,22 @@
+import { RemoteError } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
-import { createObjectTree, type ObjectRules, type ObjectStore, type StoreWords } from "../tree/create-object-tree.ts";
+import {
+  bareEtag,
+  createObjectTree,
+  type ObjectRules,
+  type ObjectStore,
+  objectUrl,
+  type StoreWords,
+} from "../tree/create-object-tree.ts";
+import { readResuming } from "../tree/read-resuming.ts";
 import { bucketPlace } from "./bucket-address.ts";
 import type { ReadVariable } from "./environment-credentials.ts";
 import { listObjects } from "./list-objects.ts";
-import { type BucketSettings, openBucket } from "./open-bucket.ts";
-import { readObject } from "./read-object.ts";
-import type { S3Pace } from "./s3-client.ts";
+import { type BucketSettings, type OpenedBucket, openBucket } from "./open-bucket.ts";
+import type { S3Answer, S3Pace } from "./s3-client.ts";
+import { changedMeanwhile, explainObject } from "./s3-trouble.ts";
 
-export interface S3TreeOptions {
+interface S3TreeOptions {
   /** What an environment variable holds: the one that `credential` names, and those of AWS. */
   readonly variable: ReadVariable;
   /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
@@ -35,4 +44,47 @@ export function createS3Tree(config: BucketSettings & ObjectRules, options: S3Tr
   };
   const place = bucketPlace(config.bucket, config.endpoint, config.region);
   return createObjectTree(config, { place, open, folder: options.folder, words: WORDS });
+}
+
+/** The bytes of one object, of one ETag from the first to the last: with `etag` of that one. Ends normally only when they all came. */
+function readObject(
+  bucket: OpenedBucket,
+  key: string,
+  etag: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  let version = etag;
+  const url = objectUrl(bucket.place, key);
+  const ask = async (from: number): Promise<AsyncIterable<Uint8Array>> => {
+    const headers = { ...(version && { "if-match": `"${version}"` }), ...(from > 0 && { range: `bytes=${from}-` }) };
+    const answer = await bucket.client
+      .get({ url, headers }, signal, async (given) => given)
+      .catch((error: unknown) => {
+        throw explainObject(error, key, bucket);
+      });
+    const problem = problemWith(answer, { key, version, from });
+    if (problem) {
+      await answer.body.dump();
+      throw problem;
+    }
+    version = etagOf(answer);
+    return answer.body;
+  };
+  return readResuming(key, ask, signal);
+}
+
+function problemWith(
+  answer: S3Answer,
+  { key, version, from }: { key: string; version: string; from: number },
+): RemoteError | undefined {
+  // Some services do not know the condition.
+  if (version && etagOf(answer) !== version) return changedMeanwhile(key);
+  const { "content-length": length, "transfer-encoding": encoding } = answer.headers;
+  if (length === undefined && encoding === undefined) return new RemoteError(`The length of '${key}' is not told.`);
+  if (from > 0 && answer.statusCode !== 206) return new RemoteError(`'${key}' did not arrive whole.`);
+  return undefined;
+}
+
+function etagOf({ headers: { etag } }: S3Answer): string {
+  return typeof etag === "string" ? bareEtag(etag) : "";
 }

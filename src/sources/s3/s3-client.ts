@@ -1,8 +1,10 @@
 import { AwsV4Signer } from "aws4fetch";
-import { XMLParser } from "fast-xml-parser";
+import type { XMLParser } from "fast-xml-parser";
 import type { Dispatcher } from "undici";
+import { backoffMs, jitter, STORAGE_RETRIES } from "../../lib/backoff.ts";
 import { decodeEntities } from "../../lib/html/entities.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
+import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { readRetryAfterMs } from "../../lib/retry-after.ts";
 import { sleep } from "../../lib/time.ts";
@@ -59,8 +61,6 @@ export interface S3Request {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const MAX_TRIES = 4;
-const FIRST_WAIT_MS = 500;
 /** A service that wants to be left alone for longer is not waited for. */
 const MAX_WAIT_MS = 5 * 60_000;
 const SILENCE_MS = 60_000;
@@ -112,8 +112,8 @@ export function createS3Client({ region, credentials, pace = {} }: S3ClientOptio
         try {
           return await attempt(request, signal, take);
         } catch (error) {
-          if (!(error instanceof S3Failure) || !isPassing(error) || tries === MAX_TRIES) throw error;
-          const waitMs = error.retryAfterMs ?? FIRST_WAIT_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2);
+          if (!(error instanceof S3Failure) || !isPassing(error) || tries === STORAGE_RETRIES.attempts) throw error;
+          const waitMs = error.retryAfterMs ?? jitter(backoffMs(tries, STORAGE_RETRIES));
           if (waitMs > MAX_WAIT_MS) throw error;
           await wait(waitMs, signal);
         }
@@ -135,10 +135,9 @@ async function readFailure({ statusCode, headers, body }: S3Answer): Promise<S3F
   const error = parseXml((await readText(body, MAX_ERROR_BYTES).catch(() => undefined)) ?? "")?.["Error"];
   const said = isJsonObject(error) ? error : {};
   const region = headers["x-amz-bucket-region"] ?? said["Region"];
-  const retryAfter = headers["retry-after"];
   return new S3Failure(statusCode, wordIn(said["Code"]), {
     region: wordIn(region),
-    retryAfterMs: readRetryAfterMs(typeof retryAfter === "string" ? retryAfter : undefined, new Date()),
+    retryAfterMs: readRetryAfterMs(headers),
   });
 }
 
@@ -159,19 +158,26 @@ export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number
   return Buffer.concat(chunks).toString();
 }
 
-const PARSER = new XMLParser({
-  parseTagValue: false,
-  trimValues: false,
-  // Some services write quotes as numbers, which the parser leaves as they are.
-  processEntities: false,
-  tagValueProcessor: (_name, text) => decodeEntities(text),
-  isArray: (name) => name === "Contents",
-});
+const xml = later<typeof import("fast-xml-parser")>("fast-xml-parser");
+/** Made for the first answer. */
+let reader: XMLParser | undefined;
+
+function readXml(text: string): unknown {
+  reader ??= new (xml().XMLParser)({
+    parseTagValue: false,
+    trimValues: false,
+    // Some services write quotes as numbers, which the parser leaves as they are.
+    processEntities: false,
+    tagValueProcessor: (_name, text) => decodeEntities(text),
+    isArray: (name) => name === "Contents",
+  });
+  return reader.parse(text, true);
+}
 
 /** undefined for what is no XML. */
 export function parseXml(text: string): Record<string, unknown> | undefined {
   try {
-    const parsed: unknown = PARSER.parse(text, true);
+    const parsed = readXml(text);
     return isJsonObject(parsed) ? parsed : undefined;
   } catch {
     return undefined;

@@ -39,7 +39,6 @@ export async function confirmListing(seen: SeenRows): Promise<number> {
   const count = await countNow(seen);
   if (keys.size >= count) return 0;
   const shows = `the ${what} says it has ${count} items, but only ${keys.size} were listed`;
-  if (keys.size === 0) throw new RemoteError(`${shows}. ${WAY_OUT}`);
   const isSame = count === countBefore && (await isSameFromOtherEnd(seen));
   if (count !== countBefore || (await countNow(seen)) !== count) {
     throw new RemoteError(`${shows}, and changed while it was listed. ${AGAIN} ${WAY_OUT}`);

@@ -1,4 +1,4 @@
-import type { OnWait } from "./throttle-gate.ts";
+import type { OnWait } from "../../lib/pace.ts";
 
 /** Four downloads wait for the same pause; the log should say so once. */
 export function oncePerPause(onWait: OnWait | undefined): OnWait {

@@ -1,17 +1,18 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { ChangeFeed, ChangesSince, RememberedItem, Sighting } from "../../contracts/source.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { decodeMark, encodeMark, type Mark } from "./change-codec.ts";
+import { changesQuery, decodeChanges, decodeMark, encodeMark, type Mark } from "./change-codec.ts";
 import { pathBelow } from "./escaping.ts";
 import { findLibrary, type LibraryPart, placeOf } from "./find-library.ts";
-import { LIBRARY_MARK_FIELDS, type LibraryRoot } from "./library-codec.ts";
-import type { FilePlace } from "./list-files.ts";
-import { lookUpItems } from "./look-up-items.ts";
-import { readChanges, type TouchedItem } from "./read-changes.ts";
-import { type CallContext, SharePointError } from "./rest-client.ts";
+import { itemFields, LIBRARY_MARK_FIELDS, type LibraryRoot, type Row } from "./library-codec.ts";
+import { type FilePlace, readingOf } from "./list-files.ts";
+import { readItems, windowFilter } from "./read-items.ts";
+import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
+import type { SiteAddress } from "./site-url.ts";
 
-export interface LibraryFeed extends FilePlace {
+interface LibraryFeed extends FilePlace {
   readonly urlPart: string;
   /** OData, "" for none. */
   readonly filter: string;
@@ -142,4 +143,126 @@ function recall(item: RememberedItem, root: string): Sighting {
   const { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint } = item;
   const remembered = { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint };
   return { ...remembered, kind: "sighting", path, documentType: fileTypeOf(path), form: "document" };
+}
+
+interface LookedUp {
+  /** Those that are in the library now; without a sighting where they are folders or outside the wanted part. */
+  readonly rows: ReadonlyMap<ItemId, Sighting | undefined>;
+  readonly folders: ReadonlySet<ItemId>;
+}
+
+interface Wanted {
+  readonly itemId: ItemId;
+  readonly listItemId: number;
+}
+
+/** Ids this close together are asked for in one question; the rows between them are passed over. */
+const CLOSE = 20;
+const WINDOW = 500;
+const AT_ONCE = 4;
+
+/**
+ * How these items are now. Asked for as the listing asks, in windows of ids, so that an item which the listing would
+ * not show is not there either. Throws when a row makes no sense.
+ */
+async function lookUpItems(
+  place: FilePlace,
+  part: LibraryPart,
+  items: readonly Wanted[],
+  call: CallContext,
+): Promise<LookedUp> {
+  const reading = readingOf(part.library, place);
+  const wanted = new Set(items.map((item) => item.itemId));
+  const rows = new Map<ItemId, Sighting | undefined>();
+  const folders = new Set<ItemId>();
+  const take = (row: Row): void => {
+    if (row.key && !wanted.has(row.key as ItemId)) return;
+    if (row.kind === "senseless") throw new RemoteError(`look up what changed: ${row.unreadable.reason}`);
+    rows.set(row.key as ItemId, row.kind === "file" ? row.sighting : undefined);
+    if (row.kind === "aside" && row.folder) folders.add(row.key as ItemId);
+  };
+  await forEachConcurrent(windows(items.map((item) => item.listItemId)), AT_ONCE, async ({ first, last }) => {
+    const filter = windowFilter("", first - 1, last);
+    const query = { ...place, listId: part.library.listId, filter, pageSize: WINDOW, call };
+    const answers = await readWithTag((fields) => readAll({ ...query, fields }));
+    for (const answer of answers) take(reading.decode(answer, placeOf(place.site, part)));
+  });
+  const found = [...rows.values()].filter((sighting) => sighting !== undefined);
+  for (const each of await reading.settle(found, call)) {
+    if (each.kind !== "sighting") throw new RemoteError(`look up what changed: ${each.reason}`);
+    rows.set(each.itemId, each);
+  }
+  return { rows, folders };
+}
+
+async function readAll(query: Parameters<typeof readItems>[0]): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for await (const page of readItems(query, (each) => each)) rows.push(...page);
+  return rows;
+}
+
+/** As in the listing: the content tag is a nicety. */
+async function readWithTag<T>(read: (fields: string) => Promise<T>): Promise<T> {
+  try {
+    return await read(itemFields({ contentTag: true }));
+  } catch (error) {
+    if (!(error instanceof SharePointError) || error.status !== 400) throw error;
+    return await read(itemFields({ contentTag: false }));
+  }
+}
+
+function windows(ids: readonly number[]): { readonly first: number; readonly last: number }[] {
+  const sorted = ids.toSorted((a, b) => a - b);
+  const found: { first: number; last: number }[] = [];
+  for (const id of sorted) {
+    const open = found.at(-1);
+    if (open && id - open.last <= CLOSE && id - open.first < WINDOW) open.last = id;
+    else found.push({ first: id, last: id });
+  }
+  return found;
+}
+
+/** Everything the log says about one item, put together. */
+interface TouchedItem {
+  readonly itemId: ItemId;
+  /** The latest: an item that left the library and came back has a new one. */
+  readonly listItemId: number;
+  /** It was not in the library where the log begins. */
+  readonly arrived: boolean;
+  readonly relocated: boolean;
+}
+
+interface ChangeLog {
+  readonly items: readonly TouchedItem[];
+  /** Where the log ends. */
+  readonly token: string;
+}
+
+const FETCH_LIMIT = 1000;
+/** Beyond these it is cheaper, and surer, to list. */
+const MOST_ITEMS = 500;
+const MOST_PAGES = 20;
+
+/** Reads on until there is nothing more. undefined: too much happened, or the log goes round in circles. */
+async function readChanges(
+  place: { readonly rest: RestClient; readonly site: SiteAddress },
+  listId: string,
+  from: string,
+  call: CallContext,
+): Promise<ChangeLog | undefined> {
+  const url = `${place.site.api}web/lists(guid'${encodeURIComponent(listId)}')/GetChanges`;
+  const items = new Map<ItemId, TouchedItem>();
+  let token = from;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const changes = decodeChanges(await place.rest.postJson(url, changesQuery(token, FETCH_LIMIT), call));
+    if (changes.token === "") return { items: [...items.values()], token };
+    for (const { itemId, listItemId, arrives, relocates } of changes.items) {
+      const known = items.get(itemId);
+      const relocated = relocates || (known?.relocated ?? false);
+      items.set(itemId, { itemId, listItemId, arrived: known?.arrived ?? arrives, relocated });
+    }
+    if (changes.token === token || items.size > MOST_ITEMS) return undefined;
+    token = changes.token;
+  }
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { Source } from "../../contracts/source.ts";
+import type { OnWait } from "../../lib/pace.ts";
 import { adviseOn } from "./advise-on.ts";
 import { examineSource } from "./examine-source.ts";
 import { downloadFailure } from "./fetch-file.ts";
@@ -12,7 +13,6 @@ import type { CallContext } from "./rest-client.ts";
 import type { SharePointConnection } from "./sharepoint-connection.ts";
 import type { FileSourceConfig } from "./sharepoint-source-codec.ts";
 import { parseSiteUrl } from "./site-url.ts";
-import type { OnWait } from "./throttle-gate.ts";
 
 export interface SharePointLibraryOptions {
   /** Told when requests wait, because the server asked for it or before another try; once per pause, not per request. */

@@ -1,10 +1,17 @@
 import { RemoteError } from "../../contracts/errors.ts";
+import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
 import { isObject, parseErrorBody } from "./error-body.ts";
 import type { HttpAnswer, HttpLine } from "./http-line.ts";
-import { readBudget } from "./request-budget.ts";
-import { askedWaitMs, first, judgeStatus, type RetryPolicy, TransientFailure, withRetries } from "./retry.ts";
+import {
+  askedWaitMs,
+  first,
+  type Headers,
+  judgeStatus,
+  type RetryPolicy,
+  TransientFailure,
+  withRetries,
+} from "./retry.ts";
 import type { SignIn } from "./sign-in.ts";
-import type { OnWait, Slot, ThrottleGate } from "./throttle-gate.ts";
 
 /** An answer that will not get better by asking again. */
 export class SharePointError extends RemoteError {
@@ -48,7 +55,7 @@ export interface RestClient {
 
 interface Parts {
   readonly line: HttpLine;
-  readonly gate: ThrottleGate;
+  readonly pace: Pace;
   readonly signIn: SignIn;
   readonly policy: RetryPolicy;
   readonly userAgent: string;
@@ -65,7 +72,7 @@ interface Question {
 const JSON_TYPE = "application/json;odata=nometadata";
 
 export function createRestClient(parts: Parts): RestClient {
-  const { line, gate, signIn, policy } = parts;
+  const { line, pace, signIn, policy } = parts;
 
   async function ask<T>(
     question: Question,
@@ -75,7 +82,7 @@ export function createRestClient(parts: Parts): RestClient {
     const { url, accept, body, range = {} } = question;
     const { origin } = new URL(url);
     let rejected = "";
-    return await withRetries({ policy, gate, ...call }, async (slot) => {
+    return await withRetries({ policy, pace, ...call }, async (slot) => {
       for (;;) {
         const token = await signIn.token(origin, rejected, call);
         const headers = { accept, authorization: `Bearer ${token}`, "user-agent": parts.userAgent };
@@ -86,7 +93,7 @@ export function createRestClient(parts: Parts): RestClient {
         );
         const isAnswer = answer.status === 200 || (answer.status === 206 && question.range !== undefined);
         const budget = isAnswer ? readBudget(answer.headers) : undefined;
-        if (budget) gate.spread(budget);
+        if (budget) spreadBudget(pace, budget);
         if (isAnswer) return await use(answer, slot);
         const failure = toFailure(answer, await line.readText(answer, call.signal), request.method);
         // A token can be revoked or expire under way: one fresh one, and a second refusal is final.
@@ -154,4 +161,46 @@ function redirectText(location: string): string {
 function requestId(headers: HttpAnswer["headers"]): string {
   const id = first(headers["sprequestguid"]);
   return id ? `, request ${id}` : "";
+}
+
+/** What the tenant says is left for us: its RateLimit headers, which come when most of it is used. */
+interface RequestBudget {
+  /** 0 when it does not tell. */
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetMs: number;
+}
+
+/** undefined: the answer says nothing about it. */
+function readBudget(headers: Headers): RequestBudget | undefined {
+  const remaining = wholeNumber(headers["ratelimit-remaining"]);
+  const resetSeconds = wholeNumber(headers["ratelimit-reset"]);
+  if (remaining === undefined || resetSeconds === undefined) return undefined;
+  return { limit: wholeNumber(headers["ratelimit-limit"]) ?? 0, remaining, resetMs: resetSeconds * 1000 };
+}
+
+/** Left alone, because we are not the only ones who spend, and a request may cost more than one. */
+const RESERVED_SHARE = 0.05;
+
+/** From now on requests are spread over the time until the budget is filled up again; none is made when it is used up. */
+function spreadBudget(pace: Pace, budget: RequestBudget): void {
+  const { remaining, limit, resetMs } = budget;
+  const intervalMs = intervalMsFor(budget);
+  if (intervalMs === Number.POSITIVE_INFINITY) {
+    pace.pause(resetMs, "SharePoint's request budget is used up");
+    return;
+  }
+  const left = limit > 0 ? `${remaining} of ${limit}` : `${remaining}`;
+  pace.space(intervalMs, `SharePoint's request budget runs low (${left} left), so requests are spread out`, resetMs);
+}
+
+/** How far apart requests must start so that what is left, less the reserve, lasts until the reset; Infinity: it does not. */
+function intervalMsFor(budget: RequestBudget): number {
+  const spendable = budget.remaining - Math.ceil(budget.limit * RESERVED_SHARE);
+  return spendable > 0 ? budget.resetMs / spendable : Number.POSITIVE_INFINITY;
+}
+
+function wholeNumber(header: string | string[] | undefined): number | undefined {
+  const text = first(header).trim();
+  return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }

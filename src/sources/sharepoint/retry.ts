@@ -1,22 +1,21 @@
 import { RemoteError } from "../../contracts/errors.ts";
+import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
+import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
+import { type AnswerHeaders, headerOf, readNumber, readRetryAfterMs } from "../../lib/retry-after.ts";
 import { sleep } from "../../lib/time.ts";
 import { throwIfCancelled } from "./cancelled.ts";
 import type { ErrorBody } from "./error-body.ts";
-import type { OnWait, Slot, ThrottleGate } from "./throttle-gate.ts";
 
-export interface RetryPolicy {
-  /** Tries in all when the server or the line fails, or the server is too busy to say for how long. */
-  readonly attempts: number;
-  readonly firstWaitMs: number;
-  readonly longestWaitMs: number;
+/** `attempts`: when the server or the line fails, or the server is too busy to say for how long. */
+export interface RetryPolicy extends RetryLimits {
   /** Being told when to come back is no failure and does not use up attempts; only this much time. */
   readonly patienceMs: number;
 }
 
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   attempts: 6,
-  firstWaitMs: 2_000,
-  longestWaitMs: 120_000,
+  firstMs: 2_000,
+  longestMs: 120_000,
   patienceMs: 30 * 60_000,
 };
 
@@ -38,34 +37,35 @@ export class TransientFailure extends Error {
 
 interface RetryContext {
   readonly policy: RetryPolicy;
-  readonly gate: ThrottleGate;
+  readonly pace: Pace;
   readonly signal: AbortSignal;
   readonly onWait: OnWait;
 }
 
 /**
- * Runs `attempt` inside the gate until it succeeds or throws anything but a TransientFailure.
+ * Runs `attempt` at the pace until it succeeds or throws anything but a TransientFailure.
  * A successful attempt releases its slot itself, because a streamed answer goes on after it returned.
  */
 export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot) => Promise<T>): Promise<T> {
-  const { policy, gate, signal, onWait } = context;
+  const { policy, pace, signal, onWait } = context;
   const startedAt = performance.now();
   let failures = 0;
   for (;;) {
-    refuseLongPause(context);
-    const slot = await gate.enter(signal, onWait);
+    const slot = await enter(context);
     try {
-      return await attempt(slot);
+      const value = await attempt(slot);
+      pace.recordSuccess(slot);
+      return value;
     } catch (error) {
       slot.release();
       throwIfCancelled(signal);
       if (!(error instanceof TransientFailure)) throw error;
       const asked = error.throttled ? error.askedMs : undefined;
       if (asked === undefined) failures += 1;
-      const waitMs = error.askedMs ?? backoffMs(policy, failures);
+      const waitMs = error.askedMs ?? jitter(backoffMs(failures, policy));
       const tooLong = performance.now() + waitMs - startedAt > policy.patienceMs;
       // Whoever gives up leaves the pause behind: the others must not ask either.
-      if (error.throttled) gate.pause(waitMs, error.message);
+      if (error.throttled) pace.pause(waitMs, error.message);
       if (failures >= policy.attempts || tooLong) throw error.error;
       if (!error.throttled) {
         onWait(error.message, Math.ceil(waitMs));
@@ -75,41 +75,23 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
   }
 }
 
-/** Asking would earn nothing but a longer pause, and waiting would look like hanging. */
-function refuseLongPause({ gate, policy }: RetryContext): void {
-  const closedMs = gate.closedForMs();
-  if (closedMs <= policy.patienceMs) return;
-  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(closedMs / 60_000)} minutes`);
+/** After a pause that is longer than patience, asking would earn nothing but a longer one, and waiting would look like hanging. */
+async function enter({ pace, signal, onWait }: RetryContext): Promise<Slot> {
+  throwIfCancelled(signal);
+  const entered = await pace.acquire(signal, onWait).catch((error: unknown) => {
+    throwIfCancelled(signal);
+    throw error;
+  });
+  if (!("waitMs" in entered)) return entered;
+  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(entered.waitMs / 60_000)} minutes`);
 }
 
-/** Doubling, capped, and anywhere between half of it and all of it, so that those who failed together do not return together. */
-function backoffMs(policy: RetryPolicy, failures: number): number {
-  const fullMs = Math.min(policy.longestWaitMs, policy.firstWaitMs * 2 ** (failures - 1));
-  return fullMs * (0.5 + Math.random() / 2);
-}
-
-/** The longer of Retry-After (seconds or a date) and RateLimit-Reset (seconds). */
-export function askedWaitMs(headers: Headers, nowMs: number = serverNowMs(headers)): number | undefined {
-  const waits = [retryAfterMs(first(headers["retry-after"]), nowMs), secondsMs(first(headers["ratelimit-reset"]))];
+/** The longer of Retry-After and RateLimit-Reset, which is in seconds. */
+export function askedWaitMs(headers: AnswerHeaders, nowMs?: number): number | undefined {
+  const resetSeconds = readNumber(headerOf(headers, "ratelimit-reset"));
+  const waits = [readRetryAfterMs(headers, nowMs), resetSeconds === undefined ? undefined : resetSeconds * 1000];
   const known = waits.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.max(...known) : undefined;
-}
-
-/** A date is meant by the server's clock, not by ours. */
-function serverNowMs(headers: Headers): number {
-  const atMs = Date.parse(first(headers["date"]));
-  return Number.isNaN(atMs) ? Date.now() : atMs;
-}
-
-function retryAfterMs(text: string, nowMs: number): number | undefined {
-  const seconds = secondsMs(text);
-  if (seconds !== undefined) return seconds;
-  const atMs = Date.parse(text);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
-}
-
-function secondsMs(text: string): number | undefined {
-  return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) * 1000 : undefined;
 }
 
 export function first(value: string | string[] | undefined): string {

@@ -1,9 +1,9 @@
+import { createPace, type Waited } from "../../lib/pace.ts";
 import { releaseNumber } from "../../lib/release.ts";
 import { createHttpLine, DEFAULT_TIMEOUTS, type Timeouts } from "./http-line.ts";
 import { createRestClient, type RestClient } from "./rest-client.ts";
 import { DEFAULT_RETRY_POLICY, first, type RetryPolicy } from "./retry.ts";
 import { type ClientCertificate, createSignIn, type SignIn } from "./sign-in.ts";
-import { createThrottleGate, type Waited } from "./throttle-gate.ts";
 
 export interface SharePointConnectionOptions {
   readonly tenantId: string;
@@ -42,13 +42,16 @@ export function createSharePointConnection(options: SharePointConnectionOptions)
   });
   const policy = { ...DEFAULT_RETRY_POLICY, ...options.retry };
   const signIn = createSignIn({ ...options, line, policy });
-  const gate = createThrottleGate(options.concurrency ?? DEFAULT_CONCURRENCY);
+  const pace = createPace({
+    concurrency: options.concurrency ?? DEFAULT_CONCURRENCY,
+    patienceMs: policy.patienceMs,
+  });
   return {
     signIn,
     identity: { tenantId: options.tenantId, clientId: options.clientId },
     clockSkewMs: () => skewMs,
-    rest: createRestClient({ line, gate, signIn, policy, userAgent: userAgent(options.company) }),
-    waited: () => gate.waited(),
+    rest: createRestClient({ line, pace, signIn, policy, userAgent: userAgent(options.company) }),
+    waited: () => pace.waited(),
     async close() {
       signIn.close();
       await line.close();

@@ -3,11 +3,10 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { KnownFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { plural } from "../../lib/plural.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
 import { Turn } from "../../lib/turn.ts";
-import { findUnmounted } from "./find-unmounted.ts";
 import { Hidden } from "./hidden.ts";
-import { LeftOut } from "./left-out.ts";
 
 /** The tree beside the manifest, before anything was read. */
 export interface Comparison {
@@ -30,13 +29,13 @@ export interface Comparison {
   readonly sawKnown: boolean;
 }
 
-export interface HiddenFile {
+interface HiddenFile {
   readonly entry: ManifestEntry;
   /** What hides it. */
   readonly hole: Unreadable;
 }
 
-export interface CompareTools {
+interface CompareTools {
   readonly tree: FileTree;
   readonly manifest: () => Promise<Manifest>;
   readonly acceptedTypes: ReadonlySet<string>;
@@ -152,33 +151,52 @@ class Comparing {
     if (pages.length === 0) return;
     [this.#waiting, this.#waitingFiles] = [[], 0];
     const manifest = await this.#tools.manifest();
-    const quiet = await manifest.unchanged(pages.filter((page) => this.#goesByStamps(page)));
+    const differences = await manifest.differences(pages.filter((page) => this.#goesByStamps(page)));
     const whole = await manifest.inFolders(
-      pages.flatMap(({ folder, isWhole }) => (isWhole && !quiet.has(folder) ? [folder] : [])),
+      pages.flatMap(({ folder, isWhole }) => (isWhole && !differences.has(folder) ? [folder] : [])),
     );
-    const paths = pages.flatMap(({ files, unreadable, isWhole }) => [
-      ...(isWhole ? [] : files.map(({ path }) => path)),
+    const paths = pages.flatMap(({ folder, files, unreadable, isWhole }) => [
+      ...(isWhole ? (differences.get(folder) ?? []) : files.map(({ path }) => path)),
       ...unreadable.map(({ path }) => path),
     ]);
     const alone = await manifest.knownAt(paths);
     for (const { folder, files, unreadable, isWhole } of pages) {
       for (const hole of unreadable) this.#meetHole(hole, alone);
-      if (quiet.has(folder)) this.#meetQuiet(folder, files);
+      const different = differences.get(folder);
+      if (different) this.#compareDifferent(folder, files, different, alone);
       else if (isWhole) this.#compareFolder(folder, files, whole.get(folder) ?? new Map());
       else for (const file of files) this.#compare(file, this.#meetAlone(alone.get(file.path)));
       if (this.#turn.isOver()) await this.#turn.next();
     }
   }
 
-  /** No file of the folder is read as long as they are all as they were. */
+  /** No file of the folder is read that is as it was. */
   #goesByStamps({ files, isWhole }: WaitingPage): boolean {
     const { checksum, isTurn } = this.#tools;
-    return isWhole && !checksum && files.every(({ path, stamp }) => stamp !== "" && !isTurn?.(path));
+    return isWhole && !checksum && !(isTurn && files.some(({ path }) => isTurn(path)));
   }
 
-  #meetQuiet(folder: string, files: readonly TreeFile[]): void {
-    this.#seenCount += files.length;
-    if (files.length > 0) this.#familiar.add(folder);
+  /** Whatever else is in the folder is what it was. */
+  #compareDifferent(
+    folder: string,
+    files: readonly TreeFile[],
+    different: ReadonlySet<string>,
+    known: ReadonlyMap<string, KnownFile>,
+  ): void {
+    if (different.size === 0) {
+      this.#seenCount += files.length;
+      if (files.length > 0) this.#familiar.add(folder);
+      return;
+    }
+    const mine = new Map<string, KnownFile[]>();
+    for (const path of different) {
+      const file = known.get(path);
+      if (file) mine.set(path, [file]);
+    }
+    const met = files.filter(({ path }) => different.has(path));
+    this.#seenCount += files.length - met.length;
+    if (files.length > met.length) this.#familiar.add(folder);
+    this.#compareFolder(folder, met, mine);
   }
 
   #compareFolder(folder: string, files: readonly TreeFile[], known: ReadonlyMap<string, readonly KnownFile[]>): void {
@@ -220,8 +238,8 @@ class Comparing {
   /** Those of folders that were not walked. */
   async missEverywhere(): Promise<void> {
     const manifest = await this.#tools.manifest();
-    const { active, error } = await manifest.count();
-    if (this.#seenCount + this.#absent.length === active + error) return;
+    const { present } = await manifest.countPresent();
+    if (this.#seenCount + this.#absent.length === present) return;
     for await (const page of manifest.folders()) {
       await this.missFolders(page.filter((folder) => !this.folders.has(folder)));
     }
@@ -289,4 +307,68 @@ class Comparing {
 interface WaitingPage extends Pick<TreePage, "folder" | "files" | "unreadable"> {
   /** It is all there is of its folder. */
   readonly isWhole: boolean;
+}
+
+/**
+ * The folders that a share was mounted on and is not any more: what is known of them lay on another file system, and nothing
+ * that is known is in them now. Not the root, which says itself what it is.
+ */
+function findUnmounted(
+  absent: readonly KnownFile[],
+  /** Of every folder that is there. */
+  devices: ReadonlyMap<string, string>,
+  /** Folders with something in them that is known. */
+  familiar: ReadonlySet<string>,
+): readonly Unreadable[] {
+  const places = new Set<string>();
+  for (const { path, node } of absent) {
+    const folder = nearest(path, devices);
+    const device = devices.get(folder) ?? "";
+    if (folder !== "" && node !== "" && device !== "" && !node.startsWith(`${device}:`)) places.add(folder);
+  }
+  if (places.size === 0) return [];
+  const living = new Set<string>();
+  for (const folder of familiar) for (let at = folder; at !== "" && !living.has(at); at = folderOf(at)) living.add(at);
+  return [...places]
+    .filter((folder) => !living.has(folder))
+    .map((path) => ({ kind: "unreadable", path, reason: REASON }));
+}
+
+const REASON =
+  "another file system was mounted here, with all that is known of this folder. If it is a share, mount it; if it is gone for good, delete the empty folder";
+
+function nearest(path: string, devices: ReadonlyMap<string, string>): string {
+  let folder = folderOf(path);
+  while (folder !== "" && !devices.has(folder)) folder = folderOf(folder);
+  return folder;
+}
+
+const NAMED = 10;
+
+/** What is in the tree and not let in: told in a few lines, however much it is. */
+class LeftOut {
+  readonly #some: { readonly path: string; readonly reason: string }[] = [];
+  readonly #types = new Map<string, number>();
+  #count = 0;
+
+  add(skipped: readonly { readonly path: string; readonly reason: string }[]): void {
+    this.#count += skipped.length;
+    this.#some.push(...skipped.slice(0, NAMED - this.#some.length));
+  }
+
+  addType(type: string): void {
+    this.#types.set(type, (this.#types.get(type) ?? 0) + 1);
+  }
+
+  *lines(): Generator<string> {
+    for (const { path, reason } of this.#some) yield `Left out '${path}': ${reason}`;
+    const more = this.#count - this.#some.length;
+    if (more > 0) yield `Left out ${plural(more, "more file")} for such reasons.`;
+    if (this.#types.size === 0) return;
+    const most = [...this.#types].sort(([, a], [, b]) => b - a);
+    const count = most.reduce((sum, [, n]) => sum + n, 0);
+    const names = most.slice(0, NAMED).map(([type, n]) => `${type || "no type"} ${n}`);
+    const rest = most.length > NAMED ? ", and others" : "";
+    yield `Left out ${plural(count, "file")} of types that are not accepted: ${names.join(", ")}${rest}.`;
+  }
 }

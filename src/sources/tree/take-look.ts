@@ -1,17 +1,19 @@
-import { RemoteError } from "../../contracts/errors.ts";
-import type { TreeFile } from "../../contracts/file-tree.ts";
+import { createHash } from "node:crypto";
+import { explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import type { FileTree, TreeFile } from "../../contracts/file-tree.ts";
+import type { ItemId } from "../../contracts/ids.ts";
 import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { asReadable, asSeen, asUnreadable } from "../../detect/lineage/seen-entry.ts";
 import type { ReadFile } from "../../detect/lineage/trace-lineage.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { plural } from "../../lib/plural.ts";
-import { hasInode } from "../../lib/tree-path.ts";
+import { folderOf, hasInode } from "../../lib/tree-path.ts";
+import { Turn } from "../../lib/turn.ts";
 import type { Comparison } from "./compare-tree.ts";
 import { Hidden } from "./hidden.ts";
 import type { KeptBytes } from "./kept-bytes.ts";
-import { movedMeanwhile } from "./moved-meanwhile.ts";
 import type { TreeTools } from "./open-tree-source.ts";
-import { type FailedFile, readFiles } from "./read-files.ts";
 import { recognizeFiles } from "./recognize-files.ts";
 
 /** What a look at the tree came to. The manifest knows of every file that is there; what is lost is still in its place. */
@@ -67,10 +69,10 @@ export async function refuseOtherRoot(
   const before = manifest.look?.root ?? "";
   const isOther = root !== "" && before !== root && before.endsWith(` ${place}`);
   if (!isOther || sawKnown) return;
-  const { active, error } = await manifest.count();
-  if (active + error === 0) return;
+  const { present } = await manifest.countPresent();
+  if (present === 0) return;
   throw new RemoteError(
-    `look at '${place}': another folder is there than last time, and none of the ${plural(active + error, "known file")} in it. ` +
+    `look at '${place}': another folder is there than last time, and none of the ${plural(present, "known file")} in it. ` +
       "If it is a share, mount it. If the folder was replaced on purpose, give the source another source_id.",
   );
 }
@@ -117,8 +119,7 @@ class Looking {
   /** First looks, and files that were only added: there is nothing that they could have been before. */
   async #mayGoInBatches(manifest: Manifest): Promise<boolean> {
     if (!this.#comparison.onlyNew || this.#comparison.vanished.length + this.#recalled.length > 0) return false;
-    const { missing, deleted } = await manifest.count();
-    return missing + deleted === 0;
+    return (await manifest.countPresent()).absent === 0;
   }
 
   async #takeInBatches(manifest: Manifest): Promise<void> {
@@ -264,4 +265,106 @@ class Looking {
 
 function isWhatItWas({ file, contentHash }: ReadFile, entry: ManifestEntry): boolean {
   return contentHash === entry.contentHash && (!hasInode(file.node) || file.node === entry.node);
+}
+
+/**
+ * Files that left their path after it was looked at, or where nobody looked, and are among those that were read: the same node
+ * with the same content. A second look tells them from hard links, whose first path is still there.
+ */
+async function movedMeanwhile(
+  read: readonly ReadFile[],
+  /** What is known to have left its path, or was read there. */
+  apart: ReadonlySet<ItemId>,
+  manifest: Manifest,
+  tree: FileTree,
+  signal: AbortSignal,
+): Promise<readonly ManifestEntry[]> {
+  const suspects = await findSuspects(read, apart, manifest);
+  if (suspects.size === 0) return [];
+  const folders = new Set([...suspects.keys()].map(folderOf));
+  const unreadable: Unreadable[] = [];
+  for await (const page of tree.walk(signal, folders)) {
+    unreadable.push(...page.unreadable);
+    if (!folders.has(page.folder)) continue;
+    for (const { path, node } of page.files) if (suspects.get(path)?.node === node) suspects.delete(path);
+  }
+  const hidden = new Hidden(unreadable);
+  return [...suspects.values()].filter(({ path }) => !hidden.has(path));
+}
+
+async function findSuspects(
+  read: readonly ReadFile[],
+  apart: ReadonlySet<ItemId>,
+  manifest: Manifest,
+): Promise<Map<string, ManifestEntry>> {
+  const marks = read.flatMap(({ contentHash, file: { node } }) => (hasInode(node) ? [{ contentHash, node }] : []));
+  const suspects = new Map<string, ManifestEntry>();
+  for (const entry of await manifest.withNodes(marks)) if (!apart.has(entry.docId)) suspects.set(entry.path, entry);
+  return suspects;
+}
+
+/** Files on their way through the hash at the same time. */
+const AT_ONCE = 4;
+
+interface FailedFile {
+  readonly file: TreeFile;
+  readonly reason: string;
+}
+
+type ReadOutcome = { readonly file: TreeFile; readonly contentHash: string } | FailedFile;
+
+interface ReadTools {
+  readonly tree: FileTree;
+  readonly kept: KeptBytes;
+}
+
+/** One outcome for each file, in their order. Only an abort throws. */
+export async function readFiles(
+  files: readonly TreeFile[],
+  tools: ReadTools,
+  signal: AbortSignal,
+): Promise<readonly ReadOutcome[]> {
+  const outcomes: ReadOutcome[] = Array.from({ length: files.length });
+  const turn = new Turn();
+  await forEachConcurrent(files.entries(), AT_ONCE, async ([i, file]) => {
+    outcomes[i] = await readOne(file, tools, signal);
+    if (turn.isOver()) await turn.next();
+  });
+  return outcomes;
+}
+
+async function readOne(file: TreeFile, tools: ReadTools, signal: AbortSignal): Promise<ReadOutcome> {
+  try {
+    return { file, contentHash: (await hashFile(file.path, file.stamp, tools, signal)).contentHash };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof NotFoundError) return { file, reason: explain(error) };
+  }
+  try {
+    // It changed since it was listed: what is there now counts, and the next look sees how it is listed then.
+    const { contentHash, size } = await hashFile(file.path, "", tools, signal);
+    return { file: { ...file, size, stamp: "" }, contentHash };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { file, reason: explain(error) };
+  }
+}
+
+async function hashFile(
+  path: string,
+  stamp: string,
+  { tree, kept }: ReadTools,
+  signal: AbortSignal,
+): Promise<{ readonly contentHash: string; readonly size: number }> {
+  const hash = createHash("sha256");
+  let size = 0;
+  let first: Uint8Array | undefined;
+  for await (const chunk of tree.read(path, signal, stamp)) {
+    hash.update(chunk);
+    size += chunk.byteLength;
+    first ??= chunk;
+  }
+  const contentHash = hash.digest("hex");
+  if (first?.byteLength === size) kept.keep(contentHash, first);
+  return { contentHash, size };
 }

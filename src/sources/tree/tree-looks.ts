@@ -1,19 +1,23 @@
 import { randomUUID } from "node:crypto";
 import { RemoteError } from "../../contracts/errors.ts";
-import type { ListedFile } from "../../contracts/manifest.ts";
-import type { ChangesSince, Listing, LookOutcome } from "../../contracts/source.ts";
-import { compareAll, compareOnly } from "./compare-tree.ts";
-import { concludeLook } from "./conclude-look.ts";
+import type { FileTree } from "../../contracts/file-tree.ts";
+import type { ListedFile, ManifestEntry } from "../../contracts/manifest.ts";
+import type { ChangesSince, Listing, LookOutcome, RememberedItem, Sighting } from "../../contracts/source.ts";
+import { asMissing, stillMissing } from "../../detect/lineage/sweep-entry.ts";
+import { compareText } from "../../lib/compare-text.ts";
+import { fastHash } from "../../lib/fast-hash.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import { plural } from "../../lib/plural.ts";
+import { nameOf } from "../../lib/tree-path.ts";
+import { type Comparison, compareAll, compareOnly } from "./compare-tree.ts";
 import { Hidden } from "./hidden.ts";
 import { KeptBytes } from "./kept-bytes.ts";
-import type { TreeTools } from "./open-tree-source.ts";
-import { recallEntries } from "./recall-entries.ts";
+import type { MirroredFile, TreeTools } from "./open-tree-source.ts";
 import { type Look, type LookTools, MAX_CHANGED, refuseOtherRoot, takeLook } from "./take-look.ts";
-import { recall, sightingOf } from "./tree-sighting.ts";
 import type { TreeSourceConfig } from "./tree-source-codec.ts";
 
 /** A look of this run. */
-export interface TakenLook extends Look {
+interface TakenLook extends Look {
   /** As TreeLook. */
   readonly root: string;
   readonly turn: number;
@@ -112,7 +116,100 @@ export class TreeLooks {
 
 /** The same for ever, and spread evenly enough. */
 function partOf(path: string): number {
-  let sum = 0;
-  for (let at = 0; at < path.length; at++) sum = (sum * 31 + path.charCodeAt(at)) % 65_521;
-  return sum % PARTS;
+  return fastHash(path) % PARTS;
+}
+
+/** `lastSeenAt` of files that never change is right to the hour. */
+const NOTED_FOR_MS = 3_600_000;
+
+/** The plan was carried out: what was lost is missing now, unless it is held, and the look is known by its name. */
+async function concludeLook(look: TakenLook, { complete, stillHeld }: LookOutcome, tools: LookTools): Promise<void> {
+  if (!complete) return;
+  const manifest = await tools.manifest();
+  const at = tools.now();
+  let missing = 0;
+  // A look at some folders says nothing about the others, and what is missing could be anywhere.
+  if (!look.isPartial) {
+    for await (const page of manifest.withStatus("missing")) {
+      const gone = page.filter(({ docId }) => !stillHeld.has(docId));
+      for (const entry of gone) manifest.put(stillMissing(entry, at));
+      missing += gone.length;
+    }
+  }
+  const leaving = look.lost.filter(({ docId }) => !stillHeld.has(docId));
+  const known = await manifest.find(leaving.map(({ docId }) => docId));
+  for (const entry of leaving) manifest.put(asMissing(known.get(entry.docId) ?? entry, at));
+  const isHeld = leaving.length < look.lost.length;
+  // What is held, or could not be read, may be back next time just as it was, which only a listing tells.
+  const id = isHeld || look.unreadable.length > 0 ? "" : look.mark;
+  const { look: before } = manifest;
+  const ageMs = at.getTime() - Date.parse(before?.at ?? "");
+  const isFresh = look.isPartial || (ageMs >= 0 && ageMs < NOTED_FOR_MS);
+  const isNoted = look.isQuiet && missing === 0 && isFresh && before?.id === id && before.turn === look.turn;
+  if (!isNoted && look.hidden === 0) {
+    const sawAll = !look.isPartial && !isHeld;
+    manifest.noteLook({ root: look.root, at: sawAll ? at.toISOString() : (before?.at ?? ""), id, turn: look.turn });
+  }
+  await manifest.flush();
+}
+
+/**
+ * The documents that mirror or knowledge base have and the manifest does not, oldest first. There are none unless it was lost, or
+ * an earlier one was put in its place: then they are what the files at their paths were. Of several with one path the last has it,
+ * unless the bytes tell otherwise.
+ */
+async function recallEntries(
+  { toRead }: Comparison,
+  { manifest: open, mirrored, log }: LookTools,
+): Promise<readonly ManifestEntry[]> {
+  if (toRead.length === 0) return [];
+  const known = await (await open()).knownAt(toRead.map(({ path }) => path));
+  if (toRead.every(({ path }) => known.has(path))) return [];
+  const recalled: ManifestEntry[] = [];
+  for await (const page of mirrored()) for (const file of page) recalled.push(await entryOf(file));
+  if (recalled.length > 0) {
+    const what = plural(recalled.length, "document");
+    log(`WARNING: the manifest does not have ${what} of mirror and knowledge base; they are recalled.`);
+  }
+  return recalled.sort((a, b) => compareText(a.lastSeenAt, b.lastSeenAt));
+}
+
+async function entryOf(file: MirroredFile): Promise<ManifestEntry> {
+  const unknown = { stamp: "", node: "", error: "", missingSinceAt: "", deletedAt: "" };
+  const versions = await file.versions();
+  return { ...file, ...unknown, versions, status: "active", retryCount: 0, missingRuns: 0, lineage: [] };
+}
+
+/** A file as the engine sees it: its document is the item, and the hash of its bytes tells its versions apart. */
+function sightingOf(entry: ListedFile, tree: Pick<FileTree, "addressOf">): Sighting {
+  const { docId, path, size, modifiedAt, contentHash } = entry;
+  const name = nameOf(path);
+  const { url, rawUrl } = tree.addressOf(path);
+  return {
+    kind: "sighting",
+    itemId: docId,
+    listItemId: 0,
+    name,
+    path,
+    serverPath: `/${path}`,
+    url,
+    rawUrl,
+    documentType: fileTypeOf(name),
+    form: "document",
+    fingerprint: { size, modifiedAt, etag: "", contentVersion: contentHash },
+    contentHash,
+  };
+}
+
+/** The same, from what the ledger remembers of it. Of a version that never arrived it may have the hash of the one before. */
+function recall(item: RememberedItem): Sighting {
+  const { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint } = item;
+  const remembered = { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint };
+  return {
+    ...remembered,
+    kind: "sighting",
+    path: serverPath.slice(1),
+    documentType: fileTypeOf(name),
+    form: "document",
+  };
 }

@@ -1,4 +1,4 @@
-import { drainBody } from "../../../src/backends/embedded/wire/drain-body.ts";
+import { drainBody } from "../../../src/backends/embedded/wire/wire.ts";
 import { errorResponse, noSuchFile, notFound, withHeaders } from "../../../src/backends/embedded/wire/wire-error.ts";
 import type { Wire } from "../../../src/contracts/backend.ts";
 import { isJsonObject, type JsonObject } from "../../../src/lib/json-object.ts";

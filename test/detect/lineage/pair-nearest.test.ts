@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pairNearest } from "../../../src/detect/lineage/pair-nearest.ts";
+import { pairNearest } from "../../../src/detect/lineage/trace-lineage.ts";
 
 const PAIRS: readonly (readonly [
   string,

@@ -12,7 +12,6 @@ import { FilterError } from "../../../lib/attribute-filter.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
 import { mountAnswers } from "../answers/mount-answers.ts";
 import { batchRoutes } from "./batch-routes.ts";
-import { drainBody } from "./drain-body.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { storeFileRoutes } from "./store-file-routes.ts";
 import { storeRoutes } from "./store-routes.ts";
@@ -66,4 +65,23 @@ function toWireError(error: unknown): WireError {
   if (error instanceof BusyError) return new WireError(429, error.message, null, "rate_limit_exceeded");
   if (error instanceof RemoteError) return new WireError(502, explain(error));
   return new WireError(500, UNEXPECTED);
+}
+
+const MAX_BYTES = 128 * 1024 * 1024;
+
+/**
+ * Reads what nobody read of a request that is refused: an answer that comes while the other side is still sending looks to
+ * it like a broken connection. What is longer than anything we would take is cut off after all.
+ */
+export async function drainBody(request: Request): Promise<void> {
+  if (!request.body || request.bodyUsed) return;
+  let bytes = 0;
+  try {
+    for await (const block of request.body) {
+      bytes += block.byteLength;
+      if (bytes > MAX_BYTES) return;
+    }
+  } catch {
+    // It broke off by itself; then nobody waits for the answer either.
+  }
 }

@@ -1,6 +1,6 @@
+import { fastHash } from "../../../lib/fast-hash.ts";
 import { htmlDocument, listed, numbered } from "../html-document.ts";
 import type { MakeSection } from "../site-section.ts";
-import { hashText } from "../site-text.ts";
 
 const GOODS = 4;
 
@@ -12,7 +12,7 @@ export const sessions: MakeSection = () => ({
   answer(asked) {
     const number = Number(/^\/shop\/goods-(\d)$/.exec(asked.path)?.[1] ?? 0);
     if (number < 1 || number > GOODS) return undefined;
-    const session = hashText(asked.path + asked.query.slice(0, 12)) % 3;
+    const session = fastHash(asked.path + asked.query.slice(0, 12)) % 3;
     return htmlDocument(
       {
         word: `puffin${number}`,

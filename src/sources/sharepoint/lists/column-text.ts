@@ -1,8 +1,9 @@
+import { BLOCK_TAGS, type HtmlNode } from "../../../lib/html/html-tree.ts";
+import { parseHtml } from "../../../lib/html/parse-html.ts";
 import { isObject } from "../error-body.ts";
 import { isLookup, SHOWN_TEXTS, shownField } from "./field-groups.ts";
 import { text } from "./list-codec.ts";
 import type { Column } from "./list-columns.ts";
-import { noteText } from "./note-text.ts";
 
 /** What rows do not tell themselves. */
 export interface KnownTexts {
@@ -147,4 +148,27 @@ const UNPRINTABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 /** Without characters that break the files the text is written to; line ends are ours. */
 function wellFormed(value: string): string {
   return value.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll(UNPRINTABLE, "").trim();
+}
+
+/** What a person reads of a rich text column, a line for every block. */
+function noteText(html: string): string {
+  const { root } = parseHtml(html, () => undefined);
+  return textOf(root)
+    .replaceAll("\u200b", "")
+    .replaceAll(/[^\S\n]+/g, " ")
+    .replaceAll(/ ?\n[ \n]*/g, "\n")
+    .trim();
+}
+
+/** Recursion is safe: the tree is of bounded depth. */
+function textOf(node: HtmlNode): string {
+  // Line ends in the source of a page are blanks like any other.
+  if (typeof node === "string") return node.replaceAll(/\s+/g, " ");
+  const { tag, attributes } = node;
+  if (tag === "br") return "\n";
+  if (tag === "img") return attributes.get("alt") ?? "";
+  const text = node.children.map(textOf).join("");
+  if (tag === "li") return `\n• ${text.trim()}\n`;
+  if (tag === "td" || tag === "th") return `${text.trim()} `;
+  return BLOCK_TAGS.has(tag) ? `\n${text}\n` : text;
 }

@@ -4,19 +4,19 @@ import { Turn } from "../../../lib/turn.ts";
 import { confirmListing } from "../confirm-listing.ts";
 import { isObject } from "../error-body.ts";
 import { checkWeb } from "../find-library.ts";
-import type { ItemsQuery } from "../read-items.ts";
-import type { CallContext, RestClient } from "../rest-client.ts";
+import { type ItemsQuery, isThresholdError, readItems, windowFilter } from "../read-items.ts";
+import { type CallContext, type RestClient, SharePointError } from "../rest-client.ts";
 import type { SiteAddress } from "../site-url.ts";
-import { findList, readFields, readList } from "./find-list.ts";
-import { learnTerms } from "./learn-texts.ts";
-import type { ListRoot } from "./list-codec.ts";
-import { chooseColumns } from "./list-columns.ts";
-import { decodeItem, isFolder, listItemIdOf, type RowPlace, uniqueIdOf } from "./list-row.ts";
-import { readRows } from "./read-rows.ts";
+import { fieldGroups, TOUCH_COUNT } from "./field-groups.ts";
+import { findList, isMissing, listUrl, readFields, readList } from "./find-list.ts";
+import { learnMails, learnTerms } from "./learn-texts.ts";
+import type { FieldDescription, ListRoot } from "./list-codec.ts";
+import { type Column, chooseColumns } from "./list-columns.ts";
+import { decodeItem, isFolder, listItemIdOf, type RawRow, type RowPlace, uniqueIdOf } from "./list-row.ts";
 import type { RowSpool } from "./row-spool.ts";
 import { encodeTableRow } from "./table-csv.ts";
 
-export interface ListListing {
+interface ListListing {
   readonly rest: RestClient;
   readonly site: SiteAddress;
   readonly listName: string;
@@ -29,7 +29,7 @@ export interface ListListing {
 }
 
 /** A list that was found, and what is asked about its items. */
-export interface OpenList {
+interface OpenList {
   readonly list: ListRoot;
   readonly place: RowPlace;
   readonly query: Omit<ItemsQuery, "fields">;
@@ -144,4 +144,110 @@ async function checkNothingMissing({ list, query }: OpenList, keys: ReadonlySet<
     countBefore: list.itemCount,
     count: async () => (await readList(rest, site, listId, call))?.itemCount,
   });
+}
+
+interface RowsQuery {
+  readonly query: Omit<ItemsQuery, "fields">;
+  readonly fields: readonly FieldDescription[];
+  readonly columns: readonly Column[];
+  readonly attachments: boolean;
+  /** By the ids of people; filled when rows do not tell. */
+  readonly mails: Map<number, string>;
+}
+
+/**
+ * The rows of a list, asked for in the best way the server bears. It refuses a whole page for one person without a mail
+ * address, or for a lookup of an unusual type; then everything is asked again with more care, so rows may come twice.
+ */
+async function* readRows(wanted: RowsQuery): AsyncGenerator<unknown[], void> {
+  const { query, columns, attachments, mails } = wanted;
+  const touchCount = wanted.fields.some((field) => field.internalName === TOUCH_COUNT);
+  const ways = [
+    { touchCount, cautious: false },
+    { touchCount, cautious: true },
+    { touchCount: false, cautious: true },
+  ];
+  for (const [at, way] of ways.entries()) {
+    try {
+      if (way.cautious) await learnMails(query, mails);
+      yield* joinRows(query, fieldGroups(columns, { attachments, ...way }));
+      return;
+    } catch (error) {
+      if (at === ways.length - 1 || !dislikesColumns(error)) throw error;
+    }
+  }
+}
+
+/** Also how SharePoint refuses a bad filter: it will say so again. */
+function dislikesColumns(error: unknown): boolean {
+  if (!(error instanceof SharePointError)) return false;
+  const { status, code } = error;
+  return !isThresholdError(error) && (status === 400 || (status === 500 && code === GENERAL_FAILURE));
+}
+
+const GENERAL_FAILURE = -2146232832;
+
+type Query = Omit<ItemsQuery, "fields">;
+type Part = ReadonlyMap<number, RawRow>;
+
+/** More than these do not change between two requests: the server's answers contradict each other. */
+const MAX_READ_AGAIN = 20;
+
+/** The rows of a list page by page, each put together from as many requests as its columns need. */
+async function* joinRows(query: Query, groups: readonly string[]): AsyncGenerator<unknown[], void> {
+  const [first = "", ...more] = groups;
+  for await (const rows of readItems({ ...query, fields: first }, (page) => page)) {
+    const ids = rows.map(idOf).filter((id) => id !== undefined);
+    const parts = ids.length === 0 ? [] : await readParts(query, more, ids);
+    const changed = ids.filter((id) => parts.some((part) => !part.has(id)));
+    if (changed.length > MAX_READ_AGAIN) {
+      throw new RemoteError(`SharePoint told only a part of the columns of ${changed.length} items`);
+    }
+    const again = new Map<number, RawRow | undefined>();
+    for (const id of changed) again.set(id, await readOne(query, groups, id));
+    yield rows.map((row) => joinRow(row, parts, again)).filter((row) => row !== GONE);
+  }
+}
+
+/** The further columns of the rows of one page, by their ids, a map for every request. */
+async function readParts(query: Query, groups: readonly string[], ids: readonly number[]): Promise<Part[]> {
+  const [low, high] = [ids.reduce((a, b) => Math.min(a, b)), ids.reduce((a, b) => Math.max(a, b))];
+  const filter = windowFilter(query.filter, low - 1, high);
+  return await Promise.all(
+    groups.map(async (fields) => {
+      const part = new Map<number, RawRow>();
+      for await (const rows of readItems({ ...query, fields, filter }, (page) => page)) {
+        for (const row of rows.filter(isObject)) part.set(idOf(row) ?? 0, row);
+      }
+      return part;
+    }),
+  );
+}
+
+/** One item that was touched between two requests, as it is now; undefined when it is gone. */
+async function readOne(query: Query, groups: readonly string[], id: number): Promise<RawRow | undefined> {
+  const { rest, site, listId, call } = query;
+  const row: Record<string, unknown> = {};
+  for (const fields of groups) {
+    try {
+      Object.assign(row, await rest.getJson(`${listUrl(site, listId)}/items(${id})?${fields}`, call));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+  return row;
+}
+
+const GONE = Symbol("gone");
+
+function joinRow(row: unknown, parts: readonly Part[], again: ReadonlyMap<number, RawRow | undefined>): unknown {
+  const id = idOf(row);
+  if (!isObject(row) || id === undefined) return row;
+  if (again.has(id)) return again.get(id) ?? GONE;
+  return Object.assign({}, row, ...parts.map((part) => part.get(id)));
+}
+
+function idOf(row: unknown): number | undefined {
+  return isObject(row) ? listItemIdOf(row) : undefined;
 }

@@ -1,21 +1,32 @@
 import { RemoteError } from "../../../contracts/errors.ts";
-import type { Source } from "../../../contracts/source.ts";
+import type { ItemId } from "../../../contracts/ids.ts";
+import type { Fetched, ItemRef, Listing, Source } from "../../../contracts/source.ts";
+import type { OnWait } from "../../../lib/pace.ts";
 import { adviseOn } from "../advise-on.ts";
+import { encodePath } from "../escaping.ts";
 import { examineSource } from "../examine-source.ts";
-import { findLibrary } from "../find-library.ts";
+import { expectedOutcome } from "../fetch-file.ts";
+import { findLibrary, type LibraryPart } from "../find-library.ts";
 import type { LibraryRoot } from "../library-codec.ts";
+import { type LibraryListing, listLibrary } from "../list-library.ts";
 import { oncePerPause } from "../once-per-pause.ts";
+import { publicationOf, withPublished } from "../published-version.ts";
 import type { CallContext } from "../rest-client.ts";
 import type { SharePointConnection } from "../sharepoint-connection.ts";
 import type { SitePageSourceConfig } from "../sharepoint-source-codec.ts";
 import { parseSiteUrl } from "../site-url.ts";
-import type { OnWait } from "../throttle-gate.ts";
-import { fetchPage } from "./fetch-page.ts";
-import { listPages } from "./list-pages.ts";
-import { holdsText } from "./page-codec.ts";
-import { openPageLibrary, type PageLibrary } from "./page-library.ts";
+import {
+  decodePageIdentity,
+  decodePageRow,
+  decodePageTexts,
+  holdsText,
+  PAGE_FIELDS,
+  pageSighting,
+} from "./page-codec.ts";
+import { listUrl, openPageLibrary, type PageLibrary, readPublishedTexts } from "./page-library.ts";
+import { writePageOriginal } from "./page-original.ts";
 
-export interface SharePointPagesOptions {
+interface SharePointPagesOptions {
   /** Told when requests wait; once per pause, not per request. */
   readonly onWait?: OnWait;
   readonly pageSize?: number;
@@ -84,4 +95,70 @@ export function openSharePointPages(
         find: examinePages,
       }),
   };
+}
+
+/** The page as readers see it now, as one HTML file. What is no longer this page, or no longer published, is gone. */
+async function fetchPage(library: PageLibrary, item: ItemRef, call: CallContext): Promise<Fetched> {
+  try {
+    const original = await readOriginal(library, item, call);
+    return original === undefined ? { status: "gone" } : { status: "fetched", body: inOnePiece(original) };
+  } catch (error) {
+    const outcome = expectedOutcome(error);
+    if (outcome) return outcome;
+    if (error instanceof RemoteError)
+      throw new RemoteError(`download '${item.path}': ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** undefined: gone. */
+async function readOriginal(library: PageLibrary, item: ItemRef, call: CallContext): Promise<string | undefined> {
+  const { rest, site, columns } = library;
+  if (!Number.isSafeInteger(item.listItemId) || item.listItemId < 1) {
+    throw new RemoteError(`${item.listItemId} is no number of a page`);
+  }
+  const select = [...PAGE_FIELDS, ...columns.texts].join();
+  const url = `${listUrl(library)}/items(${item.listItemId})?$select=${select}&$expand=File`;
+  const row = await rest.getJson(url, call);
+  const { key, serverPath } = decodePageIdentity(row);
+  const publication = publicationOf(row);
+  if (key !== item.itemId || publication === "never published") return undefined;
+  const texts = publication === "published" ? row : await readPublishedTexts(library, item.listItemId, call);
+  return writePageOriginal(decodePageTexts(texts, `${site.origin}${encodePath(serverPath)}`));
+}
+
+async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+/**
+ * Every page that readers see, as they see it: an unpublished edit of a page changes nothing about it. `onFound` is told
+ * the library before the first page of the listing.
+ */
+async function* listPages(
+  wanted: Omit<LibraryListing, "chooseReading">,
+  onFound: (library: PageLibrary) => void,
+): Listing {
+  const { rest, site, call } = wanted;
+  const drafts = new Set<ItemId>();
+  let found: PageLibrary | undefined;
+  const listing = listLibrary({
+    ...wanted,
+    async chooseReading({ library }: LibraryPart) {
+      found = await openPageLibrary({ rest, site }, library, call);
+      onFound(found);
+      return {
+        columns: found.columns.listing,
+        decode(value, place) {
+          const { row, publication } = decodePageRow(value, place);
+          if (row.kind === "file" && publication !== "published") drafts.add(row.sighting.itemId);
+          return row;
+        },
+      };
+    },
+  });
+  let step = await listing.next();
+  for (; !step.done; step = await listing.next())
+    yield await withPublished(step.value, drafts, { ...(found ?? { rest, site }), call }, pageSighting);
+  return step.value;
 }

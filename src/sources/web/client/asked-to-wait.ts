@@ -1,4 +1,4 @@
-import type { Closed } from "./host-gate.ts";
+import type { Closed } from "../../../lib/pace.ts";
 
 /** Nobody is left alone for longer, whatever he asks for. */
 export const MAX_WAIT_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { CancelledError, RemoteError } from "../../../contracts/errors.ts";
 import type { WebClient } from "../../../contracts/web.ts";
-import { type GateClock, SYSTEM_CLOCK } from "./host-gate.ts";
+import { type PaceClock, SYSTEM_CLOCK } from "../../../lib/pace.ts";
 import { createRobotsBook } from "./robots-book.ts";
 import { createSender } from "./sender.ts";
 
@@ -22,7 +22,7 @@ export interface WebClientOptions {
   /** Asked for the addresses of a host; the system's by default. */
   readonly lookup?: LookupFunction;
   /** By which it waits; the system's by default. */
-  readonly clock?: GateClock;
+  readonly clock?: PaceClock;
 }
 
 const ROBOTS_TOKEN = "lockstep";

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { BadInputError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { WebDocuments } from "../../../contracts/web.ts";
 import { readFileIfExists, writeFileAtomic } from "../../../lib/atomic-file.ts";
 import { checkedItemName } from "../item-name.ts";
 import { removeOldFiles } from "./remove-old-files.ts";
-import { snapshotInstant, snapshotName } from "./snapshot-name.ts";
 import { type SnapshotShelf, snapshotsInFolder } from "./snapshot-shelf.ts";
 
 const DAY_MS = 86_400_000;
@@ -61,4 +61,38 @@ export function createWebDocuments(options: {
 
 function hashOf(bytes: Uint8Array): string {
   return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  "text/html": "html",
+  "application/xhtml+xml": "xhtml",
+  "text/markdown": "md",
+  "text/x-markdown": "md",
+  "text/plain": "txt",
+  "text/csv": "csv",
+  "text/xml": "xml",
+  "application/xml": "xml",
+  "application/json": "json",
+  "application/pdf": "pdf",
+  "application/rtf": "rtf",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+};
+
+/** `20261116T091329123.html`: names sort by time. Parameters of the type (`; charset=…`) are ignored. */
+function snapshotName(at: string, mimeType: string): string {
+  const instant = new Date(at);
+  if (Number.isNaN(instant.getTime())) throw new BadInputError(`'${at.slice(0, 40)}' is no instant in ISO 8601.`);
+  const stamp = instant.toISOString().replaceAll(/[-:.Z]/g, "");
+  const type = mimeType.split(";")[0]?.trim().toLowerCase() ?? "";
+  return `${stamp}.${Object.hasOwn(EXTENSIONS, type) ? EXTENSIONS[type] : "bin"}`;
+}
+
+/** When it was taken, as ISO 8601; "" for any other file. */
+function snapshotInstant(name: string): string {
+  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})\.[a-z]+$/.exec(name);
+  if (!parts) return "";
+  const [, year, month, day, hour, minute, second, ms] = parts;
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`;
 }

@@ -1,6 +1,6 @@
 import type { ContainerClient } from "@azure/storage-blob";
 import { RemoteError } from "../../../contracts/errors.ts";
-import { type AzureAccount, identityFor } from "../../../lib/azure-account.ts";
+import { AZURE_RETRIES, type AzureAccount, identityFor } from "../../../lib/azure-account.ts";
 import { azureAnswer, explainAzure, withConnectionString } from "../../../lib/azure-trouble.ts";
 import { placeBelow, type SnapshotShelf } from "./snapshot-shelf.ts";
 
@@ -89,9 +89,9 @@ async function openContainer(account: AzureAccount, container: string): Promise<
   const { BlobServiceClient } = await import("@azure/storage-blob");
   const service =
     account.kind === "identity"
-      ? new BlobServiceClient(account.endpoints.blob, await identityFor(account))
+      ? new BlobServiceClient(account.endpoints.blob, await identityFor(account), AZURE_RETRIES)
       : withConnectionString(account.connectionString, () =>
-          BlobServiceClient.fromConnectionString(account.connectionString),
+          BlobServiceClient.fromConnectionString(account.connectionString, AZURE_RETRIES),
         );
   return service.getContainerClient(container);
 }

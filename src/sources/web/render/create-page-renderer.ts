@@ -1,12 +1,9 @@
-import type { BrowserContext } from "playwright-core";
-import { CancelledError, RemoteError } from "../../../contracts/errors.ts";
-import type { PageRenderer, Tell, WebClient } from "../../../contracts/web.ts";
+import type { BrowserContext, Page, Request, Route } from "playwright-core";
+import { CancelledError, explain, RemoteError } from "../../../contracts/errors.ts";
+import type { PageRenderer, Tell, WebClient, WebResponse } from "../../../contracts/web.ts";
 import { createAtMost } from "../../../lib/at-most.ts";
-import { BrowserAnswers } from "./answer-browser.ts";
-import { KeptBrowser } from "./kept-browser.ts";
-import { firstLineOf, type LaunchedBrowser } from "./launch-browser.ts";
-import { readShown } from "./read-shown.ts";
-import { within } from "./within.ts";
+import { followRedirects } from "../client/follow-redirects.ts";
+import { firstLineOf, type LaunchedBrowser, launchBrowser } from "./launch-browser.ts";
 
 const PAGES_AT_ONCE = 2;
 /** Closing a page needs no answer from it. A browser that does not even do that has to go. */
@@ -76,4 +73,149 @@ async function show(
 
 function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw new CancelledError("rendering was cancelled", { cause: signal.reason });
+}
+
+const MAX_BYTES = 10 * 1024 * 1024;
+const MAX_REQUESTS = 200;
+/** What the text of a page may depend on. Pictures, fonts, sounds and streams are not asked for. */
+const ASKED_FOR = new Set(["document", "script", "stylesheet", "xhr", "fetch", "other"]);
+/** They describe the bytes on the wire; the browser gets them unpacked. Cookies would be somebody's. */
+const OWN_HEADERS = new Set(["content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"]);
+
+/**
+ * Answers the requests of one page with what the client gets. Redirects are followed here: the browser would follow them by itself, past everything that
+ * keeps requests inside the rules.
+ */
+class BrowserAnswers {
+  readonly #client: WebClient;
+  readonly #signal: AbortSignal;
+  #requests = 0;
+  #hasPage = false;
+  #trouble = "";
+
+  constructor(client: WebClient, signal: AbortSignal) {
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  /** Why the page itself could not be had; "" when it could. */
+  get trouble(): string {
+    return this.#trouble;
+  }
+
+  async answer(route: Route): Promise<void> {
+    const request = route.request();
+    const isDocument = request.resourceType() === "document";
+    const isPage = isDocument && !this.#hasPage;
+    this.#hasPage ||= isPage;
+    this.#requests += 1;
+    try {
+      // Frames and new windows are other pages, and so is wherever a script would like to go: without content the page stays.
+      if (isDocument && !isPage) await route.fulfill({ status: 204 });
+      else if (!this.#mayAsk(request)) await route.abort("blockedbyclient");
+      else await this.#fulfill(route, await this.#ask(request));
+    } catch (error) {
+      if (isPage) this.#trouble ||= explain(error);
+      // The page may be closed by now: nobody waits for this answer any more.
+      await route.abort("failed").catch(() => undefined);
+    }
+  }
+
+  #mayAsk(request: Request): boolean {
+    return request.method() === "GET" && ASKED_FOR.has(request.resourceType()) && this.#requests <= MAX_REQUESTS;
+  }
+
+  async #fulfill(route: Route, response: WebResponse): Promise<void> {
+    const headers = Object.fromEntries([...response.headers].filter(([name]) => !OWN_HEADERS.has(name)));
+    await route.fulfill({ status: response.status, headers, body: Buffer.from(await response.body()) });
+  }
+
+  async #ask(request: Request): Promise<WebResponse> {
+    const accept = request.headers()["accept"] ?? "*/*";
+    const { answer } = await followRedirects(request.url(), (url) =>
+      this.#client.ask({ url, method: "GET", accept, maxBytes: MAX_BYTES, signal: this.#signal }),
+    );
+    if (answer.kind !== "response") throw new Error(answer.reason);
+    if (answer.status < 300 || answer.status > 399) return answer;
+    await answer.cancel();
+    throw new Error("it redirects to no address");
+  }
+}
+
+/** A browser takes a good deal of memory, and most pages need none. */
+const IDLE_MS = 60_000;
+
+/** One browser for all pages: started by the first, started anew when it died, closed when nobody has needed it for a while. */
+class KeptBrowser {
+  readonly #path: string;
+  #launched: Promise<LaunchedBrowser> | undefined;
+  #users = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async use<T>(work: (launched: LaunchedBrowser) => Promise<T>): Promise<T> {
+    clearTimeout(this.#idle);
+    this.#users += 1;
+    try {
+      return await work(await this.#open());
+    } finally {
+      this.#users -= 1;
+      if (this.#users === 0) this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const launched = this.#launched;
+    this.#launched = undefined;
+    const open = await launched?.catch(() => undefined);
+    await open?.browser.close().catch(() => undefined);
+  }
+
+  #open(): Promise<LaunchedBrowser> {
+    if (this.#launched) return this.#launched;
+    const launched = launchBrowser(this.#path);
+    const forget = (): void => {
+      if (this.#launched === launched) this.#launched = undefined;
+    };
+    this.#launched = launched;
+    launched.then(({ browser }) => browser.once("disconnected", forget), forget);
+    return launched;
+  }
+}
+
+const MAX_CHARACTERS = 10_000_000;
+const TAKE = `(() => {
+  const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
+  const html = type + (document.documentElement?.outerHTML ?? "");
+  return html.length > ${MAX_CHARACTERS} ? null : html;
+})()`;
+
+/** The page's HTML as it is now. It is measured in the browser, in a world of its own: a script can neither send more nor pretend to have less. */
+async function readShown(page: Page): Promise<Uint8Array> {
+  const session = await page.context().newCDPSession(page);
+  const { frameTree } = await session.send("Page.getFrameTree");
+  const world = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression: TAKE,
+    contextId: world.executionContextId,
+    returnByValue: true,
+  });
+  if (typeof result.value !== "string") throw new Error(`it shows more than ${MAX_CHARACTERS} characters`);
+  return new TextEncoder().encode(result.value);
+}
+
+/** Rejects with the sentence when the work takes longer; nobody waits for the work any more then. */
+async function within<T>(ms: number, work: Promise<T>, sentence: string): Promise<T> {
+  work.catch(() => undefined);
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(sentence)), ms);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

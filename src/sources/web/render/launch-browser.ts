@@ -2,7 +2,7 @@ import type { Browser, BrowserType } from "playwright-core";
 import { BadInputError, explain, RemoteError } from "../../../contracts/errors.ts";
 import { isErrno } from "../../../lib/atomic-file.ts";
 import { passOn } from "../../../lib/pass-on.ts";
-import { findBrowser } from "./find-browser.ts";
+import { pathExists } from "../../../lib/path-exists.ts";
 
 /**
  * A browser without a network of its own: no name resolves, and its proxy is a port where nobody listens. What it gets, it gets from whoever
@@ -60,4 +60,27 @@ async function loadChromium(): Promise<BrowserType> {
       "Pages cannot be rendered: the package playwright-core is not installed. Run: npm install playwright-core@1.64.1",
     );
   }
+}
+
+const USUAL_PLACES = [
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/usr/bin/google-chrome-stable",
+  "/usr/bin/microsoft-edge",
+  "/snap/bin/chromium",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
+  "C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe",
+];
+
+/** The one that is named, or the first that lies in a usual place. */
+async function findBrowser(named: string): Promise<string> {
+  for (const path of named ? [named] : USUAL_PLACES) if (await pathExists(path)) return path;
+  throw new BadInputError(
+    named
+      ? `WEB_BROWSER_PATH names no file: '${named}'. It should be the program of a Chromium or Chrome.`
+      : "Pages cannot be rendered: no Chromium, Chrome or Edge was found. Install one, or name its program in WEB_BROWSER_PATH.",
+  );
 }

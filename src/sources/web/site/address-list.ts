@@ -1,11 +1,12 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { XMLParser } from "fast-xml-parser";
+import type { XMLParser } from "fast-xml-parser";
 import { explain } from "../../../contracts/errors.ts";
 import type { ReadList } from "../../../contracts/site-memory.ts";
 import type { Tell, WebAnswer, WebClient, WebResponse } from "../../../contracts/web.ts";
 import { decodeEntities } from "../../../lib/html/entities.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
+import { later } from "../../../lib/later.ts";
 import { followRedirects, MAX_REDIRECTS } from "../client/follow-redirects.ts";
 
 /** As the protocol of sitemaps has it. */
@@ -189,17 +190,24 @@ function addressLines(text: string): string[] | undefined {
   return found.length > 0 ? found : undefined;
 }
 
-const xml = new XMLParser({
-  ignoreAttributes: false,
-  attributeNamePrefix: "@",
-  removeNSPrefix: true,
-  parseTagValue: false,
-  processEntities: true,
-  isArray: (name) => name === "item" || name === "entry" || name === "link",
-});
+const xml = later<typeof import("fast-xml-parser")>("fast-xml-parser");
+/** Made for the first feed. */
+let reader: XMLParser | undefined;
+
+function readXml(text: string): unknown {
+  reader ??= new (xml().XMLParser)({
+    ignoreAttributes: false,
+    attributeNamePrefix: "@",
+    removeNSPrefix: true,
+    parseTagValue: false,
+    processEntities: true,
+    isArray: (name) => name === "item" || name === "entry" || name === "link",
+  });
+  return reader.parse(text);
+}
 
 function feedLinks(text: string): string[] {
-  const parsed: unknown = xml.parse(text);
+  const parsed = readXml(text);
   if (!isJsonObject(parsed)) return [];
   const feed = inside(parsed, "feed");
   if (feed) return entries(feed, "entry").flatMap(atomLink);

@@ -1,7 +1,8 @@
+import type { RemovalLimits } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
-import type { Visit, VisitOptions } from "../../../contracts/web.ts";
+import type { Likeness, Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../detect/web/dated-address.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { AddressVariants, type TwinOf } from "./address-variants.ts";
@@ -9,12 +10,11 @@ import type { Beginning } from "./begin-crawl.ts";
 import type { WaitingPage } from "./frontier.ts";
 import { isDocument } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
-import { SharedTexts } from "./shared-texts.ts";
 import type { SiteScope } from "./site-scope.ts";
 
-export type PageLinks = Pick<CrawledPage, "id" | "links" | "feeds" | "undated" | "isBlind">;
+type PageLinks = Pick<CrawledPage, "id" | "links" | "feeds" | "undated" | "isBlind">;
 
-export interface VisitedPage {
+interface VisitedPage {
   readonly visit: Visit;
   /** Of the page, and of those that were read on the way. */
   readonly read: readonly PageLinks[];
@@ -116,4 +116,40 @@ export function pagesOf({ id, url, depth }: WaitingPage, { visit, read }: Visite
   const own = { item: item.id, aliases };
   const none = { item: "" as const, aliases: [] };
   return read.map((each) => ({ url, depth, outcome, ...(each.id === id ? own : none), ...each }));
+}
+
+/** So few pages may become equal at any time. */
+const A_FEW = 2;
+/** They are held in memory. */
+const MAX_WAITING = 100;
+
+/**
+ * Pages of one crawl that used to differ, by what they show now. Many that show the same are a site that shows everybody its maintenance,
+ * consent or parking page; how many are many is what the removal guard would have asked about, or less.
+ */
+class SharedTexts {
+  readonly #allowed: number;
+  /** What is shown now: what was shown before. */
+  readonly #before = new Map<string, Set<string>>();
+  readonly #waiting = new Set<ItemId>();
+
+  constructor(known: number, { maxRemovals, maxRemovalsPercent }: RemovalLimits) {
+    const limit = Math.min(maxRemovals, Math.floor((known * maxRemovalsPercent) / 100), MAX_WAITING - 1);
+    this.#allowed = Math.max(A_FEW, limit);
+  }
+
+  /** How many pages show the same, 0 for few; undefined: few so far, which says little before the others were looked at. */
+  count(id: ItemId, likenesses: readonly Likeness[]): number | undefined {
+    const counts = likenesses.map(({ now, before }) => {
+      const pages = this.#before.get(now) ?? new Set();
+      if (before !== "") this.#before.set(now, pages.add(before));
+      return pages.size;
+    });
+    const count = Math.max(0, ...counts);
+    if (count > this.#allowed) return count;
+    const isKnown = likenesses.some(({ before }) => before !== "");
+    if (!isKnown || (this.#waiting.size >= MAX_WAITING && !this.#waiting.has(id))) return 0;
+    this.#waiting.add(id);
+    return undefined;
+  }
 }

@@ -1,28 +1,40 @@
 import { explain } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
-import type { Visit, VisitOptions } from "../../../contracts/web.ts";
-import { afterAlias, afterFound, afterMove, afterTroubleBehind } from "../../../detect/web/look-at-item.ts";
-import { watchedLike } from "../../../detect/web/schedule-item.ts";
+import type { Likeness, Visit, VisitOptions } from "../../../contracts/web.ts";
+import { BELIEVED_AFTER, countGone } from "../../../detect/web/count-looks.ts";
+import {
+  afterAlias,
+  afterFailure,
+  afterFound,
+  afterMissing,
+  afterMove,
+  afterRefusal,
+  afterTroubleBehind,
+  afterUnasked,
+} from "../../../detect/web/look-at-item.ts";
+import { hasDocument, watchedLike } from "../../../detect/web/schedule-item.ts";
+import { findLikenesses } from "../../../detect/web/shared-text.ts";
+import { identifyUrl, isSameSite } from "../../../detect/web/web-identity.ts";
+import { plural } from "../../../lib/plural.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
-import type { PageFailure } from "./ask-page.ts";
-import { findCanonical } from "./canonical-page.ts";
+import type { PageFailure, PageRefusal } from "./ask-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import {
   type DoubtfulMove,
   findDoubtfulMove,
   findDoubtfulReading,
   findDoubtfulRefusal,
+  findDoubtfulShare,
   findDoubtfulTwin,
 } from "./doubtful-move.ts";
 import type { HostHabits } from "./host-habits.ts";
-import { judgeShared } from "./judge-shared.ts";
 import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
 import { type NotedItem, noteItem } from "./note-item.ts";
 import type { PageStop } from "./page-stop.ts";
-import { afterTrouble, asTroubleOf, findNoindex, freshTrouble, isTrouble, type Trouble } from "./page-trouble.ts";
 import { type Heard, PageWalk, type TrailStop, type Walk } from "./page-walk.ts";
+import { readingRevision } from "./reading-revision.ts";
 
 type Success = Exclude<Heard, Trouble>;
 
@@ -295,4 +307,161 @@ const HASTY: PageFailure = { kind: "failed", reason: "It changed while it was lo
 function outcomeOf({ before, item }: NotedItem): "new" | "changed" | "unchanged" {
   if (before.content.contentHash === "") return "new";
   return before.content.contentHash === item.content.contentHash ? "unchanged" : "changed";
+}
+
+/**
+ * Where the page that a page calls canonical led, when that is to be taken for it; undefined: the page is itself. A page is
+ * believed when what it names is of the same site, is there, and calls itself canonical: two that name each other are two.
+ */
+async function findCanonical(walk: Walk, from: PageWalk, parts: VisitorParts): Promise<Walk | undefined> {
+  const address = await canonicalAddress(walk, parts);
+  const id = identityOf(address, parts);
+  const { stop } = walk;
+  const passed = new Set([stop.id, ...walk.trail.map((each) => each.stop.id)]);
+  if (!id || passed.has(id) || !isSameSite(address, stop.url) || !from.isInScope(address)) return undefined;
+  const there = await from.walk(await from.stopAt(address), [...walk.trail, asTrailStop(walk)]);
+  if (passed.has(there.stop.id)) return undefined;
+  return isToBeTaken(there, walk, parts) ? there : undefined;
+}
+
+/** As the page says it, or said it when it was last read. */
+async function canonicalAddress({ stop, heard }: Walk, { registry }: VisitorParts): Promise<string> {
+  const { aliasOf, http } = stop.item;
+  // Markdown that was taken for a page's document does not say whose it is.
+  if (heard.kind === "read") return heard.canonical || (aliasOf !== "" && !heard.isHtml ? http.canonicalUrl : "");
+  if (heard.kind !== "unchanged" || aliasOf === "") return "";
+  return (await registry.get(aliasOf))?.item.foundSource ?? "";
+}
+
+function identityOf(address: string, { rules }: VisitorParts): ItemId | undefined {
+  try {
+    return address === "" ? undefined : identifyUrl(address, rules).id;
+  } catch {
+    return undefined;
+  }
+}
+
+function asTrailStop({ stop, heard }: Walk): TrailStop {
+  if (heard.kind === "read") return { stop, http: heard.http, content: heard.content };
+  return { stop, http: heard.kind === "unchanged" ? heard.http : {} };
+}
+
+function isToBeTaken({ stop, heard }: Walk, { stop: before }: Walk, parts: VisitorParts): boolean {
+  switch (heard.kind) {
+    case "read":
+      return heard.noindex === "" && (identityOf(heard.canonical, parts) ?? stop.id) === stop.id;
+    case "unchanged":
+      return !heard.noindex && stop.item.status !== "OutOfScope";
+    case "fresh":
+      return stop.item.status !== "OutOfScope" && stop.item.status !== "Gone" && stop.item.content.contentHash !== "";
+    case "missing":
+      // What has been one item does not become two because of one answer.
+      return (
+        before.item.aliasOf === stop.id && countGone(stop.item, stop.look.at, parts.policy).goneCount < BELIEVED_AFTER
+      );
+    case "refused":
+      return false;
+    case "failed":
+      return true;
+  }
+}
+
+/** What has more to say is no notice. */
+const MAX_NOTICE_BYTES = 1024 * 1024;
+
+/**
+ * What many pages show that used to differ is a notice for an hour (maintenance, consent, a parked domain), or what they say from now on:
+ * after three checks it is taken. undefined: it is no such page, or it is believed.
+ */
+async function judgeShared(
+  walk: Walk,
+  heard: Heard,
+  parts: VisitorParts,
+  { sharedBy }: Pick<VisitOptions, "sharedBy">,
+): Promise<DoubtfulMove | "unsettled" | undefined> {
+  const { stop, trail } = walk;
+  const subject = trail.find((each) => hasDocument(each.stop.item))?.stop ?? stop;
+  const likenesses = sharedBy ? await likenessesOf(subject, stop, heard, parts) : [];
+  const count = likenesses.length > 0 ? sharedBy?.(subject.id, likenesses) : 0;
+  if (count === 0) return undefined;
+  if (count === undefined) return "unsettled";
+  const reason = `It shows the same as ${plural(count - 1, "other page")} that used to differ.`;
+  return findDoubtfulShare(walk, subject, reason, parts.policy);
+}
+
+async function likenessesOf(
+  subject: PageStop,
+  stop: PageStop,
+  heard: Heard,
+  { documents }: VisitorParts,
+): Promise<Likeness[]> {
+  const { content, aliasOf } = subject.item;
+  const isMoved = subject !== stop;
+  const shown = heard.kind === "read" ? heard.content : stop.item.content;
+  if (shown.textHash === content.textHash || (heard.kind !== "read" && !isMoved)) return [];
+  const mark = content.textHash || content.contentHash || aliasOf;
+  const led = isMoved ? [{ now: stop.id, before: mark }] : [];
+  if (heard.kind !== "read") return led;
+  if (!heard.page || heard.raw.bytes.length > MAX_NOTICE_BYTES) return [];
+  const { markdown, language } = heard.page;
+  const before = await documents.get(subject.id, content.contentHash);
+  if (before && before.length > MAX_NOTICE_BYTES) return [];
+  const known = before && { markdown: Buffer.from(before).toString(), language: content.language, url: subject.url };
+  const likenesses = findLikenesses({ markdown, language, url: stop.url }, known ?? mark, subject.look.at);
+  return likenesses.length > 0 ? [...led, ...likenesses] : [];
+}
+
+/** Why there is no document to take. */
+type Trouble = Extract<Heard, { kind: "missing" }> | PageRefusal | PageFailure;
+
+function isTrouble(heard: Heard): heard is Trouble {
+  return heard.kind === "missing" || heard.kind === "refused" || heard.kind === "failed";
+}
+
+/** An address of which nothing is known has nothing to keep; without this, one link to a sign-in page fails every crawl. */
+function asTroubleOf({ content, aliasOf }: IngestItem, trouble: Trouble): Trouble {
+  if (trouble.kind !== "failed" || !trouble.isLasting || content.contentHash !== "" || aliasOf !== "") return trouble;
+  const { reason, statusCode } = trouble;
+  const http = statusCode === undefined ? {} : { http: { etag: "", lastModified: "", statusCode } };
+  return { kind: "refused", why: "other", reason, ...http };
+}
+
+function findNoindex(heard: Heard, parts: VisitorParts): PageRefusal | undefined {
+  if ((heard.kind !== "read" && heard.kind !== "unchanged") || !heard.noindex) return undefined;
+  const { http, noindex } = heard;
+  return {
+    kind: "refused",
+    why: "other",
+    reason: "The page asks not to be indexed (noindex).",
+    http,
+    ...(heard.kind === "read" && { mimeType: heard.content.mimeType }),
+    ...(noindex !== "page" && { revision: readingRevision(parts, "headers") }),
+  };
+}
+
+/** What was written down a moment ago. */
+function freshTrouble({ status, http, scheduling }: IngestItem): Trouble | undefined {
+  const reason = scheduling.errorMessage;
+  if (status === "Gone" || scheduling.goneCount > 0) return { kind: "missing", status: http.statusCode };
+  if (status === "OutOfScope") return { kind: "refused", why: http.robotsAllowed ? "other" : "robots", reason };
+  return scheduling.failureCount > 0 ? { kind: "failed", reason } : undefined;
+}
+
+/** What becomes of the item that is told of it. Validators are those of `answered`, which may be another one. */
+function afterTrouble(
+  item: IngestItem,
+  trouble: Trouble,
+  { subject, answered }: { readonly subject: PageStop; readonly answered: PageStop },
+  { policy, reader }: VisitorParts,
+): IngestItem {
+  if (trouble.kind === "missing") return afterMissing(item, subject.look, trouble.status, policy);
+  if (trouble.kind === "failed" && trouble.isUnasked)
+    return afterUnasked(item, subject.look, trouble.retryAfterMs ?? 0);
+  if (trouble.kind === "failed") return afterFailure(item, subject.look, trouble, policy);
+  const { http, ...refusal } = trouble;
+  const told = { ...refusal, ...(subject === answered && http && { http }) };
+  const refused = afterRefusal(item, subject.look, told, policy);
+  const mimeType = trouble.mimeType ?? item.content.mimeType;
+  const readerRevision = trouble.revision ?? reader.revision;
+  return { ...refused, content: { ...refused.content, mimeType, readerRevision } };
 }
