@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { openTableRegistry } from "../src/ledgers/registry/open-table-registry.ts";
+import { openTableRegistry } from "../src/ledger/registry/open-table-registry.ts";
 import { startAzurite } from "../test/azurite.ts";
-import { at, gather, itemId, page, plant } from "../test/ledgers/registry-fixture.ts";
+import { at, gather, itemId, page, plant } from "../test/ledger/registry-fixture.ts";
 
 const SIZES = [1_000, 20_000];
 const FEW = 20;

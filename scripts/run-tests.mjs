@@ -31,7 +31,7 @@ const FIRST = [
   ["backends/embedded-many-stores", "backends/embedded-random"],
   ["index/swaps"],
   ["index/draft-crash", "index/embed-kill"],
-  ["ledgers/ledger"],
+  ["ledger/ledger"],
   ["postgres/contract"],
   ["postgres/ledger"],
   ["postgres/three-processes"],

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { playMigrateCrashes, STEP } from "../test/engine/play-migrate-crashes.ts";
-import { killManifestWriters } from "../test/ledgers/manifest-kills.ts";
-import { closeManifests, newManifestPlace } from "../test/ledgers/manifest-place.ts";
+import { killManifestWriters } from "../test/ledger/manifest-kills.ts";
+import { closeManifests, newManifestPlace } from "../test/ledger/manifest-place.ts";
 import { Random } from "../test/stories/random.ts";
 import type { Soak } from "./soak.ts";
 

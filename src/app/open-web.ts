@@ -14,17 +14,17 @@ import {
   type WebDocuments,
   type WebImages,
 } from "../contracts/web.ts";
-import type { CheckPolicy } from "../detect/web/schedule-item.ts";
-import type { IdentityRules } from "../detect/web/web-identity.ts";
 import { createItemLooker } from "../engine/ingest/create-item-looker.ts";
 import { createTextReader } from "../extract/create-text-reader.ts";
 import { createExtractor } from "../extract/extractor.ts";
 import { createWebPageReader } from "../extract/web/create-web-page-reader.ts";
-import { openSqlRegistry } from "../ledgers/registry/open-sql-registry.ts";
-import { openTableRegistry } from "../ledgers/registry/open-table-registry.ts";
+import { openSqlRegistry } from "../ledger/registry/open-sql-registry.ts";
+import { openTableRegistry } from "../ledger/registry/open-table-registry.ts";
 import type { AzureAccount } from "../lib/azure-account.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { storageFolder } from "../mirror/layout.ts";
+import type { CheckPolicy } from "../plan/web/schedule-item.ts";
+import type { IdentityRules } from "../plan/web/web-identity.ts";
 import { openAzureQueue } from "../queue/open-azure-queue.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createFileVisitor } from "../sources/files/create-file-visitor.ts";

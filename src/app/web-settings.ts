@@ -1,6 +1,6 @@
 import type { DomainId } from "../contracts/ids.ts";
-import type { CheckPolicy } from "../detect/web/schedule-item.ts";
 import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure-account.ts";
+import type { CheckPolicy } from "../plan/web/schedule-item.ts";
 import { Secret } from "./secret.ts";
 import type { SettingReader } from "./setting-reader.ts";
 

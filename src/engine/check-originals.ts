@@ -1,8 +1,8 @@
 import type { Change, ListedChange } from "../contracts/change.ts";
 import type { Converter } from "../contracts/converter.ts";
-import { MTIME_TOLERANCE_MS } from "../detect/detect-changes.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
+import { MTIME_TOLERANCE_MS } from "../plan/detect-changes.ts";
 
 /** What lies behind documents that are as they should be: an original that is lost, or touched, is fetched again. */
 export class OriginalsCheck {

@@ -4,9 +4,9 @@ import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { LineageEvent, Manifest, ManifestEntry } from "../contracts/manifest.ts";
 import type { IngestItem, RegisteredItem } from "../contracts/registry.ts";
 import type { AttributeFilter, DocumentVersion, Index, SearchHit } from "../contracts/search-index.ts";
-import { USUAL_RULES } from "../detect/web/web-identity.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { plural } from "../lib/plural.ts";
+import { USUAL_RULES } from "../plan/web/web-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import {
   fine,

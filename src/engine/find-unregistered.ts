@@ -3,7 +3,7 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { RegisteredItem } from "../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { newMember } from "../detect/web/member-standing.ts";
+import { newMember } from "../plan/web/member-standing.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { ItemRecords } from "./ingest/drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest/ingest.ts";

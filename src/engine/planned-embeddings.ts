@@ -2,7 +2,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import type { PlannedItem, PlannedWords } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
-import type { IndexChange } from "../detect/detect-index-changes.ts";
+import type { IndexChange } from "../plan/detect-index-changes.ts";
 import type { EmbedWork } from "./embed.ts";
 import { isTouched } from "./planned-changes.ts";
 

@@ -5,9 +5,9 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { ManifestEntry } from "../contracts/manifest.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { asDeleted, isExpired } from "../detect/lineage/sweep-entry.ts";
 import { plural } from "../lib/plural.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import { asDeleted, isExpired } from "../plan/lineage/sweep-entry.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { folderOfRun, withLedger } from "./with-ledger.ts";
 

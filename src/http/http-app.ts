@@ -20,24 +20,24 @@ import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
 import { mountWire } from "./endpoints/wire-mount.ts";
-import type { Endpoint } from "./grammar/endpoint.ts";
-import { KEEP_ALIVE_MS } from "./grammar/event-stream.ts";
-import { isUnexpected, toFailure } from "./grammar/failure.ts";
-import { mountEndpoints } from "./grammar/mount-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
+import { noteClient } from "./middleware/address-of.ts";
+import { admitKnown, refuseSlowed } from "./middleware/authenticate.ts";
+import { checkHost } from "./middleware/check-host.ts";
+import { createDoorkeeper, type Doorkeeper } from "./middleware/doorkeeper.ts";
+import { endWithKey } from "./middleware/end-with-key.ts";
+import { refusalBody } from "./middleware/refusal.ts";
+import { refuseMalformed } from "./middleware/refuse-malformed.ts";
+import { securityHeaders } from "./middleware/security-headers.ts";
+import { mountSignIn } from "./middleware/sign-in.ts";
 import { mountAssets } from "./pages/assets.ts";
 import { gatherHome } from "./pages/home-model.ts";
 import { homePage } from "./pages/home-page.ts";
 import { describeProduct, type ProductFacts } from "./product.ts";
-import { noteClient } from "./safety/address-of.ts";
-import { admitKnown, refuseSlowed } from "./safety/authenticate.ts";
-import { checkHost } from "./safety/check-host.ts";
-import { createDoorkeeper, type Doorkeeper } from "./safety/doorkeeper.ts";
-import { endWithKey } from "./safety/end-with-key.ts";
-import { refusalBody } from "./safety/refusal.ts";
-import { refuseMalformed } from "./safety/refuse-malformed.ts";
-import { securityHeaders } from "./safety/security-headers.ts";
-import { mountSignIn } from "./safety/sign-in.ts";
+import type { Endpoint } from "./routing/endpoint.ts";
+import { KEEP_ALIVE_MS } from "./routing/event-stream.ts";
+import { isUnexpected, toFailure } from "./routing/failure.ts";
+import { mountEndpoints } from "./routing/mount-endpoints.ts";
 
 export interface HttpOptions {
   /** Host names this server answers to, beside the loopback ones. */

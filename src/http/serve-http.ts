@@ -7,7 +7,7 @@ import { isErrno } from "../lib/atomic-file.ts";
 import { countRepeats } from "../lib/count-repeats.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 import { createHttpApp, type HttpOptions } from "./http-app.ts";
-import { answerUnreadable, endSlowBodies, PATIENCE, type Patience } from "./safety/slow-clients.ts";
+import { answerUnreadable, endSlowBodies, PATIENCE, type Patience } from "./middleware/slow-clients.ts";
 
 const CLOSE_GRACE_MS = 1000;
 /** What goes wrong at every request is told so often. */

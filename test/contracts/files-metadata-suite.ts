@@ -8,8 +8,8 @@ import type { MetadataEntry } from "../../src/contracts/files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { Ledger, Ledgers } from "../../src/contracts/ledger.ts";
 import { ofKind } from "../kinds.ts";
+import { indexed, mirrored, seen } from "../ledger/ledger-fixture.ts";
 import { saveWhileWritten } from "../ledger/save-while-written.ts";
-import { indexed, mirrored, seen } from "../ledgers/ledger-fixture.ts";
 
 type Json = Record<string, unknown>;
 

@@ -9,8 +9,7 @@ import { describe, type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { FileId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../../src/contracts/ledger.ts";
-import { saveWhileWritten } from "../ledger/save-while-written.ts";
-import { changesOf, type LedgerTask, SETTLES_EVERY } from "../ledgers/ledger-child.ts";
+import { changesOf, type LedgerTask, SETTLES_EVERY } from "../ledger/ledger-child.ts";
 import {
   AT,
   entriesOf,
@@ -22,7 +21,7 @@ import {
   plain,
   seen,
   sorted,
-} from "../ledgers/ledger-fixture.ts";
+} from "../ledger/ledger-fixture.ts";
 import {
   exportMaps,
   type LedgerPlace,
@@ -32,9 +31,10 @@ import {
   openForDryRun,
   openLedger,
   renameDomain,
-} from "../ledgers/ledger-place.ts";
+} from "../ledger/ledger-place.ts";
+import { saveWhileWritten } from "../ledger/save-while-written.ts";
 
-const CHILD = join(import.meta.dirname, "../ledgers/ledger-child.ts");
+const CHILD = join(import.meta.dirname, "../ledger/ledger-child.ts");
 const MAPS = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"] as const;
 type MapName = (typeof MAPS)[number];
 const FACETS = { "sharepoint_map.csv": "seen", "files_map.csv": "mirrored", "vectorstore_map.csv": "indexed" } as const;

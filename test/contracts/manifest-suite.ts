@@ -9,14 +9,14 @@ import fc from "fast-check";
 import { ConflictError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Manifest, ManifestEntry } from "../../src/contracts/manifest.ts";
+import type { ManifestTask } from "../ledger/manifest-child.ts";
+import { AT, entryOf } from "../ledger/manifest-fixture.ts";
+import { killManifestWriters } from "../ledger/manifest-kills.ts";
+import { assertSame, followedBy, type Model, operation } from "../ledger/manifest-model.ts";
+import { entriesOf, exportManifestAt, type ManifestPlace, openTree } from "../ledger/manifest-place.ts";
 import { saveWhileWritten } from "../ledger/save-while-written.ts";
-import type { ManifestTask } from "../ledgers/manifest-child.ts";
-import { AT, entryOf } from "../ledgers/manifest-fixture.ts";
-import { killManifestWriters } from "../ledgers/manifest-kills.ts";
-import { assertSame, followedBy, type Model, operation } from "../ledgers/manifest-model.ts";
-import { entriesOf, exportManifestAt, type ManifestPlace, openTree } from "../ledgers/manifest-place.ts";
 
-const CHILD = join(import.meta.dirname, "../ledgers/manifest-child.ts");
+const CHILD = join(import.meta.dirname, "../ledger/manifest-child.ts");
 const LATER = "2026-02-01T00:00:00.000000Z";
 /** As objects, 50,000 entries take more. */
 const HEAP_MB = 32;

@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from "node:test";
 import type { DomainId, SourceId } from "../../src/contracts/ids.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { Member } from "../../src/contracts/members.ts";
-import { DEMO, gather, itemId, member, putMembers, SITE } from "../ledgers/registry-fixture.ts";
+import { DEMO, gather, itemId, member, putMembers, SITE } from "../ledger/registry-fixture.ts";
 
 export interface MembersPlace {
   readonly crawlerFolder: string;
@@ -79,7 +79,7 @@ export function membersSuite(
     test("two processes change one member: nothing is lost", async (t) => {
       const { ledgers, where } = await open(t, [DEMO]);
       const times = 15;
-      const child = join(import.meta.dirname, "../ledgers/members-child.ts");
+      const child = join(import.meta.dirname, "../ledger/members-child.ts");
       const children = [1, 2].map(() => fork(child, [JSON.stringify({ where, times })]));
       t.after(() => children.forEach((one) => void one.kill("SIGKILL")));
       const exits = await Promise.all(children.map((one) => once(one, "exit")));

@@ -7,8 +7,8 @@ import { ConflictError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { type IngestItem, ITEM_SORTS, type Registry } from "../../src/contracts/registry.ts";
 import { storableText } from "../../src/lib/sql/storable-text.ts";
-import type { RegistryPlace } from "../ledgers/registry-child.ts";
-import { at, gather, itemId, namesOf, page, putAll } from "../ledgers/registry-fixture.ts";
+import type { RegistryPlace } from "../ledger/registry-child.ts";
+import { at, gather, itemId, namesOf, page, putAll } from "../ledger/registry-fixture.ts";
 
 /** A registry with nothing in it, and where another process finds it. */
 export interface RegistryUnderTest {
@@ -105,7 +105,7 @@ export function registrySuite(
     test("two processes change one item: nothing is lost", async (t) => {
       const { registry, where } = await open(t);
       const times = 15;
-      const child = join(import.meta.dirname, "../ledgers/registry-child.ts");
+      const child = join(import.meta.dirname, "../ledger/registry-child.ts");
       const children = [1, 2].map(() => fork(child, [JSON.stringify({ where, times })]));
       t.after(() => children.forEach((one) => void one.kill("SIGKILL")));
       const exits = await Promise.all(children.map((one) => once(one, "exit")));

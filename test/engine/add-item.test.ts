@@ -9,14 +9,14 @@ import type { Ledgers } from "../../src/contracts/ledger.ts";
 import type { Members } from "../../src/contracts/members.ts";
 import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
 import type { Registry } from "../../src/contracts/registry.ts";
-import { USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import { addUrl } from "../../src/engine/ingest/add-item.ts";
 import { dropItems } from "../../src/engine/ingest/drop-items.ts";
-import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
+import { USUAL_RULES } from "../../src/plan/web/web-identity.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
-import { DEMO } from "../ledgers/registry-fixture.ts";
+import { DEMO } from "../ledger/registry-fixture.ts";
 
 let folder: string;
 let registry: Registry;

@@ -27,8 +27,8 @@ import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { ofKind } from "../kinds.ts";
+import { entriesOf } from "../ledger/manifest-place.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
-import { entriesOf } from "../ledgers/manifest-place.ts";
 
 export const FOLDERS = parseDomainId("FOLDERS");
 export const DOCS = parseSourceId("docs");

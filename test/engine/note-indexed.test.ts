@@ -10,9 +10,9 @@ import type { Registry } from "../../src/contracts/registry.ts";
 import { changeItem } from "../../src/engine/ingest/change-item.ts";
 import { REGISTERED_SOURCE } from "../../src/engine/ingest/ingest.ts";
 import { noteIndexed } from "../../src/engine/note-indexed.ts";
-import { openSqlRegistry } from "../../src/ledgers/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
-import { at, DEMO, itemId, member, page, putMembers } from "../ledgers/registry-fixture.ts";
+import { at, DEMO, itemId, member, page, putMembers } from "../ledger/registry-fixture.ts";
 
 const HELD = { sourceId: REGISTERED_SOURCE, lastIndexedDocId: "old", contentHash: "sha256:old" };
 

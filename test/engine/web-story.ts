@@ -7,7 +7,6 @@ import { readConfig } from "../../src/app/config.ts";
 import { crawlJob } from "../../src/app/crawl-job.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { IngestItem } from "../../src/contracts/registry.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import {
   type CrawlRequest,
   type CrawlResult,
@@ -15,6 +14,7 @@ import {
   type SourceResult,
 } from "../../src/engine/crawl-request.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
 import { parseDomain } from "../kinds.ts";
 import { readMapText } from "../read-map-text.ts";
 import { PageSite } from "../sources/web-visit-world.ts";

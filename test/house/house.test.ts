@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contracts: [],
   lib: ["contracts"],
-  detect: ["contracts", "lib"],
+  plan: ["contracts", "lib"],
   mirror: ["contracts", "lib"],
   domains: ["contracts", "lib"],
   jobs: ["contracts", "lib"],
@@ -18,16 +18,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   inventory: ["contracts", "lib"],
   reports: ["contracts", "lib"],
   // A web address has its identity by rules, which are pure.
-  sources: ["contracts", "lib", "detect"],
+  sources: ["contracts", "lib", "plan"],
   ledger: ["contracts", "lib"],
-  ledgers: ["contracts", "lib"],
   extract: ["contracts", "lib"],
   index: ["contracts", "lib"],
   // The embedded backend is the wire protocol served from the index; the remote one touches neither.
   backends: ["contracts", "lib", "index"],
   sandbox: ["contracts", "lib"],
-  engine: ["contracts", "lib", "detect", "mirror", "domains"],
-  app: ["contracts", "lib", "detect", "mirror", "domains", "jobs", "reports", "security", "inventory", "engine"],
+  engine: ["contracts", "lib", "plan", "mirror", "domains"],
+  app: ["contracts", "lib", "plan", "mirror", "domains", "jobs", "reports", "security", "inventory", "engine"],
   http: ["contracts", "lib", "domains", "jobs", "reports", "security", "inventory", "engine", "app"],
   cli: ["contracts", "lib", "domains", "jobs", "reports", "security", "engine", "app", "http", "sandbox"],
 };
@@ -42,12 +41,12 @@ const COMPOSE: readonly string[] = [
   "app/source-kinds.ts",
 ];
 /**
- * Kinds of sources do not import each other: what two of them need lies in lib/ or detect/, and in tree/ what places full of files
+ * Kinds of sources do not import each other: what two of them need lies in lib/ or plan/, and in tree/ what places full of files
  * have in common. Single files are the exception:
  * they are read like those of folders and containers, and noted like addresses.
  */
 const SOURCE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = { files: ["folder", "blob", "web"] };
-const CONCRETE_PARTS = ["sources", "ledger", "ledgers", "extract", "index", "backends", "queue"];
+const CONCRETE_PARTS = ["sources", "ledger", "extract", "index", "backends", "queue"];
 
 const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
 const tests = ["test", "bench", "soak", "eval"].flatMap(filesBelow).filter((file) => file.endsWith(".ts"));
@@ -81,7 +80,7 @@ test("a kind of source leaves the others alone", () => {
 
 test("engine and ledger ask what a kind of source can do, never which one it is", () => {
   // What earlier releases left is of the kinds that they had.
-  const asking = sources.filter((file) => /^src\/(engine|ledger|detect|mirror|reports)\/(?!migrate\/)/.test(file));
+  const asking = sources.filter((file) => /^src\/(engine|ledger|plan|mirror|reports)\/(?!migrate\/)/.test(file));
   assert.deepEqual(
     asking.filter((file) =>
       /\w_sources["'`]|\bis(Tree|OfSharePoint|OfWeb)\b/.test(readFileSync(join(ROOT, file), "utf8")),

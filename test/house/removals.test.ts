@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 /**
  * Whatever deletes something of a source, and by which of the three decisions: an item `leaves` (the source says so, behind the guard of
- * detect/removal-guard.ts), a document is `purged` (its grace is over and nobody shows it), a leftover is `garbage` (nothing refers to it).
+ * plan/removal-guard.ts), a document is `purged` (its grace is over and nobody shows it), a leftover is `garbage` (nothing refers to it).
  * `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
  */
 const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "replaced" | "asked">> = {
@@ -55,7 +55,7 @@ const SRC = resolve(import.meta.dirname, "../../src");
 
 function filesWith(pattern: RegExp, find: (file: string, line: string) => readonly string[]): string[] {
   const found = new Set<string>();
-  for (const file of globSync("{engine,app,sources,detect}/**/*.ts", { cwd: SRC }).map((path) =>
+  for (const file of globSync("{engine,app,sources,plan}/**/*.ts", { cwd: SRC }).map((path) =>
     path.replaceAll("\\", "/"),
   )) {
     for (const line of readFileSync(join(SRC, file), "utf8").split("\n")) {
@@ -80,7 +80,7 @@ test("the guard is asked where items leave, and nowhere else", () => {
   assert.deepEqual(
     filesWith(GUARDS, (file) => [file]),
     [
-      "detect/detect-changes.ts",
+      "plan/detect-changes.ts",
       "engine/leave-store.ts",
       "engine/maintain/maintained-tree.ts",
       "engine/plan-index.ts",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Hono } from "hono";
 import type { HttpEnv } from "../../src/http/http-env.ts";
-import { endWithKey } from "../../src/http/safety/end-with-key.ts";
+import { endWithKey } from "../../src/http/middleware/end-with-key.ts";
 
 const SECOND_MS = 1000;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

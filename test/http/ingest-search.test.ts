@@ -3,9 +3,9 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { DomainId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { StoredImage } from "../../src/contracts/web.ts";
-import { newItem } from "../../src/detect/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import type { QueryRequest, QuerySource } from "../../src/engine/query.ts";
+import { newItem } from "../../src/plan/web/schedule-item.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 

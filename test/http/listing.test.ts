@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { takePart } from "../../src/http/grammar/listing.ts";
+import { takePart } from "../../src/http/routing/listing.ts";
 
 const ROWS = [
   { id: "A", sources: [{ source_id: "docs", url: "https://a.example/One" }], note: null },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createBuckets } from "../../src/http/safety/buckets.ts";
+import { createBuckets } from "../../src/http/middleware/buckets.ts";
 
 describe("token buckets", () => {
   it("give a burst, then as much as flows back, each key its own", () => {

@@ -17,7 +17,7 @@ import { planDeletion } from "../../src/engine/delete-domain.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
 import { createDocuments } from "../../src/engine/read-versions.ts";
-import type { Patience } from "../../src/http/safety/slow-clients.ts";
+import type { Patience } from "../../src/http/middleware/slow-clients.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import { noting } from "../../src/inventory/note-responses.ts";

@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
-import { newItem } from "../../src/detect/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
 import type { QuerySource } from "../../src/engine/query.ts";
 import { toItemViewJson } from "../../src/http/endpoints/item-codec.ts";
 import { ingestItemPage } from "../../src/http/pages/ingest-item-page.ts";
@@ -11,6 +9,8 @@ import { named } from "../../src/http/pages/inventory-parts.ts";
 import { reportTree } from "../../src/http/pages/report-tree.ts";
 import { searchResults } from "../../src/http/pages/search-results.ts";
 import { shownName } from "../../src/http/pages/shown-name.ts";
+import { newItem } from "../../src/plan/web/schedule-item.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
 
 /** Reads "report_exe.pdf" where the character is obeyed. */
 const DECEIVING = "report_\u202efdp.exe";

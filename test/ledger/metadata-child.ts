@@ -32,7 +32,7 @@ fs.promises.rename = async (from, to) => {
 syncBuiltinESMExports();
 
 const { openTestLedgers } = await import("./open-test-ledgers.ts");
-const { indexed, mirrored, seen } = await import("../ledgers/ledger-fixture.ts");
+const { indexed, mirrored, seen } = await import("./ledger-fixture.ts");
 const ledgers = openTestLedgers(`${storage}/crawler`);
 const domain = domainId as DomainId;
 const config = { ...ofKind("file_sources"), sourceId: "s" as SourceId } as const;

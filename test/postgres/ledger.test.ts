@@ -11,11 +11,11 @@ import { planSuite } from "../contracts/plan-suite.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import { World } from "../engine/world.ts";
 import { ofKind } from "../kinds.ts";
+import { entriesOf, facetsOf, id } from "../ledger/ledger-fixture.ts";
+import { closeLedgers, newLedgerPlace, openForDryRun, openLedger } from "../ledger/ledger-place.ts";
+import { closeManifests, newManifestPlace } from "../ledger/manifest-place.ts";
 import { observePostgres, scansInPostgres } from "../ledger/observed-statements.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
-import { entriesOf, facetsOf, id } from "../ledgers/ledger-fixture.ts";
-import { closeLedgers, newLedgerPlace, openForDryRun, openLedger } from "../ledgers/ledger-place.ts";
-import { closeManifests, newManifestPlace } from "../ledgers/manifest-place.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
 const statements = observePostgres();

@@ -11,8 +11,8 @@ import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import { type CrawlResult, crawlRequest, type SourceResult } from "../../src/engine/crawl-request.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
+import { entriesOf } from "../ledger/manifest-place.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
-import { entriesOf } from "../ledgers/manifest-place.ts";
 import { type BlobWorld, openBlobWorld, temporaryFolder } from "./blob-world.ts";
 
 const BLOBS = parseDomainId("BLOBS");

@@ -12,8 +12,8 @@ import { type CrawlResult, crawlRequest, type SourceResult } from "../../src/eng
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 import type { S3SourceConfig } from "../../src/sources/s3/s3-source-codec.ts";
 import { ofKind } from "../kinds.ts";
+import { entriesOf } from "../ledger/manifest-place.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
-import { entriesOf } from "../ledgers/manifest-place.ts";
 import { temporaryFolder } from "./blob-world.ts";
 import { S3Server, sendError } from "./s3-server.ts";
 

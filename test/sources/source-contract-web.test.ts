@@ -1,10 +1,10 @@
 import { REGISTERED_SOURCE } from "../../src/contracts/domain.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { ItemVisitor } from "../../src/contracts/web.ts";
-import { newMember } from "../../src/detect/web/member-standing.ts";
-import { newItem } from "../../src/detect/web/schedule-item.ts";
-import { identifyUrl } from "../../src/detect/web/web-identity.ts";
 import { createItemLooker } from "../../src/engine/ingest/create-item-looker.ts";
+import { newMember } from "../../src/plan/web/member-standing.ts";
+import { newItem } from "../../src/plan/web/schedule-item.ts";
+import { identifyUrl } from "../../src/plan/web/web-identity.ts";
 import { openRegisteredUrls } from "../../src/sources/web/open-registered-urls.ts";
 import { type SourceWorld, sourceSuite } from "../contracts/source-suite.ts";
 import { SiteWorld } from "./web-site-world.ts";

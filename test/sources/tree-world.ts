@@ -13,8 +13,8 @@ import { inWords } from "../../src/sources/folder/explain-errno.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { openTreeSource, type TreeTools } from "../../src/sources/tree/open-tree-source.ts";
 import { ofKind } from "../kinds.ts";
+import { entriesOf } from "../ledger/manifest-place.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
-import { entriesOf } from "../ledgers/manifest-place.ts";
 
 /** How a look came out, as the engine hears it. */
 export interface Heard {

@@ -7,8 +7,8 @@ import { crc32, deflateSync } from "node:zlib";
 import sharp, { type Sharp } from "sharp";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { PageImage } from "../../src/contracts/web.ts";
-import { newItem } from "../../src/detect/web/schedule-item.ts";
-import { identifyUrl } from "../../src/detect/web/web-identity.ts";
+import { newItem } from "../../src/plan/web/schedule-item.ts";
+import { identifyUrl } from "../../src/plan/web/web-identity.ts";
 import { createWebImages } from "../../src/sources/web/images/create-web-images.ts";
 import { closeOpened, forever, openClient, startSite } from "./web-client-world.ts";
 

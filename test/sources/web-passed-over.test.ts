@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { newItem } from "../../src/detect/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/detect/web/web-identity.ts";
+import { newItem } from "../../src/plan/web/schedule-item.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
 import { AddressVariants } from "../../src/sources/web/site/address-variants.ts";
 import { Frontier, type WaitingPage } from "../../src/sources/web/site/frontier.ts";
 import { PassedOver } from "../../src/sources/web/site/passed-over.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import { afterForce } from "../../src/detect/web/schedule-item.ts";
+import { afterForce } from "../../src/plan/web/schedule-item.ts";
 import { html, redirect, VisitWorld } from "./web-visit-world.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");

@@ -1,10 +1,10 @@
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
-import { newMember, withStanding } from "../../detect/web/member-standing.ts";
-import { afterRegistration, newItem } from "../../detect/web/schedule-item.ts";
-import { type Identity, identifyUrl } from "../../detect/web/web-identity.ts";
 import { findAddressSecret } from "../../lib/secret-parameters.ts";
+import { newMember, withStanding } from "../../plan/web/member-standing.ts";
+import { afterRegistration, newItem } from "../../plan/web/schedule-item.ts";
+import { type Identity, identifyUrl } from "../../plan/web/web-identity.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import type { ItemRecords } from "./drop-items.ts";
 import { ensureSource } from "./ensure-source.ts";

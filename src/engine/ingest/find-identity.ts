@@ -2,8 +2,8 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { Members } from "../../contracts/members.ts";
 import type { Registry } from "../../contracts/registry.ts";
-import { identifyFile } from "../../detect/web/file-identity.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../detect/web/web-identity.ts";
+import { identifyFile } from "../../plan/web/file-identity.ts";
+import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/web-identity.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 
 interface IdentityParts {

@@ -1,6 +1,6 @@
 import { setInterval } from "node:timers";
 import type { ItemId } from "../../contracts/ids.ts";
-import { lock } from "../../detect/web/lock-item.ts";
+import { lock } from "../../plan/web/lock-item.ts";
 import { changeItem } from "./change-item.ts";
 import type { LookerParts } from "./create-item-looker.ts";
 

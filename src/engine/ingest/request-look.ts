@@ -1,9 +1,9 @@
 import { NotFoundError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, RegisteredItem } from "../../contracts/registry.ts";
-import { afterForce } from "../../detect/web/schedule-item.ts";
-import type { Identity } from "../../detect/web/web-identity.ts";
 import { toUtcMicros } from "../../lib/time.ts";
+import { afterForce } from "../../plan/web/schedule-item.ts";
+import type { Identity } from "../../plan/web/web-identity.ts";
 import { told } from "./add-item.ts";
 import { changeItem } from "./change-item.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";

@@ -1,6 +1,6 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Member } from "../../contracts/members.ts";
-import { newMember, withStanding } from "../../detect/web/member-standing.ts";
+import { newMember, withStanding } from "../../plan/web/member-standing.ts";
 import { changeItem } from "./change-item.ts";
 import type { ItemRecords } from "./drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";

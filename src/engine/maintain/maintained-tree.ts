@@ -1,5 +1,5 @@
 import type { ItemId } from "../../contracts/ids.ts";
-import { heldBecause } from "../../detect/removal-guard.ts";
+import { heldBecause } from "../../plan/removal-guard.ts";
 import type { OpenTree } from "../purge-missing.ts";
 import type { Maintenance } from "./maintain.ts";
 import type { FreedKind, FreedThing } from "./maintenance-result.ts";

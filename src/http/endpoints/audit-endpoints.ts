@@ -1,10 +1,10 @@
 import type { App } from "../../app/app.ts";
 import type { AuditRow } from "../../contracts/audit.ts";
-import { type Endpoint, endpoint, okPart } from "../grammar/endpoint.ts";
-import { MAX_LIMIT } from "../grammar/listing.ts";
-import { withDefault } from "../grammar/parameters.ts";
-import { text, wholeNumber } from "../grammar/values.ts";
 import { auditPage } from "../pages/audit-page.ts";
+import { type Endpoint, endpoint, okPart } from "../routing/endpoint.ts";
+import { MAX_LIMIT } from "../routing/listing.ts";
+import { withDefault } from "../routing/parameters.ts";
+import { text, wholeNumber } from "../routing/values.ts";
 
 /** A line of the audit log as it is told. */
 export interface ShownChange {

@@ -16,14 +16,14 @@ import {
 } from "../../engine/crawl-request.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import { streamZip } from "../../lib/zip-writer.ts";
-import { dryRun } from "../grammar/dry-run.ts";
-import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { listing } from "../grammar/listing.ts";
-import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, jobId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumber } from "../grammar/values.ts";
 import { CRAWL_ACTIONS } from "../pages/crawl-form.ts";
 import { PLAN_COLUMNS, PLANNED_KINDS } from "../pages/crawl-plan.ts";
 import { type CrawlerWishes, crawlerPage } from "../pages/crawler-page.ts";
+import { dryRun } from "../routing/dry-run.ts";
+import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { listing } from "../routing/listing.ts";
+import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
+import { domainId, jobId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumber } from "../routing/values.ts";
 
 const AS_JOB =
   "Runs as a job that goes on when the client hangs up; json and html answer at its end, stream tells its events as they happen.";

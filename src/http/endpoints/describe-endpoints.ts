@@ -1,7 +1,7 @@
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
-import { type Answer, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { type Envelope, plainFailure } from "../grammar/envelope.ts";
+import { type Answer, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { type Envelope, plainFailure } from "../routing/envelope.ts";
 
 /** What older clients read before their first query. */
 interface Description {

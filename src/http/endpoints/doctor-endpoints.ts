@@ -5,11 +5,11 @@ import type { Alternatives } from "../../contracts/finding.ts";
 import type { SourceField, SourceKind, SourceKinds } from "../../contracts/source-kind.ts";
 import { parseSource } from "../../domains/source-codec.ts";
 import type { PlacedFinding } from "../../engine/doctor.ts";
-import { type Answer, type Endpoint, endpoint } from "../grammar/endpoint.ts";
-import { optional, type Parameter, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, oneOf, sourceId, text, trueOrFalse, wholeNumber, words } from "../grammar/values.ts";
+import { requireRole } from "../middleware/require-role.ts";
 import { checkPage } from "../pages/check-page.ts";
-import { requireRole } from "../safety/require-role.ts";
+import { type Answer, type Endpoint, endpoint } from "../routing/endpoint.ts";
+import { optional, type Parameter, required, withDefault } from "../routing/parameters.ts";
+import { domainId, oneOf, sourceId, text, trueOrFalse, wholeNumber, words } from "../routing/values.ts";
 
 export function doctorEndpoints(app: App): Endpoint[] {
   return [checkDomain(app), checkSource(app)];

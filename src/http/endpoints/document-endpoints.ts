@@ -2,15 +2,15 @@ import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import { FILE_STATUSES, VERSION_ID } from "../../contracts/manifest.ts";
 import type { DocumentName } from "../../engine/read-versions.ts";
-import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../grammar/endpoint.ts";
-import { MAX_LIMIT } from "../grammar/listing.ts";
-import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, oneOf, sourceId, text, type Value, wholeNumber, words } from "../grammar/values.ts";
 import { documentDifferencePage } from "../pages/document-difference-page.ts";
 import { documentPage } from "../pages/document-page.ts";
 import { documentVersionPage } from "../pages/document-version-page.ts";
 import { documentsPage } from "../pages/documents-page.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
+import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
+import { MAX_LIMIT } from "../routing/listing.ts";
+import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
+import { domainId, oneOf, sourceId, text, type Value, wholeNumber, words } from "../routing/values.ts";
 import {
   type DocumentJson,
   toDifferenceJson,

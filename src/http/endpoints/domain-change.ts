@@ -4,7 +4,7 @@ import type { DomainId, JobId } from "../../contracts/ids.ts";
 import { formatDomain } from "../../domains/domain-codec.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
-import { type Answer, ok } from "../grammar/endpoint.ts";
+import { type Answer, ok } from "../routing/endpoint.ts";
 
 /** A change that was checked and can be told (dry run) or made. */
 export interface DomainChange {

@@ -1,6 +1,6 @@
 import type { SourceKinds } from "../../contracts/source-kind.ts";
-import { optional } from "../grammar/parameters.ts";
-import { json, text } from "../grammar/values.ts";
+import { optional } from "../routing/parameters.ts";
+import { json, text } from "../routing/values.ts";
 
 const PLAIN = {
   description: optional(text, "What it holds."),

@@ -1,9 +1,9 @@
 import type { App } from "../../app/app.ts";
 import type { DocumentExplanation, ExplainedDocument } from "../../engine/explain-document.ts";
-import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { required } from "../grammar/parameters.ts";
-import { domainId, words } from "../grammar/values.ts";
 import { explainPage } from "../pages/explain-page.ts";
+import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { required } from "../routing/parameters.ts";
+import { domainId, words } from "../routing/values.ts";
 
 /** As it goes over the wire. */
 export interface ExplanationJson {

@@ -10,10 +10,10 @@ import { type ItemView, REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts"
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../engine/query.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
-import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { bareEnvelope } from "../grammar/envelope.ts";
-import { type Arguments, optional, withDefault } from "../grammar/parameters.ts";
-import { domainId, json, text, trueOrFalse, type Value, wholeNumber } from "../grammar/values.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { bareEnvelope } from "../routing/envelope.ts";
+import { type Arguments, optional, withDefault } from "../routing/parameters.ts";
+import { domainId, json, text, trueOrFalse, type Value, wholeNumber } from "../routing/values.ts";
 import { toImageJson } from "./item-codec.ts";
 import { registryView } from "./registry-view.ts";
 

@@ -1,15 +1,15 @@
 import type { App } from "../../app/app.ts";
 import type { Generation, GenerationChange } from "../../contracts/search-index.ts";
 import type { GenerationsView } from "../../engine/generations.ts";
-import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { required, withDefault } from "../grammar/parameters.ts";
-import { domainId, trueOrFalse, wholeNumber } from "../grammar/values.ts";
 import {
   differencePage,
   generationsPage,
   type ShownDifference,
   type ShownGenerations,
 } from "../pages/domain-generations-page.ts";
+import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { required, withDefault } from "../routing/parameters.ts";
+import { domainId, trueOrFalse, wholeNumber } from "../routing/values.ts";
 
 const NUMBER = wholeNumber({ from: 0, to: 999_999_999 });
 const PATH = "/v2/domains/generations";

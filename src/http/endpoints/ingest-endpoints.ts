@@ -1,10 +1,10 @@
 import type { App } from "../../app/app.ts";
 import { rebuildIndexJob } from "../../app/rebuild-index-job.ts";
 import { NotFoundError } from "../../contracts/errors.ts";
-import { dryRun } from "../grammar/dry-run.ts";
-import { type Endpoint, endpoint, ok, type RawAnswer } from "../grammar/endpoint.ts";
-import { optional, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, oneOf, trueOrFalse, type Value } from "../grammar/values.ts";
+import { dryRun } from "../routing/dry-run.ts";
+import { type Endpoint, endpoint, ok, type RawAnswer } from "../routing/endpoint.ts";
+import { optional, required, withDefault } from "../routing/parameters.ts";
+import { domainId, oneOf, trueOrFalse, type Value } from "../routing/values.ts";
 import { itemEndpoints, itemId } from "./ingest-items.ts";
 import { toSummaryJson } from "./item-codec.ts";
 

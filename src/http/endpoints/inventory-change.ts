@@ -3,7 +3,7 @@ import type { Result } from "../../contracts/job.ts";
 import type { Steps } from "../../inventory/inventory.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
-import type { Answer } from "../grammar/endpoint.ts";
+import type { Answer } from "../routing/endpoint.ts";
 
 /** A change to the backend that was checked and can be made: in a job, or while somebody waits for the answer. */
 export interface InventoryChange {

@@ -1,10 +1,10 @@
 import type { App } from "../../app/app.ts";
-import { dryRun } from "../grammar/dry-run.ts";
-import { type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { listing } from "../grammar/listing.ts";
-import { required } from "../grammar/parameters.ts";
 import { fileDetail, filesPage } from "../pages/inventory-files-page.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
+import { dryRun } from "../routing/dry-run.ts";
+import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { listing } from "../routing/listing.ts";
+import { required } from "../routing/parameters.ts";
 import { asJob, carryOut, type InventoryChange, oneStep } from "./inventory-change.ts";
 import { listPart } from "./inventory-listing.ts";
 import { backendId } from "./inventory-values.ts";

@@ -1,7 +1,7 @@
 import type { Pages } from "../../inventory/inventory.ts";
 import type { PageWish } from "../../inventory/read-pages.ts";
-import type { Answer } from "../grammar/endpoint.ts";
-import { type Listing, takePart } from "../grammar/listing.ts";
+import type { Answer } from "../routing/endpoint.ts";
+import { type Listing, takePart } from "../routing/listing.ts";
 
 export interface ListOptions {
   /** What is listed, in the plural: `files`. */

@@ -4,13 +4,13 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { ModelResponse } from "../../inventory/inventory.ts";
 import { conversationOf } from "../../inventory/responses.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
-import { dryRun } from "../grammar/dry-run.ts";
-import { type Answer, type Endpoint, endpoint, ok, okPart } from "../grammar/endpoint.ts";
-import { listing, takePart } from "../grammar/listing.ts";
-import { type Arguments, optional, required, withDefault } from "../grammar/parameters.ts";
-import { oneOf, text, trueOrFalse, wholeNumber, words } from "../grammar/values.ts";
 import { responseDetail, responsesPage } from "../pages/inventory-responses-page.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
+import { dryRun } from "../routing/dry-run.ts";
+import { type Answer, type Endpoint, endpoint, ok, okPart } from "../routing/endpoint.ts";
+import { listing, takePart } from "../routing/listing.ts";
+import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
+import { oneOf, text, trueOrFalse, wholeNumber, words } from "../routing/values.ts";
 import { backendId, decimal, idList, jsonArray, metadata, question } from "./inventory-values.ts";
 
 const responseId = required(backendId, "The response.");

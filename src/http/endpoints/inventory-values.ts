@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../lib/json-object.ts";
-import type { JsonSchema } from "../grammar/json-schema.ts";
-import { json, type Value } from "../grammar/values.ts";
+import type { JsonSchema } from "../routing/json-schema.ts";
+import { json, type Value } from "../routing/values.ts";
 
 /** Ids of the backend are opaque: only what could not be part of a path is refused. */
 export const backendId: Value<string> = {

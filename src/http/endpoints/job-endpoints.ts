@@ -3,13 +3,13 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
 import { JOB_STATES, type Result } from "../../contracts/job.ts";
 import { JOB_ORDERS, type JobPageRequest } from "../../jobs/page-of-jobs.ts";
-import { type Call, type Endpoint, endpoint, ok, okPart } from "../grammar/endpoint.ts";
-import { listing, pageFacts } from "../grammar/listing.ts";
-import { optional, required, withDefault } from "../grammar/parameters.ts";
-import { jobId, oneOf, trueOrFalse, words } from "../grammar/values.ts";
 import { jobPage, jobResultPage } from "../pages/job-page.ts";
 import { jobsUi } from "../pages/jobs-page.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
+import { type Call, type Endpoint, endpoint, ok, okPart } from "../routing/endpoint.ts";
+import { listing, pageFacts } from "../routing/listing.ts";
+import { optional, required, withDefault } from "../routing/parameters.ts";
+import { jobId, oneOf, trueOrFalse, words } from "../routing/values.ts";
 import { toJobJson } from "./job-codec.ts";
 
 const ACTIONS = ["pause", "resume", "cancel"] as const;

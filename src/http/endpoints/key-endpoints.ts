@@ -2,11 +2,11 @@ import type { App } from "../../app/app.ts";
 import { ROLES } from "../../contracts/access.ts";
 import type { KeyFacts } from "../../security/access.ts";
 import { readExpiry } from "../../security/read-expiry.ts";
-import { type Endpoint, endpoint, ok, okPart } from "../grammar/endpoint.ts";
-import { listing, takePart } from "../grammar/listing.ts";
-import { required, withDefault } from "../grammar/parameters.ts";
-import { oneOf, text, trueOrFalse, words } from "../grammar/values.ts";
 import { keysPage } from "../pages/keys-page.ts";
+import { type Endpoint, endpoint, ok, okPart } from "../routing/endpoint.ts";
+import { listing, takePart } from "../routing/listing.ts";
+import { required, withDefault } from "../routing/parameters.ts";
+import { oneOf, text, trueOrFalse, words } from "../routing/values.ts";
 
 const PATH = "/v2/keys";
 const COLUMNS = ["name", "role", "created_utc", "expires_utc", "key_id"] as const;

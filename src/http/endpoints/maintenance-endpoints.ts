@@ -1,9 +1,9 @@
 import type { App } from "../../app/app.ts";
 import { maintenanceJob } from "../../app/maintenance-job.ts";
-import { dryRun } from "../grammar/dry-run.ts";
-import { type Endpoint, endpoint } from "../grammar/endpoint.ts";
-import { optional, withDefault } from "../grammar/parameters.ts";
-import { domainId, trueOrFalse } from "../grammar/values.ts";
+import { dryRun } from "../routing/dry-run.ts";
+import { type Endpoint, endpoint } from "../routing/endpoint.ts";
+import { optional, withDefault } from "../routing/parameters.ts";
+import { domainId, trueOrFalse } from "../routing/values.ts";
 
 export function maintenanceEndpoints(app: App): Endpoint[] {
   return [maintenance(app)];

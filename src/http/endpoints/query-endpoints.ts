@@ -2,12 +2,12 @@ import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
-import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { type Envelope, plainFailure } from "../grammar/envelope.ts";
-import type { JsonSchema } from "../grammar/json-schema.ts";
-import { optional, required, withDefault } from "../grammar/parameters.ts";
-import { json, text, type Value, wholeNumber } from "../grammar/values.ts";
 import { queryPage } from "../pages/query-page.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { type Envelope, plainFailure } from "../routing/envelope.ts";
+import type { JsonSchema } from "../routing/json-schema.ts";
+import { optional, required, withDefault } from "../routing/parameters.ts";
+import { json, text, type Value, wholeNumber } from "../routing/values.ts";
 
 const SOURCE_SCHEMA: JsonSchema = {
   type: "object",

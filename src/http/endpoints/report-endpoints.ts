@@ -10,15 +10,15 @@ import { readText } from "../../reports/read-text.ts";
 import { parseReportId, REPORT_ID_FORM, REPORT_TYPES, type ReportType } from "../../reports/report-id.ts";
 import type { ReportStore, StoredBytes } from "../../reports/report-store.ts";
 import { readMatchingRows, readTableWindow } from "../../reports/table-window.ts";
-import { type Answer, type Call, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../grammar/endpoint.ts";
-import { type Listing, listing, MAX_LIMIT, takePart } from "../grammar/listing.ts";
-import { optional, required, withDefault } from "../grammar/parameters.ts";
-import { domainId, oneOf, trueOrFalse, type Value, words } from "../grammar/values.ts";
 import type { Frame, Html } from "../pages/layout.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { reportFilePage } from "../pages/report-file-page.ts";
 import { reportListPage } from "../pages/report-list-page.ts";
 import { reportPage } from "../pages/report-page.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
+import { type Listing, listing, MAX_LIMIT, takePart } from "../routing/listing.ts";
+import { optional, required, withDefault } from "../routing/parameters.ts";
+import { domainId, oneOf, trueOrFalse, type Value, words } from "../routing/values.ts";
 
 const COLUMNS = ["created_utc", "domain_id", "title", "ok", "error", "items_total", "items_changed", "items_failed"];
 

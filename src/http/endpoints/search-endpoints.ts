@@ -4,10 +4,14 @@ import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { parseAttributeFilter } from "../../lib/attribute-filter.ts";
-import { type Answer, type Call, type Endpoint, endpoint, ok } from "../grammar/endpoint.ts";
-import { resultEnvelope } from "../grammar/envelope.ts";
-import { toFailure } from "../grammar/failure.ts";
-import { type Arguments, optional, withDefault } from "../grammar/parameters.ts";
+import { gatherPages } from "../pages/found-pages.ts";
+import { queryPage } from "../pages/query-page.ts";
+import { gatherChoices } from "../pages/search-choices.ts";
+import { searchPage } from "../pages/search-page.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { resultEnvelope } from "../routing/envelope.ts";
+import { toFailure } from "../routing/failure.ts";
+import { type Arguments, optional, withDefault } from "../routing/parameters.ts";
 import {
   domainId,
   json,
@@ -18,11 +22,7 @@ import {
   vectorStoreId,
   wholeNumber,
   words,
-} from "../grammar/values.ts";
-import { gatherPages } from "../pages/found-pages.ts";
-import { queryPage } from "../pages/query-page.ts";
-import { gatherChoices } from "../pages/search-choices.ts";
-import { searchPage } from "../pages/search-page.ts";
+} from "../routing/values.ts";
 
 /** Commas, not repetition: one address says it all. */
 const list: Value<readonly string[]> = {

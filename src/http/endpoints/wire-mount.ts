@@ -1,12 +1,12 @@
 import type { Context, Hono } from "hono";
 import type { App } from "../../app/app.ts";
 import type { Principal } from "../../contracts/access.ts";
-import { type AuditRecord, createRecord } from "../grammar/audit-request.ts";
-import { RefusedError, toFailure } from "../grammar/failure.ts";
 import type { HttpEnv } from "../http-env.ts";
-import { refusalBody, refuse } from "../safety/refusal.ts";
-import { refuseForeign } from "../safety/refuse-foreign.ts";
-import { requireRole } from "../safety/require-role.ts";
+import { refusalBody, refuse } from "../middleware/refusal.ts";
+import { refuseForeign } from "../middleware/refuse-foreign.ts";
+import { requireRole } from "../middleware/require-role.ts";
+import { type AuditRecord, createRecord } from "../routing/audit-request.ts";
+import { RefusedError, toFailure } from "../routing/failure.ts";
 import { needOf, type WireNeed } from "./wire-access.ts";
 
 type Parts = Pick<App, "wire" | "audit">;

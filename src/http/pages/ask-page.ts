@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Endpoint } from "../grammar/endpoint.ts";
+import type { Endpoint } from "../routing/endpoint.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { placeAround } from "./navigation.ts";

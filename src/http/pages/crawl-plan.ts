@@ -7,7 +7,7 @@ import {
   STEPS,
   type Step,
 } from "../../engine/crawl-request.ts";
-import { type Listing, takePart } from "../grammar/listing.ts";
+import { type Listing, takePart } from "../routing/listing.ts";
 import type { Frame, Html } from "./layout.ts";
 import { mayChange } from "./may-change.ts";
 import { addressWith, type Column, PAGE_ROWS, pagedTable } from "./paged-table.ts";

@@ -4,7 +4,7 @@ import { FILE_STATUSES } from "../../contracts/manifest.ts";
 import { MOST_SORTED } from "../../engine/list-documents.ts";
 import type { DocumentJson } from "../endpoints/document-codec.ts";
 import type { DocumentWishes } from "../endpoints/document-endpoints.ts";
-import type { Answer } from "../grammar/endpoint.ts";
+import type { Answer } from "../routing/endpoint.ts";
 import { documentAddress, FILE_WORDS, sayLineage } from "./document-words.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { type Column, pagedTable } from "./paged-table.ts";

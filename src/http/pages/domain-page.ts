@@ -4,7 +4,7 @@ import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
-import type { Answer } from "../grammar/endpoint.ts";
+import type { Answer } from "../routing/endpoint.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { domainEditor } from "./domain-editor.ts";
 import { type DomainOverview, viewDomains } from "./domain-view.ts";

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Domain } from "../../contracts/domain.ts";
-import { firstSentence } from "../grammar/describe-endpoint.ts";
-import type { Endpoint } from "../grammar/endpoint.ts";
+import { firstSentence } from "../routing/describe-endpoint.ts";
+import type { Endpoint } from "../routing/endpoint.ts";
 import { domainCard, healthOfView } from "./domain-card.ts";
 import { domainEditor, EXAMPLE_SOURCES } from "./domain-editor.ts";
 import type { HomeModel } from "./home-model.ts";

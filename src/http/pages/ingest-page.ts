@@ -6,7 +6,7 @@ import { INGEST_STATUSES, type RegistrySummary } from "../../contracts/registry.
 import { plural } from "../../lib/plural.ts";
 import type { ItemWishes } from "../endpoints/ingest-items.ts";
 import type { ItemJson } from "../endpoints/item-codec.ts";
-import type { Answer } from "../grammar/endpoint.ts";
+import type { Answer } from "../routing/endpoint.ts";
 import { forceForm } from "./force-form.ts";
 import { itemAddress, STATUS_WORDS } from "./ingest-words.ts";
 import { type Frame, type Html, layout } from "./layout.ts";

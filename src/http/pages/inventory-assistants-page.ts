@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { storesOf } from "../../inventory/assistants.ts";
 import type { Assistant } from "../../inventory/inventory.ts";
-import type { Answer } from "../grammar/endpoint.ts";
-import type { Listing } from "../grammar/listing.ts";
+import type { Answer } from "../routing/endpoint.ts";
+import type { Listing } from "../routing/listing.ts";
 import {
   type DeleteForm,
   type DeleteTarget,

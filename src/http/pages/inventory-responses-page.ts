@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { ModelResponse } from "../../inventory/inventory.ts";
 import type { NotedResponse } from "../../inventory/response-notes.ts";
-import type { Answer } from "../grammar/endpoint.ts";
-import type { Listing } from "../grammar/listing.ts";
+import type { Answer } from "../routing/endpoint.ts";
+import type { Listing } from "../routing/listing.ts";
 import {
   type DeleteForm,
   type DeleteTarget,

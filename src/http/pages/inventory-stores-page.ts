@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { VectorStore } from "../../inventory/inventory.ts";
-import type { Answer } from "../grammar/endpoint.ts";
-import type { Listing } from "../grammar/listing.ts";
+import type { Answer } from "../routing/endpoint.ts";
+import type { Listing } from "../routing/listing.ts";
 import {
   type DeleteForm,
   type DeleteTarget,

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { ROLES } from "../../contracts/access.ts";
 import type { ShownKey } from "../endpoints/key-endpoints.ts";
-import type { Answer } from "../grammar/endpoint.ts";
-import type { Listing } from "../grammar/listing.ts";
+import type { Answer } from "../routing/endpoint.ts";
+import type { Listing } from "../routing/listing.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { pagedTable } from "./paged-table.ts";
 import { shownTime } from "./shown-time.ts";

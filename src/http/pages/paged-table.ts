@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Listing, PageFacts } from "../grammar/listing.ts";
+import type { Listing, PageFacts } from "../routing/listing.ts";
 import type { Frame, Html } from "./layout.ts";
 
 /** How many rows a table on a page shows when nobody asked for another number. */

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { isErrorColumn } from "../../reports/table-window.ts";
 import type { ShownFile, ShownTable } from "../endpoints/report-endpoints.ts";
-import type { Listing, PageFacts } from "../grammar/listing.ts";
+import type { Listing, PageFacts } from "../routing/listing.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { addressWith, type Column, pagedTable } from "./paged-table.ts";

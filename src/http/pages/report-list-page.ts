@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { ReportRow } from "../endpoints/report-endpoints.ts";
-import type { Answer } from "../grammar/endpoint.ts";
-import type { Listing } from "../grammar/listing.ts";
+import type { Answer } from "../routing/endpoint.ts";
+import type { Listing } from "../routing/listing.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { type Column, pagedTable } from "./paged-table.ts";
 import { countOf, reportAddress, sayItems } from "./report-words.ts";

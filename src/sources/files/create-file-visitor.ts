@@ -2,7 +2,9 @@ import type { TextReader } from "../../contracts/document.ts";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import type { ContentState, IngestItem, Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, Visit, VisitOptions, WebDocuments } from "../../contracts/web.ts";
-import { identifyFile } from "../../detect/web/file-identity.ts";
+import { contentDigest, textDigest } from "../../lib/content-digest.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import { identifyFile } from "../../plan/web/file-identity.ts";
 import {
   afterFailure,
   afterFound,
@@ -10,10 +12,8 @@ import {
   afterRefusal,
   beginLook,
   type Look,
-} from "../../detect/web/look-at-item.ts";
-import type { CheckPolicy } from "../../detect/web/schedule-item.ts";
-import { contentDigest, textDigest } from "../../lib/content-digest.ts";
-import { fileTypeOf } from "../../lib/file-type.ts";
+} from "../../plan/web/look-at-item.ts";
+import type { CheckPolicy } from "../../plan/web/schedule-item.ts";
 import { isUntold, mediaTypeOf } from "../web/visit/content-kind.ts";
 import { noteItem } from "../web/visit/note-item.ts";
 import type { FileAnswer, FilePlace } from "./file-answer.ts";

@@ -1,9 +1,9 @@
 import type { BlobGetPropertiesResponse } from "@azure/storage-blob";
 import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
-import { decodedPath } from "../../detect/web/file-identity.ts";
 import type { IdentityAccount } from "../../lib/azure-account.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { toUtcMicros } from "../../lib/time.ts";
+import { decodedPath } from "../../plan/web/file-identity.ts";
 import { isAzureHost, plainAddress } from "../blob/blob-address.ts";
 import { ARCHIVED, explainBlob } from "../blob/blob-trouble.ts";
 import { createPatience } from "../blob/create-patience.ts";

@@ -1,6 +1,6 @@
 import type { SourceConfig } from "../../contracts/domain.ts";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
-import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
+import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
   describeTreeRules,

@@ -6,9 +6,9 @@ import { BadInputError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, TreeFile, TreePage } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { Unreadable } from "../../contracts/source.ts";
-import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { plural } from "../../lib/plural.ts";
+import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
 
 /** An object as its store lists it. */
 export interface StoredObject {

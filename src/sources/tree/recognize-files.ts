@@ -8,21 +8,21 @@ import { pipeline } from "node:stream/promises";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { ManifestEntry } from "../../contracts/manifest.ts";
-import { candidateFinder, pairBest, type ScoredPair } from "../../detect/lineage/pair-similar.ts";
-import { asSeen } from "../../detect/lineage/seen-entry.ts";
-import { similarityOf, sketchText, type TextSketch } from "../../detect/lineage/text-similarity.ts";
+import { isErrno } from "../../lib/atomic-file.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import { plural } from "../../lib/plural.ts";
+import { nameOf } from "../../lib/tree-path.ts";
+import { candidateFinder, pairBest, type ScoredPair } from "../../plan/lineage/pair-similar.ts";
+import { asSeen } from "../../plan/lineage/seen-entry.ts";
+import { similarityOf, sketchText, type TextSketch } from "../../plan/lineage/text-similarity.ts";
 import {
   type LineageAnswer,
   type LineageQuestion,
   type ReadFile,
   type Traced,
   traceLineage,
-} from "../../detect/lineage/trace-lineage.ts";
-import { isErrno } from "../../lib/atomic-file.ts";
-import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { fileTypeOf } from "../../lib/file-type.ts";
-import { plural } from "../../lib/plural.ts";
-import { nameOf } from "../../lib/tree-path.ts";
+} from "../../plan/lineage/trace-lineage.ts";
 import type { TreeTools } from "./open-tree-source.ts";
 
 interface Recognized {

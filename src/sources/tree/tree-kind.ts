@@ -5,7 +5,7 @@ import type {
   SourceOptions,
   SourceRun,
 } from "../../contracts/source-kind.ts";
-import { createTreeRules } from "../../detect/lineage/tree-rules.ts";
+import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
 import type { TreeTools } from "./open-tree-source.ts";
 import { type TreeSourceConfig, USUAL_FILE_MB } from "./tree-source-codec.ts";
 

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { PageImage, WebClient, WebImages } from "../../../contracts/web.ts";
-import { shortHash } from "../../../detect/web/short-hash.ts";
-import { shownAddress } from "../../../detect/web/web-identity.ts";
 import { forEachConcurrent } from "../../../lib/concurrency.ts";
 import { createOneAtATime } from "../../../lib/one-at-a-time.ts";
+import { shortHash } from "../../../plan/web/short-hash.ts";
+import { shownAddress } from "../../../plan/web/web-identity.ts";
 import { checkedItemName, itemName } from "../item-name.ts";
 import { fetchImage } from "./fetch-image.ts";
 import { ImageFolder } from "./image-folder.ts";

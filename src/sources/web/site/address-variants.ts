@@ -1,9 +1,9 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { ContentState, IngestItem, Registry } from "../../../contracts/registry.ts";
 import type { VisitOptions } from "../../../contracts/web.ts";
-import { readDatedAddress } from "../../../detect/web/dated-address.ts";
-import { hasDocument } from "../../../detect/web/schedule-item.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../../detect/web/web-identity.ts";
+import { readDatedAddress } from "../../../plan/web/dated-address.ts";
+import { hasDocument } from "../../../plan/web/schedule-item.ts";
+import { type Identity, type IdentityRules, identifyUrl } from "../../../plan/web/web-identity.ts";
 
 /** So often the same was read behind other values before a parameter is taken for one that makes no other page. */
 const ENOUGH = 3;

@@ -1,6 +1,6 @@
-import { isSameSite, parseAddress } from "../../../detect/web/web-identity.ts";
 import { matchGlob } from "../../../lib/glob/match-glob.ts";
 import { trimEnd } from "../../../lib/trim-end.ts";
+import { isSameSite, parseAddress } from "../../../plan/web/web-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
 const MAX_ADDRESS_CHARACTERS = 2000;

@@ -9,8 +9,8 @@ import type {
   WebImages,
   WebPageReader,
 } from "../../../contracts/web.ts";
-import type { CheckPolicy } from "../../../detect/web/schedule-item.ts";
-import type { IdentityRules } from "../../../detect/web/web-identity.ts";
+import type { CheckPolicy } from "../../../plan/web/schedule-item.ts";
+import type { IdentityRules } from "../../../plan/web/web-identity.ts";
 import { HostHabits } from "./host-habits.ts";
 import { PageVisit } from "./page-visit.ts";
 

@@ -1,6 +1,6 @@
 import type { IngestItem } from "../../../contracts/registry.ts";
-import { BELIEVED_AFTER, countMove } from "../../../detect/web/count-looks.ts";
-import { type CheckPolicy, hasDocument } from "../../../detect/web/schedule-item.ts";
+import { BELIEVED_AFTER, countMove } from "../../../plan/web/count-looks.ts";
+import { type CheckPolicy, hasDocument } from "../../../plan/web/schedule-item.ts";
 import type { PageRefusal } from "./ask-page.ts";
 import type { PageStop } from "./page-stop.ts";
 import { PERMANENT, type TrailStop, type Walk } from "./page-walk.ts";

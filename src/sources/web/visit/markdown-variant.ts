@@ -1,5 +1,5 @@
 import type { VisitOptions } from "../../../contracts/web.ts";
-import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../../detect/web/web-identity.ts";
+import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../../plan/web/web-identity.ts";
 import { askPage, type PageFailure, type PageUnchanged } from "./ask-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import type { HostHabits } from "./host-habits.ts";

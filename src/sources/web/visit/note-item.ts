@@ -1,6 +1,6 @@
 import { ConflictError } from "../../../contracts/errors.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
-import { newItem } from "../../../detect/web/schedule-item.ts";
+import { newItem } from "../../../plan/web/schedule-item.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 import type { PageStop } from "./page-stop.ts";
 

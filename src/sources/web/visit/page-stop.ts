@@ -1,8 +1,8 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem, RegisteredItem } from "../../../contracts/registry.ts";
-import { beginLook, type Look } from "../../../detect/web/look-at-item.ts";
-import { newItem } from "../../../detect/web/schedule-item.ts";
-import { type Identity, identifyUrl } from "../../../detect/web/web-identity.ts";
+import { beginLook, type Look } from "../../../plan/web/look-at-item.ts";
+import { newItem } from "../../../plan/web/schedule-item.ts";
+import { type Identity, identifyUrl } from "../../../plan/web/web-identity.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";
 
 /** An address on the way, and what is known of it. */

@@ -2,7 +2,9 @@ import { explain } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { Likeness, Visit, VisitOptions } from "../../../contracts/web.ts";
-import { BELIEVED_AFTER, countGone } from "../../../detect/web/count-looks.ts";
+import { plural } from "../../../lib/plural.ts";
+import { toUtcMicros } from "../../../lib/time.ts";
+import { BELIEVED_AFTER, countGone } from "../../../plan/web/count-looks.ts";
 import {
   afterAlias,
   afterFailure,
@@ -12,12 +14,10 @@ import {
   afterRefusal,
   afterTroubleBehind,
   afterUnasked,
-} from "../../../detect/web/look-at-item.ts";
-import { hasDocument, watchedLike } from "../../../detect/web/schedule-item.ts";
-import { findLikenesses } from "../../../detect/web/shared-text.ts";
-import { identifyUrl, isSameSite } from "../../../detect/web/web-identity.ts";
-import { plural } from "../../../lib/plural.ts";
-import { toUtcMicros } from "../../../lib/time.ts";
+} from "../../../plan/web/look-at-item.ts";
+import { hasDocument, watchedLike } from "../../../plan/web/schedule-item.ts";
+import { findLikenesses } from "../../../plan/web/shared-text.ts";
+import { identifyUrl, isSameSite } from "../../../plan/web/web-identity.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { PageFailure, PageRefusal } from "./ask-page.ts";
 import type { VisitorParts } from "./create-page-visitor.ts";

@@ -1,9 +1,9 @@
 import { BadInputError } from "../../../contracts/errors.ts";
 import type { ContentState, HttpState } from "../../../contracts/registry.ts";
 import type { VisitOptions } from "../../../contracts/web.ts";
-import { hasDocument } from "../../../detect/web/schedule-item.ts";
-import { isSameSite, parseAddress } from "../../../detect/web/web-identity.ts";
 import { trimEnd } from "../../../lib/trim-end.ts";
+import { hasDocument } from "../../../plan/web/schedule-item.ts";
+import { isSameSite, parseAddress } from "../../../plan/web/web-identity.ts";
 import {
   type AskOptions,
   askPage,

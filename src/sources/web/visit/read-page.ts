@@ -9,12 +9,12 @@ import {
   type WebPage,
   type WebResponse,
 } from "../../../contracts/web.ts";
-import { chooseDate, type Dated } from "../../../detect/web/choose-date.ts";
-import { readDatedAddress } from "../../../detect/web/dated-address.ts";
-import { undatedText } from "../../../detect/web/undated-text.ts";
-import { shownAddress } from "../../../detect/web/web-identity.ts";
 import { contentDigest, textDigest } from "../../../lib/content-digest.ts";
 import { httpDateToUtc } from "../../../lib/time.ts";
+import { chooseDate, type Dated } from "../../../plan/web/choose-date.ts";
+import { readDatedAddress } from "../../../plan/web/dated-address.ts";
+import { undatedText } from "../../../plan/web/undated-text.ts";
+import { shownAddress } from "../../../plan/web/web-identity.ts";
 import { throwIfStopped } from "../throw-if-stopped.ts";
 import type { AskOptions, PageFailure, PageRefusal } from "./ask-page.ts";
 import { type ContentKind, extensionOf, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-kind.ts";

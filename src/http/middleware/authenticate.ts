@@ -1,0 +1,64 @@
+import type { Context, MiddlewareHandler } from "hono";
+import type { Principal } from "../../contracts/access.ts";
+import type { Identity } from "../../security/access.ts";
+import type { HttpEnv } from "../http-env.ts";
+import { toFailure } from "../routing/failure.ts";
+import { type Buckets, createBuckets } from "./buckets.ts";
+import type { Asker, Doorkeeper } from "./doorkeeper.ts";
+import { refuse, refuseForNow } from "./refusal.ts";
+import { signInAddress, wantsPage } from "./sign-in-address.ts";
+
+export interface AdmissionOptions {
+  readonly doorkeeper: Doorkeeper;
+  /** 0: as many as they like. */
+  readonly requestsPerSecond: number;
+  readonly logError: (about: string, error: unknown) => void;
+}
+
+/** Nothing behind this is answered to somebody who is not known, and nobody is answered more often than agreed. */
+export function admitKnown({ doorkeeper, requestsPerSecond, logError }: AdmissionOptions): MiddlewareHandler<HttpEnv> {
+  const rate =
+    requestsPerSecond > 0 ? createBuckets({ perSecond: requestsPerSecond, burst: 2 * requestsPerSecond }) : null;
+  return async (c, next) => {
+    let asker: Asker;
+    try {
+      asker = await doorkeeper.identify(c);
+    } catch (error) {
+      logError("authenticate", error);
+      const { status, message } = toFailure(error);
+      return refuse(c, status, message);
+    }
+    if (asker.status === "slowed") return refuseSlowed(c, asker.waitMs);
+    if (asker.status === "not let in") return refuse(c, 403, asker.reason);
+    if (asker.status !== "known") return turnAway(c, asker);
+    const waitMs = takeTurn(rate, asker.principal);
+    if (waitMs > 0) return refuseForNow(c, waitMs, `More than ${requestsPerSecond} requests a second.`);
+    c.set("principal", asker.principal);
+    return next();
+  };
+}
+
+export function refuseSlowed(c: Context, waitMs: number): Response {
+  return refuseForNow(c, waitMs, "Too many requests from this address could not be authenticated.");
+}
+
+function turnAway(c: Context, identity: Exclude<Identity, { status: "known" }>): Response {
+  if (identity.status === "without-role") {
+    return refuse(
+      c,
+      403,
+      `'${identity.name}' has no role here. Assign lockstep.read, lockstep.operate or lockstep.admin in Entra ID.`,
+    );
+  }
+  if (identity.status === "anonymous" && wantsPage(c)) return c.redirect(signInAddress(c), 303);
+  const anonymous = identity.status === "anonymous";
+  c.header("www-authenticate", `Bearer realm="lockstep"${anonymous ? "" : ', error="invalid_token"'}`);
+  const message = anonymous
+    ? "Sign in, or send an API key as 'Authorization: Bearer …' or 'x-api-key'."
+    : "The API key or token is not known here, was removed, or has expired.";
+  return refuse(c, 401, message);
+}
+
+function takeTurn(rate: Buckets | null, { kind, id }: Principal): number {
+  return rate === null || kind === "local" ? 0 : rate.take(`${kind}:${id}`);
+}

@@ -1,0 +1,69 @@
+import { RefusedError } from "../routing/failure.ts";
+
+/**
+ * A link, image or form on another site must not start a crawl or delete a domain, and a browser must not by guessing ahead.
+ * Browsers say where a request comes from; clients that say nothing (curl, scripts) are not browsers and pass, unless they are
+ * signed in as browsers are.
+ */
+export function refuseForeign(request: Request, { exceptSilent = false } = {}): void {
+  const from = provenanceOf(request);
+  if (from === "foreign" || (from === "silent" && !exceptSilent)) {
+    throw new RefusedError(403, "Request refused: it comes from another site.");
+  }
+  const purpose = ["purpose", "sec-purpose", "x-moz", "x-purpose"].map((name) => request.headers.get(name) ?? "");
+  if (purpose.some((value) => /prefetch|prerender|preview/i.test(value))) {
+    throw new RefusedError(403, "Request refused: this address does something and is not fetched ahead.");
+  }
+}
+
+/** For what only our own pages send: it has to say so. */
+export function requireOwn(request: Request): void {
+  refuseForeign(request);
+  if (provenanceOf(request) !== "own")
+    throw new RefusedError(403, "Request refused: it does not come from a page of this server.");
+}
+
+/**
+ * `own`: from a page of ours. `foreign`: from somebody else's. `typed`: a person opened the address: typed it, or followed a link
+ * in a mail or of a document. `silent`: a browser that is signed in and does not say. `program`: none of them.
+ */
+export type Provenance = "own" | "foreign" | "typed" | "silent" | "program";
+
+export function provenanceOf(request: Request): Provenance {
+  const site = request.headers.get("sec-fetch-site");
+  if (site === "none") return carriesKey(request) ? "program" : "typed";
+  const from = request.headers.get("origin") ?? request.headers.get("referer");
+  if (site === "same-origin") return from === null && opensAddress(request) && !carriesKey(request) ? "typed" : "own";
+  if (site !== null) return "foreign";
+  // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
+  if (from !== null) return isOwn(from, request) ? "own" : "foreign";
+  if (carriesSession(request)) return "silent";
+  return !carriesKey(request) && isBrowser(request) ? "typed" : "program";
+}
+
+/** Addresses that documents brought stand on our pages as links that do not tell where they were followed (`noreferrer`); ours do. */
+function opensAddress({ headers }: Request): boolean {
+  return headers.get("sec-fetch-dest") === "document";
+}
+
+/** What browsers send, for an address that was opened or for an image of somebody's page, and nobody else by default. */
+function isBrowser({ headers }: Request): boolean {
+  if (headers.get("upgrade-insecure-requests") === "1" || /\btext\/html\b/i.test(headers.get("accept") ?? ""))
+    return true;
+  const agent = headers.get("user-agent") ?? "";
+  return agent.startsWith("Mozilla/") && !agent.includes("PowerShell");
+}
+
+/** A cookie goes along whoever caused the request, and so does a password for the proxy in front; a key is only sent by who knows it. */
+function carriesSession(request: Request): boolean {
+  return !carriesKey(request) && /(^|;)\s*lockstep_session=/.test(request.headers.get("cookie") ?? "");
+}
+
+function carriesKey({ headers }: Request): boolean {
+  return /^bearer /i.test(headers.get("authorization") ?? "") || headers.has("x-api-key") || headers.has("api-key");
+}
+
+function isOwn(origin: string, request: Request): boolean {
+  const host = request.headers.get("host") ?? new URL(request.url).host;
+  return URL.parse(origin)?.host === host;
+}

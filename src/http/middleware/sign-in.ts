@@ -1,0 +1,120 @@
+import type { Context, Hono } from "hono";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import type { Principal } from "../../contracts/access.ts";
+import type { AuditLog } from "../../contracts/audit.ts";
+import { nowUtcMicros } from "../../lib/time.ts";
+import type { Access, Session } from "../../security/access.ts";
+import { lineOnFullDisk } from "../../security/audit-on-full-disk.ts";
+import type { HttpEnv } from "../http-env.ts";
+import { type SignInModel, signInPage } from "../pages/sign-in-page.ts";
+import type { ProductFacts } from "../product.ts";
+import { toFailure } from "../routing/failure.ts";
+import { readBody } from "../routing/read-body.ts";
+import { addressOf, networkOf } from "./address-of.ts";
+import { type Buckets, createBuckets } from "./buckets.ts";
+import { type Doorkeeper, SESSION_COOKIE } from "./doorkeeper.ts";
+import { refuse } from "./refusal.ts";
+import { requireOwn } from "./refuse-foreign.ts";
+import { SIGN_IN_PATH, safeNext } from "./sign-in-address.ts";
+
+const ATTEMPTS = { perSecond: 1 / 6, burst: 10 };
+const STRANGER: Principal = { kind: "stranger", id: "", name: "somebody", role: "read" };
+
+export interface SignInOptions {
+  readonly access: Access;
+  readonly doorkeeper: Doorkeeper;
+  readonly audit: AuditLog;
+  readonly product: ProductFacts;
+  /** Paths of pages that change nothing: where signing in may lead back to. */
+  readonly readingPaths: ReadonlySet<string>;
+  readonly logError: (about: string, error: unknown) => void;
+}
+
+/** A page that asks for a key and leaves a cookie, and the way out again. */
+export function mountSignIn(http: Hono<HttpEnv>, options: SignInOptions): void {
+  const { access, doorkeeper, readingPaths } = options;
+  const attempts = createBuckets(ATTEMPTS);
+  http.get(SIGN_IN_PATH, async (c) => {
+    const next = safeNext(c.req.query("next") ?? "", readingPaths);
+    const asker = await doorkeeper.identify(c);
+    if (asker.status === "slowed") return showSlowed(c, options, next, asker.waitMs);
+    if (asker.status === "not let in") return show(c, options, { next, problem: asker.reason }, 403);
+    return asker.status === "known" ? c.redirect(next, 303) : show(c, options, { next, problem: "" });
+  });
+  http.post(SIGN_IN_PATH, (c) => guarded(c, () => signIn(c, options, attempts)));
+  http.post("/sign-out", (c) =>
+    guarded(c, async () => {
+      access.signOut(getCookie(c, SESSION_COOKIE) ?? "");
+      deleteCookie(c, SESSION_COOKIE, { path: "/" });
+      return c.redirect(SIGN_IN_PATH, 303);
+    }),
+  );
+}
+
+async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buckets): Promise<Response> {
+  const fields = await readBody(c.req.raw);
+  const next = safeNext(String(fields.get("next") ?? ""), options.readingPaths);
+  // Taken beforehand, and given back to who was right: many may be on their way at once.
+  const counts = [attempts, options.doorkeeper.failures];
+  const waits = counts.map((count) => count.take(networkOf(c)));
+  const waitMs = Math.max(...waits);
+  const session = await options.access.signIn(String(fields.get("key") ?? ""), { onlyUnguessable: waitMs > 0 });
+  if (!session && waitMs > 0) return showSlowed(c, options, next, waitMs);
+  if (session) for (const [at, count] of counts.entries()) if (waits[at] === 0) count.giveBack(networkOf(c));
+  await writeDown(c, options, session);
+  if (!session)
+    return show(c, options, { next, problem: "This key is not known here, was removed, or has expired." }, 401);
+  const { https } = c.get("client");
+  const expires = new Date(session.expiresAt);
+  setCookie(c, SESSION_COOKIE, session.cookie, {
+    httpOnly: true,
+    sameSite: "Strict",
+    path: "/",
+    secure: https,
+    expires,
+  });
+  return c.redirect(next, 303);
+}
+
+/** Signing in changes nothing, and whoever has to make room on a full disk must be able to. */
+async function writeDown(
+  c: Context<HttpEnv>,
+  { audit, logError }: SignInOptions,
+  session: Session | undefined,
+): Promise<void> {
+  const who = session?.principal ?? STRANGER;
+  const outcome = session ? { ok: true, error: "" } : { ok: false, error: "The key is not known." };
+  const entry = { who, from: addressOf(c), action: "sign in", what: {}, ...outcome };
+  try {
+    await audit.write({ at: nowUtcMicros(), ...entry });
+  } catch (error) {
+    const line = lineOnFullDisk(error, entry);
+    if (line === undefined) throw error;
+    logError(line, error);
+  }
+}
+
+function showSlowed(c: Context<HttpEnv>, options: SignInOptions, next: string, waitMs: number): Promise<Response> {
+  const seconds = Math.ceil(waitMs / 1000);
+  c.header("retry-after", String(seconds));
+  return show(c, options, { next, problem: `Too many attempts from this address. Wait ${seconds} seconds.` }, 429);
+}
+
+async function show(
+  c: Context<HttpEnv>,
+  { product }: SignInOptions,
+  model: SignInModel,
+  status: 200 | 401 | 403 | 429 = 200,
+): Promise<Response> {
+  return c.html(await signInPage(model, { product, principal: undefined, url: new URL(c.req.url) }), status);
+}
+
+async function guarded(c: Context<HttpEnv>, work: () => Promise<Response>): Promise<Response> {
+  try {
+    requireOwn(c.req.raw);
+  } catch (error) {
+    const { status, message } = toFailure(error);
+    return refuse(c, status, message);
+  }
+  return work();
+}

@@ -1,0 +1,250 @@
+import type { Context, Hono } from "hono";
+import type { Principal } from "../../contracts/access.ts";
+import type { AuditLog } from "../../contracts/audit.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { JobRunner } from "../../jobs/job-runner.ts";
+import type { JobStore } from "../../jobs/job-store.ts";
+import type { HttpEnv } from "../http-env.ts";
+import { type Confirmations, createConfirmations } from "../middleware/confirmations.ts";
+import { refuseForeign } from "../middleware/refuse-foreign.ts";
+import { requireRole } from "../middleware/require-role.ts";
+import type { Frame } from "../pages/layout.ts";
+import type { ProductFacts } from "../product.ts";
+import { askFirst, takeConfirmation } from "./ask-first.ts";
+import { type AuditRecord, createRecord } from "./audit-request.ts";
+import { describeAll, describeEndpoint } from "./describe-endpoint.ts";
+import type { Answer, Call, Endpoint, Format, Taken } from "./endpoint.ts";
+import { RefusedError, toFailure } from "./failure.ts";
+import { describeForPrograms } from "./openapi.ts";
+import type { Parameter, Parameters } from "./parameters.ts";
+import { readBody } from "./read-body.ts";
+import {
+  type Rendered,
+  respondAnswer,
+  respondFailure,
+  respondRaw,
+  respondStream,
+  respondStreamHead,
+} from "./respond.ts";
+import { runToEnd } from "./run-to-end.ts";
+
+/**
+ * Gives every endpoint its route, and the list of them all two: as text at `/v2`, for programs at `/openapi.json`. The functions,
+ * which answer a bare GET, are told at `/api`.
+ */
+export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: GrammarParts): void {
+  const confirmations = createConfirmations();
+  const forPrograms = describeForPrograms(endpoints, parts.product);
+  http.get("/v2", (c) => c.text(describeAll(endpoints, new URL(c.req.url).origin)));
+  http.get("/api", (c) => c.text(describeFunctions(endpoints, new URL(c.req.url).origin)));
+  http.get("/openapi.json", (c) => c.json(forPrograms));
+  for (const one of endpoints) {
+    const below = endpoints.filter((other) => other.path.startsWith(`${one.path}/`));
+    http.all(one.path, (c) => answer(one, below, c, { ...parts, confirmations }));
+  }
+}
+
+function describeFunctions(endpoints: readonly Endpoint[], origin: string): string {
+  const functions = endpoints.filter(({ path }) => path.startsWith("/api/"));
+  return functions.map((one) => describeEndpoint(one, [], origin)).join("\n\n");
+}
+
+async function answer(
+  one: Endpoint,
+  below: readonly Endpoint[],
+  c: Context<HttpEnv>,
+  parts: GrammarParts & { readonly confirmations: Confirmations },
+): Promise<Response> {
+  const url = new URL(c.req.url);
+  const confirmation = one.changes === null ? undefined : takeConfirmation(url);
+  const { confirmations } = parts;
+  const isBare = (c.req.method === "GET" || c.req.method === "HEAD") && url.search === "";
+  if (isBare && one.bareGet !== "answer") return c.text(describeEndpoint(one, below, url.origin));
+  const frame: Frame = { product: parts.product, principal: c.get("principal"), url };
+  const record = createRecord(one, c, parts);
+  try {
+    return await handleRequest(one, c, { url, frame, record, confirmation, confirmations }, parts);
+  } catch (error) {
+    const failure = toFailure(error);
+    // A client that left is no failure of ours.
+    if (failure.status >= 500 && !c.req.raw.signal.aborted) parts.logError(`${c.req.method} ${url.pathname}`, error);
+    await record.write({ ok: false, error: failure.message });
+    return respondFailure(c, one, failure, { format: failureFormat(one, c.req.method, url), frame });
+  }
+}
+
+/** Who comes with a method that is not known here is a program, even where people are shown a page unasked. */
+function failureFormat(one: Endpoint, method: string, url: URL): Rendered["format"] {
+  const unasked = one.methods.some((known) => known === method) ? one.formats[0] : "json";
+  const asked = url.searchParams.get("format") ?? unasked;
+  return (asked === "ui" || asked === "html") && one.formats.includes(asked) ? asked : "json";
+}
+
+interface GrammarParts {
+  readonly runner: JobRunner;
+  readonly jobs: JobStore;
+  readonly audit: AuditLog;
+  readonly product: ProductFacts;
+  readonly keepAliveMs: number;
+  readonly logError: (about: string, error: unknown) => void;
+}
+
+interface Handling {
+  readonly url: URL;
+  readonly frame: Frame;
+  readonly record: AuditRecord;
+  readonly confirmation: string | undefined;
+  readonly confirmations: Confirmations;
+}
+
+/** A request that the endpoint accepts, with everything that was read from it. */
+interface Accepted {
+  readonly one: Endpoint;
+  readonly args: Taken<Parameters, Parameters>;
+  readonly call: Call;
+}
+
+/** Checks what was asked for, in the order in which a person would want to hear what is wrong, and answers it. */
+async function handleRequest(
+  one: Endpoint,
+  c: Context<HttpEnv>,
+  { url, frame, record, confirmation, confirmations }: Handling,
+  parts: GrammarParts,
+): Promise<Response> {
+  const gone = new AbortController();
+  // The client may leave before there is a stream that could be cancelled.
+  c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
+  if (c.req.raw.signal.aborted) gone.abort();
+  refuseMethod(one, c.req.method);
+  const format = readFormat(one, url.searchParams);
+  const mayBeAsked = one.changes !== null && c.req.method === "GET";
+  if (one.changes !== null || one.asksNamedHost) refuseForeign(c.req.raw, { exceptSilent: mayBeAsked });
+  const principal = admit(one, c.get("principal"));
+  const args = await readArguments(one, c.req.raw, url.searchParams);
+  record.args = args;
+  const asking = mayBeAsked && (await askFirst(one, c, { args, frame, confirmation, confirmations }));
+  if (asking) return asking;
+  await record.begin();
+  const header = (name: string): string | undefined => c.req.header(name);
+  const call: Call = { endpoint: url.pathname + url.search, format, principal, header, signal: gone.signal };
+  const accepted: Accepted = { one, args, call };
+  switch (format) {
+    case "stream":
+      return c.req.method === "HEAD" ? respondStreamHead() : stream(accepted, parts, gone, record);
+    case "raw":
+    case "zip":
+    case "csv":
+      return raw(accepted, c, parts);
+    default: {
+      const answer = await answerOf(accepted, parts);
+      await record.write(answer);
+      return respondAnswer(c, one, answer, args, { format, frame });
+    }
+  }
+}
+
+function refuseMethod(one: Endpoint, method: string): void {
+  const readsOnly = one.changes === null && one.methods.includes("GET");
+  if (one.methods.some((known) => known === method) || (method === "HEAD" && readsOnly)) return;
+  throw new BadInputError(`HTTP method '${method}' not supported.`);
+}
+
+function admit(one: Endpoint, principal: Principal | undefined): Principal {
+  if (principal === undefined) throw new RefusedError(401, "Sign in, or send an API key.");
+  requireRole(principal, one.role);
+  return principal;
+}
+
+async function answerOf({ one, args, call }: Accepted, parts: GrammarParts): Promise<Answer<unknown>> {
+  if (one.run) return one.run(args, call);
+  if (one.job) return runToEnd(parts.runner, await one.job(args, call), call);
+  throw new Error(`answer ${one.path}: it declares '${call.format}' but neither run nor job`);
+}
+
+async function stream(
+  { one, args, call }: Accepted,
+  parts: GrammarParts,
+  gone: AbortController,
+  record: AuditRecord,
+): Promise<Response> {
+  if (one.stream) return respondStream(await one.stream(args, call), call.endpoint, parts, gone);
+  if (!one.job) throw new Error(`stream ${one.path}: it declares 'stream' but neither stream nor job`);
+  const { start, work } = await one.job(args, call);
+  const { jobId } = await parts.runner.start({ ...start, endpoint: call.endpoint }, work);
+  // How it goes on is in the job's own file.
+  await record.write({ ok: true, error: "" });
+  return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);
+}
+
+async function raw({ one, args, call }: Accepted, c: Context, parts: GrammarParts): Promise<Response> {
+  if (!one.raw) throw new Error(`answer ${one.path}: it declares '${call.format}' and has no bytes`);
+  return respondRaw(await one.raw(args, call), c.req.method, (error) => parts.logError(call.endpoint, error));
+}
+
+/** Everything a request said, checked against what the endpoint declares. Throws BadInputError at the first thing wrong. */
+async function readArguments(
+  endpoint: Endpoint,
+  request: Request,
+  params: URLSearchParams,
+): Promise<Taken<Parameters, Parameters>> {
+  const query = readQuery(params);
+  query.delete("format");
+  const args = readGroup(endpoint, endpoint.query, query, "parameter");
+  if (!endpoint.body || request.method === "GET") return { ...args, body: {} };
+  return { ...args, body: readGroup(endpoint, endpoint.body, await readBody(request), "field") };
+}
+
+/** The format asked for, or the default; refuses what the endpoint does not have. */
+function readFormat(endpoint: Endpoint, params: URLSearchParams): Format {
+  const asked = params.get("format");
+  const format = asked === null ? endpoint.formats[0] : endpoint.formats.find((known) => known === asked);
+  if (format === undefined) throw new BadInputError(`Format '${shorten(asked ?? "")}' not supported.`);
+  return format;
+}
+
+function readQuery(params: URLSearchParams): Map<string, unknown> {
+  const query = new Map<string, unknown>();
+  for (const [name, value] of params) {
+    if (query.has(name)) throw new BadInputError(`'${shorten(name)}' is given more than once.`);
+    query.set(name, value);
+  }
+  return query;
+}
+
+function readGroup(
+  endpoint: Endpoint,
+  parameters: Parameters,
+  given: ReadonlyMap<string, unknown>,
+  noun: "parameter" | "field",
+): Record<string, unknown> {
+  if (endpoint.unknownParameters === "refused") refuseUnknown(parameters, given, noun);
+  const args: Record<string, unknown> = {};
+  for (const [name, parameter] of Object.entries(parameters)) args[name] = readOne(name, parameter, given.get(name));
+  return args;
+}
+
+function refuseUnknown(parameters: Parameters, given: ReadonlyMap<string, unknown>, noun: "parameter" | "field"): void {
+  const accepted = Object.keys(parameters);
+  for (const name of given.keys()) {
+    if (accepted.includes(name)) continue;
+    const names = noun === "parameter" ? [...accepted, "format"] : accepted;
+    throw new BadInputError(`Unknown ${noun} '${shorten(name)}'. Accepted: ${names.join(", ")}.`);
+  }
+}
+
+function readOne(name: string, parameter: Parameter<unknown>, raw: unknown): unknown {
+  if (parameter.presence === "required" && (raw === undefined || raw === "")) {
+    throw new BadInputError(parameter.missing ?? `Missing '${name}'.`);
+  }
+  if (raw === undefined) return parameter.fallback;
+  const value = parameter.value.read(raw);
+  if (value !== undefined) return value;
+  // Forms send every field, filled in or not. But `dry_run=` is refused: it must not mean "no" by accident.
+  if (raw === "" && parameter.fallback === undefined) return undefined;
+  const got = typeof raw === "object" ? JSON.stringify(raw) : String(raw);
+  throw new BadInputError(`'${name}' must be ${parameter.value.accepts}; got '${shorten(got)}'.`);
+}
+
+function shorten(value: string): string {
+  return value.length > 80 ? `${value.slice(0, 80)}…` : value;
+}

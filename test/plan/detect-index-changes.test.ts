@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { FileId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
+import type { Indexed, LedgerEntry, Mirrored } from "../../src/contracts/ledger.ts";
+import type { IndexedRef } from "../../src/contracts/search-index.ts";
+import { type IndexView, judgeIndex } from "../../src/plan/detect-index-changes.ts";
+
+const at = "2024-01-15T10:30:00.000000Z";
+const mirrored: Mirrored = {
+  listItemId: 1,
+  name: "a.txt",
+  serverPath: "/L/a.txt",
+  file: "D/01_files/s/02_embedded/a.txt",
+  fingerprint: { size: 5, modifiedAt: at, etag: "", contentVersion: "" },
+  downloadedAt: at,
+  sourceError: "",
+  processingError: "",
+  observed: { size: 5, mtimeMs: 1, sha256: "aa" },
+};
+const indexed: Indexed = {
+  fileId: "file-1" as FileId,
+  vectorStoreId: "vs_1" as VectorStoreId,
+  file: mirrored.file,
+  listItemId: 1,
+  name: "a.txt",
+  size: 5,
+  modifiedAt: at,
+  downloadedAt: at,
+  uploadedAt: at,
+  embeddedAt: at,
+  sourceError: "",
+  processingError: "",
+  embeddingError: "",
+  sha256: "aa",
+};
+const held: IndexedRef = {
+  itemId: "1" as ItemId,
+  fileId: "file-1" as FileId,
+  sha256: "aa",
+  uploadedAt: at,
+  embeddedAt: at,
+};
+const entry: LedgerEntry = { itemId: "1" as ItemId, seen: null, mirrored, indexed };
+const view: IndexView = {
+  store: "vs_1" as VectorStoreId,
+  mode: "incremental",
+  held,
+  failed: false,
+  waiting: false,
+  path: "a.txt",
+  url: "",
+  mayRemove: true,
+};
+
+const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexView>, kind: string][] = [
+  ["in step", {}, {}, "none"],
+  ["new", { indexed: null }, { held: undefined }, "put"],
+  ["changed content", { mirrored: { ...mirrored, observed: { size: 5, mtimeMs: 1, sha256: "bb" } } }, {}, "put"],
+  [
+    "touched, same content",
+    { mirrored: { ...mirrored, fingerprint: { ...mirrored.fingerprint, modifiedAt: "2025-01-01T00:00:00.000000Z" } } },
+    {},
+    "relabel",
+  ],
+  ["renamed", { mirrored: { ...mirrored, name: "b.txt", file: "D/01_files/s/02_embedded/b.txt" } }, {}, "relabel"],
+  [
+    "renamed to another type",
+    { mirrored: { ...mirrored, name: "a.md", file: "D/01_files/s/02_embedded/a.md" } },
+    {},
+    "put",
+  ],
+  ["rolled back to before a rename", {}, { held: { ...held, path: "old.txt" } }, "relabel"],
+  ["the index shows another address", {}, { held: { ...held, url: "https://old" }, url: "https://new" }, "relabel"],
+  ["an address that is not known now says nothing", {}, { held: { ...held, url: "https://old" } }, "none"],
+  ["removed from the mirror", { mirrored: null }, {}, "remove"],
+  ["not in the mirror, but the look was incomplete", { mirrored: null }, { mayRemove: false }, "none"],
+  ["C1 not in the store any more", {}, { held: undefined }, "put"],
+  ["killed between commit and row", { indexed: null }, {}, "adopt"],
+  ["killed between commit and row, changed since", { indexed: null }, { held: { ...held, sha256: "old" } }, "put"],
+  ["killed after replacing, before the row", {}, { held: { ...held, fileId: "file-2" as FileId } }, "adopt"],
+  [
+    "another vector store now",
+    { indexed: { ...indexed, vectorStoreId: "vs_0" as VectorStoreId } },
+    { held: undefined },
+    "put",
+  ],
+  ["full crawl", {}, { mode: "full" }, "put"],
+  ["never downloaded", { mirrored: { ...mirrored, file: "" }, indexed: null }, { held: undefined }, "none"],
+  ["never downloaded again, the old version stays", { mirrored: { ...mirrored, file: "" } }, {}, "none"],
+  ["in 03_failed, not held", { indexed: null }, { held: undefined, failed: true }, "none"],
+  ["in 03_failed, an old version still held", {}, { failed: true }, "remove"],
+  [
+    "hashes lost, size and time equal",
+    { mirrored: { ...mirrored, observed: null }, indexed: { ...indexed, sha256: "" } },
+    {},
+    "none",
+  ],
+  [
+    "hashes lost, another time",
+    { mirrored: { ...mirrored, observed: null }, indexed: { ...indexed, sha256: "", modifiedAt: "x" } },
+    {},
+    "put",
+  ],
+  ["only ever seen", { mirrored: null, indexed: null }, { held: undefined }, "none"],
+];
+
+for (const [title, facets, changed, kind] of table) {
+  test(`${title}: ${kind}`, () => {
+    assert.equal(judgeIndex({ ...entry, ...facets }, { ...view, ...changed }).kind, kind);
+  });
+}
