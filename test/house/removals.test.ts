@@ -80,11 +80,11 @@ test("the guard is asked where items leave, and nowhere else", () => {
   assert.deepEqual(
     filesWith(GUARDS, (file) => [file]),
     [
-      "plan/detect-changes.ts",
       "engine/leave-store.ts",
       "engine/maintain/maintained-tree.ts",
       "engine/plan-index.ts",
       "engine/swap-shortfalls.ts",
+      "plan/detect-changes.ts",
     ],
   );
 });
