@@ -8,8 +8,6 @@ import { faultReply, retryAfterOf } from "./control/fault-reply.ts";
 import { runOperation } from "./control/operations.ts";
 import { keptHeaders } from "./control/request-log.ts";
 import { answerSignIn } from "./entra/token-endpoint.ts";
-import { answerGraph } from "./graph/answer-graph.ts";
-import { answerDownload } from "./graph/download-address.ts";
 import { type Asked, jsonReply, type Reply, textReply } from "./http-reply.ts";
 import { mediaTypeOf } from "./media-type.ts";
 import { escapeXml } from "./odata/atom.ts";
@@ -55,7 +53,7 @@ async function answerAsTenant(
   const verdict = state.throttle.admit(asked, Date.now());
   const fault = verdict.refused ? undefined : state.faults.strike(asked);
   const sent = verdict.refused
-    ? await sendReply(request, response, withHeaders(faultReply(429, {}, asked), verdict.headers))
+    ? await sendReply(request, response, withHeaders(faultReply(429, {}), verdict.headers))
     : await answerUnder(fault?.effect ?? {}, request, response, { asked, state, stopping, extra: verdict.headers });
   state.log.add({
     at: startedAt.toISOString(),
@@ -84,7 +82,7 @@ async function answerUnder(
   const reply =
     effect.status === undefined
       ? bendReply(route(asked, state), effect, { asked, route: again })
-      : faultReply(effect.status, effect, asked);
+      : faultReply(effect.status, effect);
   return sendReply(
     request,
     response,
@@ -108,8 +106,6 @@ function route(asked: Asked, state: SandboxState): Reply {
   if (/[#\s]/.test(asked.rawPath + asked.rawQuery)) return badRequest();
   return (
     answerApi(asked, state.tenant, state.signIn) ??
-    answerGraph(asked, state.tenant, state.signIn) ??
-    answerDownload(asked, state.tenant) ??
     answerSignIn(asked, state.signIn) ??
     browseDocument(asked, state.tenant, state.settings)
   );

@@ -41,14 +41,6 @@ test("headers from 80 % of the budget on, then 429 with Retry-After; the report 
   assert.equal((await api(web)).status, 200);
 });
 
-test("Graph is throttled in words of its own", async () => {
-  await control(sandbox, "POST", "throttle", { budget: 0 });
-  const refused = await fetch(`${sandbox.url}/v1.0/sites/root`);
-  assert.equal(refused.status, 429);
-  const body = (await refused.json()) as { error: { code: string } };
-  assert.equal(body.error.code, "activityLimitReached");
-});
-
 test("how many came at once, with no limit set", async () => {
   sandbox.state.faults.add({ times: "always" }, { delayMs: 600_000 });
   const gaveUp = new AbortController();
@@ -80,7 +72,7 @@ test("after the time that was told the budget is whole again", () => {
   assert.deepEqual([throttle.report().used, throttle.report().pauses], [2, 1]);
 });
 
-test("prices: REST 2, Graph 1, its collections 2; sign-in and control nothing", () => {
+test("prices: REST 2; sign-in and control nothing", () => {
   const throttle = new Throttle();
   const priceOf = (path: string) => {
     throttle.set({ budget: 100, windowSeconds: 1, graceMs: 0 });
@@ -88,9 +80,6 @@ test("prices: REST 2, Graph 1, its collections 2; sign-in and control nothing", 
     return throttle.report().used;
   };
   assert.equal(priceOf("/sites/demo/_api/web"), 2);
-  assert.equal(priceOf("/v1.0/drives/b!x/root/delta"), 2);
-  assert.equal(priceOf("/v1.0/drives/b!x/root/delta(token='y')"), 1);
-  assert.equal(priceOf("/v1.0/sites/x/drives"), 2);
   assert.equal(priceOf("/7c1e/oauth2/v2.0/token"), 0);
 });
 

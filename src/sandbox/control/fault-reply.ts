@@ -1,4 +1,4 @@
-import type { Asked, Reply } from "../http-reply.ts";
+import type { Reply } from "../http-reply.ts";
 import type { FaultEffect } from "./fault-effect.ts";
 
 const THROTTLED = JSON.stringify({
@@ -7,14 +7,10 @@ const THROTTLED = JSON.stringify({
     message: { lang: "en-US", value: "The request has been throttled." },
   },
 });
-const THROTTLED_BY_GRAPH = JSON.stringify({
-  error: { code: "activityLimitReached", message: "The request has been throttled." },
-});
 
-/** Without a body of its own a throttled answer gets the one of SharePoint or Graph; others get none. */
-export function faultReply(status: number, effect: FaultEffect, asked: Asked): Reply {
-  const throttled = /^\/v1\.0\//i.test(asked.rawPath) ? THROTTLED_BY_GRAPH : THROTTLED;
-  const body = effect.body ?? (status === 429 || status === 503 ? throttled : "");
+/** The reply of a fault that sets the status. Without a body of its own, 429 and 503 have SharePoint's. */
+export function faultReply(status: number, effect: FaultEffect): Reply {
+  const body = effect.body ?? (status === 429 || status === 503 ? THROTTLED : "");
   const type = body.startsWith("<") ? "text/html" : body.startsWith("{") ? "application/json" : "text/plain";
   return { status, headers: { "Content-Type": `${type}; charset=utf-8` }, body };
 }

@@ -122,10 +122,7 @@ function rateLimit(limit: number, remaining: number, resetSeconds: string): Reco
   };
 }
 
-/** REST publishes no price and is taken to cost 2; Graph asks 1, and 2 for a collection; delta with a token 1. */
+/** Returns 2 for REST, whose price Microsoft does not publish, and 0 for sign-in and documents. */
 function costOf(asked: Asked): number {
-  if (/\/_api(\/|$)/i.test(asked.rawPath)) return 2;
-  if (!/^\/v1\.0\//i.test(asked.rawPath)) return 0;
-  if (/\/drives$/i.test(asked.rawPath)) return 2;
-  return /\/delta/i.test(asked.rawPath) && !/token=/i.test(asked.rawPath + asked.rawQuery) ? 2 : 1;
+  return /\/_api(\/|$)/i.test(asked.rawPath) ? 2 : 0;
 }

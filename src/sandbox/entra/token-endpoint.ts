@@ -12,7 +12,7 @@ interface AppRegistration {
   readonly tenantId: string;
   readonly clientId: string;
   readonly certificate: ClientCertificate;
-  /** Entra gives out tokens for it, too; SharePoint's REST refuses them, Graph does not. */
+  /** Entra gives out tokens for it, too; the REST API of SharePoint refuses them. */
   readonly clientSecret: string;
 }
 
