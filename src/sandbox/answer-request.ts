@@ -2,89 +2,91 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { finished } from "node:stream/promises";
 import { sleep } from "../lib/time.ts";
 import { answerControl, isControlPath } from "./control/answer-control.ts";
-import { bendReply } from "./control/bend-reply.ts";
-import type { FaultEffect } from "./control/fault-effect.ts";
-import { faultReply, retryAfterOf } from "./control/fault-reply.ts";
 import { runOperation } from "./control/operations.ts";
-import { keptHeaders } from "./control/request-log.ts";
-import { answerSignIn } from "./entra/token-endpoint.ts";
-import { type Asked, jsonReply, type Reply, textReply } from "./http-reply.ts";
+import { applyFault, type FaultEffect, faultReply, retryAfterOf } from "./faults.ts";
+import { jsonReply, type Reply, type SandboxRequest, textReply } from "./http-reply.ts";
 import { mediaTypeOf } from "./media-type.ts";
-import { escapeXml } from "./odata/atom.ts";
-import { answerApi, badRequest } from "./rest/answer-api.ts";
-import { displayText } from "./rest/display-text.ts";
-import { downloadReply } from "./rest/download.ts";
-import type { SandboxSettings } from "./sandbox-settings.ts";
-import type { SandboxState } from "./sandbox-state.ts";
-import type { Tenant } from "./tenant/tenant.ts";
-import type { FileItem, RowItem } from "./tenant/tenant-item.ts";
-import { publishedView } from "./tenant/versions.ts";
+import { keptHeaders } from "./request-log.ts";
+import type { SandboxSettings, SandboxState } from "./sandbox-state.ts";
+import { answerSignIn } from "./sharepoint/entra.ts";
+import { escapeXml } from "./sharepoint/odata/response.ts";
+import { answerApi, badRequest } from "./sharepoint/rest/answer-api.ts";
+import { displayText } from "./sharepoint/rest/display-text.ts";
+import { downloadReply } from "./sharepoint/rest/download.ts";
+import type { Tenant } from "./sharepoint/tenant/tenant.ts";
+import type { FileItem, RowItem } from "./sharepoint/tenant/tenant-item.ts";
+import { publishedView } from "./sharepoint/tenant/versions.ts";
 
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 /** One request from first byte to last. Never rejects: what goes wrong inside becomes a 500 that says so. */
 export async function answerRequest(
-  request: IncomingMessage,
+  incoming: IncomingMessage,
   response: ServerResponse,
   state: SandboxState,
   stopping: AbortSignal,
 ): Promise<void> {
   try {
-    const asked = await readRequest(request, state);
-    if (isControlPath(asked.rawPath)) {
-      await sendReply(request, response, answerControl(asked, state));
+    const request = await readRequest(incoming, state);
+    if (isControlPath(request.rawPath)) {
+      await sendReply(incoming, response, answerControl(request, state));
     } else {
-      const end = state.throttle.begin(asked);
-      await answerAsTenant(request, response, { asked, state, stopping }).finally(end);
+      const end = state.throttle.begin(request);
+      await answerAsTenant(incoming, response, { request, state, stopping }).finally(end);
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    if (response.headersSent) request.socket.destroy();
-    else await sendReply(request, response, jsonReply(500, { error: `The sandbox failed: ${message}` }));
+    if (response.headersSent) incoming.socket.destroy();
+    else await sendReply(incoming, response, jsonReply(500, { error: `The sandbox failed: ${message}` }));
   }
 }
 
 async function answerAsTenant(
-  request: IncomingMessage,
+  incoming: IncomingMessage,
   response: ServerResponse,
-  { asked, state, stopping }: { asked: Asked; state: SandboxState; stopping: AbortSignal },
+  { request, state, stopping }: { request: SandboxRequest; state: SandboxState; stopping: AbortSignal },
 ): Promise<void> {
   const startedAt = new Date();
-  const verdict = state.throttle.admit(asked, Date.now());
-  const fault = verdict.refused ? undefined : state.faults.strike(asked);
+  const verdict = state.throttle.admit(request, Date.now());
+  const fault = verdict.refused ? undefined : state.faults.match(request);
   const sent = verdict.refused
-    ? await sendReply(request, response, withHeaders(faultReply(429, {}), verdict.headers))
-    : await answerUnder(fault?.effect ?? {}, request, response, { asked, state, stopping, extra: verdict.headers });
+    ? await sendReply(incoming, response, withHeaders(faultReply(429, {}), verdict.headers))
+    : await answerUnder(fault?.effect ?? {}, incoming, response, { request, state, stopping, extra: verdict.headers });
   state.log.add({
     at: startedAt.toISOString(),
-    method: asked.method,
-    url: request.url ?? "",
+    method: request.method,
+    url: incoming.url ?? "",
     status: sent.status,
     bytes: sent.bytes,
     durationMs: Date.now() - startedAt.getTime(),
-    headers: keptHeaders(asked.headers),
+    headers: keptHeaders(request.headers),
     fault: fault?.id ?? null,
   });
 }
 
 async function answerUnder(
   effect: FaultEffect,
-  request: IncomingMessage,
+  incoming: IncomingMessage,
   response: ServerResponse,
-  context: { asked: Asked; state: SandboxState; stopping: AbortSignal; extra: Readonly<Record<string, string>> },
+  context: {
+    request: SandboxRequest;
+    state: SandboxState;
+    stopping: AbortSignal;
+    extra: Readonly<Record<string, string>>;
+  },
 ): Promise<Sent> {
-  const { asked, state, stopping, extra } = context;
+  const { request, state, stopping, extra } = context;
   for (const call of effect.run ?? []) runOperation(state, call);
   if (effect.delayMs !== undefined) await sleep(effect.delayMs, AbortSignal.any([stopping, whenGone(response)]));
   if (response.destroyed) return { status: 0, bytes: 0 };
-  if (effect.connection !== undefined) return breakConnection(request, effect.connection);
-  const again = (each: Asked): Reply => route(each, state);
+  if (effect.connection !== undefined) return breakConnection(incoming, effect.connection);
+  const again = (each: SandboxRequest): Reply => route(each, state);
   const reply =
     effect.status === undefined
-      ? bendReply(route(asked, state), effect, { asked, route: again })
+      ? applyFault(route(request, state), effect, { request, route: again })
       : faultReply(effect.status, effect);
   return sendReply(
-    request,
+    incoming,
     response,
     withHeaders(reply, { ...extra, ...effect.headers, ...retryAfterOf(effect) }),
     effect,
@@ -102,32 +104,32 @@ function whenGone(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-function route(asked: Asked, state: SandboxState): Reply {
-  if (/[#\s]/.test(asked.rawPath + asked.rawQuery)) return badRequest();
+function route(request: SandboxRequest, state: SandboxState): Reply {
+  if (/[#\s]/.test(request.rawPath + request.rawQuery)) return badRequest();
   return (
-    answerApi(asked, state.tenant, state.signIn) ??
-    answerSignIn(asked, state.signIn) ??
-    browseDocument(asked, state.tenant, state.settings)
+    answerApi(request, state.tenant, state.signIn) ??
+    answerSignIn(request, state.signIn) ??
+    browseDocument(request, state.tenant, state.settings)
   );
 }
 
-async function readRequest(request: IncomingMessage, state: SandboxState): Promise<Asked> {
+async function readRequest(incoming: IncomingMessage, state: SandboxState): Promise<SandboxRequest> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+  for await (const chunk of incoming as AsyncIterable<Uint8Array>) {
     length += chunk.length;
     if (length > MAX_BODY_BYTES) throw new Error(`read request: the body is larger than ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
-  const url = request.url ?? "/";
+  const url = incoming.url ?? "/";
   const cut = url.includes("?") ? url.indexOf("?") : url.length;
   const { origins } = state.signIn;
-  const origin = `http://${request.headers.host ?? ""}`.toLowerCase();
+  const origin = `http://${incoming.headers.host ?? ""}`.toLowerCase();
   return {
-    method: request.method ?? "GET",
+    method: incoming.method ?? "GET",
     rawPath: url.slice(0, cut),
     rawQuery: url.slice(cut + 1),
-    headers: request.headers,
+    headers: incoming.headers,
     body: Buffer.concat(chunks),
     // A Host header of somebody else's making must not end up in links.
     origin: origins.includes(origin) ? origin : (origins[0] ?? origin),
@@ -138,19 +140,19 @@ async function readRequest(request: IncomingMessage, state: SandboxState): Promi
  * A document at its own address, so that a link in a search result opens it. The real SharePoint would ask the
  * visitor to sign in first; the sandbox holds nothing that is not public.
  */
-function browseDocument(asked: Asked, tenant: Tenant, settings: SandboxSettings): Reply {
+function browseDocument(request: SandboxRequest, tenant: Tenant, settings: SandboxSettings): Reply {
   let path: string;
   try {
-    path = decodeURIComponent(asked.rawPath);
+    path = decodeURIComponent(request.rawPath);
   } catch {
     return badRequest();
   }
-  const isRead = asked.method === "GET" || asked.method === "HEAD";
-  const page = isRead ? browsePage(path, asked.rawQuery, tenant) : undefined;
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  const page = isRead ? browsePage(path, request.rawQuery, tenant) : undefined;
   if (page) return page;
   const item = tenant.itemAt(path);
   if (item?.kind !== "file" || item.library.template === 119 || !isRead) return textReply(404, "404 FILE NOT FOUND");
-  return downloadReply(item, asked, {
+  return downloadReply(item, request, {
     rangeRequests: settings.rangeRequests,
     disposition: "inline",
     contentType: mediaTypeOf(item.name),
@@ -215,38 +217,38 @@ interface Sent {
 }
 
 /** Ends a connection without an answer. */
-function breakConnection(request: IncomingMessage, how: "reset" | "drop"): Sent {
-  if (how === "reset") request.socket.resetAndDestroy();
-  else request.socket.destroy();
+function breakConnection(incoming: IncomingMessage, how: "reset" | "drop"): Sent {
+  if (how === "reset") incoming.socket.resetAndDestroy();
+  else incoming.socket.destroy();
   return { status: 0, bytes: 0 };
 }
 
 /** Sends the reply, or as much of it as the fault lets through; ends when the last byte is out or the client has gone. */
 async function sendReply(
-  request: IncomingMessage,
+  incoming: IncomingMessage,
   response: ServerResponse,
   reply: Reply,
   fault: FaultEffect = {},
 ): Promise<Sent> {
   const body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
   const cutAt = fault.stallAfterBytes ?? fault.truncateAfterBytes;
-  const isWhole = cutAt === undefined || cutAt >= body.length || request.method === "HEAD";
+  const isWhole = cutAt === undefined || cutAt >= body.length || incoming.method === "HEAD";
   const endsClean = !isWhole && fault.stallAfterBytes === undefined && fault.ending === "clean";
   response.writeHead(reply.status, {
     ...reply.headers,
     ...(endsClean ? {} : { "Content-Length": String(body.length) }),
   });
   if (isWhole) {
-    response.end(request.method === "HEAD" ? undefined : body);
+    response.end(incoming.method === "HEAD" ? undefined : body);
     await settled(response);
-    return { status: reply.status, bytes: request.method === "HEAD" ? 0 : body.length };
+    return { status: reply.status, bytes: incoming.method === "HEAD" ? 0 : body.length };
   }
   const part = body.subarray(0, cutAt);
   if (endsClean) response.end(part);
   else await writePart(response, part);
   if (!endsClean && fault.stallAfterBytes === undefined) {
-    if (fault.ending === "reset") request.socket.resetAndDestroy();
-    else request.socket.destroySoon();
+    if (fault.ending === "reset") incoming.socket.resetAndDestroy();
+    else incoming.socket.destroySoon();
   }
   await settled(response);
   return { status: reply.status, bytes: part.length };

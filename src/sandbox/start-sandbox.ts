@@ -3,10 +3,10 @@ import { createServer } from "node:http";
 import { BadInputError } from "../contracts/errors.ts";
 import { answerRequest } from "./answer-request.ts";
 import { type ClientCertificate, makeCertificate } from "./certificates.ts";
-import { AccessTokens } from "./entra/access-tokens.ts";
 import { SandboxState } from "./sandbox-state.ts";
 import type { SeedName } from "./seed/seed-tenant.ts";
-import type { Tenant } from "./tenant/tenant.ts";
+import { AccessTokens } from "./sharepoint/entra.ts";
+import type { Tenant } from "./sharepoint/tenant/tenant.ts";
 
 export interface SandboxOptions {
   /** 0, the default, lets the operating system choose. */

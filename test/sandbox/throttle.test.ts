@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { Throttle } from "../../src/sandbox/control/throttle.ts";
-import type { Asked } from "../../src/sandbox/http-reply.ts";
+import type { SandboxRequest } from "../../src/sandbox/http-reply.ts";
+import { Throttle } from "../../src/sandbox/throttle.ts";
 import { apiOf, control, errorOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();
@@ -10,7 +10,7 @@ const web = "/sites/demo/_api/web";
 
 beforeEach(() => sandbox.state.reset());
 
-const ask = (rawPath: string): Asked => ({
+const ask = (rawPath: string): SandboxRequest => ({
   method: "GET",
   rawPath,
   rawQuery: "",
