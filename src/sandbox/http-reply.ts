@@ -6,7 +6,7 @@ export interface Reply {
 }
 
 /** A request as the routes see it: the raw target, because how it was escaped matters. */
-export interface Asked {
+export interface SandboxRequest {
   readonly method: string;
   /** As sent, still percent-encoded. */
   readonly rawPath: string;
@@ -18,8 +18,8 @@ export interface Asked {
   readonly origin: string;
 }
 
-export function headerOf(asked: Asked, name: string): string {
-  const value = asked.headers[name];
+export function headerOf(request: SandboxRequest, name: string): string {
+  const value = request.headers[name];
   return (Array.isArray(value) ? value.join(", ") : value) ?? "";
 }
 

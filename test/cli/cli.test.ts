@@ -8,8 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { folderQuestion } from "../../src/sandbox/seed/demo-folder.ts";
-import { demoQuestions, siteQuestion } from "../../src/sandbox/seed/demo-questions.ts";
+import { demoQuestions, folderQuestion, siteQuestion } from "../../src/sandbox/seed/demo.ts";
 import { DOMAIN, World } from "../engine/world.ts";
 import { type Commands, startCommands } from "./start-commands.ts";
 

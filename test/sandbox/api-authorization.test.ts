@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { AccessTokens } from "../../src/sandbox/entra/access-tokens.ts";
+import { AccessTokens } from "../../src/sandbox/sharepoint/entra.ts";
 import { accessToken, errorOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

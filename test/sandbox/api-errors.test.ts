@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { addFile, addFolder } from "../../src/sandbox/tenant/file-operations.ts";
+import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
 import { apiOf, errorOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

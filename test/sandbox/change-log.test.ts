@@ -5,7 +5,7 @@ import { BearerToken } from "@pnp/queryable";
 import { spfi } from "@pnp/sp";
 import "@pnp/sp/webs/index.js";
 import "@pnp/sp/lists/index.js";
-import { CHANGE_TYPES } from "../../src/sandbox/tenant/change-log.ts";
+import { CHANGE_TYPES } from "../../src/sandbox/sharepoint/tenant/change-log.ts";
 import { accessToken, control, errorOf, type JsonObject, jsonOf, sandboxForTests, senderOf } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { beforeEach, describe, test } from "node:test";
-import { DEFAULT_SETTINGS } from "../../src/sandbox/sandbox-settings.ts";
+import { DEFAULT_SETTINGS } from "../../src/sandbox/sandbox-state.ts";
 import { startSandbox } from "../../src/sandbox/start-sandbox.ts";
 import { accessToken, apiOf, control, type JsonObject, sandboxForTests } from "./sandbox-client.ts";
 

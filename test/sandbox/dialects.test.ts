@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { addFile } from "../../src/sandbox/tenant/file-operations.ts";
+import { addFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
 import { apiOf, jsonOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { addFile, updateFile } from "../../src/sandbox/tenant/file-operations.ts";
-import type { FileItem } from "../../src/sandbox/tenant/tenant-item.ts";
+import { addFile, updateFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
+import type { FileItem } from "../../src/sandbox/sharepoint/tenant/tenant-item.ts";
 import { apiOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

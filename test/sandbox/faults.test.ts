@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
+import { addFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
 import { startSandbox } from "../../src/sandbox/start-sandbox.ts";
-import { addFile } from "../../src/sandbox/tenant/file-operations.ts";
 import { apiOf, control, type JsonObject, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

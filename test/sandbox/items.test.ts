@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { addFile, addFolder } from "../../src/sandbox/tenant/file-operations.ts";
-import { fillFolder } from "../../src/sandbox/tenant/fill-folder.ts";
-import { recycleItem } from "../../src/sandbox/tenant/recycle-bin.ts";
+import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
+import { fillFolder } from "../../src/sandbox/sharepoint/tenant/fill-folder.ts";
+import { recycleItem } from "../../src/sandbox/sharepoint/tenant/relocate-item.ts";
 import { apiOf, errorOf, type JsonObject, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

@@ -12,11 +12,11 @@ import "@pnp/sp/attachments/index.js";
 import "@pnp/sp/site-users/web.js";
 import "@pnp/sp/files/index.js";
 import "@pnp/sp/folders/index.js";
-import { addAttachment } from "../../src/sandbox/tenant/attachments.ts";
-import { addFile, addFolder } from "../../src/sandbox/tenant/file-operations.ts";
-import { fillFolder } from "../../src/sandbox/tenant/fill-folder.ts";
-import { addList, addListItem } from "../../src/sandbox/tenant/list-operations.ts";
-import { addPage, editPage } from "../../src/sandbox/tenant/page-operations.ts";
+import { addAttachment } from "../../src/sandbox/sharepoint/tenant/attachments.ts";
+import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
+import { fillFolder } from "../../src/sandbox/sharepoint/tenant/fill-folder.ts";
+import { addList, addListItem } from "../../src/sandbox/sharepoint/tenant/list-operations.ts";
+import { addPage, editPage } from "../../src/sandbox/sharepoint/tenant/page-operations.ts";
 import { accessToken, type JsonObject, sandboxForTests } from "./sandbox-client.ts";
 
 /** The part of pnp this file uses. Its own types add properties to a module name that Node's resolution does not find. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { addFile, addFolder } from "../../src/sandbox/tenant/file-operations.ts";
-import { fillFolder } from "../../src/sandbox/tenant/fill-folder.ts";
+import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
+import { fillFolder } from "../../src/sandbox/sharepoint/tenant/fill-folder.ts";
 import { apiOf, errorOf, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import mammoth from "mammoth";
 import { extractText, getDocumentProxy } from "unpdf";
-import { companyDocuments } from "../../src/sandbox/seed/company-documents.ts";
-import { demoQuestions } from "../../src/sandbox/seed/demo-questions.ts";
-import { seedTenant } from "../../src/sandbox/seed/seed-tenant.ts";
-import { describeLibrary } from "../../src/sandbox/tenant/describe-library.ts";
-import { Tenant } from "../../src/sandbox/tenant/tenant.ts";
+import { demoQuestions } from "../../src/sandbox/seed/demo.ts";
+import { companyDocuments, seedTenant } from "../../src/sandbox/seed/seed-tenant.ts";
+import { describeLibrary } from "../../src/sandbox/sharepoint/tenant/describe-library.ts";
+import { Tenant } from "../../src/sandbox/sharepoint/tenant/tenant.ts";
 
 const tenant = new Tenant();
 seedTenant(tenant, "company");

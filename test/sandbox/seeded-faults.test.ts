@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { fillFolder } from "../../src/sandbox/tenant/fill-folder.ts";
+import { fillFolder } from "../../src/sandbox/sharepoint/tenant/fill-folder.ts";
 import { apiOf, control, type JsonObject, jsonOf, requestToken, rowsOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { siteQuestion } from "../../src/sandbox/seed/demo-questions.ts";
+import { siteQuestion } from "../../src/sandbox/seed/demo.ts";
 import { type SandboxSite, startCompanySite, startSite } from "../../src/sandbox/site/start-site.ts";
 
 let sandbox: SandboxSite;

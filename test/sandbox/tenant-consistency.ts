@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describeItem } from "../../src/sandbox/tenant/describe-library.ts";
-import type { Tenant } from "../../src/sandbox/tenant/tenant.ts";
+import { describeItem } from "../../src/sandbox/sharepoint/tenant/describe-library.ts";
+import type { Tenant } from "../../src/sandbox/sharepoint/tenant/tenant.ts";
 
 /** Rows, folder tree and id index must tell the same story after every operation. */
 export function assertConsistent(tenant: Tenant): void {

@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { seedTenant } from "../../src/sandbox/seed/seed-tenant.ts";
-import { describeItem, describeLibrary, type ItemDescription } from "../../src/sandbox/tenant/describe-library.ts";
-import { addFile, addFolder, setColumns, updateFile } from "../../src/sandbox/tenant/file-operations.ts";
-import { fillFolder } from "../../src/sandbox/tenant/fill-folder.ts";
-import { recycleItem, restoreItem } from "../../src/sandbox/tenant/recycle-bin.ts";
-import { copyItem, moveItem, renameItem } from "../../src/sandbox/tenant/relocate-item.ts";
-import { Tenant } from "../../src/sandbox/tenant/tenant.ts";
+import {
+  describeItem,
+  describeLibrary,
+  type ItemDescription,
+} from "../../src/sandbox/sharepoint/tenant/describe-library.ts";
+import { addFile, addFolder, setColumns, updateFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
+import { fillFolder } from "../../src/sandbox/sharepoint/tenant/fill-folder.ts";
+import {
+  copyItem,
+  moveItem,
+  recycleItem,
+  renameItem,
+  restoreItem,
+} from "../../src/sandbox/sharepoint/tenant/relocate-item.ts";
+import { Tenant } from "../../src/sandbox/sharepoint/tenant/tenant.ts";
 import { assertConsistent } from "./tenant-consistency.ts";
 
 const root = "/sites/demo/Shared Documents";

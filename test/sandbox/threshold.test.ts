@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { addColumn, addList, addListItem } from "../../src/sandbox/tenant/list-operations.ts";
+import { addColumn, addList, addListItem } from "../../src/sandbox/sharepoint/tenant/list-operations.ts";
 import { accessToken, apiOf, errorOf, type JsonObject, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();
@@ -154,7 +154,7 @@ describe("RenderListDataAsStream", async () => {
 });
 
 test("a library's rows show sizes there", async () => {
-  const { addFile, updateFile } = await import("../../src/sandbox/tenant/file-operations.ts");
+  const { addFile, updateFile } = await import("../../src/sandbox/sharepoint/tenant/file-operations.ts");
   addFile(tenant, "/sites/demo/Shared Documents/F/a.txt", "12345");
   updateFile(tenant, "/sites/demo/Shared Documents/F/a.txt", "123");
   const response = await fetch(

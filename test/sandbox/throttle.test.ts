@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { Throttle } from "../../src/sandbox/control/throttle.ts";
-import type { Asked } from "../../src/sandbox/http-reply.ts";
+import type { SandboxRequest } from "../../src/sandbox/http-reply.ts";
+import { Throttle } from "../../src/sandbox/throttle.ts";
 import { apiOf, control, errorOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();
@@ -10,7 +10,7 @@ const web = "/sites/demo/_api/web";
 
 beforeEach(() => sandbox.state.reset());
 
-const ask = (rawPath: string): Asked => ({
+const ask = (rawPath: string): SandboxRequest => ({
   method: "GET",
   rawPath,
   rawQuery: "",
@@ -39,14 +39,6 @@ test("headers from 80 % of the budget on, then 429 with Retry-After; the report 
   assert.deepEqual([body["used"], body["allowed"], body["refused"], body["pauses"]], [10, 5, 1, 1]);
   assert.equal((await control(sandbox, "DELETE", "throttle")).body["limits"], null);
   assert.equal((await api(web)).status, 200);
-});
-
-test("Graph is throttled in words of its own", async () => {
-  await control(sandbox, "POST", "throttle", { budget: 0 });
-  const refused = await fetch(`${sandbox.url}/v1.0/sites/root`);
-  assert.equal(refused.status, 429);
-  const body = (await refused.json()) as { error: { code: string } };
-  assert.equal(body.error.code, "activityLimitReached");
 });
 
 test("how many came at once, with no limit set", async () => {
@@ -80,7 +72,7 @@ test("after the time that was told the budget is whole again", () => {
   assert.deepEqual([throttle.report().used, throttle.report().pauses], [2, 1]);
 });
 
-test("prices: REST 2, Graph 1, its collections 2; sign-in and control nothing", () => {
+test("prices: REST 2; sign-in and control nothing", () => {
   const throttle = new Throttle();
   const priceOf = (path: string) => {
     throttle.set({ budget: 100, windowSeconds: 1, graceMs: 0 });
@@ -88,9 +80,6 @@ test("prices: REST 2, Graph 1, its collections 2; sign-in and control nothing", 
     return throttle.report().used;
   };
   assert.equal(priceOf("/sites/demo/_api/web"), 2);
-  assert.equal(priceOf("/v1.0/drives/b!x/root/delta"), 2);
-  assert.equal(priceOf("/v1.0/drives/b!x/root/delta(token='y')"), 1);
-  assert.equal(priceOf("/v1.0/sites/x/drives"), 2);
   assert.equal(priceOf("/7c1e/oauth2/v2.0/token"), 0);
 });
 

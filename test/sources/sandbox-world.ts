@@ -1,7 +1,7 @@
 import { after, afterEach, before, beforeEach } from "node:test";
 import type { Sighting, Source } from "../../src/contracts/source.ts";
-import type { FaultEffect, FaultMatch } from "../../src/sandbox/control/fault-plan.ts";
 import { runOperation } from "../../src/sandbox/control/operations.ts";
+import type { FaultEffect, FaultMatch } from "../../src/sandbox/faults.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
 import { openSharePointLibrary } from "../../src/sources/sharepoint/open-sharepoint-library.ts";
 import {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RemoteError } from "../../src/contracts/errors.ts";
 import { makeCertificate } from "../../src/sandbox/certificates.ts";
-import type { FaultEffect } from "../../src/sandbox/control/fault-plan.ts";
+import type { FaultEffect } from "../../src/sandbox/faults.ts";
 import { openSharePointLibrary } from "../../src/sources/sharepoint/open-sharepoint-library.ts";
 import { paths, useSandbox } from "./sandbox-world.ts";
 import { clientCertificateOf, listAll, QUICK, sourceConfig } from "./scripted-tenant.ts";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Sighting, Source } from "../../src/contracts/source.ts";
-import type { FaultEffect, FaultMatch } from "../../src/sandbox/control/fault-plan.ts";
-import { describeLibrary } from "../../src/sandbox/tenant/describe-library.ts";
+import type { FaultEffect, FaultMatch } from "../../src/sandbox/faults.ts";
+import { describeLibrary } from "../../src/sandbox/sharepoint/tenant/describe-library.ts";
 import { openSharePointList } from "../../src/sources/sharepoint/lists/open-sharepoint-list.ts";
 import { openSharePointLibrary } from "../../src/sources/sharepoint/open-sharepoint-library.ts";
 import { openSharePointPages } from "../../src/sources/sharepoint/pages/open-sharepoint-pages.ts";

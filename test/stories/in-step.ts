@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { QuerySource } from "../../src/engine/query.ts";
 import { distinctPath, localPath } from "../../src/mirror/local-path.ts";
-import { pathOf as serverPathOf } from "../../src/sandbox/tenant/tenant-item.ts";
+import { pathOf as serverPathOf } from "../../src/sandbox/sharepoint/tenant/tenant-item.ts";
 import { DOMAIN, LIBRARY, type World } from "../engine/world.ts";
 import type { Row, SourceView } from "./source-view.ts";
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { escapeXml } from "../odata/atom.ts";
+import { escapeXml } from "../sharepoint/odata/response.ts";
 import type { MakeSection, SiteDocument } from "../site/site-section.ts";
 import { parseBlocks } from "./text-blocks.ts";
 import { blocksHtml } from "./write-page.ts";

@@ -1,5 +1,5 @@
 import { strToU8, zipSync } from "fflate";
-import { escapeXml } from "../odata/atom.ts";
+import { escapeXml } from "../sharepoint/odata/response.ts";
 import type { Block } from "./text-blocks.ts";
 
 const WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";

@@ -1,4 +1,4 @@
-import { escapeXml } from "../odata/atom.ts";
+import { escapeXml } from "../sharepoint/odata/response.ts";
 import type { Block } from "./text-blocks.ts";
 
 /** A web page with the navigation and footer real ones have, so that an extractor has something to leave out. */

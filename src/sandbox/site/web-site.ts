@@ -1,5 +1,5 @@
 import { ALL_SECTIONS, type SectionName } from "./all-sections.ts";
-import { editedWord } from "./html-document.ts";
+import { editedWord } from "./render-page.ts";
 import { PageTree } from "./sections/page-tree.ts";
 import type { MakeSection, SiteAnswer, SiteAround, SiteAsked, SitePage, SiteSection, Trouble } from "./site-section.ts";
 

@@ -1,4 +1,4 @@
-import { htmlDocument } from "../html-document.ts";
+import { htmlDocument } from "../render-page.ts";
 import type { MakeSection, SitePage } from "../site-section.ts";
 
 const FIRST = 2026 * 12;

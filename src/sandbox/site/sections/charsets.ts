@@ -1,4 +1,4 @@
-import { htmlDocument, listed } from "../html-document.ts";
+import { htmlDocument, listed } from "../render-page.ts";
 import type { MakeSection, SiteDocument } from "../site-section.ts";
 
 /** A word with letters that every charset spells in its own way. */

@@ -1,5 +1,5 @@
-import { escapeXml } from "../../odata/atom.ts";
-import { htmlDocument, numbered } from "../html-document.ts";
+import { escapeXml } from "../../sharepoint/odata/response.ts";
+import { htmlDocument, numbered } from "../render-page.ts";
 import type { MakeSection } from "../site-section.ts";
 
 /**

@@ -2,7 +2,7 @@ import { mediaTypeOf } from "../../media-type.ts";
 import { parseBlocks } from "../../seed/text-blocks.ts";
 import { writeDocx } from "../../seed/write-docx.ts";
 import { writePdf } from "../../seed/write-pdf.ts";
-import { editedWord, listed } from "../html-document.ts";
+import { editedWord, listed } from "../render-page.ts";
 import type { MakeSection, SiteDocument } from "../site-section.ts";
 import { diceOf, paragraph } from "../site-text.ts";
 

@@ -1,4 +1,4 @@
-import { editedWord, htmlDocument, listed, numbered } from "../html-document.ts";
+import { editedWord, htmlDocument, listed, numbered } from "../render-page.ts";
 import type { MakeSection, SiteDocument } from "../site-section.ts";
 import { diceOf, heading, paragraph } from "../site-text.ts";
 

@@ -1,4 +1,4 @@
-import { htmlDocument, listed, numbered } from "../html-document.ts";
+import { htmlDocument, listed, numbered } from "../render-page.ts";
 import type { MakeSection, SiteDocument } from "../site-section.ts";
 
 const ITEMS = 3;

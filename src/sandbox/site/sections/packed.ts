@@ -1,5 +1,5 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { htmlDocument, listed } from "../html-document.ts";
+import { htmlDocument, listed } from "../render-page.ts";
 import type { MakeSection } from "../site-section.ts";
 
 const PACKERS: Readonly<Record<string, (text: string) => Uint8Array>> = {

@@ -1,5 +1,4 @@
-import { editedWord } from "../html-document.ts";
-import { renderPage } from "../render-page.ts";
+import { editedWord, renderPage } from "../render-page.ts";
 import type { SiteAround, SiteAsked, SiteDocument, SitePage } from "../site-section.ts";
 import { diceOf, slug } from "../site-text.ts";
 

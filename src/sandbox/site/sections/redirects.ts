@@ -1,4 +1,4 @@
-import { htmlDocument, listed } from "../html-document.ts";
+import { htmlDocument, listed } from "../render-page.ts";
 import type { MakeSection, SiteRedirect } from "../site-section.ts";
 
 /**

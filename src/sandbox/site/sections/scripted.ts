@@ -1,4 +1,4 @@
-import { listed } from "../html-document.ts";
+import { listed } from "../render-page.ts";
 import type { MakeSection } from "../site-section.ts";
 
 /** A page with nothing but a title until its scripts have run. Its validators say nothing of what they show. */

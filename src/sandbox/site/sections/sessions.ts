@@ -1,5 +1,5 @@
 import { fastHash } from "../../../lib/fast-hash.ts";
-import { htmlDocument, listed, numbered } from "../html-document.ts";
+import { htmlDocument, listed, numbered } from "../render-page.ts";
 import type { MakeSection } from "../site-section.ts";
 
 const GOODS = 4;

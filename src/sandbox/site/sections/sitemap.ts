@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { htmlDocument, listed, numbered } from "../html-document.ts";
+import { htmlDocument, listed, numbered } from "../render-page.ts";
 import type { MakeSection, SiteDocument } from "../site-section.ts";
 
 const PACKED = numbered(4, (i) => `/attic/packed-${i}`);

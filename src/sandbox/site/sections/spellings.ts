@@ -1,4 +1,4 @@
-import { htmlDocument, listed } from "../html-document.ts";
+import { htmlDocument, listed } from "../render-page.ts";
 import type { MakeSection } from "../site-section.ts";
 
 /** One page, many ways to write its address. */

@@ -1,4 +1,4 @@
-import { htmlDocument, listed } from "../html-document.ts";
+import { htmlDocument, listed } from "../render-page.ts";
 import type { MakeSection, Trouble } from "../site-section.ts";
 
 const TROUBLES: Readonly<Record<string, Trouble>> = {

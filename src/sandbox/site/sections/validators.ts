@@ -1,4 +1,4 @@
-import { htmlDocument, listed } from "../html-document.ts";
+import { htmlDocument, listed } from "../render-page.ts";
 import type { MakeSection, SitePage, Validators } from "../site-section.ts";
 
 /** What an unchanged page costs a crawl that knows it, by what the page says of its version. */
