@@ -1,5 +1,5 @@
 import { BodyError, type WebClient, type WebResponse } from "../../../contracts/web.ts";
-import { followRedirects } from "../client/follow-redirects.ts";
+import { followRedirects } from "../follow-redirects.ts";
 
 const MAX_BYTES = 15 * 1024 * 1024;
 const ACCEPT = "image/jpeg, image/png, image/webp, image/gif, image/tiff, image/bmp;q=0.8, image/*;q=0.5";

@@ -2,7 +2,7 @@ import type { BrowserContext, Page, Request, Route } from "playwright-core";
 import { CancelledError, explain, RemoteError } from "../../../contracts/errors.ts";
 import type { PageRenderer, Tell, WebClient, WebResponse } from "../../../contracts/web.ts";
 import { createAtMost } from "../../../lib/at-most.ts";
-import { followRedirects } from "../client/follow-redirects.ts";
+import { followRedirects } from "../follow-redirects.ts";
 import { firstLineOf, type LaunchedBrowser, launchBrowser } from "./launch-browser.ts";
 
 const PAGES_AT_ONCE = 2;
