@@ -31,14 +31,12 @@ import { createFileVisitor } from "../sources/files/create-file-visitor.ts";
 import { createLocalFiles } from "../sources/files/create-local-files.ts";
 import { createSingleBlobs } from "../sources/files/create-single-blobs.ts";
 import type { FilePlace } from "../sources/files/file-answer.ts";
-import { createWebDocuments } from "../sources/web/documents/create-web-documents.ts";
-import type { SnapshotShelf } from "../sources/web/documents/snapshot-shelf.ts";
-import { snapshotsInAzure } from "../sources/web/documents/snapshots-in-azure.ts";
-import { createWebImages } from "../sources/web/images/create-web-images.ts";
-import { createPageRenderer, type PageRendererOptions } from "../sources/web/render/create-page-renderer.ts";
-import { examineBrowser } from "../sources/web/render/examine-browser.ts";
+import { snapshotsInAzure } from "../sources/web/azure-snapshots.ts";
+import { createPageRenderer, examineBrowser, type PageRendererOptions } from "../sources/web/render-page.ts";
 import { createPageVisitor } from "../sources/web/visit/create-page-visitor.ts";
 import { createWebClient } from "../sources/web/web-client.ts";
+import { createWebDocuments, type SnapshotShelf } from "../sources/web/web-documents.ts";
+import { createWebImages } from "../sources/web/web-images.ts";
 import type { Config } from "./config.ts";
 import type { StorageAccount } from "./web-settings.ts";
 
