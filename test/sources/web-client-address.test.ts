@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { isIPv6, type LookupFunction } from "node:net";
 import { after, before, beforeEach, describe, it } from "node:test";
 import type { WebClient } from "../../src/contracts/web.ts";
-import { isPublicAddress } from "../../src/sources/web/client/address-filter.ts";
+import { isPublicAddress } from "../../src/sources/web/http-transport.ts";
 import { asResponse, closeOpened, get, listenOn, openClient, startSite, type TestSite } from "./web-client-world.ts";
 
 after(closeOpened);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { createRobotsBook } from "../../src/sources/web/client/robots-book.ts";
-import { createSender } from "../../src/sources/web/client/sender.ts";
+import { createRobotsBook } from "../../src/sources/web/robots.ts";
+import { createSender } from "../../src/sources/web/web-client.ts";
 import { handClock, settle } from "../lib/hand-clock.ts";
 import { asResponse, closeOpened, get, openClient, startSite } from "./web-client-world.ts";
 

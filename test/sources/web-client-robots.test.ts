@@ -3,8 +3,7 @@ import type { RequestListener } from "node:http";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { WebAnswer } from "../../src/contracts/web.ts";
-import { createRobotsBook } from "../../src/sources/web/client/robots-book.ts";
-import { parseRobots } from "../../src/sources/web/client/robots-rules.ts";
+import { createRobotsBook, parseRobots } from "../../src/sources/web/robots.ts";
 import { asResponse, closeOpened, forever, get, openClient, startSite } from "./web-client-world.ts";
 
 after(closeOpened);

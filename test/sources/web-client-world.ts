@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import type { WebAnswer, WebClient, WebRequest, WebResponse } from "../../src/contracts/web.ts";
-import { createWebClient, type WebClientOptions } from "../../src/sources/web/client/create-web-client.ts";
+import { createWebClient, type WebClientOptions } from "../../src/sources/web/web-client.ts";
 
 export const forever = new AbortController().signal;
 

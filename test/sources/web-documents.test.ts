@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { BlobServiceClient } from "@azure/storage-blob";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { createWebDocuments } from "../../src/sources/web/documents/create-web-documents.ts";
-import type { SnapshotShelf } from "../../src/sources/web/documents/snapshot-shelf.ts";
-import { snapshotsInAzure } from "../../src/sources/web/documents/snapshots-in-azure.ts";
+import { snapshotsInAzure } from "../../src/sources/web/azure-snapshots.ts";
+import { createWebDocuments, type SnapshotShelf } from "../../src/sources/web/web-documents.ts";
 import { startAzurite } from "../azurite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "web-documents-"));

@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import sharp, { type Sharp } from "sharp";
+import type { Sharp } from "sharp";
+import sharp from "sharp";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { PageImage } from "../../src/contracts/web.ts";
 import { newItem } from "../../src/plan/web/schedule-item.ts";
 import { identifyUrl } from "../../src/plan/web/web-identity.ts";
-import { createWebImages } from "../../src/sources/web/images/create-web-images.ts";
+import { createWebImages } from "../../src/sources/web/web-images.ts";
 import { closeOpened, forever, openClient, startSite } from "./web-client-world.ts";
 
 after(closeOpened);

@@ -5,9 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import type { PageRenderer, WebClient } from "../../src/contracts/web.ts";
 import { createWebPageReader } from "../../src/extract/web/create-web-page-reader.ts";
-import { createPageRenderer } from "../../src/sources/web/render/create-page-renderer.ts";
-import { examineBrowser } from "../../src/sources/web/render/examine-browser.ts";
-import { launchBrowser } from "../../src/sources/web/render/launch-browser.ts";
+import { createPageRenderer, examineBrowser, launchBrowser } from "../../src/sources/web/render-page.ts";
 import { chromiumPath } from "../browser/open-browser.ts";
 import { closeOpened, forever, openClient, startSite } from "./web-client-world.ts";
 

@@ -3,9 +3,9 @@ import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { createWebClient } from "../../src/sources/web/client/create-web-client.ts";
+import { createPageVisitor } from "../../src/sources/web/page-visitor.ts";
 import { lookAhead } from "../../src/sources/web/site/look-ahead.ts";
-import { createPageVisitor } from "../../src/sources/web/visit/create-page-visitor.ts";
+import { createWebClient } from "../../src/sources/web/web-client.ts";
 import { SiteWorld } from "./web-site-world.ts";
 import { CLIENT, html, linksTo, redirect } from "./web-visit-world.ts";
 

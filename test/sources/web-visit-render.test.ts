@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createPageRenderer } from "../../src/sources/web/render/create-page-renderer.ts";
-import { createPageVisitor } from "../../src/sources/web/visit/create-page-visitor.ts";
+import { createPageVisitor } from "../../src/sources/web/page-visitor.ts";
+import { createPageRenderer } from "../../src/sources/web/render-page.ts";
 import { chromiumPath } from "../browser/open-browser.ts";
 import { VisitWorld } from "./web-visit-world.ts";
 

@@ -15,10 +15,10 @@ import { createWebPageReader } from "../../src/extract/web/create-web-page-reade
 import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
 import type { CheckPolicy } from "../../src/plan/web/schedule-item.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
-import { createWebClient, type WebClientOptions } from "../../src/sources/web/client/create-web-client.ts";
-import { createWebDocuments } from "../../src/sources/web/documents/create-web-documents.ts";
-import { createWebImages } from "../../src/sources/web/images/create-web-images.ts";
-import { createPageVisitor, type VisitorParts } from "../../src/sources/web/visit/create-page-visitor.ts";
+import { createPageVisitor, type VisitorParts } from "../../src/sources/web/page-visitor.ts";
+import { createWebClient, type WebClientOptions } from "../../src/sources/web/web-client.ts";
+import { createWebDocuments } from "../../src/sources/web/web-documents.ts";
+import { createWebImages } from "../../src/sources/web/web-images.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 
 export interface PageAnswer {

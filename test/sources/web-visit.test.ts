@@ -5,8 +5,8 @@ import { afterEach, beforeEach, test } from "node:test";
 import sharp from "sharp";
 import type { WebClient } from "../../src/contracts/web.ts";
 import { createWebPageReader } from "../../src/extract/web/create-web-page-reader.ts";
-import { createWebClient } from "../../src/sources/web/client/create-web-client.ts";
-import { createPageVisitor } from "../../src/sources/web/visit/create-page-visitor.ts";
+import { createPageVisitor } from "../../src/sources/web/page-visitor.ts";
+import { createWebClient } from "../../src/sources/web/web-client.ts";
 import { CLIENT, html, linksTo, type PageAnswer, PageSite, redirect, VisitWorld } from "./web-visit-world.ts";
 
 let world: VisitWorld;

@@ -14,8 +14,8 @@ import {
   type Look,
 } from "../../plan/web/look-at-item.ts";
 import type { CheckPolicy } from "../../plan/web/schedule-item.ts";
-import { isUntold, mediaTypeOf } from "../web/visit/content-kind.ts";
-import { noteItem } from "../web/visit/note-item.ts";
+import { isUntold, mediaTypeOf } from "../web/content-type.ts";
+import { noteItem } from "../web/update-item.ts";
 import type { FileAnswer, FilePlace } from "./file-answer.ts";
 
 export interface FileVisitorParts {

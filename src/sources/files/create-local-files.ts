@@ -9,7 +9,7 @@ import { explainErrno } from "../folder/explain-errno.ts";
 import { isRacy, stampOf } from "../folder/file-facts.ts";
 import { type FolderRoot, type FolderTreeOptions, isWithin, openRoot } from "../folder/folder-root.ts";
 import { readLocalFile } from "../folder/read-local-file.ts";
-import { mediaTypeOf } from "../web/visit/content-kind.ts";
+import { mediaTypeOf } from "../web/content-type.ts";
 import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
 
 interface LocalFilesOptions extends Pick<FolderTreeOptions, "storagePath"> {

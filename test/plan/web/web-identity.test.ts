@@ -6,7 +6,7 @@ import { BadInputError } from "../../../src/contracts/errors.ts";
 import { identifyFile } from "../../../src/plan/web/file-identity.ts";
 import { shortHash } from "../../../src/plan/web/short-hash.ts";
 import { identifyUrl, isSameSite, USUAL_RULES } from "../../../src/plan/web/web-identity.ts";
-import { mayBePublicHost } from "../../../src/sources/web/client/address-filter.ts";
+import { mayBePublicHost } from "../../../src/sources/web/http-transport.ts";
 
 /** As it is written, as it is known. */
 const ADDRESSES: readonly (readonly [written: string, known: string])[] = [

@@ -7,7 +7,7 @@ import type { Tell, WebAnswer, WebClient, WebResponse } from "../../../contracts
 import { decodeEntities } from "../../../lib/html/entities.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { later } from "../../../lib/later.ts";
-import { followRedirects, MAX_REDIRECTS } from "../client/follow-redirects.ts";
+import { followRedirects, MAX_REDIRECTS } from "../follow-redirects.ts";
 
 /** As the protocol of sitemaps has it. */
 const MAX_BYTES = 50 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { explain } from "../../../contracts/errors.ts";
 import type { ReadList, SiteMemory } from "../../../contracts/site-memory.ts";
-import { throwIfStopped } from "../throw-if-stopped.ts";
+import { throwIfStopped } from "../request-page.ts";
 import { type AddressList, MAX_ADDRESSES, readAddressList } from "./address-list.ts";
 import { asPart, isThere } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";

@@ -1,8 +1,8 @@
-import { ConflictError } from "../../../contracts/errors.ts";
-import type { IngestItem } from "../../../contracts/registry.ts";
-import { newItem } from "../../../plan/web/schedule-item.ts";
-import type { VisitorParts } from "./create-page-visitor.ts";
-import type { PageStop } from "./page-stop.ts";
+import { ConflictError } from "../../contracts/errors.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
+import { newItem } from "../../plan/web/schedule-item.ts";
+import type { VisitorParts } from "./page-visitor.ts";
+import type { PageStop } from "./request-page.ts";
 
 /** Whoever loses so often against others has met something else than others. */
 const MAX_TRIES = 20;

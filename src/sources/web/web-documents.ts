@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { opendir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { BadInputError } from "../../../contracts/errors.ts";
-import type { ItemId } from "../../../contracts/ids.ts";
-import type { WebDocuments } from "../../../contracts/web.ts";
-import { readFileIfExists, writeFileAtomic } from "../../../lib/atomic-file.ts";
-import { checkedItemName } from "../item-name.ts";
-import { removeOldFiles } from "./remove-old-files.ts";
-import { type SnapshotShelf, snapshotsInFolder } from "./snapshot-shelf.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { WebDocuments } from "../../contracts/web.ts";
+import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { namesIn } from "../../lib/names-in.ts";
 
 const DAY_MS = 86_400_000;
 /** They can be fetched again; by then most have been indexed long ago. */
@@ -95,4 +93,91 @@ function snapshotInstant(name: string): string {
   if (!parts) return "";
   const [, year, month, day, hour, minute, second, ms] = parts;
   return `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`;
+}
+
+/** Where answers are kept as they came, each under its item and a name that tells when. */
+export interface SnapshotShelf {
+  put(id: ItemId, name: string, bytes: Uint8Array, mimeType: string): Promise<void>;
+  of(id: ItemId): Promise<readonly { readonly name: string; readonly bytes: number; readonly path: string }[]>;
+  delete(id: ItemId): Promise<void>;
+  /** Those written before then. Returns how many. */
+  removeOld(before: Date): Promise<number>;
+}
+
+function snapshotsInFolder(folder: string): SnapshotShelf {
+  const placeOf = (id: ItemId): string => join(folder, placeBelow(id));
+  return {
+    put: (id, name, bytes) => writeFileAtomic(join(placeOf(id), name), bytes),
+    async of(id) {
+      const own = placeOf(id);
+      const kept = [];
+      for (const name of (await namesIn(own)).sort()) {
+        kept.push({ name, bytes: (await stat(join(own, name))).size, path: join(own, name) });
+      }
+      return kept;
+    },
+    delete: (id) => rm(placeOf(id), { force: true, recursive: true }),
+    removeOld: (before) => removeOldFiles(folder, before),
+  };
+}
+
+/** Of an item, below the root of the shelf. */
+export function placeBelow(id: ItemId): string {
+  const { name, key } = checkedItemName(id);
+  return `${key.slice(0, 2)}/${name}`;
+}
+
+/** Removes files last written before then, and leaves folders, into which somebody may be writing. Returns how many files left. */
+async function removeOldFiles(
+  folder: string,
+  before: Date,
+  options: { readonly except?: string } = {},
+): Promise<number> {
+  let removed = 0;
+  try {
+    for await (const entry of await opendir(folder)) {
+      const path = join(folder, entry.name);
+      if (entry.name === options.except) continue;
+      if (entry.isDirectory()) {
+        removed += await removeOldFiles(path, before);
+      } else if (await isOlder(path, before)) {
+        await rm(path, { force: true });
+        removed += 1;
+      }
+    }
+  } catch (error) {
+    // Nothing was ever kept, or somebody else removed the folder.
+    if (!isErrno(error, "ENOENT")) throw error;
+  }
+  return removed;
+}
+
+/** false for one that is not there. */
+export async function isOlder(path: string, before: Date): Promise<boolean> {
+  try {
+    return (await stat(path)).mtimeMs < before.getTime();
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return false;
+    throw error;
+  }
+}
+
+/** Where the files of an item lie: its id as a name, and the letters that spread items over folders. */
+export interface ItemName {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** undefined for anything that is no item's id, and so must not become a path. */
+export function itemName(id: string): ItemName | undefined {
+  const key = /^(?:url|file)_([a-z2-7]{26})$/.exec(id)?.[1];
+  return key === undefined ? undefined : { name: id, key };
+}
+
+export function checkedItemName(id: string): ItemName {
+  const name = itemName(id);
+  if (name) return name;
+  throw new BadInputError(
+    `An item's id is 'url_' or 'file_' and 26 letters and digits (a-z, 2-7); got '${id.slice(0, 80)}'.`,
+  );
 }

@@ -1,5 +1,105 @@
+import type { WebAnswer } from "../../contracts/web.ts";
+import { followRedirects, MAX_REDIRECTS } from "./follow-redirects.ts";
+
+/** What the robots.txt of an origin says; where it cannot be had, why its pages cannot be asked for either. */
+type Robots = { readonly kind: "rules"; readonly rules: RobotsRules } | Exclude<WebAnswer, { kind: "response" }>;
+
+interface RobotsBookOptions {
+  readonly token: string;
+  /** Asks for an address as for any other, without asking robots.txt. */
+  readonly send: (url: URL, maxBytes: number) => Promise<WebAnswer>;
+  /** How long one that could not be read is not asked for again, unless its server says. */
+  readonly restMs: number;
+  readonly nowMs: () => number;
+}
+
+/** The robots.txt of each origin, asked for when needed and remembered for a while. */
+interface RobotsBook {
+  /** At once where it is known, and was read no longer ago than that. Never rejects. */
+  of(origin: string, maxAgeMs?: number): Robots | Promise<Robots>;
+}
+
+const MAX_AGE_MS = 24 * 3_600_000;
+/** Some servers say that nothing may be remembered at all; asking before each page would be worse for them. */
+const MIN_AGE_MS = 5 * 60_000;
+/** What follows is not even waited for: the rules are read up to where RFC 9309 lets everybody stop, long before. */
+const MAX_BYTES = 5 * 1024 * 1024;
+const MAX_ORIGINS = 5000;
+
+/** RFC 9309: where there is no robots.txt, or none after that many redirects, everything may be asked for. */
+const ALLOW_ALL: Robots = { kind: "rules", rules: { allows: () => true, crawlDelayMs: 0, sitemaps: [] } };
+
+interface Entry {
+  readonly robots: Robots | Promise<Robots>;
+  readonly readAt: number;
+  readonly goodUntil: number;
+}
+
+interface Found {
+  readonly robots: Robots;
+  readonly forMs: number;
+}
+
+export function createRobotsBook(options: RobotsBookOptions): RobotsBook {
+  const entries = new Map<string, Entry>();
+  const { nowMs } = options;
+  return {
+    of(origin, maxAgeMs = Number.POSITIVE_INFINITY) {
+      const known = entries.get(origin);
+      const now = nowMs();
+      if (known && now < known.goodUntil && now - known.readAt <= maxAgeMs) return known.robots;
+      const [oldest] = entries.keys();
+      if (entries.size >= MAX_ORIGINS && oldest !== undefined) entries.delete(oldest);
+      const robots = find(origin, options).then(({ robots, forMs }) => {
+        entries.delete(origin);
+        const readAt = nowMs();
+        entries.set(origin, { robots, readAt, goodUntil: readAt + forMs });
+        return robots;
+      });
+      entries.set(origin, { robots, readAt: Number.POSITIVE_INFINITY, goodUntil: Number.POSITIVE_INFINITY });
+      return robots;
+    },
+  };
+}
+
+async function find(origin: string, { token, send, restMs }: RobotsBookOptions): Promise<Found> {
+  try {
+    const ask = (url: string): Promise<WebAnswer> => send(new URL(url), MAX_BYTES);
+    const { answer, redirects } = await followRedirects(`${origin}/robots.txt`, ask);
+    if (redirects > MAX_REDIRECTS) return { robots: ALLOW_ALL, forMs: MAX_AGE_MS };
+    // No page of a host that must not be asked can be, either; for where its robots.txt leads it is not to blame.
+    const isOwnAddress = redirects === 0 && answer.kind === "refused" && answer.why === "address";
+    if (isOwnAddress) return { robots: answer, forMs: restMs };
+    // It is the host that is left alone, whatever of it is asked for.
+    if (answer.kind === "unavailable" && answer.isUnasked) return { robots: answer, forMs: 0 };
+    if (answer.kind !== "response") return waiting(origin, answer, restMs);
+    const forMs = ageMs(answer.headers.get("cache-control"));
+    if (answer.status >= 200 && answer.status < 300) {
+      return { robots: { kind: "rules", rules: parseRobots(await answer.body(), token) }, forMs };
+    }
+    await answer.cancel();
+    return { robots: ALLOW_ALL, forMs };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return waiting(origin, { kind: "unavailable", reason }, restMs);
+  }
+}
+
+/** Without it nobody knows what may be asked for, so it is not now, however long that lasts. */
+function waiting(origin: string, answer: Exclude<WebAnswer, { kind: "response" }>, restMs: number): Found {
+  const reason = `the robots.txt of ${origin} cannot be read, and without it nothing is asked for: ${answer.reason}`;
+  if (answer.kind === "refused") return { robots: { kind: "unavailable", reason }, forMs: restMs };
+  return { robots: { ...answer, reason }, forMs: answer.retryAfterMs ?? restMs };
+}
+
+function ageMs(cacheControl: string | undefined): number {
+  const seconds = /(?:^|[\s,])max-age\s*=\s*"?(\d+)/i.exec(cacheControl ?? "")?.[1];
+  const asked = seconds === undefined ? MAX_AGE_MS : Number(seconds) * 1000;
+  return Math.min(Math.max(asked, MIN_AGE_MS), MAX_AGE_MS);
+}
+
 /** What a robots.txt asks of one crawler, by RFC 9309. */
-export interface RobotsRules {
+interface RobotsRules {
   /** `path` is that of the address with its query, as it is sent. */
   allows(path: string): boolean;
   /** 0 when nothing is asked for. */
@@ -25,9 +125,7 @@ interface Rule {
 }
 
 /** RFC 9309 wants this much to be read; what follows is left out. */
-const MAX_BYTES = 500 * 1024;
-
-export const ALLOWS_ALL: RobotsRules = { allows: () => true, crawlDelayMs: 0, sitemaps: [] };
+const MAX_PARSED_BYTES = 500 * 1024;
 
 /** Groups for `token` count, all of them together; without any, those for everybody. `token` is in lower case. */
 export function parseRobots(bytes: Uint8Array, token: string): RobotsRules {
@@ -78,7 +176,7 @@ function* linesOf(bytes: Uint8Array): Generator<{ readonly key: string; readonly
 
 /** One character for each byte: paths are compared by their bytes, whatever encoding somebody saved the file in. */
 function decode(bytes: Uint8Array): string {
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, MAX_BYTES));
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, MAX_PARSED_BYTES));
   if (head[0] === 0xff && head[1] === 0xfe) return toBytes(head.toString("utf16le", 2));
   const isMarked = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
   return head.toString("latin1", isMarked ? 3 : 0);

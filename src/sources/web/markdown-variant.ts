@@ -1,12 +1,10 @@
-import type { VisitOptions } from "../../../contracts/web.ts";
-import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../../plan/web/web-identity.ts";
-import { askPage, type PageFailure, type PageUnchanged } from "./ask-page.ts";
-import type { VisitorParts } from "./create-page-visitor.ts";
-import type { HostHabits } from "./host-habits.ts";
-import { type PageStop, stopAt } from "./page-stop.ts";
-import type { TrailStop } from "./page-walk.ts";
+import type { VisitOptions } from "../../contracts/web.ts";
+import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../plan/web/web-identity.ts";
+import type { TrailStop } from "./fetch-page.ts";
+import type { HostHabits } from "./host-probes.ts";
+import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
-import { isReadAlike } from "./reading-revision.ts";
+import { askPage, isReadAlike, type PageFailure, type PageStop, type PageUnchanged, stopAt } from "./request-page.ts";
 
 /** A page that was read, or is as it was. */
 type HeardPage = PageReading | PageUnchanged;

@@ -1,10 +1,13 @@
-import type { IngestItem } from "../../../contracts/registry.ts";
-import { BELIEVED_AFTER, countMove } from "../../../plan/web/count-looks.ts";
-import { type CheckPolicy, hasDocument } from "../../../plan/web/schedule-item.ts";
-import type { PageRefusal } from "./ask-page.ts";
-import type { PageStop } from "./page-stop.ts";
-import { PERMANENT, type TrailStop, type Walk } from "./page-walk.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
+import type { Likeness, VisitOptions } from "../../contracts/web.ts";
+import { plural } from "../../lib/plural.ts";
+import { BELIEVED_AFTER, countMove } from "../../plan/web/count-looks.ts";
+import { type CheckPolicy, hasDocument } from "../../plan/web/schedule-item.ts";
+import { findLikenesses } from "../../plan/web/shared-text.ts";
+import { type Heard, PERMANENT, type TrailStop, type Walk } from "./fetch-page.ts";
+import type { VisitorParts } from "./page-visitor.ts";
 import type { PageReading } from "./read-page.ts";
+import type { PageRefusal, PageStop } from "./request-page.ts";
 
 /** A document in whose place something else is all of a sudden. */
 export interface DoubtfulMove {
@@ -69,7 +72,7 @@ export function findDoubtfulTwin(
 }
 
 /** A document that shows what many others show all of a sudden. undefined: nothing is in doubt. */
-export function findDoubtfulShare(
+function findDoubtfulShare(
   { trail, stop }: Walk,
   from: PageStop,
   reason: string,
@@ -104,4 +107,49 @@ function doubt(
   const before = at < 0 ? trail : trail.slice(0, at);
   const told = `${reason.replace(/\.$/, "")} (${movedCount} of ${BELIEVED_AFTER}).`;
   return { from, before, to, reason: told, ...(statusCode !== undefined && { statusCode }) };
+}
+
+/** What has more to say is no notice. */
+const MAX_NOTICE_BYTES = 1024 * 1024;
+
+/**
+ * What many pages show that used to differ is a notice for an hour (maintenance, consent, a parked domain), or what they say from now on:
+ * after three checks it is taken. undefined: it is no such page, or it is believed.
+ */
+export async function judgeShared(
+  walk: Walk,
+  heard: Heard,
+  parts: VisitorParts,
+  { sharedBy }: Pick<VisitOptions, "sharedBy">,
+): Promise<DoubtfulMove | "unsettled" | undefined> {
+  const { stop, trail } = walk;
+  const subject = trail.find((each) => hasDocument(each.stop.item))?.stop ?? stop;
+  const likenesses = sharedBy ? await likenessesOf(subject, stop, heard, parts) : [];
+  const count = likenesses.length > 0 ? sharedBy?.(subject.id, likenesses) : 0;
+  if (count === 0) return undefined;
+  if (count === undefined) return "unsettled";
+  const reason = `It shows the same as ${plural(count - 1, "other page")} that used to differ.`;
+  return findDoubtfulShare(walk, subject, reason, parts.policy);
+}
+
+async function likenessesOf(
+  subject: PageStop,
+  stop: PageStop,
+  heard: Heard,
+  { documents }: VisitorParts,
+): Promise<Likeness[]> {
+  const { content, aliasOf } = subject.item;
+  const isMoved = subject !== stop;
+  const shown = heard.kind === "read" ? heard.content : stop.item.content;
+  if (shown.textHash === content.textHash || (heard.kind !== "read" && !isMoved)) return [];
+  const mark = content.textHash || content.contentHash || aliasOf;
+  const led = isMoved ? [{ now: stop.id, before: mark }] : [];
+  if (heard.kind !== "read") return led;
+  if (!heard.page || heard.raw.bytes.length > MAX_NOTICE_BYTES) return [];
+  const { markdown, language } = heard.page;
+  const before = await documents.get(subject.id, content.contentHash);
+  if (before && before.length > MAX_NOTICE_BYTES) return [];
+  const known = before && { markdown: Buffer.from(before).toString(), language: content.language, url: subject.url };
+  const likenesses = findLikenesses({ markdown, language, url: stop.url }, known ?? mark, subject.look.at);
+  return likenesses.length > 0 ? [...led, ...likenesses] : [];
 }

@@ -1,15 +1,17 @@
-import type { HttpState, IngestItem } from "../../../contracts/registry.ts";
-import type { Tell, WebAnswer, WebCookies, WebResponse } from "../../../contracts/web.ts";
-import { parseRefresh } from "../../../lib/html/parse-refresh.ts";
-import { httpDateToUtc } from "../../../lib/time.ts";
-import { throwIfStopped } from "../throw-if-stopped.ts";
-import type { VisitorParts } from "./create-page-visitor.ts";
-import { readHeaderWishes } from "./header-wishes.ts";
-import type { PageStop } from "./page-stop.ts";
-import { isRefusedByHeader } from "./reading-revision.ts";
+import { createHash } from "node:crypto";
+import { CancelledError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
+import type { Tell, WebAnswer, WebCookies, WebResponse } from "../../contracts/web.ts";
+import { parseRefresh } from "../../lib/html/parse-refresh.ts";
+import { httpDateToUtc } from "../../lib/time.ts";
+import { beginLook, type Look } from "../../plan/web/look-at-item.ts";
+import { newItem } from "../../plan/web/schedule-item.ts";
+import { type Identity, identifyUrl } from "../../plan/web/web-identity.ts";
+import type { VisitorParts } from "./page-visitor.ts";
 
 /** What came of asking for one address, its body not read yet. */
-export type PageAnswer =
+type PageAnswer =
   | { readonly kind: "body"; readonly response: WebResponse }
   | PageRedirect
   | PageUnchanged
@@ -220,4 +222,166 @@ function refusalOf(answer: Exclude<WebAnswer, WebResponse>, item: IngestItem): P
     ...(status !== undefined && { statusCode: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
+}
+
+/** An address on the way, and what is known of it. */
+export interface PageStop {
+  readonly id: ItemId;
+  readonly identity: Identity;
+  /** What is asked for. */
+  readonly url: string;
+  /** As it was found this time, where that is spelt otherwise than what is known. */
+  readonly otherUrl: string;
+  readonly registered: RegisteredItem | undefined;
+  /** As it is known, or as it would be registered. */
+  readonly item: IngestItem;
+  readonly look: Look;
+}
+
+/** The address that answered the last time is asked, however it is spelt where it was found this time. */
+export async function stopAt(
+  address: string,
+  { registry, rules }: Pick<VisitorParts, "registry" | "rules">,
+  now: Date,
+  { force = false } = {},
+): Promise<PageStop> {
+  const identity = identifyUrl(address, rules);
+  const registered = await registry.get(identity.id);
+  const item = registered?.item ?? newItem(identity, now);
+  const url = item.foundSource;
+  const otherUrl = url === identity.foundSource ? "" : identity.foundSource;
+  return { id: identity.id, identity, url, otherUrl, registered, item, look: beginLook(item, now, { force }) };
+}
+
+/** The same item under another spelling of its address. */
+export function respelt(stop: PageStop, url: string): PageStop {
+  return { ...stop, url, otherUrl: "" };
+}
+
+/** What the headers of an answer say beside its body. */
+export interface HeaderWishes {
+  readonly noindex: boolean;
+  readonly nofollow: boolean;
+  /** Absolute, "" for none. */
+  readonly canonical: string;
+  /** The page in other languages. */
+  readonly alternates: readonly string[];
+  /** What a download is to be called, "" when nobody says. */
+  readonly filename: string;
+}
+
+const OURS = "lockstep";
+/** Directives that have a colon themselves. */
+const WITH_VALUE = new Set(["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]);
+
+export function readHeaderWishes(headers: ReadonlyMap<string, string>, url: string): HeaderWishes {
+  const wishes = new Set(robotsWishes(headers.get("x-robots-tag") ?? ""));
+  const none = wishes.has("none");
+  return {
+    noindex: none || wishes.has("noindex"),
+    nofollow: none || wishes.has("nofollow"),
+    canonical: linksIn(headers.get("link") ?? "", url, /;\s*rel\s*=\s*(?:"[^"]*\bcanonical\b|canonical\b)/i)[0] ?? "",
+    alternates: linksIn(headers.get("link") ?? "", url, /;\s*hreflang\s*=/i),
+    filename: filenameIn(headers.get("content-disposition") ?? ""),
+  };
+}
+
+/** RFC 6266: the one in UTF-8 counts first. */
+function filenameIn(disposition: string): string {
+  const text = disposition.slice(0, 2000);
+  const encoded = /;\s*filename\*\s*=\s*"?[\w-]*'[\w-]*'([^;"\s]+)/i.exec(text)?.[1];
+  const [, quoted, plain] = /;\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(text) ?? [];
+  const name = decoded(encoded ?? "") || (quoted?.replaceAll(/\\(.)/g, "$1") ?? plain ?? "");
+  return name.split(/[/\\]/).at(-1)?.trim() ?? "";
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * `noindex, otherbot: nofollow`. Several headers arrive as one, so it cannot be told where those for another robot end:
+ * what has no name before it counts as meant for everybody.
+ */
+function robotsWishes(header: string): string[] {
+  if (header === "") return [];
+  return header
+    .toLowerCase()
+    .split(",")
+    .flatMap((part) => {
+      const [name = "", directive] = part.split(":", 2).map((text) => text.trim());
+      if (directive === undefined || WITH_VALUE.has(name)) return [name];
+      return name === OURS || name === "*" ? [directive] : [];
+    });
+}
+
+const MAX_LINK_HEADER = 8192;
+
+/** `<https://example.com/a>; rel="canonical"`: where those lead whose parameters are such. */
+function linksIn(header: string, url: string, wanted: RegExp): string[] {
+  if (header === "") return [];
+  return header
+    .slice(0, MAX_LINK_HEADER)
+    .split(/,(?=\s*<)/)
+    .flatMap((part) => {
+      const [, target, parameters = ""] = /^\s*<([^>]*)>(.*)$/s.exec(part) ?? [];
+      return target === undefined || !wanted.test(parameters) ? [] : (URL.parse(target, url)?.href ?? []);
+    });
+}
+
+/** What an answer was read with, beside the reader. */
+type ReadWith =
+  /** Nothing else matters. */
+  | "reader"
+  /** Its scripts did not run: with a browser there is more to read. */
+  | "no browser"
+  /** Nobody read it, because its type was not accepted. */
+  | "accepted types"
+  /** It was refused for what its headers said alone. */
+  | "headers";
+
+const ALL_WAYS: readonly ReadWith[] = ["reader", "no browser", "accepted types", "headers"];
+
+/** Changes when the same answer would be read otherwise; "" when it may say something else each time it is read. */
+export function readingRevision(parts: VisitorParts, how: ReadWith): string {
+  const { revision } = parts.reader;
+  if (how === "reader") return revision;
+  if (how === "no browser") return parts.renderer ? "" : `${revision} without a browser`;
+  if (how === "headers") return `${revision} by its headers`;
+  return `${revision} for ${digestOf(parts.acceptedTypes)}`;
+}
+
+/** Would it be read again as it was? */
+export function isReadAlike({ content }: IngestItem, parts: VisitorParts): boolean {
+  const now = ALL_WAYS.map((how) => readingRevision(parts, how));
+  return content.readerRevision !== "" && now.includes(content.readerRevision);
+}
+
+/** Then the page may be indexed as soon as they do not say so any more. */
+function isRefusedByHeader({ content }: IngestItem, parts: VisitorParts): boolean {
+  return content.readerRevision === readingRevision(parts, "headers");
+}
+
+const digests = new WeakMap<ReadonlySet<string>, string>();
+
+function digestOf(types: ReadonlySet<string>): string {
+  const known = digests.get(types);
+  if (known) return known;
+  const digest = createHash("sha256")
+    .update([...types].sort().join())
+    .digest("hex")
+    .slice(0, 8);
+  digests.set(types, digest);
+  return digest;
+}
+
+/** The signal's own CancelledError when it carries one, so that the reason given by whoever stopped us survives. */
+export function throwIfStopped(signal: AbortSignal): void {
+  if (!signal.aborted) return;
+  if (signal.reason instanceof CancelledError) throw signal.reason;
+  throw new CancelledError("look at web pages: stopped", { cause: signal.reason });
 }

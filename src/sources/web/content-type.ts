@@ -1,4 +1,4 @@
-import { fileTypeOf } from "../../../lib/file-type.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
 
 /** What is to be made of an answer, told by what the server calls it and by what the address ends with. */
 export type ContentKind =

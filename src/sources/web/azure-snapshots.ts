@@ -1,8 +1,8 @@
 import type { ContainerClient } from "@azure/storage-blob";
-import { RemoteError } from "../../../contracts/errors.ts";
-import { AZURE_RETRIES, type AzureAccount, identityFor } from "../../../lib/azure-account.ts";
-import { azureAnswer, explainAzure, withConnectionString } from "../../../lib/azure-trouble.ts";
-import { placeBelow, type SnapshotShelf } from "./snapshot-shelf.ts";
+import { RemoteError } from "../../contracts/errors.ts";
+import { AZURE_RETRIES, type AzureAccount, identityFor } from "../../lib/azure-account.ts";
+import { azureAnswer, explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
+import { placeBelow, type SnapshotShelf } from "./web-documents.ts";
 
 /** In a container of their own, which the first of them creates. */
 export function snapshotsInAzure(account: AzureAccount, container: string): SnapshotShelf {

@@ -1,4 +1,4 @@
-import type { WebAnswer } from "../../../contracts/web.ts";
+import type { WebAnswer } from "../../contracts/web.ts";
 
 /** RFC 9309 asks for as many where a robots.txt is looked for; whatever else belongs to a page needs no more. */
 export const MAX_REDIRECTS = 5;

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { WebPage } from "../../../contracts/web.ts";
-import { trimEnd } from "../../../lib/trim-end.ts";
-import { askPage } from "./ask-page.ts";
-import type { VisitorParts } from "./create-page-visitor.ts";
-import { stopAt } from "./page-stop.ts";
+import type { WebPage } from "../../contracts/web.ts";
+import { trimEnd } from "../../lib/trim-end.ts";
+import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
+import { askPage, stopAt } from "./request-page.ts";
 
 type Answered = PageReading & { readonly url: string };
 

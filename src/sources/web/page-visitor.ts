@@ -1,10 +1,19 @@
-import { explain } from "../../../contracts/errors.ts";
-import type { ItemId } from "../../../contracts/ids.ts";
-import type { IngestItem } from "../../../contracts/registry.ts";
-import type { Likeness, Visit, VisitOptions } from "../../../contracts/web.ts";
-import { plural } from "../../../lib/plural.ts";
-import { toUtcMicros } from "../../../lib/time.ts";
-import { BELIEVED_AFTER, countGone } from "../../../plan/web/count-looks.ts";
+import type { TextReader } from "../../contracts/document.ts";
+import { explain, RemoteError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { IngestItem, Registry } from "../../contracts/registry.ts";
+import type {
+  PageRenderer,
+  PageVisitor,
+  Visit,
+  VisitOptions,
+  WebClient,
+  WebDocuments,
+  WebImages,
+  WebPageReader,
+} from "../../contracts/web.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import { BELIEVED_AFTER, countGone } from "../../plan/web/count-looks.ts";
 import {
   afterAlias,
   afterFailure,
@@ -14,32 +23,78 @@ import {
   afterRefusal,
   afterTroubleBehind,
   afterUnasked,
-} from "../../../plan/web/look-at-item.ts";
-import { hasDocument, watchedLike } from "../../../plan/web/schedule-item.ts";
-import { findLikenesses } from "../../../plan/web/shared-text.ts";
-import { identifyUrl, isSameSite } from "../../../plan/web/web-identity.ts";
-import { throwIfStopped } from "../throw-if-stopped.ts";
-import type { PageFailure, PageRefusal } from "./ask-page.ts";
-import type { VisitorParts } from "./create-page-visitor.ts";
+} from "../../plan/web/look-at-item.ts";
+import { type CheckPolicy, watchedLike } from "../../plan/web/schedule-item.ts";
+import { type IdentityRules, identifyUrl, isSameSite } from "../../plan/web/web-identity.ts";
+import { type Heard, PageWalk, type TrailStop, type Walk } from "./fetch-page.ts";
+import { HostHabits } from "./host-probes.ts";
+import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
+import { type PageFailure, type PageRefusal, type PageStop, readingRevision, throwIfStopped } from "./request-page.ts";
 import {
   type DoubtfulMove,
   findDoubtfulMove,
   findDoubtfulReading,
   findDoubtfulRefusal,
-  findDoubtfulShare,
   findDoubtfulTwin,
-} from "./doubtful-move.ts";
-import type { HostHabits } from "./host-habits.ts";
-import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
-import { type NotedItem, noteItem } from "./note-item.ts";
-import type { PageStop } from "./page-stop.ts";
-import { type Heard, PageWalk, type TrailStop, type Walk } from "./page-walk.ts";
-import { readingRevision } from "./reading-revision.ts";
+  judgeShared,
+} from "./unconfirmed-change.ts";
+import { type NotedItem, noteItem } from "./update-item.ts";
+
+export interface VisitorParts {
+  readonly client: WebClient;
+  readonly registry: Registry;
+  readonly reader: WebPageReader;
+  /** Of what is no page: PDF, Office. */
+  readonly texts: TextReader;
+  readonly documents: WebDocuments;
+  readonly images: WebImages;
+  /** undefined: pages that need scripts are reported, not rendered. */
+  readonly renderer: PageRenderer | undefined;
+  readonly rules: IdentityRules;
+  readonly policy: CheckPolicy;
+  /** Extensions without dot that are worth fetching. */
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly maxBytes: number;
+  readonly now?: () => Date;
+}
+
+export function createPageVisitor(parts: VisitorParts): PageVisitor {
+  const now = parts.now ?? (() => new Date());
+  const crawls = new WeakMap<object, HostHabits>();
+  const habitsOf = (crawl: object | undefined): HostHabits | undefined => {
+    if (!crawl) return undefined;
+    const habits = crawls.get(crawl) ?? new HostHabits(parts);
+    crawls.set(crawl, habits);
+    return habits;
+  };
+  const visitor: PageVisitor = {
+    visit: (url, options) => new PageVisit(parts, options, habitsOf(options.crawl), now(), url).look(url),
+    document: async (item, signal) =>
+      (await parts.documents.get(item.id, item.content.contentHash)) ??
+      (await fetchAgain(item, visitor, parts, signal)),
+  };
+  return visitor;
+}
+
+/** It may say something else by now: then this is what it says, and the next look finds it unchanged. */
+async function fetchAgain(
+  item: IngestItem,
+  visitor: PageVisitor,
+  { documents }: VisitorParts,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  const { outcome, item: found, reason } = await visitor.visit(item.foundSource, { force: true, signal });
+  if (outcome === "failed" || outcome === "missing") {
+    throw new RemoteError(`fetch ${item.displaySource}: ${reason}`);
+  }
+  if (found.id !== item.id || outcome === "gone" || outcome === "refused") return undefined;
+  return await documents.get(found.id, found.content.contentHash);
+}
 
 type Success = Exclude<Heard, Trouble>;
 
 /** One look at one address, from the question to what the registry holds afterwards. */
-export class PageVisit {
+class PageVisit {
   readonly #parts: VisitorParts;
   readonly #options: VisitOptions;
   readonly #habits: HostHabits | undefined;
@@ -364,51 +419,6 @@ function isToBeTaken({ stop, heard }: Walk, { stop: before }: Walk, parts: Visit
     case "failed":
       return true;
   }
-}
-
-/** What has more to say is no notice. */
-const MAX_NOTICE_BYTES = 1024 * 1024;
-
-/**
- * What many pages show that used to differ is a notice for an hour (maintenance, consent, a parked domain), or what they say from now on:
- * after three checks it is taken. undefined: it is no such page, or it is believed.
- */
-async function judgeShared(
-  walk: Walk,
-  heard: Heard,
-  parts: VisitorParts,
-  { sharedBy }: Pick<VisitOptions, "sharedBy">,
-): Promise<DoubtfulMove | "unsettled" | undefined> {
-  const { stop, trail } = walk;
-  const subject = trail.find((each) => hasDocument(each.stop.item))?.stop ?? stop;
-  const likenesses = sharedBy ? await likenessesOf(subject, stop, heard, parts) : [];
-  const count = likenesses.length > 0 ? sharedBy?.(subject.id, likenesses) : 0;
-  if (count === 0) return undefined;
-  if (count === undefined) return "unsettled";
-  const reason = `It shows the same as ${plural(count - 1, "other page")} that used to differ.`;
-  return findDoubtfulShare(walk, subject, reason, parts.policy);
-}
-
-async function likenessesOf(
-  subject: PageStop,
-  stop: PageStop,
-  heard: Heard,
-  { documents }: VisitorParts,
-): Promise<Likeness[]> {
-  const { content, aliasOf } = subject.item;
-  const isMoved = subject !== stop;
-  const shown = heard.kind === "read" ? heard.content : stop.item.content;
-  if (shown.textHash === content.textHash || (heard.kind !== "read" && !isMoved)) return [];
-  const mark = content.textHash || content.contentHash || aliasOf;
-  const led = isMoved ? [{ now: stop.id, before: mark }] : [];
-  if (heard.kind !== "read") return led;
-  if (!heard.page || heard.raw.bytes.length > MAX_NOTICE_BYTES) return [];
-  const { markdown, language } = heard.page;
-  const before = await documents.get(subject.id, content.contentHash);
-  if (before && before.length > MAX_NOTICE_BYTES) return [];
-  const known = before && { markdown: Buffer.from(before).toString(), language: content.language, url: subject.url };
-  const likenesses = findLikenesses({ markdown, language, url: stop.url }, known ?? mark, subject.look.at);
-  return likenesses.length > 0 ? [...led, ...likenesses] : [];
 }
 
 /** Why there is no document to take. */

@@ -1,6 +1,6 @@
-import type { ExtractedDocument } from "../../../contracts/document.ts";
-import { explain, RemoteError } from "../../../contracts/errors.ts";
-import type { ContentState, HttpState } from "../../../contracts/registry.ts";
+import type { ExtractedDocument } from "../../contracts/document.ts";
+import { explain, RemoteError } from "../../contracts/errors.ts";
+import type { ContentState, HttpState } from "../../contracts/registry.ts";
 import {
   BodyError,
   type PageDate,
@@ -8,20 +8,25 @@ import {
   type VisitOptions,
   type WebPage,
   type WebResponse,
-} from "../../../contracts/web.ts";
-import { contentDigest, textDigest } from "../../../lib/content-digest.ts";
-import { httpDateToUtc } from "../../../lib/time.ts";
-import { chooseDate, type Dated } from "../../../plan/web/choose-date.ts";
-import { readDatedAddress } from "../../../plan/web/dated-address.ts";
-import { undatedText } from "../../../plan/web/undated-text.ts";
-import { shownAddress } from "../../../plan/web/web-identity.ts";
-import { throwIfStopped } from "../throw-if-stopped.ts";
-import type { AskOptions, PageFailure, PageRefusal } from "./ask-page.ts";
-import { type ContentKind, extensionOf, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-kind.ts";
-import type { VisitorParts } from "./create-page-visitor.ts";
-import { type HeaderWishes, readHeaderWishes } from "./header-wishes.ts";
-import type { PageStop } from "./page-stop.ts";
-import { readingRevision } from "./reading-revision.ts";
+} from "../../contracts/web.ts";
+import { contentDigest, textDigest } from "../../lib/content-digest.ts";
+import { httpDateToUtc } from "../../lib/time.ts";
+import { chooseDate, type Dated } from "../../plan/web/choose-date.ts";
+import { readDatedAddress } from "../../plan/web/dated-address.ts";
+import { undatedText } from "../../plan/web/undated-text.ts";
+import { shownAddress } from "../../plan/web/web-identity.ts";
+import { type ContentKind, extensionOf, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-type.ts";
+import type { VisitorParts } from "./page-visitor.ts";
+import {
+  type AskOptions,
+  type HeaderWishes,
+  type PageFailure,
+  type PageRefusal,
+  type PageStop,
+  readHeaderWishes,
+  readingRevision,
+  throwIfStopped,
+} from "./request-page.ts";
 
 /** An answer that was read: the document it makes, and what it says beside. */
 export interface PageReading {

@@ -1,22 +1,24 @@
-import { BadInputError } from "../../../contracts/errors.ts";
-import type { ContentState, HttpState } from "../../../contracts/registry.ts";
-import type { VisitOptions } from "../../../contracts/web.ts";
-import { trimEnd } from "../../../lib/trim-end.ts";
-import { hasDocument } from "../../../plan/web/schedule-item.ts";
-import { isSameSite, parseAddress } from "../../../plan/web/web-identity.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { ContentState, HttpState } from "../../contracts/registry.ts";
+import type { VisitOptions } from "../../contracts/web.ts";
+import { trimEnd } from "../../lib/trim-end.ts";
+import { hasDocument } from "../../plan/web/schedule-item.ts";
+import { isSameSite, parseAddress } from "../../plan/web/web-identity.ts";
+import { type HostHabits, isNotFoundPage } from "./host-probes.ts";
+import type { VisitorParts } from "./page-visitor.ts";
+import { type PageReading, readPage } from "./read-page.ts";
 import {
   type AskOptions,
   askPage,
+  isReadAlike,
   type PageFailure,
   type PageRedirect,
   type PageRefusal,
+  type PageStop,
   type PageUnchanged,
-} from "./ask-page.ts";
-import type { VisitorParts } from "./create-page-visitor.ts";
-import { type HostHabits, isNotFoundPage } from "./host-habits.ts";
-import { type PageStop, respelt, stopAt } from "./page-stop.ts";
-import { type PageReading, readPage } from "./read-page.ts";
-import { isReadAlike } from "./reading-revision.ts";
+  respelt,
+  stopAt,
+} from "./request-page.ts";
 
 /** What an address that is no redirect had to say. */
 export type Heard =

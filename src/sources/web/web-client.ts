@@ -1,0 +1,320 @@
+import type { LookupFunction } from "node:net";
+import { CancelledError, RemoteError } from "../../contracts/errors.ts";
+import type { Tell, WebAnswer, WebClient, WebRequest, WebResponse } from "../../contracts/web.ts";
+import { backoffMs } from "../../lib/backoff.ts";
+import { oncePer } from "../../lib/once-per.ts";
+import { type Closed, type OnWait, type Pace, type PaceClock, type Slot, SYSTEM_CLOCK } from "../../lib/pace.ts";
+import { readRetryAfterMs } from "../../lib/retry-after.ts";
+import { AskedToWait, createHostPaces, MAX_WAIT_MS, spacingReason } from "./host-limiter.ts";
+import {
+  ACCEPTED_CODINGS,
+  AddressRefused,
+  describeTrouble,
+  exchange,
+  isBrokenLine,
+  openLine,
+  readCodings,
+} from "./http-transport.ts";
+import { createRobotsBook } from "./robots.ts";
+
+export interface WebClientOptions {
+  /** The whole User-Agent. */
+  readonly userAgent: string;
+  /** Loopback, link-local, private and metadata addresses may be asked, too. */
+  readonly allowPrivateNetworks: boolean;
+  readonly requestsPerHost: number;
+  /** At least so long between two requests to a host; a crawl delay in its robots.txt may be longer. */
+  readonly hostDelayMs: number;
+  /** For an answer to begin, and between two pieces of it. */
+  readonly timeoutMs: number;
+  /** A host that asks to be left alone for longer is not waited for: requests come back at once. */
+  readonly patienceMs?: number;
+  /** How long a host that is not well is left alone at first, when it does not say itself. */
+  readonly restMs?: number;
+  /** Asked for the addresses of a host; the system's by default. */
+  readonly lookup?: LookupFunction;
+  /** By which it waits; the system's by default. */
+  readonly clock?: PaceClock;
+}
+
+const ROBOTS_TOKEN = "lockstep";
+const MAX_CRAWL_DELAY_MS = 60_000;
+const SITEMAPS_AGE_MS = 60_000;
+const NEVER = new AbortController().signal;
+const ROBOTS_REQUEST = { method: "GET", excess: "cut off", signal: NEVER, accept: "text/plain, */*;q=0.5" } as const;
+
+export function createWebClient(options: WebClientOptions): WebClient {
+  const restMs = options.restMs ?? 5000;
+  const sender = createSender({ patienceMs: 30_000, ...options, restMs });
+  const robots = createRobotsBook({
+    token: ROBOTS_TOKEN,
+    // Others wait for the same file: it is not called off with whoever asked first.
+    send: (url, maxBytes) => sender.send(url, { ...ROBOTS_REQUEST, url: url.href, maxBytes }),
+    restMs,
+    nowMs: (options.clock ?? SYSTEM_CLOCK).nowMs,
+  });
+
+  return {
+    async ask(request) {
+      throwIfAborted(request.signal);
+      const url = URL.parse(request.url);
+      if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+        return {
+          kind: "refused",
+          why: "address",
+          reason: "only addresses that begin with http:// or https:// can be asked",
+        };
+      }
+      const known = robots.of(url.origin, request.robotsMaxAgeMs);
+      const said = known instanceof Promise ? await orCancelled(known, request.signal) : known;
+      if (said.kind !== "rules") return said;
+      sender.slowDown(url.host, Math.min(said.rules.crawlDelayMs, MAX_CRAWL_DELAY_MS));
+      if (!said.rules.allows(`${url.pathname}${url.search}`)) {
+        return { kind: "refused", why: "robots", reason: `the robots.txt of ${url.origin} asks not to visit it` };
+      }
+      return sender.send(url, request);
+    },
+    async sitemapsOf(origin, signal) {
+      const said = await orCancelled(Promise.resolve(robots.of(new URL(origin).origin, SITEMAPS_AGE_MS)), signal);
+      if (said.kind !== "rules") throw new RemoteError(said.reason);
+      const addresses = said.rules.sitemaps.map((text) => URL.parse(text, origin));
+      return addresses.flatMap((url) => (url && /^https?:$/.test(url.protocol) ? [url.href] : []));
+    },
+    close: () => sender.close(),
+  };
+}
+
+function throwIfAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw new CancelledError("the request was cancelled", { cause: signal.reason });
+}
+
+async function orCancelled<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  throwIfAborted(signal);
+  let stop = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(new CancelledError("the request was cancelled", { cause: signal.reason }));
+  });
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+interface SenderOptions {
+  readonly userAgent: string;
+  readonly allowPrivateNetworks: boolean;
+  readonly requestsPerHost: number;
+  readonly hostDelayMs: number;
+  readonly timeoutMs: number;
+  readonly patienceMs: number;
+  readonly restMs: number;
+  readonly lookup?: LookupFunction;
+  readonly clock?: PaceClock;
+}
+
+/** Sends requests at the pace of their hosts, and says what their answers mean. Knows nothing of robots.txt. */
+interface Sender {
+  /** Throws CancelledError when the signal aborts, and nothing else. */
+  send(url: URL, request: WebRequest): Promise<WebAnswer>;
+  /** At least so long between two requests to the host. */
+  slowDown(host: string, intervalMs: number): void;
+  close(): Promise<void>;
+}
+
+const USUAL_ACCEPT = "text/html, application/xhtml+xml, */*;q=0.8";
+const MAX_CONNECT_MS = 10_000;
+/** A server may close an idle connection in the very moment it is used again. */
+const MAX_TRIES = 2;
+
+/** A wait that somebody watching would wonder about. */
+const WORTH_TELLING_MS = 3000;
+/** The same for the same listener: who was told is known by it. */
+const onWaitOf = oncePer(
+  (tell: Tell): OnWait =>
+    (reason, ms) =>
+      tell(`Waiting ${Math.ceil(ms / 1000)} s: ${reason}`),
+);
+
+export function createSender(options: SenderOptions): Sender {
+  const { requestsPerHost, timeoutMs, restMs, patienceMs } = options;
+  const line = openLine({
+    allowPrivateNetworks: options.allowPrivateNetworks,
+    connectionsPerOrigin: requestsPerHost,
+    connectMs: Math.min(timeoutMs, MAX_CONNECT_MS),
+    lookup: options.lookup,
+  });
+  const { clock = SYSTEM_CLOCK } = options;
+  const paces = createHostPaces({
+    concurrency: requestsPerHost,
+    intervalMs: options.hostDelayMs,
+    easedMs: restMs / 5,
+    patienceMs,
+    tellFromMs: WORTH_TELLING_MS,
+    clock,
+  });
+  const waits = new AskedToWait(clock.nowMs);
+
+  async function send(url: URL, request: WebRequest, triesLeft: number): Promise<WebAnswer> {
+    const { method, maxBytes, excess = "refused", signal, tell } = request;
+    const { host, hostname } = url;
+    const pace = paces.of(host);
+    const sent = { url, waits, request, pace, restMs };
+    let slot: Slot | undefined;
+    try {
+      await line.check(hostname);
+      const bound = waits.of(url);
+      if (bound && bound.waitMs > patienceMs) return unasked(bound);
+      if (bound) await pause(bound, clock, request);
+      const entered = await pace.acquire(signal, tell && onWaitOf(tell));
+      if ("waitMs" in entered) return unasked(entered);
+      slot = entered;
+      const { cookies } = request;
+      const headers = headersOf(url, request, options.userAgent);
+      const onCookies = cookies && ((fields: readonly string[]) => cookies.take(url, fields));
+      const order = { url, method, headers, maxBytes, excess, timeoutMs, signal, onCookies, onOver: slot.release };
+      return judgeResponse(await exchange(line.dispatcher, order), { ...sent, slot });
+    } catch (error) {
+      if (signal.aborted) throw new CancelledError("the request was cancelled", { cause: error });
+      if (triesLeft > 1 && isBrokenLine(error)) return send(url, request, triesLeft - 1);
+      return judgeSilence(error, { ...sent, slot });
+    }
+  }
+
+  return {
+    send: (url, request) => send(url, request, MAX_TRIES),
+    slowDown: (host, intervalMs) => paces.of(host).space(intervalMs, spacingReason(host)),
+    async close() {
+      paces.close("the web client was closed");
+      await line.dispatcher.destroy();
+    },
+  };
+}
+
+function unasked({ reason, waitMs }: Closed): WebAnswer {
+  return {
+    kind: "unavailable",
+    reason: `${reason}, so it is left alone for now`,
+    retryAfterMs: waitMs,
+    isUnasked: true,
+  };
+}
+
+/** Rejects with the signal's reason when that aborts first. */
+function pause({ waitMs, reason }: Closed, clock: PaceClock, { signal, tell }: WebRequest): Promise<void> {
+  if (signal.aborted) return Promise.reject(signal.reason);
+  if (tell && waitMs >= WORTH_TELLING_MS) onWaitOf(tell)(reason, waitMs);
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => {
+      callOff();
+      reject(signal.reason);
+    };
+    const callOff = clock.after(waitMs, () => {
+      signal.removeEventListener("abort", giveUp);
+      resolve();
+    });
+    signal.addEventListener("abort", giveUp, { once: true });
+  });
+}
+
+function headersOf(
+  url: URL,
+  { accept, etag, lastModified, excess, cookies }: WebRequest,
+  userAgent: string,
+): Record<string, string> {
+  const cookie = cookies?.of(url) ?? "";
+  return {
+    ...(cookie && { cookie }),
+    "user-agent": userAgent,
+    accept: accept || USUAL_ACCEPT,
+    "accept-encoding": excess === "cut off" ? "identity" : ACCEPTED_CODINGS,
+    "accept-language": "*",
+    ...(etag && { "if-none-match": etag }),
+    ...(lastModified && { "if-modified-since": asHttpDate(lastModified) }),
+  };
+}
+
+/** Some servers compare it as text: in the one spelling that all of them write. */
+function asHttpDate(instant: string): string {
+  return /^\d{4}-/.test(instant) ? new Date(instant).toUTCString() : instant;
+}
+
+/** A request that was sent, and how its host is left alone if that went wrong. */
+interface Sent {
+  readonly url: URL;
+  readonly waits: AskedToWait;
+  readonly request: WebRequest;
+  readonly pace: Pace;
+  /** undefined: it was never sent. */
+  readonly slot: Slot | undefined;
+  /** The first rest of a host that does not say itself how long; each further one is twice as long. */
+  readonly restMs: number;
+}
+
+const MAX_REST_MS = 5 * 60_000;
+/** So many requests in a row without an answer, or with one that says no more than "not now", and the host is left alone for a while. */
+const FAILURES_BEFORE_REST = 5;
+/** "Not now" beside those from 500 on. */
+const NOT_NOW: ReadonlySet<number> = new Set([408, 425, 429]);
+const TOO_MUCH: ReadonlySet<number> = new Set([429, 503]);
+
+/** What an answer means, for the caller and for the host's pace. One that is not handed on is cancelled. */
+function judgeResponse(response: WebResponse, sent: Sent): WebAnswer {
+  const isNotNow = response.status >= 500 || NOT_NOW.has(response.status);
+  if (!isNotNow && sent.slot) sent.pace.recordSuccess(sent.slot);
+  const problem = isNotNow ? notNow(response, sent) : findProblem(response, sent);
+  if (problem) void response.cancel();
+  return problem ?? response;
+}
+
+/** What it means that no answer came. */
+function judgeSilence(error: unknown, { url: { host }, pace, slot, restMs }: Sent): WebAnswer {
+  if (error instanceof AddressRefused) return { kind: "refused", why: "address", reason: error.message };
+  const reason = describeTrouble(host, error);
+  const failures = slot ? pace.recordFailure(slot) : 0;
+  restAfterMany(failures, reason, { pace, restMs });
+  return { kind: "unavailable", reason };
+}
+
+/** A wish to wait is the address's; of several addresses, the host's. "Too many requests" slows the host down whatever it wishes. */
+function notNow({ status, headers }: WebResponse, { url, waits, pace, slot, restMs }: Sent): WebAnswer {
+  const wishMs = readRetryAfterMs(headers);
+  const askedMs = wishMs === undefined ? undefined : Math.min(wishMs, MAX_WAIT_MS);
+  const said = `answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
+  const reason = `${url.host} ${said}`;
+  const own = askedMs === undefined ? reason : `${url.host}${url.pathname}${url.search} ${said}`;
+  const failures = slot ? pace.recordFailure(slot) : 0;
+  if (status === 429) pace.ease();
+  if (askedMs !== undefined && waits.note(url, askedMs, own)) pace.pause(askedMs, reason);
+  else if (failures > 0 && TOO_MUCH.has(status) && (askedMs === undefined || status === 429)) {
+    pace.pause(Math.min(restFor(failures, restMs), askedMs ?? MAX_REST_MS), reason);
+  } else restAfterMany(failures, reason, { pace, restMs });
+  return { kind: "unavailable", reason: own, status, ...(askedMs !== undefined && { retryAfterMs: askedMs }) };
+}
+
+function restAfterMany(failures: number, reason: string, { pace, restMs }: Pick<Sent, "pace" | "restMs">): void {
+  if (failures < FAILURES_BEFORE_REST) return;
+  pace.pause(restFor(failures - FAILURES_BEFORE_REST + 1, restMs), reason);
+}
+
+function restFor(times: number, restMs: number): number {
+  return backoffMs(times, { firstMs: restMs, longestMs: MAX_REST_MS });
+}
+
+/** What keeps a good answer from being taken. */
+function findProblem({ status, headers }: WebResponse, { url: { host }, request }: Sent): WebAnswer | undefined {
+  if (status === 304 && !request.etag && !request.lastModified) {
+    return { kind: "unavailable", status, reason: `${host} says "not modified" where nothing was known before` };
+  }
+  if (request.method === "HEAD" || status < 200 || status > 299) return undefined;
+  const bytes = Number(headers.get("content-length") ?? 0);
+  if (bytes > request.maxBytes && request.excess !== "cut off") {
+    const reason = `it has ${bytes} bytes, more than the ${request.maxBytes} that are taken`;
+    return { kind: "refused", why: "too large", reason };
+  }
+  const coding = headers.get("content-encoding");
+  if (readCodings(coding)) return undefined;
+  const reason = `it is packed in a way that cannot be unpacked here: ${coding?.slice(0, 60)}`;
+  return { kind: "refused", why: "broken", reason };
+}

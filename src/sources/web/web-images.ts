@@ -1,0 +1,442 @@
+import { hash } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
+import {
+  BodyError,
+  type PageImage,
+  type StoredImage,
+  type WebClient,
+  type WebImages,
+  type WebResponse,
+} from "../../contracts/web.ts";
+import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { namesIn } from "../../lib/names-in.ts";
+import { createOneAtATime } from "../../lib/one-at-a-time.ts";
+import { shortHash } from "../../plan/web/short-hash.ts";
+import { shownAddress } from "../../plan/web/web-identity.ts";
+import { followRedirects } from "./follow-redirects.ts";
+import {
+  hammingDistance,
+  type ImageRules,
+  makePicture,
+  PICTURE_REVISION,
+  type Picture,
+  seemsDecoration,
+} from "./make-picture.ts";
+import { checkedItemName, type ItemName, isOlder, itemName } from "./web-documents.ts";
+
+export function createWebImages(options: {
+  readonly folder: string;
+  readonly client: WebClient;
+  readonly rules: ImageRules;
+}): WebImages {
+  const { folder: root, client, rules } = options;
+  const revision = `${PICTURE_REVISION} ${JSON.stringify(rules)}`;
+  const inTurn = createOneAtATime();
+  const folderOf = (id: string): ImageFolder => new ImageFolder(root, checkedItemName(id));
+  return {
+    async replace(page, images, signal) {
+      const folder = folderOf(page.id);
+      return await inTurn(page.id, async () => {
+        const known = await folder.readWhole();
+        const found = await new ImageGatherer({ client, rules, folder, page, known, revision }).gather(images, signal);
+        if (found.asked.length === 0) await folder.remove();
+        else await folder.replaceList(found);
+        return found.images.length;
+      });
+    },
+
+    async of(page) {
+      const name = itemName(page);
+      if (!name) return [];
+      const { images } = await new ImageFolder(root, name).readList();
+      return images.map(({ looksLike: _, ...image }) => image);
+    },
+
+    async read(page, image, size) {
+      const name = itemName(page);
+      if (!name) return undefined;
+      const folder = new ImageFolder(root, name);
+      // Only what the list names becomes a path.
+      const found = (await folder.readList()).images.find(({ id }) => id === image);
+      if (!found) return undefined;
+      const mimeType = size === "full" ? found.mimeType : "image/jpeg";
+      const bytes = await (size === "full" ? folder.readFull(found.id, mimeType) : folder.readThumbnail(found.id));
+      return bytes && { bytes, mimeType };
+    },
+
+    async delete(page) {
+      const folder = folderOf(page);
+      await inTurn(page, () => folder.remove());
+    },
+  };
+}
+
+const MAX_IMAGES = 40;
+const AT_ONCE = 4;
+/** Pictures of a page that differ in no more bits are the same to the eye. */
+const SAME_LOOK_BITS = 5;
+
+interface GathererParts {
+  readonly client: WebClient;
+  readonly rules: ImageRules;
+  readonly folder: ImageFolder;
+  readonly page: IngestItem;
+  /** What an earlier look left. */
+  readonly known: ImageList;
+  readonly revision: string;
+}
+
+interface Answer {
+  readonly asked: AskedImage;
+  readonly kept: KeptImage | undefined;
+}
+
+/** Asks for the pictures of a page and adds the new ones to its folder. */
+class ImageGatherer {
+  readonly #parts: GathererParts;
+  readonly #kept: ReadonlyMap<string, KeptImage>;
+  readonly #asked: ReadonlyMap<string, AskedImage>;
+
+  constructor(parts: GathererParts) {
+    this.#parts = parts;
+    this.#kept = new Map(parts.known.images.map((image) => [image.id, image]));
+    this.#asked = new Map(parts.known.asked.map((asked) => [asked.url, this.#stillTrue(asked)]));
+  }
+
+  async gather(images: readonly PageImage[], signal: AbortSignal): Promise<ImageList> {
+    const wanted = images.filter(({ url, isPagePicture }) => isPagePicture || !seemsDecoration(url));
+    const answers = new Map<PageImage, Answer>();
+    await forEachConcurrent(wanted.slice(0, MAX_IMAGES), AT_ONCE, async (image) => {
+      const answer = await this.#look(image, signal);
+      if (answer) answers.set(image, answer);
+    });
+    const inOrder = wanted.flatMap((image) => answers.get(image) ?? []);
+    return { revision: this.#parts.revision, ...withoutRepeats(inOrder) };
+  }
+
+  /** Of a list that was made under other rules only the pictures count: each is asked for anew. */
+  #stillTrue(asked: AskedImage): AskedImage {
+    return this.#isCurrent ? asked : { ...asked, etag: "", lastModified: "" };
+  }
+
+  get #isCurrent(): boolean {
+    return this.#parts.known.revision === this.#parts.revision;
+  }
+
+  /** Asks for the address as the page has it, and writes it down without secrets. undefined: nothing is known of it. */
+  async #look(found: PageImage, signal: AbortSignal): Promise<Answer | undefined> {
+    const url = shownAddress(found.url);
+    const image = { ...found, url };
+    const before = this.#asked.get(url);
+    const validators = { etag: before?.etag ?? "", lastModified: before?.lastModified ?? "" };
+    const answer = await fetchImage(this.#parts.client, found.url, validators, signal);
+    if (answer.kind === "none") {
+      return { asked: { url, etag: "", lastModified: "", imageId: "", skipped: answer.reason }, kept: undefined };
+    }
+    if (answer.kind !== "fetched") {
+      return before && { asked: before, kept: this.#asOnPage(image, this.#kept.get(before.imageId)) };
+    }
+    const made = await this.#keep(image, answer.bytes);
+    return "skipped" in made
+      ? { asked: { url, ...answer.validators, imageId: "", skipped: made.skipped }, kept: undefined }
+      : { asked: { url, ...answer.validators, imageId: made.id, skipped: "" }, kept: made };
+  }
+
+  /** The page may say something else about it now. */
+  #asOnPage(image: PageImage, kept: KeptImage | undefined): KeptImage | undefined {
+    return kept && { ...kept, ...image, parentPageUrl: this.#parts.page.foundSource };
+  }
+
+  async #keep(image: PageImage, bytes: Uint8Array): Promise<KeptImage | { readonly skipped: string }> {
+    const { page, rules, folder } = this.#parts;
+    const id = `img_${shortHash(bytes)}`;
+    const known = this.#isCurrent ? this.#asOnPage(image, this.#kept.get(id)) : undefined;
+    if (known) return known;
+    const picture = await makePicture(bytes, rules);
+    if ("skipped" in picture) return picture;
+    await folder.addPicture(id, picture);
+    return {
+      ...image,
+      id,
+      parentPageId: page.id,
+      parentPageUrl: page.foundSource,
+      contentHash: `sha256:${hash("sha256", bytes)}`,
+      width: picture.width,
+      height: picture.height,
+      bytes: picture.bytes.length,
+      mimeType: picture.mimeType,
+      looksLike: picture.looksLike,
+    };
+  }
+}
+
+/** The first of those that look alike stands for them, with what the others say about it where it says nothing. */
+function withoutRepeats(answers: readonly Answer[]): Pick<ImageList, "images" | "asked"> {
+  const images: KeptImage[] = [];
+  const asked = answers.map(({ asked: answer, kept }) => {
+    if (!kept) return answer;
+    const at = images.findIndex(({ looksLike }) => hammingDistance(looksLike, kept.looksLike) <= SAME_LOOK_BITS);
+    const first = images[at];
+    if (!first) {
+      images.push(kept);
+      return answer;
+    }
+    const { alt, caption, surroundings } = kept;
+    images[at] = {
+      ...first,
+      alt: first.alt || alt,
+      caption: first.caption || caption,
+      surroundings: first.surroundings || surroundings,
+    };
+    return { ...answer, imageId: first.id };
+  });
+  return { images, asked };
+}
+
+const MAX_IMAGE_BYTES = 15 * 1024 * 1024;
+const ACCEPT = "image/jpeg, image/png, image/webp, image/gif, image/tiff, image/bmp;q=0.8, image/*;q=0.5";
+
+interface Validators {
+  readonly etag: string;
+  readonly lastModified: string;
+}
+
+type FetchedImage =
+  | { readonly kind: "fetched"; readonly bytes: Uint8Array; readonly validators: Validators }
+  | { readonly kind: "unchanged" }
+  /** It is not to be had, now or later. */
+  | { readonly kind: "none"; readonly reason: string }
+  /** Perhaps another time. */
+  | { readonly kind: "failed" };
+
+/** Redirects are followed; the validators are those of wherever they led. Throws only when it is called off. */
+async function fetchImage(
+  client: WebClient,
+  url: string,
+  known: Validators,
+  signal: AbortSignal,
+): Promise<FetchedImage> {
+  const { answer } = await followRedirects(url, (at) =>
+    client.ask({ url: at, method: "GET", ...known, accept: ACCEPT, maxBytes: MAX_IMAGE_BYTES, signal }),
+  );
+  if (answer.kind === "unavailable") return { kind: "failed" };
+  if (answer.kind === "refused") return { kind: "none", reason: answer.reason };
+  if (answer.status === 200) return await bodyOf(answer);
+  await answer.cancel();
+  return answer.status === 304 ? { kind: "unchanged" } : { kind: "none", reason: `the answer was ${answer.status}` };
+}
+
+async function bodyOf(answer: WebResponse): Promise<FetchedImage> {
+  const { headers } = answer;
+  const validators = { etag: headers.get("etag") ?? "", lastModified: headers.get("last-modified") ?? "" };
+  try {
+    return { kind: "fetched", bytes: await answer.body(), validators };
+  } catch (error) {
+    if (!(error instanceof BodyError)) throw error;
+    return error.why === "unavailable" ? { kind: "failed" } : { kind: "none", reason: error.message };
+  }
+}
+
+const LIST = "images.json";
+/** Nobody takes that long over a page. */
+const SPARED_MS = 3_600_000;
+
+/**
+ * The pictures of one page. Files are named after their content and never change, and the list is replaced last: whenever the
+ * process ends, the list names files that are there. Somebody else may be at the same page, and the last list stays: what it
+ * names and they removed is noticed, and what they are adding is spared. What no list names leaves later.
+ */
+class ImageFolder {
+  readonly #path: string;
+  /** Names that lists and pictures of ours brought here: these are ours to remove. */
+  readonly #ours = new Set<string>();
+
+  constructor(root: string, { name, key }: ItemName) {
+    this.#path = join(root, key.slice(0, 2), name);
+  }
+
+  async readList(): Promise<ImageList> {
+    const text = await readFileIfExists(join(this.#path, LIST));
+    return text ? parseImageList(text.toString()) : NO_IMAGES;
+  }
+
+  /** What is there of a list; the addresses of what is not have to be asked anew. */
+  async readWhole(): Promise<ImageList> {
+    const { revision, images, asked } = await this.readList();
+    for (const name of images.flatMap(filesOf)) this.#ours.add(name);
+    const names = new Set(await namesIn(this.#path));
+    const lost = new Set(
+      images.filter((image) => !filesOf(image).every((name) => names.has(name))).map(({ id }) => id),
+    );
+    return {
+      revision,
+      images: images.filter(({ id }) => !lost.has(id)),
+      asked: asked.map((one) => (lost.has(one.imageId) ? { ...one, etag: "", lastModified: "" } : one)),
+    };
+  }
+
+  async addPicture(id: string, picture: Picture): Promise<void> {
+    for (const name of filesOf({ id, mimeType: picture.mimeType })) this.#ours.add(name);
+    await writeFileAtomic(join(this.#path, fileName(id, picture.mimeType)), picture.bytes);
+    await writeFileAtomic(join(this.#path, thumbnailName(id)), picture.thumbnail);
+  }
+
+  /** What this folder read or added and `list` does not name leaves at once. */
+  async replaceList(list: ImageList): Promise<void> {
+    await writeFileAtomic(join(this.#path, LIST), formatImageList(list));
+    const named = new Set([LIST, ...list.images.flatMap(filesOf)]);
+    for (const name of await namesIn(this.#path)) {
+      if (named.has(name)) continue;
+      const path = join(this.#path, name);
+      if (this.#ours.has(name) || (await isOlder(path, new Date(Date.now() - SPARED_MS))))
+        await rm(path, { force: true });
+    }
+  }
+
+  async readFull(id: string, mimeType: string): Promise<Uint8Array | undefined> {
+    return await readFileIfExists(join(this.#path, fileName(id, mimeType)));
+  }
+
+  async readThumbnail(id: string): Promise<Uint8Array | undefined> {
+    return await readFileIfExists(join(this.#path, thumbnailName(id)));
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#path, { force: true, recursive: true });
+  }
+}
+
+function filesOf({ id, mimeType }: Pick<KeptImage, "id" | "mimeType">): string[] {
+  return [fileName(id, mimeType), thumbnailName(id)];
+}
+
+function fileName(id: string, mimeType: string): string {
+  return `${id}.${mimeType === "image/png" ? "png" : "jpg"}`;
+}
+
+function thumbnailName(id: string): string {
+  return `${id}.thumbnail.jpg`;
+}
+
+/** What the answer to one address was, so that "not modified" is enough next time. */
+interface AskedImage extends Validators {
+  readonly url: string;
+  /** The picture that stands for it: its own, or one that looks the same. "" when none is kept. */
+  readonly imageId: string;
+  /** Why it is not kept, for people; "" when it is. */
+  readonly skipped: string;
+}
+
+interface KeptImage extends StoredImage {
+  readonly looksLike: string;
+}
+
+/** `images.json` of a page. */
+interface ImageList {
+  /** Of the rules and the way pictures are made: what others left out or made is looked at again. */
+  readonly revision: string;
+  readonly images: readonly KeptImage[];
+  readonly asked: readonly AskedImage[];
+}
+
+const NO_IMAGES: ImageList = { revision: "", images: [], asked: [] };
+
+function formatImageList({ revision, images, asked }: ImageList): string {
+  const list = {
+    revision,
+    images: images.map((image) => ({
+      id: image.id,
+      parent_page_id: image.parentPageId,
+      parent_page_url: image.parentPageUrl,
+      url: image.url,
+      alt: image.alt,
+      caption: image.caption,
+      surroundings: image.surroundings,
+      position: image.position,
+      is_page_picture: image.isPagePicture,
+      content_hash: image.contentHash,
+      width: image.width,
+      height: image.height,
+      bytes: image.bytes,
+      mime_type: image.mimeType,
+      looks_like: image.looksLike,
+    })),
+    asked: asked.map(({ url, etag, lastModified, imageId, skipped }) => ({
+      url,
+      etag,
+      last_modified: lastModified,
+      image_id: imageId,
+      skipped,
+    })),
+  };
+  return `${JSON.stringify(list, null, 1)}\n`;
+}
+
+/** A list that cannot be read is none: the pictures can be fetched again. */
+function parseImageList(text: string): ImageList {
+  const list = parseObject(text);
+  const rows = (name: string): JsonObject[] => {
+    const found = list[name];
+    return Array.isArray(found) ? found.filter(isJsonObject) : [];
+  };
+  return {
+    revision: textIn(list, "revision"),
+    images: rows("images").map(readImage).filter(isSound),
+    asked: rows("asked").map((row) => ({
+      url: textIn(row, "url"),
+      etag: textIn(row, "etag"),
+      lastModified: textIn(row, "last_modified"),
+      imageId: textIn(row, "image_id"),
+      skipped: textIn(row, "skipped"),
+    })),
+  };
+}
+
+function readImage(row: JsonObject): KeptImage {
+  return {
+    id: textIn(row, "id"),
+    parentPageId: textIn(row, "parent_page_id") as ItemId,
+    parentPageUrl: textIn(row, "parent_page_url"),
+    url: textIn(row, "url"),
+    alt: textIn(row, "alt"),
+    caption: textIn(row, "caption"),
+    surroundings: textIn(row, "surroundings"),
+    position: numberIn(row, "position"),
+    isPagePicture: row["is_page_picture"] === true,
+    contentHash: textIn(row, "content_hash"),
+    width: numberIn(row, "width"),
+    height: numberIn(row, "height"),
+    bytes: numberIn(row, "bytes"),
+    mimeType: textIn(row, "mime_type"),
+    looksLike: textIn(row, "looks_like"),
+  };
+}
+
+/** The id becomes a file name, the look a number. */
+function isSound({ id, looksLike }: KeptImage): boolean {
+  return /^img_[a-z2-7]{26}$/.test(id) && /^[0-9a-f]{16}$/.test(looksLike);
+}
+
+function parseObject(text: string): JsonObject {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return isJsonObject(parsed) ? parsed : {};
+  } catch {
+    return {};
+  }
+}
+
+function textIn(row: JsonObject, name: string): string {
+  const value = row[name];
+  return typeof value === "string" ? value : "";
+}
+
+function numberIn(row: JsonObject, name: string): number {
+  const value = row[name];
+  return typeof value === "number" ? value : 0;
+}
