@@ -13,7 +13,8 @@ import type { CleanupResult } from "../engine/cleanup-metadata.ts";
 import type { CrawlRequest, CrawlResult } from "../engine/crawl-request.ts";
 import type { Deletion } from "../engine/delete-domain.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
-import type { DocumentExplanation, ExplainRequest } from "../engine/explain-document.ts";
+import type { Documents } from "../engine/documents.ts";
+import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
 import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
@@ -21,7 +22,6 @@ import type { MaintenanceResult } from "../engine/maintain/maintenance-result.ts
 import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
-import type { Documents } from "../engine/read-versions.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
 import type { Standing } from "../engine/standing.ts";
 import type { Inventory } from "../inventory/inventory.ts";

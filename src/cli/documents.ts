@@ -1,8 +1,7 @@
 import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import { FILE_STATUSES, type LineageEvent } from "../contracts/manifest.ts";
-import type { DocumentsPage, DocumentsQuery } from "../engine/list-documents.ts";
-import type { DocumentName, Documents, DocumentView } from "../engine/read-versions.ts";
+import type { DocumentName, Documents, DocumentsPage, DocumentsQuery, DocumentView } from "../engine/documents.ts";
 import type { Hunk } from "../lib/line-difference.ts";
 import { plural } from "../lib/plural.ts";
 import { sayBytes } from "../lib/say-bytes.ts";

@@ -6,10 +6,9 @@ import type { Plan } from "../contracts/plan.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { DownloadPlan, DownloadTools } from "./download.ts";
-import { fetchItems, removeVacated } from "./fetch-items.ts";
+import { fetchItems, placeRows, removeVacated } from "./fetch-items.ts";
 import { moveItems, takeFreedPlaces } from "./move-items.ts";
 import { PathClaims } from "./path-claims.ts";
-import { placeRows } from "./place-rows.ts";
 import { FETCHED, listedChanges, removedItems } from "./planned-changes.ts";
 
 /** What came of the plan, besides the counts. */

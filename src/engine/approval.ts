@@ -12,7 +12,7 @@ import type { PlanSize } from "./download.ts";
 import { isTouched, TOUCHED } from "./planned-changes.ts";
 
 /** The plan that a run makes; and what somebody approved, outside of which it does nothing. */
-export interface RunPlan {
+interface RunPlan {
   readonly plan: PlanDraft;
   readonly approval: Approval | undefined;
 }
@@ -49,7 +49,7 @@ export async function preparePlan(
 }
 
 /** What a step is about to do with an item. */
-export interface Intent extends Omit<PlannedItem, "step" | "told"> {
+interface Intent extends Omit<PlannedItem, "step" | "told"> {
   /** For people. */
   readonly path: string;
   /** As the ledger has it now; a later step than the download goes by it. */

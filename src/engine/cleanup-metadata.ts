@@ -10,8 +10,8 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { settleRenames, waitingJob } from "./rename-domain.ts";
 import { findRetired } from "./retired-sources.ts";
-import { settleRenames, waitingJob } from "./settle-renames.ts";
 import { folderOfRun, waitForLease } from "./with-ledger.ts";
 
 const SHOWN_ENTRIES = 1000;

@@ -16,14 +16,13 @@ import { stopWhenFull } from "./disk-full.ts";
 import { download, type SourceLook } from "./download.ts";
 import { type Embedded, embed, type Removals, type Uploads } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { findUnregistered, keepUnregistered } from "./find-unregistered.ts";
 import type { IndexTarget } from "./index-target.ts";
+import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { keepDocuments } from "./keep-documents.ts";
-import { noteIndexed } from "./note-indexed.ts";
 import { planResult } from "./planned-changes.ts";
 import { processOriginals } from "./process.ts";
 import { purgeMissing } from "./purge-missing.ts";
-import { findShortfalls } from "./swap-shortfalls.ts";
+import { findShortfalls } from "./swap-store.ts";
 import { noCounts } from "./tally.ts";
 import { openStepLedgers, type StepLedgers } from "./with-ledger.ts";
 
@@ -57,7 +56,7 @@ export interface CrawledSource {
 }
 
 /** What is gone from a source and still in the index. Its plan stays open until this is closed. */
-export interface DeferredRemovals {
+interface DeferredRemovals {
   remove(): Promise<SourceResult>;
   close(): Promise<void>;
 }

@@ -16,13 +16,12 @@ import { type CrawlRequest, type CrawlResult, type SourceResult, STEPS } from ".
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { Removals } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { letGoOfRetired } from "./forget-source.ts";
 import type { IndexTarget } from "./index-target.ts";
-import { forgetMembers } from "./ingest/drop-items.ts";
+import { forgetMembers } from "./ingest/remove-items.ts";
 import { emptyResult, leaveStore } from "./leave-store.ts";
 import { readDomain } from "./read-domain.ts";
-import { findRetired, retiredInStore, retiredSource, sharesId } from "./retired-sources.ts";
-import { settleRenames, waitingJob } from "./settle-renames.ts";
+import { settleRenames, waitingJob } from "./rename-domain.ts";
+import { findRetired, letGoOfRetired, retiredInStore, retiredSource, sharesId } from "./retired-sources.ts";
 
 /**
  * Brings a domain in step with its sources, or takes some of the steps to it:

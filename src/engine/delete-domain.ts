@@ -4,10 +4,9 @@ import { ConflictError, DamagedError } from "../contracts/errors.ts";
 import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
 import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { forgetTrees } from "./forget-source.ts";
-import { forgetMembers, type Warn } from "./ingest/drop-items.ts";
+import { forgetMembers, type Warn } from "./ingest/remove-items.ts";
 import { leaseSources } from "./lease-sources.ts";
-import { findRetired } from "./retired-sources.ts";
+import { findRetired, forgetTrees } from "./retired-sources.ts";
 
 export interface DeletionParts
   extends Pick<

@@ -1,7 +1,7 @@
 import { isErrno } from "../lib/atomic-file.ts";
 
 /** Thrown through the per-item loops: what fails for one item for want of space fails for all of them. */
-export class DiskFullError extends Error {
+class DiskFullError extends Error {
   override readonly name: string = "DiskFullError";
 }
 

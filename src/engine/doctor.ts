@@ -4,8 +4,8 @@ import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { examineRecords } from "./examine-records.ts";
 import { sayMissing } from "./index-target.ts";
+import { examineRecords } from "./ingest/registered-addresses.ts";
 
 /** What was found, and what it belongs to: a source, a domain, or ("" for both) the installation. */
 export interface PlacedFinding extends Finding {
@@ -13,10 +13,7 @@ export interface PlacedFinding extends Finding {
   readonly sourceId: SourceId | "";
 }
 
-export type DoctorParts = Pick<
-  EngineParts,
-  "domains" | "backend" | "openSource" | "shelf" | "crawlerFolder" | "ledgers"
-> & {
+type DoctorParts = Pick<EngineParts, "domains" | "backend" | "openSource" | "shelf" | "crawlerFolder" | "ledgers"> & {
   /** Settings, certificate, storage. Who has web sites alone needs no SharePoint. */
   examineInstallation(needs: { readonly sharepoint: boolean }): AsyncIterable<Finding>;
 };

@@ -17,11 +17,11 @@ import type { EngineParts } from "./engine-parts.ts";
 import { makePlan } from "./make-plan.ts";
 import { STAYING } from "./planned-changes.ts";
 import { returnMisplaced } from "./return-misplaced.ts";
+import { type News, type View, viewSource } from "./scan-source.ts";
 import { HOW_TO_CONFIRM, noCounts, silently, sumUp } from "./tally.ts";
 import { compareMirror, verifyMirror } from "./verify.ts";
-import { type News, type View, viewSource } from "./view-source.ts";
 
-export interface Downloaded {
+interface Downloaded {
   readonly counts: StepCounts;
   readonly look: SourceLook;
   /** One sentence each: an incomplete look, held removals, failed items. */

@@ -5,7 +5,7 @@ import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
-import type { ItemShelf } from "./ingest/drop-items.ts";
+import type { ItemShelf } from "./ingest/remove-items.ts";
 
 /** Everything the verbs need and do not know by name. Put together in app/compose.ts. */
 export interface EngineParts {

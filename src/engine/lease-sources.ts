@@ -1,8 +1,10 @@
+import { join } from "node:path";
 import { ConflictError } from "../contracts/errors.ts";
-import type { DomainId } from "../contracts/ids.ts";
+import type { DomainId, SourceId } from "../contracts/ids.ts";
 import { type Lease, sourceLease } from "../contracts/lease.ts";
+import type { LedgerSource } from "../contracts/ledger.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { sourceRoots } from "./finish-rename.ts";
+import { foldersIn } from "./retired-sources.ts";
 
 /**
  * Takes what whoever works on a source of the domain holds, for all of its sources at once: a job whose process seems to be
@@ -29,4 +31,26 @@ export async function leaseSources(
     throw error;
   }
   return leases;
+}
+
+/** Where a source has its folder, relative to `crawler/`. */
+export interface SourceRoot {
+  readonly root: string;
+  readonly config: LedgerSource["config"];
+}
+
+/** Of the domain's sources, also of those it does not have any more. */
+export async function sourceRoots(
+  domainId: DomainId,
+  { domains, crawlerFolder }: Pick<EngineParts, "domains" | "crawlerFolder">,
+): Promise<SourceRoot[]> {
+  const roots: SourceRoot[] = [];
+  for (const kind of domains.kinds.all) {
+    const folder = `${domainId}/${kind.folder}`;
+    for (const name of await foldersIn(join(crawlerFolder, folder))) {
+      const config = { kind, sourceType: kind.type, sourceId: name as SourceId };
+      roots.push({ root: `${folder}/${name}`, config });
+    }
+  }
+  return roots;
 }

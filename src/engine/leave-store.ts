@@ -10,9 +10,8 @@ import { openRunPlan } from "./approval.ts";
 import type { CrawlRequest, SourceResult } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
-import { findUnapprovedLeftovers } from "./plan-index.ts";
+import { findUnapprovedLeftovers, heldPlace } from "./plan-index.ts";
 import { planResult } from "./planned-changes.ts";
-import { heldPlace } from "./planned-embeddings.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 /**

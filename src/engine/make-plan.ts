@@ -1,23 +1,22 @@
 import type { Change, ListedChange } from "../contracts/change.ts";
+import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { Turn } from "../lib/turn.ts";
+import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
-import { type Detected, detectChanges } from "../plan/detect-changes.ts";
+import { type Detected, detectChanges, MTIME_TOLERANCE_MS } from "../plan/detect-changes.ts";
 import { keepToPlan } from "./approval.ts";
 import { confirmContent, findAltered, isDue } from "./check-hashes.ts";
-import { OriginalsCheck } from "./check-originals.ts";
-import { countJustLeft } from "./count-just-left.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { DownloadPlan, DownloadSetting, PlanSize } from "./download.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { recallListing } from "./look-at-source.ts";
 import { toItem } from "./planned-changes.ts";
 import { findMisplaced, lostFile } from "./return-misplaced.ts";
-import type { View } from "./view-source.ts";
+import { recallListing, type View } from "./scan-source.ts";
 
 interface Planning {
   readonly run: SourceRun;
@@ -219,4 +218,59 @@ function seenOf(sighting: Sighting): Seen {
     modifiedAt: fingerprint.modifiedAt,
     ...(withheld !== undefined && { withheld: true }),
   };
+}
+
+/** What lies behind documents that are as they should be: an original that is lost, or touched, is fetched again. */
+export class OriginalsCheck {
+  readonly #mirror: Mirror;
+  readonly #converter: Converter | undefined;
+  readonly #disk: ReadonlyMap<string, FileOnDisk>;
+  #originals: ReadonlySet<string> | undefined;
+
+  constructor(mirror: Mirror, converter: Converter | undefined, disk: ReadonlyMap<string, FileOnDisk>) {
+    this.#mirror = mirror;
+    this.#converter = converter;
+    this.#disk = disk;
+  }
+
+  /** The change itself, unless it was none and ought to be one. */
+  judge(change: Change): Change {
+    if (change.kind !== "unchanged" || change.sighting.form === "document" || !this.#converter) return change;
+    const reason = this.#problem(change, this.#converter);
+    return reason ? { ...change, kind: "changed", reason, anomaly: "original" } : change;
+  }
+
+  #problem({ itemId, sighting, entry }: ListedChange, converter: Converter): string {
+    const mirrored = entry?.mirrored;
+    if (!mirrored || this.#mirror.isOriginal(mirrored.file) || this.#mirror.isFailed(mirrored.file)) return "";
+    const item = { itemId, listItemId: mirrored.listItemId, name: mirrored.name };
+    const path = converter.originalPath(item, this.#mirror.relativePath(mirrored.file), this.#originalsOnDisk());
+    if (path === undefined) return "its original is missing on disk";
+    // A page's original has the page's time; a table is written anew with every change of any row.
+    const file = sighting.form === "original" ? this.#disk.get(this.#mirror.originalFile(path)) : undefined;
+    const isTouched = file && Math.abs(file.mtimeMs - Date.parse(sighting.fingerprint.modifiedAt)) > MTIME_TOLERANCE_MS;
+    return isTouched ? "its original was altered on disk" : "";
+  }
+
+  #originalsOnDisk(): ReadonlySet<string> {
+    this.#originals ??= this.#mirror.originalsAmong(this.#disk.keys());
+    return this.#originals;
+  }
+}
+
+const JUST_MS = 10 * 60_000;
+
+/**
+ * Files of a tree that left in the last ten minutes and are not back. A watch looks while somebody deletes, and what a guard would
+ * hold if it were seen at once must not slip through it piece by piece.
+ */
+export async function countJustLeft({ manifest }: Ledger, parts: Pick<EngineParts, "now">): Promise<number> {
+  const since = new Date(parts.now().getTime() - JUST_MS).toISOString();
+  let count = 0;
+  for await (const page of manifest.withStatus("missing", "deleted")) {
+    for (const { lineage } of page) {
+      if (lineage.some(({ event, at }) => event === "missing" && at >= since)) count += 1;
+    }
+  }
+  return count;
 }

@@ -62,7 +62,7 @@ export async function* removedItems(plan: Plan, ledger: Ledger): AsyncGenerator<
 }
 
 /** undefined for what needs no word: it stays as it is, or its removal is told instead. */
-export function tellDownload(change: Change, config: SourceConfig, mirror: Mirror): PlannedWords | undefined {
+function tellDownload(change: Change, config: SourceConfig, mirror: Mirror): PlannedWords | undefined {
   if (change.kind === "unchanged" || change.kind === "kept") return undefined;
   if (!("sighting" in change)) return tellAbsent(change, config, mirror);
   if (change.kind === "skipped" && (change.entry?.mirrored || change.entry?.indexed)) return undefined;

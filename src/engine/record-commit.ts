@@ -17,7 +17,7 @@ const ROWS_PER_FLUSH = 1000;
 /** By item, what was put: see markOf. */
 export type PutMarks = Map<ItemId, string>;
 
-export interface CommitOutcome {
+interface CommitOutcome {
   readonly plan: IndexPlan;
   readonly marks: PutMarks;
   /** Gets those of the failed items whose bytes may be the fault. */

@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
-import { CancelledError, ConflictError } from "../contracts/errors.ts";
-import type { DomainId, JobId } from "../contracts/ids.ts";
+import { CancelledError, ConflictError, explain } from "../contracts/errors.ts";
+import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Lease } from "../contracts/lease.ts";
 import {
@@ -10,11 +11,11 @@ import {
   endRename,
   hasMoved,
   moveDomain,
+  unfinishedRenames,
 } from "../domains/domain-rename.ts";
+import { acquireLease } from "../lib/file-lease.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { finishRename, ownedStores, sourceRoots } from "./finish-rename.ts";
-import { leaseSources } from "./lease-sources.ts";
-import { leaseRenames, settleAll, waitingJob } from "./settle-renames.ts";
+import { leaseSources, type SourceRoot, sourceRoots } from "./lease-sources.ts";
 
 export interface RenameParts extends EngineParts {
   /** A job that works on the domain, besides this one. */
@@ -114,4 +115,116 @@ async function moveWhenIdle(rename: DomainRename, parts: RenameParts, job: JobCo
 async function refuseWhileBusy({ from }: DomainRename, parts: RenameParts, except: JobId | undefined): Promise<void> {
   const other = await parts.busyWith(from, except);
   if (other) throw new ConflictError(`Domain '${from}' is in use by job '${other}'. Cancel it, or wait for its end.`);
+}
+
+/** Whoever wants to know how it goes, and may end it. */
+type RenameWatch = Pick<JobContext, "signal" | "log">;
+
+/**
+ * Brings everything that belongs to a domain to its new id, once the domain itself has it. What was done already is found
+ * done, so this goes on wherever an earlier attempt was killed. Only for whoever holds the lease of renames.
+ */
+async function finishRename(rename: DomainRename, parts: EngineParts, watch: RenameWatch): Promise<void> {
+  const { from, to } = rename;
+  await parts.ledgers.release(from);
+  await moveDomain(parts, rename);
+  await parts.ledgers.renameDomain(rename);
+  const domain = await parts.domains.get(to);
+  const roots = await sourceRoots(to, parts);
+  const stores = await ownedStores(domain, roots, parts);
+  const steps = roots.length + stores.length + 1;
+  let at = 0;
+  const begin = (line: string): void => {
+    watch.signal.throwIfAborted();
+    at += 1;
+    watch.log(`[ ${at} / ${steps} ] ${line}`);
+  };
+  for (const { root, config } of roots) {
+    begin(`Paths in the map files of crawler/${root}...`);
+    if (config.kind.abilities.keepsMaps) {
+      await (await parts.ledgers.open({ domainId: to, config }, { readOnly: false })).close();
+    }
+  }
+  begin("Paths in files_metadata.json...");
+  for (const warning of await parts.ledgers.metadata.write(to)) watch.log(`WARNING: ${warning}`);
+  for (const store of stores) {
+    begin(`Marks in the vector store '${store}'...`);
+    const folders = { from: join(parts.crawlerFolder, from), to: join(parts.crawlerFolder, to) };
+    const { signal } = watch;
+    await parts.backend.changeOwner(store, { from, to, folders }, { signal, report: (line) => watch.log(line) });
+  }
+  await endRename(parts.domainsFolder, rename);
+  watch.log(`Domain '${from}' is called '${to}' now.`);
+}
+
+/** Stores with documents that are marked as the domain's: its own, those it had or is to have, those it was embedded into. */
+async function ownedStores(
+  { domainId, vectorStoreId }: Domain,
+  roots: readonly SourceRoot[],
+  parts: EngineParts,
+): Promise<VectorStoreId[]> {
+  const others = (await parts.ledgers.stores.list(domainId)).map((one) => one.vectorStoreId);
+  const mapped = await parts.ledgers.indexedStores(
+    domainId,
+    roots.map(({ config }) => config),
+  );
+  return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped])];
+}
+
+/** Somebody who may have to wait, in words for whoever waits for them. */
+type Waiting = RenameWatch & { readonly owner: string };
+
+/**
+ * Waits for renames that are under way, and completes those that a crash interrupted; one that had not moved its domain
+ * yet is taken back. Without `about`, all of them. Throws when one of those cannot be completed; what becomes of others is
+ * in the log only. Costs one look at a folder when there are none.
+ */
+export async function settleRenames(parts: EngineParts, waiting: Waiting, about?: DomainId): Promise<void> {
+  const concerns = ({ from, to }: { from: DomainId; to: DomainId }): boolean =>
+    about === undefined || from === about || to === about;
+  if (!(await unfinishedRenames(parts.domainsFolder)).some(concerns)) return;
+  const lease = await leaseRenames(parts, waiting);
+  try {
+    const [stuck] = (await settleAll(parts, waiting)).filter(({ rename }) => concerns(rename));
+    if (stuck) throw stuck.error;
+  } finally {
+    await lease.release();
+  }
+}
+
+/** A rename that could not be completed now. */
+interface StuckRename {
+  readonly rename: DomainRename;
+  readonly error: unknown;
+}
+
+/** Only for whoever holds the lease: nobody is at work on them, then. One that is stuck does not hold up the others. */
+async function settleAll(parts: EngineParts, watch: RenameWatch): Promise<StuckRename[]> {
+  const stuck: StuckRename[] = [];
+  for (const rename of await unfinishedRenames(parts.domainsFolder)) {
+    const { from, to } = rename;
+    try {
+      if (await hasMoved(parts.domainsFolder, rename)) {
+        watch.log(`Completing an interrupted rename of domain '${from}' to '${to}'...`);
+        await finishRename(rename, parts, watch);
+      } else {
+        await endRename(parts.domainsFolder, rename);
+      }
+    } catch (error) {
+      watch.signal.throwIfAborted();
+      watch.log(`WARNING: the rename of domain '${from}' to '${to}' cannot be completed: ${explain(error)}`);
+      stuck.push({ rename, error });
+    }
+  }
+  return stuck;
+}
+
+export function waitingJob(job: JobContext): Waiting {
+  return { signal: job.signal, log: (line) => job.log(line), owner: `job ${job.jobId}` };
+}
+
+/** One rename at a time, in whichever process. */
+function leaseRenames({ domainsFolder }: EngineParts, { signal, log, owner }: Waiting): Promise<Lease> {
+  const onWait = (holder: string): void => log(`Waiting for ${holder}, which is renaming a domain.`);
+  return acquireLease(join(domainsFolder, ".lockstep", "renaming"), { owner, signal, onWait });
 }

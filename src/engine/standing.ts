@@ -26,7 +26,7 @@ export interface Standing {
   readonly sources: readonly SourceStanding[];
 }
 
-export interface SourceStanding {
+interface SourceStanding {
   readonly sourceId: string;
   readonly sourceType: string;
   /** As the index counts them; where it does not tell, as the map files have it. */

@@ -40,7 +40,7 @@ export async function verifyMirror(
     job.log(`Read ${plural(plan.hashed, "file")} to the last byte and compared with what was downloaded.`);
 }
 
-export interface MirrorComparison {
+interface MirrorComparison {
   /** How many the ledger has. */
   readonly files: number;
   readonly missing: readonly string[];

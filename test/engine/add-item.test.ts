@@ -11,7 +11,7 @@ import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
 import type { Registry } from "../../src/contracts/registry.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import { addUrl } from "../../src/engine/ingest/add-item.ts";
-import { dropItems } from "../../src/engine/ingest/drop-items.ts";
+import { dropItems } from "../../src/engine/ingest/remove-items.ts";
 import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
 import { USUAL_RULES } from "../../src/plan/web/web-identity.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { DocumentExplanation, ExplainedDocument, Stage } from "../../src/engine/explain-document.ts";
+import type { DocumentExplanation, ExplainedDocument, Stage } from "../../src/engine/explain.ts";
 import { openStage } from "../stories/stage.ts";
 import { DOMAIN, LIBRARY, World } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { ExplainedDocument } from "../../src/engine/explain-document.ts";
+import type { ExplainedDocument } from "../../src/engine/explain.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 describe("why a file of a folder is, or is not, found", () => {

@@ -12,7 +12,7 @@ import { NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, type SourceId } from "../../src/contracts/ids.ts";
 import type { IngestItem } from "../../src/contracts/registry.ts";
 import type { CrawlResult } from "../../src/engine/crawl-request.ts";
-import { changeItem } from "../../src/engine/ingest/change-item.ts";
+import { changeItem } from "../../src/engine/ingest/item-records.ts";
 import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
 import { parseDomain } from "../kinds.ts";

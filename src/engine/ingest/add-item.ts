@@ -1,16 +1,22 @@
-import { BadInputError, ConflictError } from "../../contracts/errors.ts";
-import type { DomainId } from "../../contracts/ids.ts";
-import type { IngestItem } from "../../contracts/registry.ts";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
+import { BadInputError, ConflictError, NotFoundError } from "../../contracts/errors.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { IngestItem, RegisteredItem } from "../../contracts/registry.ts";
+import type { DomainStore } from "../../domains/domain-store.ts";
+import { parseSource } from "../../domains/source-codec.ts";
 import { findAddressSecret } from "../../lib/secret-parameters.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import { sourceFolder } from "../../mirror/layout.ts";
 import { newMember, withStanding } from "../../plan/web/member-standing.ts";
-import { afterRegistration, newItem } from "../../plan/web/schedule-item.ts";
+import { afterForce, afterRegistration, newItem } from "../../plan/web/schedule-item.ts";
 import { type Identity, identifyUrl } from "../../plan/web/web-identity.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
-import type { ItemRecords } from "./drop-items.ts";
-import { ensureSource } from "./ensure-source.ts";
-import { type AddRequest, REGISTERED_SOURCE, type Registered } from "./ingest.ts";
-import { asQueued, isQueued, sendItem } from "./queue-item.ts";
-import { settleItem } from "./settle-item.ts";
+import { type AddRequest, REGISTERED_SOURCE, type Registered, type WantedItem } from "./ingest.ts";
+import { asQueued, isQueued, sendItem } from "./item-queue.ts";
+import { changeItem, findIdentity, settleItem } from "./item-records.ts";
+import type { ItemRecords } from "./remove-items.ts";
 
 export type AddParts = Pick<
   OpenIngestParts,
@@ -60,7 +66,7 @@ export async function addItem(
       if (error instanceof ConflictError) continue;
       throw error;
     }
-    const status = await join(item, domainId, parts);
+    const status = await addMember(item, domainId, parts);
     // Whoever saw the record before its member may have taken it away, or off the timer's hands.
     if (!(await registry.get(item.id))?.item.watched) continue;
     if (!isSent) await sendItem(item, parts);
@@ -69,7 +75,7 @@ export async function addItem(
 }
 
 /** What another domain has indexed already, this one has not: then it is Crawled again. */
-async function join(item: IngestItem, domainId: DomainId, records: ItemRecords): Promise<IngestItem["status"]> {
+async function addMember(item: IngestItem, domainId: DomainId, records: ItemRecords): Promise<IngestItem["status"]> {
   let isNew = false;
   await records.members.change([newMember(domainId, REGISTERED_SOURCE, item.id)], (known, added) => {
     isNew = known?.wanted !== "asked";
@@ -85,4 +91,122 @@ export function told(item: IngestItem, domainId: DomainId, { isNew }: { readonly
   const { id, normalizedSource, displaySource, status, reindexGeneration } = item;
   const { nextCrawlAt } = item.scheduling;
   return { id, normalizedSource, displaySource, domainId, status, nextCrawlAt, reindexGeneration, isNew, note: "" };
+}
+
+/** An address that leads to another item stands for that one. */
+export async function reindexItem(
+  wanted: WantedItem,
+  parts: OpenIngestParts,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<Registered> {
+  const { id, displaySource = "" } = "id" in wanted ? { id: wanted.id } : await identityOf(wanted, parts);
+  const found = await parts.registry.get(id);
+  if (!found) throw new NotFoundError(`${displaySource ? `'${displaySource}'` : `Item '${id}'`} is not registered.`);
+  const target = found.item.aliasOf ? await parts.registry.get(found.item.aliasOf) : undefined;
+  const { item } = target ?? found;
+  const [member] = await parts.members.of(item.id);
+  const domainId = member?.domainId ?? parts.defaultDomain;
+  const requested = dryRun
+    ? afterForce(item, parts.now())
+    : ((await requestLook(item.id, parts, { force: true })) ?? item);
+  return told(requested, domainId, { isNew: false });
+}
+
+function identityOf(
+  { source, domainId }: Extract<WantedItem, { source: string }>,
+  parts: OpenIngestParts,
+): Promise<Identity> {
+  return findIdentity(source, { ...parts, domainId: domainId ?? parts.defaultDomain });
+}
+
+/** It is due now, and queued unless it is already. undefined: it is not registered any more. */
+export async function requestLook(
+  id: ItemId,
+  parts: Pick<OpenIngestParts, "registry" | "queue" | "now">,
+  { force }: { readonly force: boolean },
+): Promise<IngestItem | undefined> {
+  const now = parts.now();
+  let wasQueued = false;
+  const requested: RegisteredItem | undefined = await changeItem(parts.registry, id, (item) => {
+    wasQueued = isQueued(item, now);
+    const due = force ? afterForce(item, now) : dueAt(item, now);
+    return wasQueued ? due : asQueued(due, now);
+  });
+  if (requested && !wasQueued) await sendItem(requested.item, parts);
+  return requested?.item;
+}
+
+function dueAt(item: IngestItem, now: Date): IngestItem {
+  return { ...item, scheduling: { ...item.scheduling, nextCrawlAt: toUtcMicros(now) } };
+}
+
+interface SourceParts {
+  readonly domains: DomainStore;
+  readonly crawlerFolder: string;
+  readonly defaultDomain: DomainId;
+}
+
+/**
+ * The domain has a source for registered addresses when this resolves. NotFoundError for a domain that does not exist; only
+ * the default one is made. BadInputError when something else has the source's name. The source has a
+ * folder from then on: taken out before its first crawl, it leaves with all it had like any other.
+ */
+async function ensureSource(
+  domainId: DomainId,
+  { domains, crawlerFolder, defaultDomain }: SourceParts,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<void> {
+  const domain = await unlessMissing(domains.get(domainId), domainId === defaultDomain);
+  const isThere = domain !== undefined && hasSource(domain);
+  if (dryRun) return;
+  const registered = registeredSource(domains);
+  if (!domain) await createWithSource(domainId, registered, domains);
+  else if (!isThere) await domains.update({ ...domain, sources: [...domain.sources, registered] }, domain);
+  await mkdir(join(crawlerFolder, sourceFolder(domainId, registered)), { recursive: true });
+}
+
+function registeredSource({ kinds }: DomainStore): SourceConfig {
+  const kind = kinds.all.find(({ abilities }) => abilities.registersAddresses);
+  const source = kind && parseSource(kind, { source_id: REGISTERED_SOURCE }, REGISTERED_SOURCE, []);
+  if (source) return source;
+  throw new BadInputError("No kind of source holds addresses that are registered one by one.");
+}
+
+async function createWithSource(domainId: DomainId, registered: SourceConfig, domains: DomainStore): Promise<void> {
+  await domains.create(newDomain(domainId, registered)).catch(async (error: unknown) => {
+    // Somebody else made it in the same moment.
+    const found = error instanceof BadInputError && (await unlessMissing(domains.get(domainId), true));
+    if (!found || !hasSource(found)) throw error;
+  });
+}
+
+async function unlessMissing(domain: Promise<Domain>, mayBeMissing: boolean): Promise<Domain | undefined> {
+  try {
+    return await domain;
+  } catch (error) {
+    if (mayBeMissing && error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+function hasSource({ domainId, sources }: Domain): boolean {
+  const found = sources.find(({ sourceId }) => sourceId === REGISTERED_SOURCE);
+  if (found && !found.kind.holdsRegistered?.(found)) {
+    throw new BadInputError(
+      `Domain '${domainId}' has a source '${REGISTERED_SOURCE}' that is something else. Addresses that are registered one by one need that name: give the source another one, or name another domain.`,
+    );
+  }
+  return found !== undefined;
+}
+
+function newDomain(domainId: DomainId, registered: SourceConfig): Domain {
+  return {
+    domainId,
+    name: domainId,
+    description: "Web pages whose addresses were registered one by one.",
+    vectorStoreName: domainId,
+    vectorStoreId: "",
+    schedule: "",
+    sources: [registered],
+  };
 }

@@ -1,27 +1,32 @@
+import { createHash } from "node:crypto";
 import { ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
-import type { Members } from "../../contracts/members.ts";
+import type { Member, Members } from "../../contracts/members.ts";
 import type { TaskQueue } from "../../contracts/queue.ts";
-import type { Registry } from "../../contracts/registry.ts";
+import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, ItemLooker, WebDocuments, WebImages } from "../../contracts/web.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { plural } from "../../lib/plural.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { identifyFile } from "../../plan/web/file-identity.ts";
 import { LOCK_MS } from "../../plan/web/lock-item.ts";
+import { isInStep, withStanding } from "../../plan/web/member-standing.ts";
 import type { CheckPolicy } from "../../plan/web/schedule-item.ts";
 import type { IdentityRules } from "../../plan/web/web-identity.ts";
-import { type AddParts, addItem, addUrl } from "./add-item.ts";
-import { findBehind } from "./find-behind.ts";
-import { findIdentity } from "./find-identity.ts";
-import { HostSeats } from "./host-seats.ts";
-import { type AddFileRequest, type Ingest, REGISTERED_SOURCE, type RebuildRequest, type Registered } from "./ingest.ts";
-import { purgeGone, purgeStray } from "./purge-items.ts";
-import { asQueued, ITEM_TASK, isQueued, mayStillWait, sendItem } from "./queue-item.ts";
-import { removeItem } from "./remove-item.ts";
-import { reindexItem, requestLook } from "./request-look.ts";
-import { workOne } from "./work-one.ts";
+import { type AddParts, addItem, addUrl, reindexItem, requestLook } from "./add-item.ts";
+import {
+  type AddFileRequest,
+  type Behind,
+  type Ingest,
+  REGISTERED_SOURCE,
+  type RebuildRequest,
+  type Registered,
+} from "./ingest.ts";
+import { asQueued, HostSeats, ITEM_TASK, isQueued, mayStillWait, sendItem, workOne } from "./item-queue.ts";
+import { findIdentity, settleItem } from "./item-records.ts";
+import { type ItemRecords, purgeGone, purgeStray, removeItem } from "./remove-items.ts";
 
 interface IngestParts {
   readonly registry: Registry;
@@ -172,4 +177,63 @@ async function sweepItems(
     }
   }
   return queued;
+}
+
+const WRITES_AT_ONCE = 8;
+
+interface BehindParts extends ItemRecords {
+  readonly domains: Pick<DomainStore, "get">;
+}
+
+/** Sites are crawled when somebody wishes it; only a request for one of their pages is a wish. */
+async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
+  const { registry } = parts;
+  const counts = new Map<string, Behind>();
+  const count = ({ domainId, sourceId, itemId }: Member): void => {
+    const key = JSON.stringify([domainId, sourceId]);
+    const { items, which } = counts.get(key) ?? { items: 0, which: "0" };
+    counts.set(key, { domainId, sourceId, items: items + 1, which: withItem(which, itemId) });
+  };
+  for await (const page of registry.entries({ statuses: ["Crawled"] })) {
+    const known = await parts.members.ofMany(page.map(({ item }) => item.id));
+    await forEachConcurrent(page, WRITES_AT_ONCE, async ({ item }) => {
+      const members = known.get(item.id) ?? [];
+      if (withStanding(item, members) === item) members.filter((one) => lacks(one, item)).forEach(count);
+      // The index got it while somebody looked at it.
+      else await settleItem(item.id, item.id, parts);
+    });
+  }
+  for await (const page of registry.entries({ statuses: ["Gone", "OutOfScope"], watched: true })) {
+    const known = await parts.members.ofMany(page.map(({ item }) => item.id));
+    [...known.values()].flat().filter(hasTooMuch).forEach(count);
+  }
+  const behind: Behind[] = [];
+  for (const one of counts.values()) if (await exists(one, parts.domains)) behind.push(one);
+  return behind;
+}
+
+function lacks(member: Member, item: IngestItem): boolean {
+  if (member.sourceId === REGISTERED_SOURCE) return !isInStep(member, item);
+  return member.indexedGeneration < Math.min(item.requestedGeneration, item.processedGeneration);
+}
+
+/** In whatever order they are met. */
+function withItem(which: string, id: ItemId): string {
+  return (BigInt(which) ^ BigInt(`0x${createHash("sha256").update(id).digest("hex")}`)).toString();
+}
+
+function hasTooMuch({ sourceId, lastIndexedDocId, wanted }: Member): boolean {
+  return sourceId === REGISTERED_SOURCE && (lastIndexedDocId !== "" || wanted === "no");
+}
+
+async function exists(
+  { domainId, sourceId }: { readonly domainId: DomainId; readonly sourceId: string },
+  domains: Pick<DomainStore, "get">,
+): Promise<boolean> {
+  try {
+    return (await domains.get(domainId)).sources.some((source) => source.sourceId === sourceId);
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setInterval } from "node:timers";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
@@ -6,14 +7,12 @@ import type { ItemLooker, ItemVisitor, Looked, LookOptions } from "../../contrac
 import { LOCK_MS, lock, mayLock, unlock } from "../../plan/web/lock-item.ts";
 import { isDue, isForced } from "../../plan/web/schedule-item.ts";
 import type { IdentityRules } from "../../plan/web/web-identity.ts";
-import { changeItem } from "./change-item.ts";
-import type { ItemRecords } from "./drop-items.ts";
-import { keepLocks } from "./keep-locks.ts";
-import { withoutMessage } from "./queue-item.ts";
+import { withoutMessage } from "./item-queue.ts";
+import { changeItem, settleItem } from "./item-records.ts";
 import { type RekeyParts, rekeyItem } from "./rekey-item.ts";
-import { settleItem } from "./settle-item.ts";
+import type { ItemRecords } from "./remove-items.ts";
 
-export interface LookerParts extends ItemRecords {
+interface LookerParts extends ItemRecords {
   readonly visitor: ItemVisitor;
   readonly documents: RekeyParts["documents"];
   readonly rules: IdentityRules;
@@ -104,4 +103,51 @@ async function lockOne(
 /** What cannot be unlocked now is free when the lock ends. */
 async function release(ids: readonly ItemId[], token: string, { registry }: Required<LookerParts>): Promise<void> {
   for (const id of ids) await changeItem(registry, id, (item) => unlock(item, token)).catch(() => undefined);
+}
+
+interface HeldLocks {
+  /** Aborts when they belong to somebody else, or may do so because nobody could be told for too long. */
+  readonly lost: AbortSignal;
+  /** Resolves when nothing of this will be written any more. */
+  end(): Promise<void>;
+}
+
+/** Renews the locks until their end. */
+function keepLocks(
+  ids: readonly ItemId[],
+  token: string,
+  { registry, lockMs, now }: Required<Pick<LookerParts, "registry" | "lockMs" | "now">>,
+  heartbeat: () => Promise<boolean> = async () => true,
+): HeldLocks {
+  const lost = new AbortController();
+  let renewedAtMs = performance.now();
+  let renewing = Promise.resolve();
+  const renew = async (): Promise<boolean> => {
+    for (const id of ids) {
+      const renewed = await changeItem(registry, id, (item) =>
+        item.lock.lockedBy === token ? lock(item, token, now(), lockMs) : item,
+      );
+      if (renewed?.item.lock.lockedBy !== token) return false;
+    }
+    return await heartbeat();
+  };
+  const timer = setInterval(() => {
+    const askedAtMs = performance.now();
+    renewing = renewing.then(renew).then(
+      (held) => {
+        if (held) renewedAtMs = askedAtMs;
+        else lost.abort();
+      },
+      () => {
+        if (performance.now() - renewedAtMs > lockMs) lost.abort();
+      },
+    );
+  }, lockMs / 4);
+  return {
+    lost: lost.signal,
+    async end() {
+      clearInterval(timer);
+      await renewing;
+    },
+  };
 }

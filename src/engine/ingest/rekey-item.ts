@@ -9,9 +9,9 @@ import { withEvent } from "../../plan/web/item-events.ts";
 import { newMember } from "../../plan/web/member-standing.ts";
 import { hasDocument, newItem, watchedLike } from "../../plan/web/schedule-item.ts";
 import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/web-identity.ts";
-import { changeItem } from "./change-item.ts";
-import type { ItemRecords } from "./drop-items.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
+import { changeItem } from "./item-records.ts";
+import type { ItemRecords } from "./remove-items.ts";
 
 export interface RekeyParts extends ItemRecords {
   readonly documents: Pick<WebDocuments, "get" | "put">;

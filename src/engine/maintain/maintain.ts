@@ -1,14 +1,23 @@
+import { join } from "node:path";
 import type { Domain } from "../../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../../contracts/errors.ts";
-import type { DomainId } from "../../contracts/ids.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
+import type { ManifestEntry } from "../../contracts/manifest.ts";
 import type { Index } from "../../contracts/search-index.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { namesIn } from "../../lib/names-in.ts";
+import { plural } from "../../lib/plural.ts";
+import { bytesBelow } from "../../mirror/knowledge/bytes-below.ts";
+import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
+import { heldBecause } from "../../plan/removal-guard.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import { expiredOf, isKnown, type OpenTree, type Purged, purge, slices, withTree } from "../purge-missing.ts";
 import { readDomain } from "../read-domain.ts";
+import { settleRenames, waitingJob } from "../rename-domain.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
-import { settleRenames, waitingJob } from "../settle-renames.ts";
-import { maintainTree } from "./maintain-tree.ts";
-import { type MaintenanceResult, MaintenanceTally } from "./maintenance-result.ts";
+import { folderOfRun, withLedger } from "../with-ledger.ts";
+import { type FreedKind, type FreedThing, type MaintenanceResult, MaintenanceTally } from "./maintenance-result.ts";
 
 export interface MaintenanceRequest {
   /** undefined: all of them, and what belongs to none. */
@@ -25,7 +34,7 @@ export interface MaintenanceParts extends EngineParts {
 }
 
 /** What one run of it works with. */
-export interface Maintenance {
+interface Maintenance {
   readonly request: MaintenanceRequest;
   readonly parts: MaintenanceParts;
   readonly job: JobContext;
@@ -33,7 +42,7 @@ export interface Maintenance {
 }
 
 /** The index of a domain, as far as maintenance may touch it. */
-export interface MaintainedIndex {
+interface MaintainedIndex {
   /** undefined: there is none, so it holds nothing. */
   readonly index: Index | undefined;
   /** false: it cannot be opened, or somebody rolled it back; then nothing that it may hold is purged. Asked when it matters: they may do so any time. */
@@ -146,4 +155,226 @@ async function sweepUploads({ parts, job, tally }: Maintenance): Promise<void> {
   if (unknown > 0) {
     tally.leave(`${unknown} further uploads are in no vector store; nobody can tell whose they are, so they stay.`);
   }
+}
+
+const ASKED_AT_ONCE = 1000;
+
+/** What is kept of the files of one tree without need, in manifest, knowledge base and index. */
+async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance: Maintenance): Promise<void> {
+  const { parts, job, tally } = maintenance;
+  if (!(await isKnown(run, parts))) {
+    for await (const _ of new KnowledgeBase(folderOfRun(run, parts)).list()) {
+      const whose = `Source '${run.config.sourceId}' of domain '${run.domainId}'`;
+      return tally.leave(`${whose} has no manifest, so its knowledge base was left alone. A crawl makes one.`);
+    }
+    return;
+  }
+  await withTree(run, parts, job, async (tree) => {
+    const work: MaintainedTree = { ...maintenance, job: tree.job, tree };
+    const isUsable = await opened.isUsable();
+    const expired = isUsable ? await expiredOf(tree, parts) : [];
+    // First of all: whatever else changes the knowledge base tidies up there, too.
+    await sweepStaging(work);
+    await pruneEntries(work);
+    await sweepFolders(work);
+    await pruneVersions(work, new Set(expired.map(({ docId }) => docId)));
+    if (isUsable && opened.index) await sweepIndex(opened.index, work);
+    // Last, so that everything before is judged by what was found, as in a dry run.
+    await purgeExpired(expired, opened.index, work);
+  });
+  if (!job.dryRun) await parts.ledgers.exportManifest(run);
+}
+
+async function purgeExpired(
+  expired: readonly ManifestEntry[],
+  index: Index | undefined,
+  { tree, parts, job, tally }: MaintainedTree,
+): Promise<void> {
+  const purged = job.dryRun ? await sizesOf(expired, tree) : await purge(expired, tree, index, parts);
+  for (const { entry, bytes } of purged) tally.add(thing("purged_documents", tree, entry.path, bytes));
+}
+
+async function sizesOf(expired: readonly ManifestEntry[], { knowledge, job }: OpenTree): Promise<Purged[]> {
+  const sizes: Purged[] = [];
+  for (const entry of expired) {
+    await job.checkpoint();
+    sizes.push({ entry, bytes: await knowledge.size(entry.docId) });
+  }
+  return sizes;
+}
+
+/** Until then a file that comes back has its old identity. */
+async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
+  const beforeMs = parts.now().getTime() - parts.keeping.deletedMs;
+  const isOver = ({ status, deletedAt }: ManifestEntry) => status === "deleted" && Date.parse(deletedAt) < beforeMs;
+  const { manifest } = tree.ledger;
+  for await (const page of manifest.withStatus("deleted")) {
+    for (const { docId, path } of page.filter(isOver)) {
+      await job.checkpoint();
+      if (!job.dryRun) manifest.drop(docId);
+      tally.add(thing("manifest_entries", tree, path, 0));
+    }
+  }
+  if (!job.dryRun) await manifest.flush();
+}
+
+/** Whoever has the lease knows that nobody is at work there. */
+async function sweepStaging({ tree, job, tally }: MaintainedTree): Promise<void> {
+  const staging = join(tree.folder, ".staging");
+  const left = await namesIn(staging);
+  const sizes = await Promise.all(left.map((name) => bytesBelow(join(staging, name))));
+  if (!job.dryRun) await tree.knowledge.recover();
+  for (const [at, name] of left.entries()) tally.add(thing("staging", tree, name, sizes[at] ?? 0));
+}
+
+async function sweepFolders({ tree, request, job, tally }: MaintainedTree): Promise<void> {
+  const orphans: ItemId[] = [];
+  const some: ItemId[] = [];
+  let known = 0;
+  for await (const docId of tree.knowledge.list()) {
+    known += 1;
+    some.push(docId);
+    if (some.length === ASKED_AT_ONCE) orphans.push(...(await orphansOf(some.splice(0), tree)));
+  }
+  orphans.push(...(await orphansOf(some, tree)));
+  const held = whyHeld(orphans.length, known, tree, request);
+  if (held) return tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
+  for (const docId of orphans) {
+    await job.checkpoint();
+    const bytes = await (job.dryRun ? tree.knowledge.size(docId) : tree.knowledge.remove(docId));
+    tally.add(thing("document_folders", tree, docId, bytes));
+  }
+}
+
+/** Of what leaves altogether they need not be told apart. The manifest first: killed in between, what it does not name any more is removed next time. */
+async function pruneVersions({ tree, parts, job, tally }: MaintainedTree, leaving: ReadonlySet<ItemId>): Promise<void> {
+  const now = parts.now();
+  const isPruned = ({ docId, status, versions }: ManifestEntry): boolean =>
+    status !== "deleted" && versions.length > 1 && !leaving.has(docId);
+  const { manifest } = tree.ledger;
+  for await (const page of manifest.entries()) {
+    for (const entry of page.filter(isPruned)) {
+      await job.checkpoint();
+      const { removed, bytes } = await tree.knowledge.prune(entry.docId, parts.keeping, now, { dryRun: true });
+      if (removed.length === 0) continue;
+      if (!job.dryRun) {
+        const versions = entry.versions.filter(({ versionId }) => !removed.includes(versionId));
+        manifest.put({ ...entry, versions });
+        await manifest.flush();
+        await tree.knowledge.prune(entry.docId, parts.keeping, now);
+      }
+      tally.addMany("versions", removed.length, bytes);
+      job.log(`${entry.path}: ${plural(removed.length, "earlier version")} beyond what is kept.`);
+    }
+  }
+}
+
+/**
+ * Documents of a tree that no manifest entry stands for: readers see them although a crawl would not know them, or they are kept in case a
+ * file returns that nobody could recognise.
+ */
+async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
+  const { tree, request, tally } = work;
+  if (tree.run.sharesId) {
+    return tally.leave(
+      `What the index holds of ${nameOf(tree)} was left alone: a source that was taken out had the same id, and is not gone yet. A crawl of the whole domain removes it.`,
+    );
+  }
+  const visible = await visibleOrphans(index, work);
+  const hidden = await hiddenOrphans(index, work);
+  const orphans = [...visible.items, ...hidden.items];
+  const held = whyHeld(orphans.length, visible.known + hidden.known, tree, request);
+  if (held) {
+    return tally.problem(`${plural(orphans.length, "document")} in the index of ${nameOf(tree)} stayed: ${held}`);
+  }
+  if (!work.job.dryRun) {
+    if (visible.items.length > 0) await removeVisible(index, visible.items, work);
+    for (const some of slices(orphans)) await index.forget?.(tree.run.config.sourceId, some);
+  }
+  for (const docId of orphans) tally.add(thing("index_documents", tree, docId, 0));
+}
+
+interface Orphans {
+  readonly items: readonly ItemId[];
+  readonly known: number;
+}
+
+/** What has a file in the mirror is the next crawl's to judge. */
+async function visibleOrphans(index: Index, { tree, job }: MaintainedTree): Promise<Orphans> {
+  const items: ItemId[] = [];
+  let known = 0;
+  for await (const refs of index.holdings(tree.run.config.sourceId)) {
+    await job.checkpoint();
+    known += refs.length;
+    const candidates = await orphansOf(
+      refs.map(({ itemId }) => itemId),
+      tree,
+    );
+    const entries = await tree.ledger.getMany(candidates);
+    items.push(...candidates.filter((_, at) => !entries[at]?.mirrored));
+  }
+  return { items, known };
+}
+
+async function hiddenOrphans(index: Index, { tree, job }: MaintainedTree): Promise<Orphans> {
+  const items: ItemId[] = [];
+  let known = 0;
+  for await (const page of index.hidden?.(tree.run.config.sourceId) ?? []) {
+    await job.checkpoint();
+    known += page.length;
+    items.push(...(await orphansOf(page, tree)));
+  }
+  return { items, known };
+}
+
+/**
+ * As a crawl would: in one commit, under the lease of the embed step, and out of the map file. It counts as part of the last crawl, so
+ * that it pushes none of the generations out that are kept.
+ */
+async function removeVisible(index: Index, items: readonly ItemId[], work: MaintainedTree): Promise<void> {
+  const { tree, request, parts } = work;
+  await withLedger(tree.run, { step: "embed" }, parts, work.job, async ({ ledger, job }) => {
+    const [newest] = (await index.generations?.kept()) ?? [];
+    const draft = await index.draft(tree.run.config.sourceId, newest?.crawl);
+    try {
+      for (const itemId of items) await draft.remove(itemId);
+      await draft.commit(job.signal, { allowEmpty: request.confirmDeletes });
+    } catch (error) {
+      await draft.discard();
+      throw error;
+    }
+    for (const itemId of items) ledger.put(itemId, { indexed: null });
+    await ledger.flush();
+  });
+}
+
+/** A tree that is maintained: nobody else changes it meanwhile. */
+interface MaintainedTree extends Maintenance {
+  readonly tree: OpenTree;
+}
+
+/** Those of which there is no file, nor may be one again. */
+async function orphansOf(docIds: readonly ItemId[], { ledger }: OpenTree): Promise<readonly ItemId[]> {
+  const known = await ledger.manifest.find(docIds);
+  return docIds.filter((docId) => (known.get(docId)?.status ?? "deleted") === "deleted");
+}
+
+/** As when a listing loses much at once: a manifest that was restored from a backup looks exactly like that. "" if not. */
+function whyHeld(
+  missing: number,
+  known: number,
+  { run }: OpenTree,
+  { confirmDeletes }: { readonly confirmDeletes: boolean },
+): string {
+  const loss = { missing, known, listed: known - missing };
+  if (!heldBecause(loss, { limits: run.config.limits, confirmDeletes })) return "";
+  return `that is ${missing} of ${known}, more than goes without a confirmation. If it is meant, confirm it with confirm_deletes=true (on the command line: --confirm-deletes).`;
+}
+
+export function nameOf({ run }: OpenTree): string {
+  return `source '${run.config.sourceId}' of domain '${run.domainId}'`;
+}
+
+function thing(kind: FreedKind, { run }: OpenTree, what: string, bytes: number): FreedThing {
+  return { kind, domain_id: run.domainId, source_id: run.config.sourceId, what, bytes };
 }

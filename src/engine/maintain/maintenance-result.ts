@@ -20,7 +20,7 @@ export const FREED = {
 export type FreedKind = keyof typeof FREED;
 
 /** These travel as JSON in job results, hence the spelling. */
-export interface Freed {
+interface Freed {
   readonly kind: FreedKind;
   readonly count: number;
   readonly bytes: number;

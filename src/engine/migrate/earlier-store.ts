@@ -1,10 +1,13 @@
-import { readdir } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { MANIFEST_FILE } from "../../contracts/manifest.ts";
+import { BadInputError, ConflictError } from "../../contracts/errors.ts";
+import { type FileStatus, MANIFEST_FILE, MANIFEST_LAYOUT } from "../../contracts/manifest.ts";
+import { isErrno, readFileIfExists } from "../../lib/atomic-file.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { pathExists } from "../../lib/path-exists.ts";
+import { toUtcMicros } from "../../lib/time.ts";
 import { byAge, isVersionId } from "../../mirror/knowledge/version-id.ts";
-import { type EarlierFile, type EarlierMetadata, readEarlierManifest, readEarlierMetadata } from "./earlier-codec.ts";
 
 /** What a store of an earlier layout consists of, beside its manifest; `knowledge_base` may hold the other ones. */
 export const STORE_FOLDERS = ["documents", "versions", "staging", "knowledge_base"] as const;
@@ -54,4 +57,97 @@ async function versionsIn(folder: string): Promise<ReadonlyMap<string, string>> 
 async function foldersIn(folder: string): Promise<readonly { readonly name: string }[]> {
   if (!(await pathExists(folder))) return [];
   return (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory());
+}
+
+/** A file as manifests told of it before they had a layout: keyed by absolute path, by whatever wrote them. */
+export interface EarlierFile {
+  readonly path: string;
+  /** "" when it was never ingested. */
+  readonly docId: string;
+  /** SHA-256, or "" when it is none. */
+  readonly contentHash: string;
+  readonly size: number;
+  /** ISO 8601 UTC; "" when nobody can tell. */
+  readonly modifiedAt: string;
+  readonly status: FileStatus;
+  readonly retryCount: number;
+}
+
+const HEAD = /^\s*\{\s*"layout"\s*:\s*(\d+)/;
+
+/** ConflictError for a layout that is yet to come. */
+export async function layoutOf(path: string): Promise<"none" | "earlier" | "current"> {
+  const head = await readHead(path);
+  if (head === undefined) return "none";
+  const layout = Number(HEAD.exec(head)?.[1] ?? 1);
+  if (layout > MANIFEST_LAYOUT) throw new ConflictError(`${path} was written by a later release of lockstep.`);
+  return layout === MANIFEST_LAYOUT ? "current" : "earlier";
+}
+
+async function readHead(path: string): Promise<string | undefined> {
+  try {
+    const file = await open(path);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(100), 0, 100, 0);
+      return buffer.toString("utf8", 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+/** BadInputError when it is no manifest. */
+export async function readEarlierManifest(path: string): Promise<readonly EarlierFile[]> {
+  const manifest = parseJsonObject((await readFileIfExists(path))?.toString("utf8") ?? "");
+  const files = manifest?.["files"];
+  if (!isJsonObject(files)) {
+    throw new BadInputError(`${path} is no manifest: it should be a JSON object with 'files', one entry a path.`);
+  }
+  return Object.entries(files).map(([path, value]) => decodeFile(path, isJsonObject(value) ? value : {}));
+}
+
+function decodeFile(path: string, value: JsonObject): EarlierFile {
+  const text = (field: string): string => (typeof value[field] === "string" ? value[field] : "");
+  const number = (field: string): number => (typeof value[field] === "number" ? value[field] : 0);
+  const hash = (text("content_hash") || text("hash")).toLowerCase();
+  return {
+    path,
+    docId: text("doc_id"),
+    contentHash: /^[0-9a-f]{64}$/.test(hash) ? hash : "",
+    size: number("size_bytes") || number("size"),
+    modifiedAt: toInstant(text("modified_time")),
+    status: (["missing", "error", "deleted"] as const).find((status) => status === value["status"]) ?? "active",
+    retryCount: number("retry_count"),
+  };
+}
+
+/** What `metadata.json` of an ingested document told. */
+interface EarlierMetadata {
+  readonly sourcePath: string;
+  readonly title: string;
+  readonly version: number;
+  readonly createdAt: string;
+  readonly modifiedAt: string;
+}
+
+/** Nothing in it is needed. */
+async function readEarlierMetadata(path: string): Promise<EarlierMetadata> {
+  const value = parseJsonObject((await readFileIfExists(path))?.toString("utf8") ?? "") ?? {};
+  const text = (field: string): string => (typeof value[field] === "string" ? value[field] : "");
+  const version = Number(value["version"]);
+  return {
+    sourcePath: text("source_path"),
+    title: text("title"),
+    version: Number.isSafeInteger(version) && version > 0 && version < 1e9 ? version : 1,
+    createdAt: toInstant(text("created_at")),
+    modifiedAt: toInstant(text("modified_at")),
+  };
+}
+
+function toInstant(text: string): string {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
 }

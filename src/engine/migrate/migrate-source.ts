@@ -1,9 +1,10 @@
-import { mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { copyFile, mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
-import type { DomainId } from "../../contracts/ids.ts";
+import { type DomainId, type ItemId, isDocumentId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
-import { MANIFEST_FILE } from "../../contracts/manifest.ts";
+import { MANIFEST_FILE, type ManifestEntry } from "../../contracts/manifest.ts";
 import { writeFileAtomic } from "../../lib/atomic-file.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { hashFile } from "../../lib/hash-file.ts";
@@ -14,11 +15,17 @@ import { toUtcMicros } from "../../lib/time.ts";
 import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { type Backup, dropPartialBackups, lastBackup, makeBackup, noteMigrated } from "./backup.ts";
-import { layoutOf, readEarlierManifest } from "./earlier-codec.ts";
-import type { EarlierFolder } from "./earlier-folder.ts";
-import { readEarlierStore, STORE_FOLDERS } from "./earlier-store.ts";
-import { type EntryPlan, type PlannedEntry, planEntries } from "./plan-entries.ts";
+import { type Backup, copyStore, dropPartialBackups, lastBackup, makeBackup, noteMigrated } from "./backup.ts";
+import {
+  type EarlierDocument,
+  type EarlierFile,
+  type EarlierStore,
+  layoutOf,
+  readEarlierManifest,
+  readEarlierStore,
+  STORE_FOLDERS,
+} from "./earlier-store.ts";
+import type { EarlierFolder } from "./migrate.ts";
 
 const SHOWN = 20;
 
@@ -43,7 +50,7 @@ interface Migration {
 }
 
 /** What a migration makes, and what it takes the place of, until it is done. */
-export function migrationFolder(folder: string): string {
+function migrationFolder(folder: string): string {
   return join(folder, PRIVATE_FOLDER, "migration");
 }
 
@@ -189,4 +196,184 @@ async function migrateDocuments(
     versions += document.versions.size;
   }
   return { documents, versions };
+}
+
+/** An entry of the current layout, and the document that was kept of it. */
+interface PlannedEntry {
+  readonly entry: ManifestEntry;
+  readonly document: EarlierDocument | undefined;
+}
+
+interface EntryPlan {
+  readonly entries: readonly PlannedEntry[];
+  /** Files that get another id than they had. */
+  readonly renamed: readonly { readonly path: string; readonly from: string; readonly to: ItemId }[];
+  /** Files that do not come along. */
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+}
+
+interface PlanOptions {
+  /** Absolute: where the source is, by all its names. */
+  readonly roots: readonly string[];
+  readonly now: string;
+}
+
+/** What becomes of every file of the store. Files keep their ids, as far as these can be names of folders and are theirs alone. */
+function planEntries({ files, documents }: EarlierStore, options: PlanOptions): EntryPlan {
+  const entries: PlannedEntry[] = [];
+  const renamed: EntryPlan["renamed"][number][] = [];
+  const leftOut: EntryPlan["leftOut"][number][] = [];
+  const [paths, ids] = [new Set<string>(), new Set<string>()];
+  for (const file of byRight(files, documents)) {
+    const path = options.roots.map((root) => pathBelow(root, file.path)).find((found) => found !== "");
+    const isTaken = ids.has(file.docId.toLowerCase());
+    const reason = reasonToLeaveOut(file, { isBelow: path !== undefined, isTwice: paths.has(path ?? ""), isTaken });
+    if (path === undefined || reason !== "") {
+      leftOut.push({ path: file.path, reason });
+      continue;
+    }
+    paths.add(path);
+    const isOwn = isDocumentId(file.docId) && !isTaken;
+    const docId = isOwn ? (file.docId as ItemId) : newId(file);
+    ids.add(docId.toLowerCase());
+    if (!isOwn && file.docId !== "") renamed.push({ path, from: file.docId, to: docId });
+    const document = isOwn && file.status !== "deleted" ? documents.get(file.docId) : undefined;
+    entries.push({ entry: entryOf({ ...file, path }, docId, document, options.now), document });
+  }
+  return { entries, renamed, leftOut };
+}
+
+/**
+ * Of several files with one id, the one with the best right to it first. One that is there comes before one that is not: that is
+ * where it was before it was renamed. Then the one that the text was made from, then one with the same content.
+ */
+function byRight(files: readonly EarlierFile[], documents: EarlierStore["documents"]): readonly EarlierFile[] {
+  const madeFrom = new Map<string, EarlierFile>();
+  for (const file of files) if (documents.get(file.docId)?.sourcePath === file.path) madeFrom.set(file.docId, file);
+  const rank = (file: EarlierFile): number => {
+    const origin = madeFrom.get(file.docId);
+    const hasItsContent = file.contentHash !== "" && origin?.contentHash === file.contentHash;
+    return (isAbsent(file) ? 4 : 0) + (origin === file ? 0 : hasItsContent ? 1 : 2);
+  };
+  return files.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function isAbsent({ status }: EarlierFile): boolean {
+  return status === "missing" || status === "deleted";
+}
+
+/** "" when it comes along. */
+function reasonToLeaveOut(
+  file: EarlierFile,
+  { isBelow, isTwice, isTaken }: { readonly isBelow: boolean; readonly isTwice: boolean; readonly isTaken: boolean },
+): string {
+  if (!isBelow) return "it is not below the root of the source";
+  if (isTwice) return "it is there twice";
+  return isTaken && isAbsent(file) ? "it is gone, and another file has its document now" : "";
+}
+
+/** The same whenever it is asked for: undone and migrated again, a file is the same document. */
+function newId({ docId, path, contentHash }: EarlierFile): ItemId {
+  const name = JSON.stringify([docId, path, contentHash]);
+  return `doc_${createHash("sha256").update(name).digest("hex").slice(0, 32)}` as ItemId;
+}
+
+/** `/`-separated; "" when it is not below. */
+function pathBelow(root: string, path: string): string {
+  const below = relative(root, resolve(root, path));
+  const isOutside = below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below);
+  return isOutside ? "" : below.split(sep).join("/");
+}
+
+/** Its stamp is unknown, so the next crawl reads it once, and finds by path and hash that it is the same. */
+function entryOf(file: EarlierFile, docId: ItemId, document: EarlierDocument | undefined, now: string): ManifestEntry {
+  const { path, contentHash, size, modifiedAt, status, retryCount } = file;
+  const hash = document && isOf(document, file) ? contentHash : "";
+  const versions = [...(document?.versions.keys() ?? [])].map((versionId) => ({ versionId, at: now, hash: "" }));
+  if (document) versions.push({ versionId: `v${document.version}`, at: now, hash });
+  return {
+    ...{ path, docId, contentHash, size, modifiedAt, stamp: "", node: "", status },
+    ...{
+      lastSeenAt: now,
+      retryCount: status === "error" ? retryCount : 0,
+      error: status === "error" ? "It could not be read before." : "",
+    },
+    ...{ missingSinceAt: isAbsent(file) ? now : "", missingRuns: 0, deletedAt: status === "deleted" ? now : "" },
+    ...{ versions, lineage: [] },
+  };
+}
+
+/** Was the text made from the content that the manifest knows? A file that was edited later may not have been ingested again. */
+export function isOf(document: EarlierDocument, { modifiedAt }: Pick<EarlierFile, "modifiedAt">): boolean {
+  return modifiedAt !== "" && document.modifiedAt === modifiedAt;
+}
+
+/**
+ * Puts the store back as it was before the last migration. What takes its place is kept beside the backup, so nothing is lost.
+ * Killed anywhere, it is simply done again. undefined: there is nothing to undo. ConflictError when a crawl has written since.
+ */
+export async function undoMigration(
+  source: MigratedSource,
+  { force }: { readonly force: boolean },
+): Promise<{ readonly backup: string; readonly replaced: string } | undefined> {
+  const { folder, config, job } = source;
+  const backup = await lastBackup(folder);
+  if (!backup?.migratedHash) return undefined;
+  const state = await stateOf(folder, backup);
+  if (state === "written" && !force) {
+    const reason = `A crawl has written to source '${config.sourceId}' since it was migrated.`;
+    const kept = `With --force that is undone, too; it is kept in ${backup.folder}.replaced.`;
+    throw new ConflictError(`${reason} ${kept}${backup.from === "" ? "" : ` ${whatFollows(backup)}`}`);
+  }
+  const replaced = `${backup.folder}.replaced`;
+  if (job.dryRun) return { backup: backup.folder, replaced };
+  await keepReplaced(source, state, replaced);
+  await putBack(source, backup, replaced);
+  await rename(backup.folder, `${backup.folder}.undone`);
+  if (state === "written" && backup.from !== "") job.log(`WARNING: ${whatFollows(backup)}`);
+  return { backup: `${backup.folder}.undone`, replaced };
+}
+
+/** Of a store that came from elsewhere no manifest is left here, while maps, mirror and index still have the documents of the crawl. */
+function whatFollows({ from }: Backup): string {
+  return `A crawl then recalls the documents from the mirror, with their current texts only; to go on with all their versions, migrate again first, with --from ${from}.`;
+}
+
+/** migrated: as it was then. written: somebody changed it. undone: it is back already, or was never exchanged. */
+async function stateOf(folder: string, backup: Backup): Promise<"migrated" | "written" | "undone"> {
+  const manifest = join(folder, MANIFEST_FILE);
+  if (!(await pathExists(manifest))) return "undone";
+  const hash = await hashFile(manifest);
+  if (hash === backup.manifestHash) return "undone";
+  return hash === backup.migratedHash ? "migrated" : "written";
+}
+
+async function keepReplaced(source: MigratedSource, state: string, replaced: string): Promise<void> {
+  const { folder, parts } = source;
+  await mkdir(replaced, { recursive: true });
+  if (state === "undone") return;
+  if (state === "written") await parts.ledgers.exportManifest(source);
+  await copyFile(join(folder, MANIFEST_FILE), join(replaced, MANIFEST_FILE));
+}
+
+/** The earlier manifest first: no crawl works with it. */
+async function putBack(source: MigratedSource, backup: Backup, replaced: string): Promise<void> {
+  const { folder, job, parts } = source;
+  const wasHere = backup.from === "";
+  const copied = migrationFolder(folder);
+  await rm(copied, { recursive: true, force: true });
+  if (wasHere) {
+    await copyStore(backup.folder, copied, job);
+    await rename(join(copied, MANIFEST_FILE), join(folder, MANIFEST_FILE));
+  }
+  const kept = join(replaced, "knowledge_base");
+  if (!(await pathExists(kept))) await moveIfThere(join(folder, "knowledge_base"), kept);
+  for (const name of STORE_FOLDERS) {
+    await rm(join(folder, name), { recursive: true, force: true });
+    await moveIfThere(join(copied, name), join(folder, name));
+  }
+  await rm(join(folder, PRIVATE_FOLDER, "tree"), { recursive: true, force: true });
+  await parts.ledgers.forgetManifest(source);
+  if (!wasHere) await rm(join(folder, MANIFEST_FILE), { force: true });
+  await rm(copied, { recursive: true, force: true });
 }

@@ -1,4 +1,4 @@
-import type { Domain } from "../../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import { CancelledError, explain } from "../../contracts/errors.ts";
 import type { DomainId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
@@ -6,11 +6,9 @@ import { type Lease, sourceLease } from "../../contracts/lease.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
-import { settleRenames, waitingJob } from "../settle-renames.ts";
+import { settleRenames, waitingJob } from "../rename-domain.ts";
 import { folderOfRun, waitForLease, whileHeld } from "../with-ledger.ts";
-import { type EarlierFolder, isEarlierFolder } from "./earlier-folder.ts";
-import { type MigratedSource, migrateSource } from "./migrate-source.ts";
-import { undoMigration } from "./undo-migration.ts";
+import { type MigratedSource, migrateSource, undoMigration } from "./migrate-source.ts";
 
 export interface MigrateRequest {
   /** undefined: all of them. */
@@ -126,4 +124,14 @@ async function withLeases<T>(
   } finally {
     for (const lease of leases) await lease.release();
   }
+}
+
+/** A source of the one kind that earlier releases followed by manifests of their own. */
+export interface EarlierFolder extends SourceConfig {
+  readonly root: string;
+}
+
+/** Named here, since what is looked for is storage of that kind alone, whatever others can do today. */
+function isEarlierFolder(source: SourceConfig): source is EarlierFolder {
+  return source.sourceType === "folder_sources";
 }

@@ -1,5 +1,4 @@
-import type { TreeDocument } from "../../engine/list-documents.ts";
-import type { DocumentView, VersionView } from "../../engine/read-versions.ts";
+import type { DocumentView, TreeDocument, VersionView } from "../../engine/documents.ts";
 import type { DifferentLine, Hunk } from "../../lib/line-difference.ts";
 
 /** With the names of `manifest.json` and `metadata.json`. */

@@ -1,7 +1,7 @@
 import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import { FILE_STATUSES, VERSION_ID } from "../../contracts/manifest.ts";
-import type { DocumentName } from "../../engine/read-versions.ts";
+import type { DocumentName } from "../../engine/documents.ts";
 import { documentDifferencePage } from "../pages/document-difference-page.ts";
 import { documentPage } from "../pages/document-page.ts";
 import { documentVersionPage } from "../pages/document-version-page.ts";

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Domain } from "../../contracts/domain.ts";
 import { FILE_STATUSES } from "../../contracts/manifest.ts";
-import { MOST_SORTED } from "../../engine/list-documents.ts";
+import { MOST_SORTED } from "../../engine/documents.ts";
 import type { DocumentJson } from "../endpoints/document-codec.ts";
 import type { DocumentWishes } from "../endpoints/document-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";

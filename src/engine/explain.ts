@@ -1,25 +1,22 @@
+import { isEmptyReason } from "../contracts/document.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, DamagedError, explain } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
+import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { LineageEvent, Manifest, ManifestEntry } from "../contracts/manifest.ts";
 import type { IngestItem, RegisteredItem } from "../contracts/registry.ts";
 import type { AttributeFilter, DocumentVersion, Index, SearchHit } from "../contracts/search-index.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
+import { nearestNames } from "../lib/nearest-names.ts";
 import { plural } from "../lib/plural.ts";
+import { Turn } from "../lib/turn.ts";
+import { sourceFolder } from "../mirror/layout.ts";
+import { Mirror } from "../mirror/mirror.ts";
 import { USUAL_RULES } from "../plan/web/web-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import {
-  fine,
-  indexStage,
-  mirrorStage,
-  type OpenIndex,
-  openForReaders,
-  problem,
-  shown,
-  sourceStage,
-} from "./explain-stages.ts";
-import { closeNames, type FoundEntry, findEntries, type OpenSource, openSources } from "./find-entries.ts";
-import { findIdentity } from "./ingest/find-identity.ts";
+import { sayMissing } from "./index-target.ts";
+import { findIdentity } from "./ingest/item-records.ts";
+import { findRetired } from "./retired-sources.ts";
 
 export interface ExplainRequest {
   readonly domainId: DomainId;
@@ -525,5 +522,287 @@ function sayEvent(event: LineageEvent | undefined): string {
       return `It began as a copy of '${from}' ${shown(at)}.`;
     default:
       return "";
+  }
+}
+
+export type Wanted = Pick<EngineParts, "acceptedTypes" | "maxFileBytes">;
+
+/** Did the source have it when it was last listed? */
+function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): Stage {
+  const { seen, mirrored } = entry;
+  if (isRetired) {
+    return problem("source", "Its source was taken out of the domain. The next crawl removes what is left of it.");
+  }
+  if (seen)
+    return fine("source", `The last crawl saw it at '${seen.serverPath}', last modified ${shown(seen.modifiedAt)}.`);
+  const { kind } = source.config;
+  const isFiltered = kind.describeRules(source.config).patterns.length > 0;
+  const filter = isFiltered ? " or the filter of the source leaves it out" : "";
+  const place = mirrored ? `'${mirrored.serverPath}'` : "its place";
+  return problem(
+    "source",
+    `The last crawl did not find it at ${place} any more: it was deleted there${filter}. Its removal is held; to let it go, crawl with confirm_deletes=true.`,
+  );
+}
+
+/** Is it on our disk, as something that can be embedded? */
+function mirrorStage({ entry, source }: FoundEntry, wanted: Wanted): Stage {
+  const { seen, mirrored, indexed } = entry;
+  if (!mirrored) return whyNotWanted(entry, source.config, wanted);
+  const { file, sourceError, processingError, downloadedAt } = mirrored;
+  if (file === "") {
+    return problem("mirror", `It could not be downloaded${because(sourceError)}. Every crawl tries it again.`);
+  }
+  if (source.mirror.isFailed(file)) {
+    const reason = processingError || indexed?.embeddingError || "";
+    if (isEmptyReason(reason)) {
+      return problem("mirror", `The file was downloaded, and there is nothing in it to index${because(reason)}.`);
+    }
+    const why = because(reason);
+    const way = "It waits in 03_failed until it changes at the source; retry_failed=true tries the same file again.";
+    return problem("mirror", `The file was downloaded, but cannot be read${why}. ${way}`);
+  }
+  if (processingError) return problem("mirror", `It could not be turned into a document${because(processingError)}.`);
+  if (source.mirror.isOriginal(file)) {
+    return problem("mirror", "It was downloaded and waits to be processed. Crawl again, with the process step.");
+  }
+  const isBehind = seen !== null && seen.modifiedAt !== mirrored.fingerprint.modifiedAt;
+  const behind = isBehind ? ` The source has another version since, of ${shown(seen.modifiedAt)}.` : "";
+  const kept = sourceError ? ` The last try to bring it up to date failed${because(sourceError)}.` : "";
+  const path = source.mirror.relativePath(file);
+  return fine("mirror", `Downloaded ${shown(downloadedAt)} to '${path}'.${behind}${kept}`);
+}
+
+function whyNotWanted(
+  { seen, indexed }: FoundEntry["entry"],
+  config: FoundEntry["source"]["config"],
+  { acceptedTypes, maxFileBytes }: Wanted,
+): Stage {
+  const type = fileTypeOf(seen?.name ?? indexed?.name ?? "");
+  const isTyped = config.kind.openConverter === undefined;
+  if (isTyped && !acceptedTypes.has(type)) {
+    const what = type ? `Files of type '${type}' are` : "Files without a type are";
+    return problem("mirror", `${what} not taken in, so it was not downloaded. ACCEPTED_FILE_TYPES says which are.`);
+  }
+  if (isTyped && seen && seen.size > maxFileBytes) {
+    const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
+    return problem(
+      "mirror",
+      `It has ${megabytes(seen.size)}, more than the ${megabytes(maxFileBytes)} that are taken in.`,
+    );
+  }
+  const mayBeDraft = seen !== null && config.kind.leavesOutDrafts?.(config) === true;
+  const draft = mayBeDraft
+    ? " If it was crawled since it is there, no version of it is published: publish it, or set 'drafts' of the source to true."
+    : "";
+  return problem("mirror", `It was not downloaded yet. Crawl the domain.${draft}`);
+}
+
+interface InIndex {
+  readonly stage: Stage;
+  /** Of what readers see; "" when they see nothing of it. */
+  readonly fileId: string;
+}
+
+/** Does the index hold it, and do readers see that? */
+async function indexStage({ entry, source }: FoundEntry, domain: Domain, open: OpenIndex): Promise<InIndex> {
+  const { index, trouble } = open;
+  if (!index) return unseen(problem("index", trouble));
+  const { sourceId } = source.config;
+  const { itemId, indexed } = entry;
+  const failure = indexed?.embeddingError ?? "";
+  if (!index.generations) {
+    const isThere = indexed?.fileId && indexed.vectorStoreId === domain.vectorStoreId;
+    if (!isThere) return unseen(notIndexed(failure));
+    const what = `By our records it is in the vector store since ${shown(indexed.embeddedAt)}, as file '${indexed.fileId}'`;
+    return { stage: fine("index", `${what}; this backend does not tell more.`), fileId: indexed.fileId };
+  }
+  const versions = await index.generations.versions({ sourceId, itemId });
+  const seen = versions.find(({ visible }) => visible);
+  if (seen) {
+    const since = `In the index since generation ${seen.since}, as file '${seen.fileId}'.`;
+    return { stage: fine("index", since + later(seen, versions)), fileId: seen.fileId };
+  }
+  const [newest] = versions;
+  const { active, pinned } = await index.generations.state();
+  if (newest && pinned && newest.since > active) {
+    const way = `Release the rollback (lockstep generations ${domain.domainId} --release) and crawl to have it found.`;
+    const state = `but the domain is rolled back to generation ${active}`;
+    return unseen(problem("index", `It came with generation ${newest.since}, ${state}. ${way}`));
+  }
+  return unseen(notIndexed(failure));
+}
+
+interface OpenIndex {
+  readonly index: Index | undefined;
+  /** Why there is none. */
+  readonly trouble: string;
+}
+
+async function openForReaders(domain: Domain, { backend }: Pick<EngineParts, "backend">): Promise<OpenIndex> {
+  const store = domain.vectorStoreId;
+  if (!store) return { index: undefined, trouble: "The domain has no vector store yet. Crawl it first." };
+  try {
+    const index = await backend.openIndex(store, domain.domainId);
+    return { index, trouble: index ? "" : sayMissing(domain, store, undefined) };
+  } catch (error) {
+    return { index: undefined, trouble: `The vector store cannot be asked: ${explain(error)}` };
+  }
+}
+
+function unseen(stage: Stage): InIndex {
+  return { stage, fileId: "" };
+}
+
+function notIndexed(failure: string): Stage {
+  if (failure) return problem("index", `It could not be embedded${because(failure)}. Every crawl tries it again.`);
+  return problem("index", "It is not in the index yet. Crawl the domain, with the embed step.");
+}
+
+function later(seen: DocumentVersion, [newest]: readonly DocumentVersion[]): string {
+  return newest && newest.since > seen.since
+    ? ` Generation ${newest.since} has a newer version, which a rollback hides.`
+    : "";
+}
+
+function because(reason: string): string {
+  return reason ? `: ${reason.replace(/\.$/, "")}` : "";
+}
+
+/** `2026-01-15 14:25` */
+export function shown(at: string): string {
+  return at ? `${at.slice(0, 16).replace("T", " ")} UTC` : "at an unknown time";
+}
+
+export function fine(name: Stage["name"], detail: string): Stage {
+  return { name, outcome: "ok", detail };
+}
+
+export function problem(name: Stage["name"], detail: string): Stage {
+  return { name, outcome: "problem", detail };
+}
+
+/** A source with its map files open for reading. */
+interface OpenSource {
+  readonly config: SourceConfig;
+  readonly mirror: Mirror;
+  readonly ledger: Ledger;
+}
+
+interface FoundEntry {
+  readonly source: OpenSource;
+  readonly entry: LedgerEntry;
+}
+
+/** All sources of a domain, and those that were taken out of it while something of them is still there. */
+async function openSources(
+  domain: Domain,
+  parts: Pick<EngineParts, "domains" | "crawlerFolder" | "ledgers">,
+): Promise<OpenSource[]> {
+  const opened: OpenSource[] = [];
+  for (const config of [...domain.sources, ...(await findRetired(domain, parts))]) {
+    const root = sourceFolder(domain.domainId, config);
+    const ledger = await parts.ledgers.open({ domainId: domain.domainId, config }, { readOnly: true });
+    opened.push({ config, mirror: new Mirror(parts.crawlerFolder, root), ledger });
+  }
+  return opened;
+}
+
+/**
+ * What somebody calls a document: an id, a path, an address, a name, or a part of a name. Whatever fits best decides, so
+ * a name that is spelt out does not bring in those it is a part of. `more`: how many beyond the first ten.
+ */
+async function findEntries(
+  called: string,
+  sources: readonly OpenSource[],
+): Promise<{ readonly found: readonly FoundEntry[]; readonly more: number }> {
+  const matcher = new DocumentMatcher(called);
+  let best = Number.POSITIVE_INFINITY;
+  let found: FoundEntry[] = [];
+  let count = 0;
+  for await (const each of allEntries(sources)) {
+    const rank = matcher.rank(each);
+    if (rank > best || rank === Number.POSITIVE_INFINITY) continue;
+    if (rank < best) [best, found, count] = [rank, [], 0];
+    count += 1;
+    if (found.length < MAX_FOUND) found.push(each);
+  }
+  return { found, more: count - found.length };
+}
+
+/** Names that somebody may have meant, and how many items were looked at. */
+async function closeNames(
+  called: string,
+  sources: readonly OpenSource[],
+): Promise<{ readonly names: readonly string[]; readonly items: number }> {
+  let names: string[] = [];
+  let items = 0;
+  let page = new Set<string>();
+  const wanted = called.split("/").at(-1) ?? called;
+  for await (const { entry } of allEntries(sources)) {
+    items += 1;
+    page.add((entry.seen ?? entry.mirrored ?? entry.indexed)?.name ?? "");
+    if (page.size < 500) continue;
+    names = nearestNames(wanted, [...names, ...page]);
+    page = new Set();
+  }
+  return { names: nearestNames(wanted, [...new Set([...names, ...page])]), items };
+}
+
+async function* allEntries(sources: readonly OpenSource[]): AsyncGenerator<FoundEntry> {
+  const turn = new Turn();
+  for (const source of sources) {
+    for await (const entries of source.ledger.entries()) {
+      for (const entry of entries) {
+        yield { source, entry };
+        if (turn.isOver()) await turn.next();
+      }
+    }
+  }
+}
+
+class DocumentMatcher {
+  readonly #exact: string;
+  readonly #folded: string;
+  readonly #address: string;
+
+  constructor(called: string) {
+    this.#exact = called.trim();
+    this.#folded = this.#exact.toLowerCase();
+    this.#address = plainAddress(this.#exact);
+  }
+
+  /** The lower, the surer; infinite: it is not meant. */
+  rank({ source, entry }: FoundEntry): number {
+    const { itemId, seen, mirrored, indexed } = entry;
+    if (this.#exact === "") return Number.POSITIVE_INFINITY;
+    if (itemId === this.#exact || indexed?.fileId === this.#exact) return 0;
+    const file = mirrored?.file || indexed?.file;
+    const paths = [seen?.serverPath, mirrored?.serverPath, file && source.mirror.relativePath(file)];
+    if (paths.some((path) => path && fold(path) === this.#folded)) return 1;
+    if (seen && this.#address === plainAddress(seen.rawUrl)) return 2;
+    const names = [seen?.name, mirrored?.name, indexed?.name].map((name) => fold(name ?? ""));
+    if (names.includes(this.#folded)) return 3;
+    return names.some((name) => name.includes(this.#folded)) ? 4 : Number.POSITIVE_INFINITY;
+  }
+}
+
+function fold(text: string): string {
+  return text.toLowerCase();
+}
+
+/** An address as it is copied from a browser may be encoded, and have a mark or a slash at its end. */
+function plainAddress(url: string): string {
+  try {
+    return fold(
+      decodeURI(
+        url
+          .replace(/#.*$/, "")
+          .replace(/[?&]web=1$/, "")
+          .replace(/\/$/, ""),
+      ),
+    );
+  } catch {
+    return fold(url);
   }
 }

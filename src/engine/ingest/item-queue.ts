@@ -1,16 +1,15 @@
 import { explain } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { ClaimedTask, TaskQueue } from "../../contracts/queue.ts";
-import type { Registry } from "../../contracts/registry.ts";
+import type { ClaimedTask, Task, TaskQueue } from "../../contracts/queue.ts";
+import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type { ItemLooker } from "../../contracts/web.ts";
 import { backoffMs } from "../../lib/backoff.ts";
+import { toUtcMicros } from "../../lib/time.ts";
 import { afterFailure, beginLook } from "../../plan/web/look-at-item.ts";
 import { type CheckPolicy, isDue } from "../../plan/web/schedule-item.ts";
-import { changeItem } from "./change-item.ts";
-import type { HostSeats } from "./host-seats.ts";
-import { ITEM_TASK, readMessage, withoutMessage } from "./queue-item.ts";
+import { changeItem } from "./item-records.ts";
 
-export interface WorkParts {
+interface WorkParts {
   readonly registry: Registry;
   readonly queue: TaskQueue;
   readonly looker: ItemLooker;
@@ -117,4 +116,106 @@ async function giveUp(
   await changeItem(registry, id, (item) =>
     isDue(item, now()) ? afterFailure(item, beginLook(item, now()), { reason }, policy) : item,
   );
+}
+
+/** The kind of its messages in the queue. */
+export const ITEM_TASK = "ingest";
+
+/** A message that nobody has begun with by then may be lost: unless it may still wait in a long line, the timer sends another. */
+const BELIEVED_MS = 15 * 60_000;
+const CLOCKS_DIFFER_MS = 60_000;
+
+/** The item as it is put before its message is sent: killed in between, the timer sends one when nobody believes in this one any more. */
+export function asQueued(item: IngestItem, now: Date): IngestItem {
+  const queuedUntil = toUtcMicros(new Date(now.getTime() + BELIEVED_MS));
+  return { ...item, scheduling: { ...item.scheduling, queuedUntil } };
+}
+
+/** Is there a message that nobody has begun with? Whoever takes it sees everything asked for until then. */
+export function isQueued({ scheduling }: IngestItem, now: Date): boolean {
+  return scheduling.queuedUntil > toUtcMicros(now);
+}
+
+/**
+ * The same of a message that is old: is it still in the line? `waitingSince` tells when the first one there was put there, so
+ * whatever was sent later may be behind it.
+ */
+export function mayStillWait({ scheduling }: IngestItem, waitingSince: Date | undefined): boolean {
+  if (!waitingSince || scheduling.queuedUntil === "") return false;
+  return Date.parse(scheduling.queuedUntil) - BELIEVED_MS >= waitingSince.getTime() - CLOCKS_DIFFER_MS;
+}
+
+/** The record says already that it is queued; if that does not work out, it says so no longer. */
+export async function sendItem(
+  item: IngestItem,
+  { queue, registry }: { readonly queue: TaskQueue; readonly registry: Registry },
+): Promise<void> {
+  const { id, sourceHost: host, reindexGeneration: generation } = item;
+  try {
+    const payload = { id, ...(await registry.keysOf(item)), generation, host };
+    await queue.enqueue({ kind: ITEM_TASK, payload });
+  } catch (error) {
+    await changeItem(registry, id, withoutMessage).catch(() => undefined);
+    throw error;
+  }
+}
+
+export function withoutMessage(item: IngestItem): IngestItem {
+  return { ...item, scheduling: { ...item.scheduling, queuedUntil: "" } };
+}
+
+/** undefined: no message of ours. */
+function readMessage({ payload }: Pick<ClaimedTask, "payload">): { id: ItemId; host: string } | undefined {
+  const { id, host, partitionKey } = (payload ?? {}) as { readonly [field: string]: unknown };
+  // Of earlier versions, and of other programs, the partition has to do.
+  return typeof id === "string" && id !== "" ? { id: id as ItemId, host: String(host ?? partitionKey) } : undefined;
+}
+
+/** Before the first look at the host ended. */
+const LEAST_PACE_MS = 10;
+/** A host may be quicker than it was. */
+const LONGEST_WAIT_MS = 60_000;
+
+interface Host {
+  taken: number;
+  /** Those that were told to wait and have not been back. */
+  readonly waiting: Set<Task["id"]>;
+  /** How long it took until the last seat was free again. */
+  paceMs: number;
+  leftAtMs: number;
+}
+
+/** Hosts are asked at their own pace, so whoever looks at an item may have to wait: not all of a process for the same host. */
+export class HostSeats {
+  readonly #most: number;
+  readonly #hosts = new Map<string, Host>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Otherwise, how long the task should wait: for as long as the host takes for those that wait already. */
+  take(host: string, task: Task["id"]): "taken" | { readonly waitMs: number } {
+    const nowMs = performance.now();
+    const found = this.#hosts.get(host) ?? { taken: 0, waiting: new Set(), paceMs: 0, leftAtMs: nowMs };
+    if (found.taken < this.#most) {
+      found.taken += 1;
+      found.waiting.delete(task);
+      this.#hosts.set(host, found);
+      return "taken";
+    }
+    found.waiting.add(task);
+    const paceMs = Math.max(found.paceMs, nowMs - found.leftAtMs, LEAST_PACE_MS);
+    return { waitMs: Math.round(Math.min(found.waiting.size * paceMs, LONGEST_WAIT_MS)) };
+  }
+
+  leave(host: string): void {
+    const found = this.#hosts.get(host);
+    if (!found) return;
+    found.taken -= 1;
+    if (found.taken === 0) return void this.#hosts.delete(host);
+    const nowMs = performance.now();
+    found.paceMs = nowMs - found.leftAtMs;
+    found.leftAtMs = nowMs;
+  }
 }

@@ -1,0 +1,278 @@
+import { isEmptyReason } from "../../contracts/document.ts";
+import type { Finding } from "../../contracts/finding.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
+import type { Member, Members } from "../../contracts/members.ts";
+import { DAMAGED_RECORD, type RegisteredItem } from "../../contracts/registry.ts";
+import type { Listed, Listing, Source } from "../../contracts/source.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { plural } from "../../lib/plural.ts";
+import type { Mirror } from "../../mirror/mirror.ts";
+import { afterIndexed } from "../../plan/web/after-indexed.ts";
+import { withEvent } from "../../plan/web/item-events.ts";
+import { newMember, withStanding } from "../../plan/web/member-standing.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { REGISTERED_SOURCE } from "./ingest.ts";
+import { changeItem } from "./item-records.ts";
+import { dropItems, type ItemRecords, type ItemShelf, type Warn } from "./remove-items.ts";
+
+const UNREGISTERED =
+  "the registry does not know it any more: register it again, or crawl with confirm_deletes=true to take it out of the index";
+
+/**
+ * Registered addresses that the index has and the registry has lost, with what they were called at the source. One that was
+ * taken out is no such thing: it stays a member, marked as nobody's, until the index has nothing of it.
+ */
+export async function findUnregistered(
+  run: SourceRun,
+  ledger: Pick<Ledger, "entries">,
+  { registry, members }: ItemRecords,
+): Promise<ReadonlyMap<ItemId, string>> {
+  const lost = new Map<ItemId, string>();
+  if (!isOfRegistered(run)) return lost;
+  const known = new Set<ItemId>();
+  for await (const page of members.in(run.domainId, run.config.sourceId)) {
+    const records = await registry.getMany(page.map(({ itemId }) => itemId));
+    for (const [at, { itemId, wanted }] of page.entries()) if (records[at] || wanted === "no") known.add(itemId);
+  }
+  for await (const entries of ledger.entries()) {
+    for (const { itemId, seen, indexed } of entries) {
+      if (indexed?.fileId && !known.has(itemId)) lost.set(itemId, seen?.rawUrl || indexed.name);
+    }
+  }
+  return lost;
+}
+
+interface KeepTools extends Pick<EngineParts, "shelf" | "domains" | "backend"> {
+  readonly ledger: Ledger;
+  readonly confirmDeletes: boolean;
+  readonly dryRun: boolean;
+}
+
+/** The same source, with a word for what the registry lost: only what somebody took out, or confirms, leaves the index. */
+export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTools): Source {
+  if (!isOfRegistered(run)) return source;
+  return {
+    ...source,
+    async *list(signal): Listing {
+      if (!tools.dryRun) await restoreMembers(run, tools, signal);
+      const completeness = yield* source.list(signal);
+      if (tools.confirmDeletes) return completeness;
+      const lost = await findUnregistered(run, tools.ledger, tools.shelf());
+      const kept = [...lost].map(
+        ([itemId, path]): Listed => ({ kind: "unreadable", itemId, path, reason: UNREGISTERED }),
+      );
+      if (kept.length > 0) yield kept;
+      return completeness;
+    },
+  };
+}
+
+/**
+ * When the ledger was lost, its members were, too: addresses that the index has and the registry knows are members again, and those
+ * that no domain has, if this is the only one in which addresses are registered.
+ */
+async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools, signal: AbortSignal): Promise<void> {
+  const { registry, members } = tools.shelf();
+  const { sourceId } = config;
+  const { ledger } = tools;
+  if (!ledger.wasLost) for await (const items of ledger.items()) if (items.length > 0) return;
+  const restore = async (records: readonly (RegisteredItem | undefined)[]): Promise<void> => {
+    const found = records.flatMap((record) => record?.item ?? []);
+    const lost = found.map(({ id, watched }) => {
+      const wanted = watched ? "asked" : "led";
+      return { ...newMember(domainId, sourceId, id), wanted } as const;
+    });
+    await members.change(lost, (known, added) => known ?? added);
+  };
+  const { domains } = await tools.domains.list();
+  const { vectorStoreId = "" } = domains.find((one) => one.domainId === domainId) ?? {};
+  const index = vectorStoreId && (await tools.backend.openIndex(vectorStoreId, domainId, signal));
+  if (!index) return;
+  let isLost = false;
+  for await (const held of index.holdings(sourceId)) {
+    isLost ||= held.length > 0;
+    await restore(await registry.getMany(held.map(({ itemId }) => itemId)));
+  }
+  const others = domains.filter(({ sources }) => sources.some((one) => one.sourceId === REGISTERED_SOURCE));
+  if (!isLost || others.length > 1) return;
+  for await (const page of registry.entries({ watched: true })) await restore(page);
+}
+
+function isOfRegistered({ config }: SourceRun): boolean {
+  return config.kind.abilities.registersAddresses && config.sourceId === REGISTERED_SOURCE;
+}
+
+const WRITES_AT_ONCE = 8;
+
+interface NoteTools {
+  readonly ledger: Pick<Ledger, "entries">;
+  readonly mirror: Pick<Mirror, "isFailed">;
+  readonly shelf: ItemShelf;
+  readonly warn: Warn;
+  /** What the registry had lost before this run indexed anything: nobody has taken it out. */
+  readonly unregistered: ReadonlyMap<ItemId, unknown>;
+}
+
+/**
+ * After a web source was embedded: its members and their records say what the index has. Only what differs is written, so
+ * a run that is killed here is made up for by the next.
+ */
+export async function noteIndexed(
+  { domainId, config }: { readonly domainId: DomainId; readonly config: Pick<SourceRun["config"], "sourceId"> },
+  tools: NoteTools,
+): Promise<void> {
+  const { members } = tools.shelf;
+  const { sourceId } = config;
+  const before = new Map<ItemId, Member>();
+  for await (const page of members.in(domainId, sourceId)) for (const one of page) before.set(one.itemId, one);
+  for await (const entries of tools.ledger.entries()) {
+    const notes: Note[] = [];
+    for (const entry of entries) {
+      if (tools.unregistered.has(entry.itemId) && !before.has(entry.itemId)) continue;
+      const known = before.get(entry.itemId) ?? newMember(domainId, sourceId, entry.itemId);
+      const note = noteOf(entry, known, tools.mirror);
+      if (!note) continue;
+      before.delete(entry.itemId);
+      if (!isSame(note.member, known)) notes.push(note);
+    }
+    await writeDown(notes, members);
+    await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, tools.shelf));
+  }
+  await noteLeft([...before.values()].filter(hasLeft), tools);
+}
+
+interface Note {
+  readonly member: Member;
+  /** Why the index will never have it as it is; "" otherwise. */
+  readonly failure: string;
+}
+
+/** undefined: nothing of it is, or will be, in the index. */
+function noteOf({ mirrored, indexed }: LedgerEntry, known: Member, mirror: NoteTools["mirror"]): Note | undefined {
+  if (!mirrored || !indexed) return undefined;
+  const [listedHash = "", generation = "0"] = mirrored.fingerprint.contentVersion.split("#");
+  const served = { indexedGeneration: Number(generation) };
+  if (mirror.isFailed(mirrored.file)) {
+    const { sha256 = "" } = mirrored.observed ?? {};
+    const contentHash = sha256 ? `sha256:${sha256}` : listedHash;
+    const failure = indexed.embeddingError || "it could not be indexed";
+    return { member: { ...known, ...served, contentHash, lastIndexedDocId: "" }, failure };
+  }
+  if (indexed.fileId === "") return undefined;
+  const contentHash = indexed.sha256 ? `sha256:${indexed.sha256}` : listedHash;
+  const held = { contentHash, lastIndexedDocId: indexed.fileId, lastIndexed: indexed.embeddedAt };
+  // A new version that could not be embedded yet stays owed.
+  return { member: { ...known, ...held, ...(indexed.embeddingError === "" && served) }, failure: "" };
+}
+
+/**
+ * What the index has, and nothing else: whether somebody wants it is not known here. One that the index has and that is no
+ * member any more was taken out while it was being indexed.
+ */
+async function writeDown(notes: readonly Note[], members: Members): Promise<void> {
+  const noted = notes.map(({ member }) => member);
+  await members.change(noted, (known, member) => {
+    const isTakenOut = !known && member.sourceId === REGISTERED_SOURCE && member.lastIndexedDocId !== "";
+    const { wanted, unlinkedCount } = known ?? { wanted: isTakenOut ? "no" : "led", unlinkedCount: 0 };
+    return { ...member, wanted, unlinkedCount };
+  });
+}
+
+function isSame(a: Member, b: Member): boolean {
+  return (
+    a.contentHash === b.contentHash &&
+    a.lastIndexedDocId === b.lastIndexedDocId &&
+    a.indexedGeneration === b.indexedGeneration
+  );
+}
+
+async function tellItem({ member, failure }: Note, { registry, members: all }: ItemRecords): Promise<void> {
+  const { contentHash, indexedGeneration: generation, lastIndexedDocId: docId } = member;
+  const at = new Date();
+  await changeItem(registry, member.itemId, async (item) => {
+    const members = await all.of(member.itemId);
+    if (failure === "") return withStanding(afterIndexed(item, { docId, contentHash, generation, at }), members);
+    if (item.content.contentHash !== contentHash) return item;
+    const isBlankPage = isEmptyReason(failure) && /html/.test(item.content.mimeType);
+    const indexError = isBlankPage ? "The page has no text." : failure.slice(0, 1024);
+    const linkage = { ...item.linkage, indexError };
+    const scheduling = { ...item.scheduling, errorMessage: indexError };
+    return withEvent({ ...item, status: "Error", linkage, scheduling }, "failed", failure, at);
+  });
+}
+
+/** Of members that the index has nothing of: those of which it had something, or should have nothing. */
+function hasLeft({ sourceId, lastIndexedDocId, wanted }: Member): boolean {
+  return lastIndexedDocId !== "" || (sourceId === REGISTERED_SOURCE && wanted === "no");
+}
+
+/** Registered addresses stay members for as long as somebody wants them, whatever the index has; those that the registry lost do not. */
+async function noteLeft(left: readonly Member[], { shelf, warn }: NoteTools): Promise<void> {
+  const records = await shelf.registry.getMany(left.map(({ itemId }) => itemId));
+  const recorded = new Set(records.flatMap((record) => record?.item.id ?? []));
+  const dropped = new Set<ItemId>();
+  const takenOut = new Set<ItemId>();
+  await shelf.members.change(left, (known, { sourceId, itemId }) => {
+    const isWanted = sourceId === REGISTERED_SOURCE && known?.wanted === "asked" && recorded.has(itemId);
+    if (isWanted) return { ...known, lastIndexedDocId: "", contentHash: "" };
+    if (known && !hasLeft(known)) return known;
+    (known?.wanted === "no" ? takenOut : dropped).add(itemId);
+    return undefined;
+  });
+  for (const { itemId } of left) await tellLeft(itemId, shelf);
+  await dropItems(dropped, shelf, { keepLeft: true, warn });
+  await dropItems(takenOut, shelf, { keepLeft: false, warn });
+}
+
+async function tellLeft(id: ItemId, { registry, members: all }: ItemRecords): Promise<void> {
+  await changeItem(registry, id, async (item) => {
+    const members = await all.of(id);
+    const held = members.find(({ lastIndexedDocId }) => lastIndexedDocId !== "")?.lastIndexedDocId ?? "";
+    const told = withStanding(item, members);
+    if (told.linkage.lastIndexedDocId === held) return told;
+    return { ...told, linkage: { ...told.linkage, lastIndexedDocId: held } };
+  });
+}
+
+const MAX_NAMED = 5;
+
+/** Records of a web source that are damaged, and registered addresses that the registry does not know any more. */
+export async function* examineRecords(
+  run: SourceRun,
+  { shelf, ledgers }: Pick<EngineParts, "shelf" | "ledgers">,
+): AsyncGenerator<Finding, void> {
+  const { domainId, config } = run;
+  if (!config.kind.abilities.registersAddresses) return;
+  const { registry, members } = shelf();
+  const damaged: string[] = [];
+  for await (const page of members.in(domainId, config.sourceId)) {
+    for (const record of await registry.getMany(page.map(({ itemId }) => itemId))) {
+      if (record?.item.scheduling.errorMessage === DAMAGED_RECORD) damaged.push(record.item.displaySource);
+    }
+  }
+  if (damaged.length > 0) yield sayDamaged(damaged);
+  if (config.sourceId !== REGISTERED_SOURCE) return;
+  const ledger = await ledgers.open(run, { readOnly: true });
+  const { size: unknown } = await findUnregistered(run, ledger, shelf());
+  if (unknown > 0) yield { subject: "Registered addresses", outcome: "problem", ...sayUnregistered(unknown) };
+}
+
+function sayDamaged(addresses: readonly string[]): Finding {
+  const named = addresses.slice(0, MAX_NAMED).map((address) => `'${address}'`);
+  const more = addresses.length > MAX_NAMED ? ` and ${addresses.length - MAX_NAMED} more` : "";
+  const whose = addresses.length === 1 ? "The record" : "The records";
+  const detail = `${whose} of ${named.join(", ")}${more} in the registry cannot be read.`;
+  return { subject: "Registry", outcome: "problem", detail, remedy: "Crawl the source: each look makes one anew." };
+}
+
+/** After the registry was lost. */
+export function sayUnregistered(documents: number): Pick<Finding, "detail" | "remedy"> {
+  const are = plural(documents, "document", "documents");
+  return {
+    detail: `The index has ${are} of addresses that the registry does not know, so nobody looks whether they change.`,
+    remedy:
+      "Register the addresses again, those in the column url of the source's sharepoint_map.csv; a crawl with confirm_deletes=true then takes the documents of all others out of the index.",
+  };
+}

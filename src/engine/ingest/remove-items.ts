@@ -1,0 +1,225 @@
+import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
+import type { Member, MemberKey, Members } from "../../contracts/members.ts";
+import type { RegisteredItem, Registry } from "../../contracts/registry.ts";
+import type { WebDocuments, WebImages } from "../../contracts/web.ts";
+import { toUtcMicros } from "../../lib/time.ts";
+import type { OpenIngestParts } from "./create-ingest.ts";
+import { REGISTERED_SOURCE } from "./ingest.ts";
+import { changeItem, settleItem } from "./item-records.ts";
+import { rekeyItem } from "./rekey-item.ts";
+
+/** What is known of addresses, and which sources have them. */
+export interface ItemRecords {
+  readonly registry: Registry;
+  readonly members: Members;
+}
+
+/** Where items are kept. */
+export interface ItemShelf extends ItemRecords {
+  readonly documents: Pick<WebDocuments, "delete">;
+  readonly images: Pick<WebImages, "delete">;
+}
+
+/**
+ * Forgets those of the items that are in no domain now, with their documents and pictures; those that are not registered now
+ * are not looked after. What is known of pages that left (Gone, OutOfScope) may be kept for a while: they may come back.
+ */
+export async function dropItems(
+  ids: Iterable<ItemId>,
+  shelf: ItemShelf,
+  { keepLeft, warn }: { readonly keepLeft: boolean; readonly warn: Warn },
+): Promise<void> {
+  const { registry } = shelf;
+  for (const id of ids) {
+    let members: readonly Member[] = [];
+    const found = await changeItem(registry, id, async (item) => {
+      members = await shelf.members.of(id);
+      const isRegistered = members.some(({ sourceId }) => sourceId === REGISTERED_SOURCE);
+      return item.watched && !isRegistered ? { ...item, watched: false } : item;
+    });
+    const hasLeft = found?.item.status === "Gone" || found?.item.status === "OutOfScope";
+    if (found && members.length === 0 && !(keepLeft && hasLeft)) await deleteItem(id, found.version, shelf, warn);
+  }
+}
+
+/** Told what could not be deleted of an item that was. */
+export type Warn = (sentence: string) => void;
+
+/** The record first: one that somebody changed meanwhile stays, with all it has. false: it stays. */
+export async function deleteItem(
+  id: ItemId,
+  version: string,
+  { registry, documents, images }: ItemShelf,
+  warn: Warn,
+): Promise<boolean> {
+  try {
+    await registry.delete(id, version);
+  } catch (error) {
+    if (error instanceof ConflictError) return false;
+    throw error;
+  }
+  for (const [name, shelf] of Object.entries({ documents, images })) {
+    await shelf.delete(id).catch((error: unknown) => {
+      warn(`Address '${id}' was removed, but some of its ${name} could not be deleted: ${explain(error)}`);
+    });
+  }
+  return true;
+}
+
+/** Of all web sources of a domain, or of one. */
+export async function forgetMembers(
+  domainId: DomainId,
+  sources: Iterable<SourceId>,
+  shelf: ItemShelf,
+  warn: Warn,
+): Promise<void> {
+  const ids = new Set<ItemId>();
+  for (const source of sources) {
+    for await (const page of shelf.members.in(domainId, source)) for (const { itemId } of page) ids.add(itemId);
+    await shelf.members.forget(domainId, source);
+  }
+  await dropItems(ids, shelf, { keepLeft: false, warn });
+}
+
+/**
+ * Takes an address out of a domain, together with those that lead to it and what only it leads to. What the index has of them
+ * leaves with the next crawl of the source; until then the members stay, marked as nobody's.
+ */
+export async function removeItem(
+  id: ItemId,
+  domainId: DomainId,
+  parts: OpenIngestParts,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<void> {
+  const found = await parts.registry.get(id);
+  const [member] = (await parts.members.of(id)).filter((one) => one.domainId === domainId).sort(registeredFirst);
+  if (!found || !member) throw new NotFoundError(`Item '${id}' is not in domain '${domainId}'.`);
+  if (member.sourceId !== REGISTERED_SOURCE) {
+    throw new BadInputError(
+      `'${found.item.displaySource}' is a page of the web site '${member.sourceId}'. Exclude its address there.`,
+    );
+  }
+  if (dryRun) return;
+  const leaving = await allOf(id, domainId, parts);
+  for (const itemId of leaving) await leave({ domainId, sourceId: REGISTERED_SOURCE, itemId }, parts);
+  const troubles: string[] = [];
+  await dropItems(leaving, parts, { keepLeft: false, warn: (sentence) => troubles.push(sentence) });
+  if (troubles.length > 0) throw new RemoteError(troubles.join(" "));
+}
+
+function registeredFirst(a: Member, b: Member): number {
+  return Number(b.sourceId === REGISTERED_SOURCE) - Number(a.sourceId === REGISTERED_SOURCE);
+}
+
+/** Left alone, an address that leads to it would bring it back; what only it leads to is there for nobody. */
+async function allOf(
+  id: ItemId,
+  domainId: DomainId,
+  { registry, members }: OpenIngestParts,
+): Promise<readonly ItemId[]> {
+  const leadsTo = new Map<ItemId, ItemId>();
+  const followers = new Set<ItemId>();
+  const follow = async (ids: readonly ItemId[]): Promise<void> => {
+    for (const record of await registry.getMany(ids)) {
+      if (record?.item.aliasOf) leadsTo.set(record.item.id, record.item.aliasOf);
+    }
+  };
+  for await (const page of members.in(domainId, REGISTERED_SOURCE)) {
+    await follow(page.map(({ itemId }) => itemId));
+    for (const { itemId, wanted } of page) if (wanted !== "asked") followers.add(itemId);
+  }
+  const addresses = [...leadsTo.keys()];
+  // Some lead on, and are nobody's any more.
+  for (let met = 0; met < leadsTo.size; ) {
+    met = leadsTo.size;
+    await follow([...new Set(leadsTo.values())].filter((one) => !leadsTo.has(one) && !followers.has(one)));
+  }
+  const leaving = new Set([id, ...addresses.filter((one) => chainFrom(one, leadsTo).has(id))]);
+  const staying = addresses.filter((one) => !leaving.has(one) && !followers.has(one));
+  const needed = new Set(staying.flatMap((one) => [...chainFrom(one, leadsTo)]));
+  for (const one of chainFrom(id, leadsTo)) if (followers.has(one) && !needed.has(one)) leaving.add(one);
+  return [...leaving];
+}
+
+function chainFrom(id: ItemId, leadsTo: ReadonlyMap<ItemId, ItemId>): ReadonlySet<ItemId> {
+  const chain = new Set([id]);
+  for (let next = leadsTo.get(id); next && !chain.has(next); next = leadsTo.get(next)) chain.add(next);
+  return chain;
+}
+
+/** The index may have more of it than the member says, unless nothing was ever read. */
+async function leave(member: MemberKey, parts: OpenIngestParts): Promise<void> {
+  const wasRead = (await parts.registry.get(member.itemId))?.item.content.contentHash !== "";
+  await parts.members.change([member], (known) =>
+    known && (wasRead || known.lastIndexedDocId !== "") ? { ...known, wanted: "no" } : undefined,
+  );
+  await settleItem(member.itemId, member.itemId, parts);
+}
+
+const DAY_MS = 24 * 3600_000;
+
+/** Forgets what has been gone for long enough, wherever it was registered. Not while an index still has it: there somebody has to confirm that it goes. */
+export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
+  const { registry, members: all } = parts;
+  let purged = 0;
+  for await (const page of registry.entries({ statuses: ["Gone"] })) {
+    for (const found of page) {
+      if (signal.aborted) return purged;
+      const { id, scheduling } = found.item;
+      if (scheduling.lastChanged > limitOf(parts)) continue;
+      const members = await all.of(id);
+      if (members.some(({ lastIndexedDocId }) => lastIndexedDocId !== "")) continue;
+      await all.change(members, () => undefined);
+      if (await deleteItem(id, found.version, parts, warn)) purged += 1;
+      // Somebody asked for it meanwhile.
+      else await all.change(members, (known, member) => known ?? member);
+    }
+  }
+  return purged;
+}
+
+/**
+ * Forgets what no domain has and nobody has looked at for as long: pages that were once followed and led nowhere. What is
+ * looked after although nobody has it registered, as a kill may leave it, is not looked after any more. What has another id by
+ * today's rules gets it. While a ledger that was lost may still have to learn which addresses its domain has, nothing else is done.
+ */
+export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
+  const isWhole = await areMembersWhole(parts);
+  let purged = 0;
+  for await (const page of parts.registry.entries()) {
+    const known = await parts.members.ofMany(page.map(({ item }) => item.id));
+    for (const found of page) {
+      if (signal.aborted) return purged;
+      const { id, watched } = found.item;
+      const members = known.get(id) ?? [];
+      const idNow = await rekeyItem(found.item, parts).catch((error: unknown) => {
+        warn(`Address '${id}' could not be given the id it has now: ${explain(error)}`);
+        return id;
+      });
+      if (idNow !== id) await dropItems([id], parts, { keepLeft: false, warn });
+      else if (!isWhole || members.some(({ sourceId }) => sourceId === REGISTERED_SOURCE)) continue;
+      else if (watched) await dropItems([id], parts, { keepLeft: true, warn });
+      else if (isStale(found, parts) && members.length === 0) {
+        if (await deleteItem(id, found.version, parts, warn)) purged += 1;
+      }
+    }
+  }
+  return purged;
+}
+
+async function areMembersWhole({ domains, members }: OpenIngestParts): Promise<boolean> {
+  for (const { domainId, sources } of (await domains.list()).domains) {
+    const isRegistered = sources.some(({ sourceId }) => sourceId === REGISTERED_SOURCE);
+    if (isRegistered && !(await members.isWhole(domainId, REGISTERED_SOURCE))) return false;
+  }
+  return true;
+}
+
+function isStale({ item: { scheduling } }: RegisteredItem, parts: OpenIngestParts): boolean {
+  return scheduling.lastChecked <= limitOf(parts) && scheduling.firstSeen <= limitOf(parts);
+}
+
+function limitOf({ now, keepGoneDays }: OpenIngestParts): string {
+  return toUtcMicros(new Date(now().getTime() - keepGoneDays * DAY_MS));
+}
