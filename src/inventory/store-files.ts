@@ -3,7 +3,6 @@ import { askBackend } from "./ask-backend.ts";
 import type { FileNames } from "./file-names.ts";
 import type { StoreFiles } from "./inventory.ts";
 import { readPages } from "./read-pages.ts";
-import { noSuchStore } from "./vector-stores.ts";
 
 export function createStoreFiles(client: OpenAI, namesFor: () => FileNames): StoreFiles {
   const about = (storeId: string, fileId: string, verb: string) => ({
@@ -49,4 +48,8 @@ export function storeFilePages(
         ...(after !== undefined && { after }),
       }),
   });
+}
+
+export function noSuchStore(id: string): string {
+  return `Vector store '${id}' does not exist.`;
 }

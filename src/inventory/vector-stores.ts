@@ -7,11 +7,7 @@ import type { DeleteMode, Steps, VectorStore, VectorStores } from "./inventory.t
 import type { InventoryParts } from "./inventory-parts.ts";
 import { readAll, readPages } from "./read-pages.ts";
 import { replicate } from "./replicate.ts";
-import { storeFilePages } from "./store-files.ts";
-
-export function noSuchStore(id: string): string {
-  return `Vector store '${id}' does not exist.`;
-}
+import { noSuchStore, storeFilePages } from "./store-files.ts";
 
 export function createVectorStores(client: OpenAI, namesFor: () => FileNames): VectorStores {
   const about = (verb: string, id: string) => ({ what: `${verb} vector store '${id}'`, missing: noSuchStore(id) });

@@ -1,34 +1,23 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser } from "playwright-core";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
 import { parseDomainInput } from "../kinds.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertForEverybody, leave, visit } from "./visit.ts";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertForEverybody, leave } from "./visit.ts";
 
 describe("a link in a mail, in a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   before(async () => {
-    world = await World.open();
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
+    stage = await BrowserStage.open();
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   const names = async (): Promise<string[]> =>
-    (await world.app.domains.list()).domains.map(({ domainId }) => domainId).sort();
+    (await stage.world.app.domains.list()).domains.map(({ domainId }) => domainId).sort();
   const LINK = "/v2/domains/delete?domain_id=OLD&format=html";
 
   it("asks, and deletes only for who says yes", async () => {
-    await world.app.domains.create(parseDomainInput({ domain_id: "OLD", name: "Old handbook" }));
-    const visited = await visit(browser, server.url, LINK);
+    await stage.world.app.domains.create(parseDomainInput({ domain_id: "OLD", name: "Old handbook" }));
+    const visited = await stage.visit(LINK);
     const { page } = visited;
     await page.getByRole("heading", { name: "Is this meant?" }).waitFor();
     await assertForEverybody(page);
@@ -37,7 +26,7 @@ describe("a link in a mail, in a browser", () => {
     await page.getByRole("link", { name: "No, change nothing" }).click();
     await page.getByRole("heading", { name: "Domains" }).waitFor();
     assert.deepEqual(await names(), ["OLD", "STORY"]);
-    await page.goto(server.url + LINK);
+    await page.goto(stage.url + LINK);
     await page.getByRole("button", { name: "Yes, do it" }).click();
     await page.getByRole("heading", { name: "/v2/domains/delete" }).waitFor();
     assert.deepEqual(await names(), ["STORY"]);
@@ -45,15 +34,15 @@ describe("a link in a mail, in a browser", () => {
   });
 
   it("asks also where it is the address of a document, on a page of ours", async () => {
-    await world.app.domains.create(parseDomainInput({ domain_id: "OLD", name: "Old handbook" }));
-    const made = await fetch(`${server.url}/api/AddUrlDocument`, {
+    await stage.world.app.domains.create(parseDomainInput({ domain_id: "OLD", name: "Old handbook" }));
+    const made = await fetch(`${stage.url}/api/AddUrlDocument`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ url: server.url + LINK, domain_id: "OLD" }),
+      body: JSON.stringify({ url: stage.url + LINK, domain_id: "OLD" }),
     });
     const { id } = (await made.json()) as { id: string };
     assert.equal(made.status, 202);
-    const visited = await visit(browser, server.url, `/v2/ingest/items/get?item_id=${id}&format=html`);
+    const visited = await stage.visit(`/v2/ingest/items/get?item_id=${id}&format=html`);
     const opened = visited.page.waitForEvent("popup");
     await visited.page.getByRole("link", { name: "Open the page" }).click();
     await (await opened).getByRole("heading", { name: "Is this meant?" }).waitFor();
@@ -62,20 +51,20 @@ describe("a link in a mail, in a browser", () => {
   });
 
   it("of who is signed in, too; and an incremental crawl is one call", async () => {
-    const { key } = await world.app.access.keys.create({ name: "ada", role: "admin", expiresAt: "" });
-    const visited = await visit(browser, server.url, "/sign-in");
+    const { key } = await stage.world.app.access.keys.create({ name: "ada", role: "admin", expiresAt: "" });
+    const visited = await stage.visit("/sign-in");
     const { page } = visited;
     await page.getByLabel("API key").fill(key);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.waitForURL(`${server.url}/`);
-    await page.goto(server.url + LINK);
+    await page.waitForURL(`${stage.url}/`);
+    await page.goto(stage.url + LINK);
     await page.getByRole("button", { name: "Yes, do it" }).click();
     await page.getByRole("heading", { name: "/v2/domains/delete" }).waitFor();
     assert.deepEqual(await names(), ["STORY"]);
     await page.goBack();
-    await page.goto(`${server.url}/v2/crawler/crawl?domain_id=STORY&mode=incremental&format=html`);
+    await page.goto(`${stage.url}/v2/crawler/crawl?domain_id=STORY&mode=incremental&format=html`);
     await page.getByRole("heading", { name: "/v2/crawler/crawl" }).waitFor();
-    assert.equal((await world.app.jobs.list()).length, 1);
+    assert.equal((await stage.world.app.jobs.list()).length, 1);
     await leave(visited);
   });
 });

@@ -1,41 +1,32 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { summarizeCrawl } from "../../src/http/pages/crawl-summary.ts";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { DOMAIN, World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, leave, visit } from "./visit.ts";
+import { DOMAIN } from "../engine/world.ts";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertAccessible, leave } from "./visit.ts";
 
 describe("the crawler page in a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   before(async () => {
-    world = await World.open({ seed: "company" });
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
+    stage = await BrowserStage.open({ seed: "company" });
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   const inState = (page: Page, state: string): Promise<unknown> =>
     page.waitForSelector(`#console[data-state="${state}"]`);
   const address = (page: Page): Promise<string> => page.locator("[data-part=address]").innerText();
 
   it("shows the very address while it is chosen, and sends that one", async () => {
-    const visited = await visit(browser, server.url, "/v2/crawler?format=ui");
+    const visited = await stage.visit("/v2/crawler?format=ui");
     const { page } = visited;
-    const crawl = `${server.url}/v2/crawler/crawl?domain_id=STORY&mode=incremental&scope=all`;
+    const crawl = `${stage.url}/v2/crawler/crawl?domain_id=STORY&mode=incremental&scope=all`;
     assert.equal(await address(page), crawl);
     await page.getByLabel("What to do").selectOption({ label: "Download only" });
     await page.getByLabel("Scope").selectOption("files");
     await page.getByLabel("Source").selectOption("docs");
     await page.getByLabel("Dry run").check();
-    const chosen = `${server.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=files&source_id=docs&dry_run=true`;
+    const chosen = `${stage.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=files&source_id=docs&dry_run=true`;
     assert.equal(await address(page), chosen);
     assert.equal(await page.locator("[data-part=curl]").innerText(), `curl -N '${chosen}&format=stream'`);
     const asked = page.waitForRequest((request) => request.url().includes("/v2/crawler/download_data?"));
@@ -52,14 +43,17 @@ describe("the crawler page in a browser", () => {
   });
 
   it("shows the plan of a dry run, narrows it, and carries out that very request", async () => {
-    const visited = await visit(browser, server.url, "/v2/crawler?format=ui&domain_id=STORY&dry_run=true");
+    const visited = await stage.visit("/v2/crawler?format=ui&domain_id=STORY&dry_run=true");
     const { page } = visited;
     await page.getByRole("button", { name: "Show the plan" }).click();
     const plan = page.locator("#plan");
     await plan.getByRole("button", { name: "Do it" }).waitFor();
-    const before = (await world.app.domains.get(DOMAIN)).vectorStoreId;
+    const before = (await stage.world.app.domains.get(DOMAIN)).vectorStoreId;
     assert.equal(before, "", "nothing was made");
-    const planned = summarizeCrawl((await world.app.jobs.list())[0] ?? assert.fail("no job"), world.app.domains.kinds);
+    const planned = summarizeCrawl(
+      (await stage.world.app.jobs.list())[0] ?? assert.fail("no job"),
+      stage.world.app.domains.kinds,
+    );
     const counts = await plan.locator(".plan-counts").innerText();
     assert.match(counts, /\d+ added[\s\S]*\d+ skipped/);
     assert.match(counts, new RegExp(`^${planned?.added} added`), "a document is counted once, as on the other pages");
@@ -83,23 +77,23 @@ describe("the crawler page in a browser", () => {
     await assertAccessible(page);
     await plan.getByRole("button", { name: "Do it" }).click();
     await page.waitForSelector('#console[data-job="jb_3"][data-state="completed"]');
-    const done = await world.app.jobs.list();
+    const done = await stage.world.app.jobs.list();
     assert.match(done[0]?.endpoint ?? "", /^\/v2\/crawler\/crawl\?(?!.*dry_run)/);
     assert.equal(done[0]?.result?.ok, true);
-    assert.ok((await world.storeFileIds()).length > 10);
+    assert.ok((await stage.world.storeFileIds()).length > 10);
     await page.locator("#standings").getByText("in step").waitFor();
     await leave(visited);
   });
 
   it("follows a crawl live: pause, reload, resume, cancel", async () => {
-    await world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
-    const visited = await visit(browser, server.url, "/v2/crawler?format=ui&domain_id=STORY&mode=full");
+    await stage.world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
+    const visited = await stage.visit("/v2/crawler?format=ui&domain_id=STORY&mode=full");
     const { page } = visited;
     await page.getByRole("button", { name: "Start" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await inState(page, "paused");
     const jobId = await page.locator("#console").getAttribute("data-job");
-    assert.equal((await world.app.jobs.list({ state: "paused" }))[0]?.jobId, jobId);
+    assert.equal((await stage.world.app.jobs.list({ state: "paused" }))[0]?.jobId, jobId);
     assert.equal(await page.getByRole("button", { name: "Pause" }).isVisible(), false);
     await page.locator("#running").getByText("paused", { exact: true }).waitFor();
     await page.locator("#standings").getByText("paused", { exact: true }).waitFor();
@@ -112,19 +106,19 @@ describe("the crawler page in a browser", () => {
     await page.getByRole("button", { name: "Cancel" }).click();
     await inState(page, "cancelled");
     await page.locator("#standings").getByText("cancelled").first().waitFor();
-    assert.equal((await world.app.jobs.list())[0]?.state, "cancelled");
-    await world.control("DELETE", "faults");
+    assert.equal((await stage.world.app.jobs.list())[0]?.state, "cancelled");
+    await stage.world.control("DELETE", "faults");
     await leave(visited);
   });
 
   it("offers the controls of a job that somebody comes back to", async () => {
-    await world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
-    const visited = await visit(browser, server.url, "/v2/crawler?format=ui&domain_id=STORY&mode=full");
+    await stage.world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
+    const visited = await stage.visit("/v2/crawler?format=ui&domain_id=STORY&mode=full");
     const { page } = visited;
     await page.getByRole("button", { name: "Start" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await inState(page, "paused");
-    await page.goto(`${server.url}/v2/crawler?format=ui`);
+    await page.goto(`${stage.url}/v2/crawler?format=ui`);
     const running = page.locator("#running");
     await running.getByRole("button", { name: "Resume" }).click();
     await running.getByText("running", { exact: true }).waitFor();
@@ -133,13 +127,13 @@ describe("the crawler page in a browser", () => {
     await assertAccessible(page);
     await running.getByRole("button", { name: "Cancel" }).click();
     await running.getByText("No job is running.").waitFor();
-    assert.equal((await world.app.jobs.list())[0]?.state, "cancelled");
-    await world.control("DELETE", "faults");
+    assert.equal((await stage.world.app.jobs.list())[0]?.state, "cancelled");
+    await stage.world.control("DELETE", "faults");
     await leave(visited);
   });
 
   it("finds in the log, and shows errors alone", async () => {
-    const visited = await visit(browser, server.url, "/v2/crawler?format=ui&job_id=jb_3");
+    const visited = await stage.visit("/v2/crawler?format=ui&job_id=jb_3");
     const { page } = visited;
     await inState(page, "completed");
     const lines = page.getByRole("log").locator("p:visible");
@@ -156,7 +150,7 @@ describe("the crawler page in a browser", () => {
   });
 
   it("works without scripts: crawls, and each step by itself", async () => {
-    const visited = await visit(browser, server.url, "/v2/crawler?format=ui", { javaScriptEnabled: false });
+    const visited = await stage.visit("/v2/crawler?format=ui", { javaScriptEnabled: false });
     const { page } = visited;
     await page.getByRole("button", { name: "Process only" }).click();
     await page.waitForURL(/\/v2\/crawler\/process_data\?/);
@@ -169,7 +163,7 @@ describe("the crawler page in a browser", () => {
       { colorScheme: "light" },
       { colorScheme: "dark", viewport: { width: 390, height: 844 }, isMobile: true },
     ] as const) {
-      const visited = await visit(browser, server.url, "/v2/crawler?format=ui&job_id=jb_2", options);
+      const visited = await stage.visit("/v2/crawler?format=ui&job_id=jb_2", options);
       await assertAccessible(visited.page);
       const [content, screen] = await visited.page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.equal(content, screen);

@@ -1,31 +1,22 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { DOMAIN, World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, expectRefusal, leave, visit } from "./visit.ts";
+import type { Page } from "playwright-core";
+import { DOMAIN } from "../engine/world.ts";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertAccessible, expectRefusal, leave } from "./visit.ts";
 
 describe("the dashboard in a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   before(async () => {
-    world = await World.open({ seed: "company" });
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
+    stage = await BrowserStage.open({ seed: "company" });
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   const card = (page: Page): ReturnType<Page["getByRole"]> => page.getByRole("article", { name: "Story" });
 
   it("crawls a domain at a click, shows it running, then in step, with its chart", async () => {
-    await world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
-    const visited = await visit(browser, server.url, "/");
+    await stage.world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
+    const visited = await stage.visit("/");
     const { page } = visited;
     assert.match(await card(page).innerText(), /not crawled yet/);
     await card(page).getByRole("button", { name: "Crawl Story" }).click();
@@ -34,7 +25,7 @@ describe("the dashboard in a browser", () => {
     assert.equal(await running.getAttribute("data-live-job"), "jb_1");
     await card(page).getByText("crawling").waitFor();
     await running.getByText(/^\d+ \/ \d+$/).waitFor();
-    await world.control("DELETE", "faults");
+    await stage.world.control("DELETE", "faults");
     await card(page).getByText("in step").waitFor();
     const documents = Number(await card(page).locator("dd").first().innerText());
     assert.ok(documents > 10, `${documents} documents`);
@@ -49,7 +40,7 @@ describe("the dashboard in a browser", () => {
   });
 
   it("is not fetched again while no job begins or ends, and at once when one does", async () => {
-    const visited = await visit(browser, server.url, "/");
+    const visited = await stage.visit("/");
     const { page } = visited;
     await page.clock.install();
     await page.reload();
@@ -61,13 +52,13 @@ describe("the dashboard in a browser", () => {
     while (asked.length < 3) await page.clock.runFor(2000);
     assert.deepEqual([...new Set(asked)], ["/v2/jobs"], "whether there are other jobs is all it asks for");
     const start = { router: "crawler", action: "crawl", object: DOMAIN, endpoint: "test", dryRun: true };
-    const { jobId, done } = await world.app.runner.start(start, async (job) => {
+    const { jobId, done } = await stage.world.app.runner.start(start, async (job) => {
       await new Promise((resolve) => job.signal.addEventListener("abort", resolve, { once: true }));
       return { ok: false, error: "Stopped.", data: {} };
     });
     const shown = page.locator(`[data-live-job=${jobId}]`);
     while ((await shown.count()) === 0) await page.clock.runFor(2000);
-    await world.app.jobs.control(jobId, "cancel");
+    await stage.world.app.jobs.control(jobId, "cancel");
     await done;
     while ((await shown.count()) > 0) await page.clock.runFor(2000);
     assert.match(await page.locator("#jobs").innerText(), new RegExp(`${jobId}\\s+crawl STORY\\s+cancelled`));
@@ -75,11 +66,11 @@ describe("the dashboard in a browser", () => {
   });
 
   it("does not say in step while a file waits in 03_failed, and leads to the way out", async () => {
-    await world.change("add", { path: "Broken.docx", text: "this is no Word document" });
-    await world.crawl();
-    assert.equal((await world.crawl()).job.result?.ok, true, "the next crawl has nothing to complain of");
-    assert.deepEqual(await world.disk("03_failed"), ["Broken.docx"]);
-    const visited = await visit(browser, server.url, "/");
+    await stage.world.change("add", { path: "Broken.docx", text: "this is no Word document" });
+    await stage.world.crawl();
+    assert.equal((await stage.world.crawl()).job.result?.ok, true, "the next crawl has nothing to complain of");
+    assert.deepEqual(await stage.world.disk("03_failed"), ["Broken.docx"]);
+    const visited = await stage.visit("/");
     const { page } = visited;
     await card(page).getByText("files failed", { exact: true }).waitFor();
     assert.doesNotMatch(await card(page).innerText(), /in step/);
@@ -89,23 +80,23 @@ describe("the dashboard in a browser", () => {
   });
 
   it("does not say in step while the domain is rolled back, and leads to its generations", async () => {
-    await world.change("add", { path: "Later.md", text: "# Later" });
-    await world.crawl();
-    const { active, kept } = await world.app.generations(DOMAIN);
+    await stage.world.change("add", { path: "Later.md", text: "# Later" });
+    await stage.world.crawl();
+    const { active, kept } = await stage.world.app.generations(DOMAIN);
     const earlier = kept.map(({ number }) => number).find((number) => number < active) ?? assert.fail("one generation");
-    await world.app.rollback(DOMAIN, earlier, { dryRun: false });
-    const visited = await visit(browser, server.url, "/");
+    await stage.world.app.rollback(DOMAIN, earlier, { dryRun: false });
+    const visited = await stage.visit("/");
     const { page } = visited;
     await card(page).getByText("rolled back", { exact: true }).waitFor();
     assert.match(await card(page).innerText(), new RegExp(`Readers see generation ${earlier}\\.`));
     const link = card(page).getByRole("link", { name: "Look at the generations" });
     assert.equal(await link.getAttribute("href"), "/v2/domains/generations?domain_id=STORY&format=html");
-    await world.app.release(DOMAIN);
+    await stage.world.app.release(DOMAIN);
     await leave(visited);
   });
 
   it("crawls without scripts, and answers with a page", async () => {
-    const visited = await visit(browser, server.url, "/", { javaScriptEnabled: false });
+    const visited = await stage.visit("/", { javaScriptEnabled: false });
     const { page } = visited;
     await card(page).getByRole("button", { name: "Crawl Story" }).click();
     await page.waitForURL(/\/v2\/crawler\/crawl\?/);
@@ -114,7 +105,7 @@ describe("the dashboard in a browser", () => {
   });
 
   it("leads to the search page with what was typed", async () => {
-    const visited = await visit(browser, server.url, "/");
+    const visited = await stage.visit("/");
     const { page } = visited;
     await page.getByRole("searchbox", { name: "Search for" }).fill("hotel");
     await page.getByRole("searchbox", { name: "Search for" }).press("Enter");
@@ -124,7 +115,7 @@ describe("the dashboard in a browser", () => {
   });
 
   it("lists the HTTP interface at its end", async () => {
-    const visited = await visit(browser, server.url, "/");
+    const visited = await stage.visit("/");
     const { page } = visited;
     await page.getByText("HTTP interface", { exact: true }).last().click();
     const link = page.getByRole("region", { name: "Endpoints" }).getByRole("link", { name: "/v2/crawler/crawl" });
@@ -137,7 +128,7 @@ describe("the dashboard in a browser", () => {
       { colorScheme: "light" },
       { colorScheme: "light", viewport: { width: 390, height: 844 }, isMobile: true },
     ] as const) {
-      const visited = await visit(browser, server.url, "/", options);
+      const visited = await stage.visit("/", options);
       await assertAccessible(visited.page);
       const [content, screen] = await visited.page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.equal(content, screen);
@@ -148,7 +139,7 @@ describe("the dashboard in a browser", () => {
   });
 
   it("has a menu on a phone that needs no script", async () => {
-    const visited = await visit(browser, server.url, "/", {
+    const visited = await stage.visit("/", {
       viewport: { width: 390, height: 844 },
       isMobile: true,
       javaScriptEnabled: false,
@@ -162,8 +153,10 @@ describe("the dashboard in a browser", () => {
   });
 
   it("tells a newcomer the first steps and creates the first domain", async () => {
-    await world.app.domains.remove((await world.app.domains.list()).domains[0]?.domainId ?? assert.fail("no domain"));
-    const visited = await visit(browser, server.url, "/");
+    await stage.world.app.domains.remove(
+      (await stage.world.app.domains.list()).domains[0]?.domainId ?? assert.fail("no domain"),
+    );
+    const visited = await stage.visit("/");
     const { page } = visited;
     await assertAccessible(page);
     await page.getByLabel("Name", { exact: true }).fill("A <b>second</b> one");
@@ -171,7 +164,7 @@ describe("the dashboard in a browser", () => {
     await page.getByRole("button", { name: "Add document library" }).click();
     const library = page.locator("[data-part=rows] [data-source-row]");
     await library.getByLabel("Source id").fill("contracts");
-    await library.getByLabel("Site address").fill(world.sandbox.siteUrl);
+    await library.getByLabel("Site address").fill(stage.world.sandbox.siteUrl);
     await library.getByLabel("Library").fill("Contracts");
     await page.getByRole("button", { name: "Create domain" }).click();
     await page.getByRole("alert").getByText("sharepoint_url_part").waitFor();
@@ -179,7 +172,7 @@ describe("the dashboard in a browser", () => {
     await library.getByLabel("Library").fill("/Contracts");
     await page.getByRole("button", { name: "Create domain" }).click();
     await page.getByRole("heading", { name: "A <b>second</b> one", level: 1 }).waitFor();
-    assert.equal((await world.app.domains.list()).domains[0]?.sources[0]?.sourceId, "contracts");
+    assert.equal((await stage.world.app.domains.list()).domains[0]?.sources[0]?.sourceId, "contracts");
     await leave(visited);
   });
 });

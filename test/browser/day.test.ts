@@ -1,34 +1,24 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, leave, type Visit, visit } from "./visit.ts";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertAccessible, leave, type Visit } from "./visit.ts";
 
 const HR = parseDomainId("HR");
 
 /** What an admin does with a knowledge base from its first day to its last, in one window, by clicking from page to page. */
 describe("an admin's day in a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   let visited: Visit;
   let page: Page;
   before(async () => {
-    world = await World.open({ seed: "company" });
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
-    visited = await visit(browser, server.url, "/");
+    stage = await BrowserStage.open({ seed: "company" });
+    visited = await stage.visit("/");
     page = visited.page;
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   const inState = (state: string): Promise<unknown> => page.waitForSelector(`#console[data-state="${state}"]`);
   const go = (name: string): Promise<void> =>
@@ -43,7 +33,7 @@ describe("an admin's day in a browser", () => {
     await form.getByRole("button", { name: "Add document library" }).click();
     const source = form.locator("[data-part=rows] [data-source-row=file_sources]");
     await source.getByLabel("Source id").fill("docs");
-    await source.getByLabel("Site address").fill(world.sandbox.siteUrl);
+    await source.getByLabel("Site address").fill(stage.world.sandbox.siteUrl);
     await source.getByLabel("Library, or a folder in it").fill("/Shared Documents");
     await source.locator(".finding.good").waitFor();
     await form.getByRole("button", { name: "Create domain" }).click();
@@ -57,8 +47,8 @@ describe("an admin's day in a browser", () => {
     await page.getByLabel("Dry run").check();
     await page.getByRole("button", { name: "Show the plan" }).click();
     await page.locator("#plan").getByText("Travel.docx").first().waitFor();
-    assert.equal((await world.app.domains.get(HR)).vectorStoreId, "");
-    await world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
+    assert.equal((await stage.world.app.domains.get(HR)).vectorStoreId, "");
+    await stage.world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
     await page.locator("#plan").getByRole("button", { name: "Do it" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await inState("paused");
@@ -66,7 +56,7 @@ describe("an admin's day in a browser", () => {
     await page.getByRole("log").getByText("Resumed.").waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await inState("cancelled");
-    await world.control("DELETE", "faults");
+    await stage.world.control("DELETE", "faults");
     await page.getByLabel("Dry run").uncheck();
     await page.getByRole("button", { name: "Start" }).click();
     await inState("completed");
@@ -81,7 +71,7 @@ describe("an admin's day in a browser", () => {
     const result = page.locator(".result").filter({ hasText: "Copenhagen" }).first();
     await result.waitFor();
     assert.deepEqual((await result.locator("mark").allInnerTexts()).slice(0, 3), ["hotel", "night", "Copenhagen"]);
-    const address = `${world.sandbox.siteUrl}/Shared%20Documents/Policies/Travel.docx`;
+    const address = `${stage.world.sandbox.siteUrl}/Shared%20Documents/Policies/Travel.docx`;
     const opened = page.context().waitForEvent("page");
     const asked = page.context().waitForEvent("request", (request) => request.url() === address);
     await result.getByRole("link", { name: "Travel.docx" }).click();
@@ -116,7 +106,7 @@ describe("an admin's day in a browser", () => {
     await page.getByRole("button", { name: "Delete People" }).click();
     await page.waitForURL(/\/v2\/domains\?/);
     assert.equal(await page.getByText("People", { exact: true }).count(), 0);
-    await assert.rejects(world.app.domains.get(HR), NotFoundError);
+    await assert.rejects(stage.world.app.domains.get(HR), NotFoundError);
     await go("Overview");
     assert.equal(await page.getByRole("article", { name: "People" }).count(), 0);
     await leave(visited);

@@ -3,14 +3,12 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Locator } from "playwright-core";
+import type { Locator } from "playwright-core";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import { formatSource } from "../../src/domains/source-codec.ts";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, assertForEverybody, assertStacked, expectRefusal, leave, visit } from "./visit.ts";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertAccessible, assertForEverybody, assertStacked, expectRefusal, leave } from "./visit.ts";
 
 const LIST = "/v2/domains?format=ui";
 const HANDBOOK = parseDomainId("HANDBOOK");
@@ -18,9 +16,7 @@ const RENAMED = parseDomainId("HANDBOOK-2");
 const DRIVE = parseDomainId("DRIVE");
 
 describe("domains in a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   let folder: string;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-drive-"));
@@ -30,14 +26,10 @@ describe("domains in a browser", () => {
       "# Gulls\n\nThe herring gull nests on the harbour roof.\n",
     );
     await writeFile(join(folder, "draft.tmp.md"), "The herring gull is left out here.\n");
-    world = await World.open({ seed: "company" });
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
+    stage = await BrowserStage.open({ seed: "company" });
   });
   after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
+    await stage?.close();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -46,7 +38,7 @@ describe("domains in a browser", () => {
   };
 
   it("creates one with sources that the tenant has checked", async () => {
-    const visited = await visit(browser, server.url, LIST);
+    const visited = await stage.visit(LIST);
     const { page } = visited;
     await page.getByRole("link", { name: "New domain" }).click();
     const form = page.locator("[data-domain-editor]");
@@ -54,7 +46,7 @@ describe("domains in a browser", () => {
     assert.equal(await form.getByLabel("Domain id").inputValue(), "HANDBOOK");
     await form.getByRole("button", { name: "Add document library" }).click();
     const library = form.locator("[data-part=rows] [data-source-row=file_sources]");
-    await fill(library, { "Source id": "docs", "Site address": world.sandbox.siteUrl });
+    await fill(library, { "Source id": "docs", "Site address": stage.world.sandbox.siteUrl });
     await library.getByText("There is:").waitFor();
     assert.equal(await library.locator(".finding.bad").count(), 0, "what was not typed yet is no mistake");
     await fill(library, { "Library, or a folder in it": "/Xyzzy" });
@@ -73,7 +65,7 @@ describe("domains in a browser", () => {
     const list = form.locator("[data-part=rows] [data-source-row=list_sources]");
     await fill(list, {
       "Source id": "suppliers",
-      "Site address": world.sandbox.siteUrl,
+      "Site address": stage.world.sandbox.siteUrl,
       "Title of the list": "Suppliers",
     });
     await list.locator(".finding.good").waitFor();
@@ -82,7 +74,7 @@ describe("domains in a browser", () => {
     await assertAccessible(page);
     await form.getByRole("button", { name: "Create domain" }).click();
     await page.getByRole("heading", { name: "Handbook", level: 1 }).waitFor();
-    const { sources, description } = await world.app.domains.get(HANDBOOK);
+    const { sources, description } = await stage.world.app.domains.get(HANDBOOK);
     assert.equal(description, "Travel <b>and</b> leave");
     assert.deepEqual(
       sources.map((source) => [
@@ -92,8 +84,8 @@ describe("domains in a browser", () => {
         source.limits.maxRemovals,
       ]),
       [
-        ["file_sources", "docs", world.sandbox.siteUrl, 25],
-        ["list_sources", "suppliers", world.sandbox.siteUrl, 3],
+        ["file_sources", "docs", stage.world.sandbox.siteUrl, 25],
+        ["list_sources", "suppliers", stage.world.sandbox.siteUrl, 3],
       ],
     );
     assert.equal(sources[0] && formatSource(sources[0])["sharepoint_url_part"], "/Shared Documents");
@@ -101,7 +93,7 @@ describe("domains in a browser", () => {
   });
 
   it("changes it: another schedule, one source duplicated, one removed", async () => {
-    const visited = await visit(browser, server.url, LIST);
+    const visited = await stage.visit(LIST);
     const { page } = visited;
     await page.getByRole("link", { name: "Edit Handbook" }).click();
     const form = page.locator("[data-domain-editor=HANDBOOK]");
@@ -120,7 +112,7 @@ describe("domains in a browser", () => {
     await rows.last().getByRole("button", { name: "Remove" }).click();
     await form.getByRole("button", { name: "Save" }).click();
     await page.getByText("0 2 * * *").waitFor();
-    const { sources, schedule: saved } = await world.app.domains.get(HANDBOOK);
+    const { sources, schedule: saved } = await stage.world.app.domains.get(HANDBOOK);
     assert.equal(saved, "0 2 * * *");
     assert.deepEqual(
       sources.map((source) => `${source.sourceId} ${"urlPart" in source ? source.urlPart : ""}`),
@@ -130,7 +122,7 @@ describe("domains in a browser", () => {
   });
 
   it("says why it could not be saved, and keeps what was typed", async () => {
-    const visited = await visit(browser, server.url, "/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
+    const visited = await stage.visit("/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
     const { page } = visited;
     const form = page.locator("[data-domain-editor]");
     await form.getByLabel("Name", { exact: true }).fill("Other name");
@@ -138,23 +130,23 @@ describe("domains in a browser", () => {
     await form.getByRole("button", { name: "Save" }).click();
     await form.getByRole("alert").getByText(/STORY/).waitFor();
     assert.equal(await form.getByLabel("Name", { exact: true }).inputValue(), "Other name");
-    assert.equal((await world.app.domains.get(HANDBOOK)).name, "Handbook");
+    assert.equal((await stage.world.app.domains.get(HANDBOOK)).name, "Handbook");
     await expectRefusal(visited);
     await leave(visited);
   });
 
   it("overwrites nothing that changed meanwhile and was not edited", async () => {
-    const visited = await visit(browser, server.url, "/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
+    const visited = await stage.visit("/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
     const { page } = visited;
     const form = page.locator("[data-domain-editor]");
-    const earlier = await world.app.domains.get(HANDBOOK);
-    await world.app.domains.update({ ...earlier, vectorStoreId: "vs_new" as VectorStoreId }, earlier);
+    const earlier = await stage.world.app.domains.get(HANDBOOK);
+    await stage.world.app.domains.update({ ...earlier, vectorStoreId: "vs_new" as VectorStoreId }, earlier);
     await form.getByLabel("Description").fill("Other words");
     await form.getByRole("button", { name: "Save" }).click();
     await page.getByText("Other words").first().waitFor();
-    const { vectorStoreId, description } = await world.app.domains.get(HANDBOOK);
+    const { vectorStoreId, description } = await stage.world.app.domains.get(HANDBOOK);
     assert.deepEqual([vectorStoreId, description], ["vs_new", "Other words"]);
-    await world.app.domains.update(
+    await stage.world.app.domains.update(
       { ...earlier, vectorStoreId: "" },
       { ...earlier, vectorStoreId: "vs_new" as VectorStoreId },
     );
@@ -162,35 +154,35 @@ describe("domains in a browser", () => {
   });
 
   it("renames it", async () => {
-    const visited = await visit(browser, server.url, "/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
+    const visited = await stage.visit("/v2/domains/get?domain_id=HANDBOOK&format=html#edit");
     const { page } = visited;
     const form = page.locator("[data-domain-editor]");
     await form.getByLabel("Domain id").fill("HANDBOOK-2");
     await form.getByRole("button", { name: "Save" }).click();
     await page.waitForURL(/domain_id=HANDBOOK-2/);
     await page.getByRole("heading", { name: "Handbook", level: 1 }).waitFor();
-    assert.equal((await world.app.domains.get(RENAMED)).sources.length, 2);
-    await assert.rejects(world.app.domains.get(HANDBOOK), NotFoundError);
+    assert.equal((await stage.world.app.domains.get(RENAMED)).sources.length, 2);
+    await assert.rejects(stage.world.app.domains.get(HANDBOOK), NotFoundError);
     await leave(visited);
   });
 
   it("deletes it in two steps", async () => {
-    const visited = await visit(browser, server.url, LIST);
+    const visited = await stage.visit(LIST);
     const { page } = visited;
     await page.getByRole("link", { name: "Delete Handbook" }).click();
     await page.getByText(/Deletes Handbook \(HANDBOOK-2\)/).waitFor();
     await page.getByRole("button", { name: "Delete Handbook" }).click();
     await page.waitForURL((url) => url.pathname === "/v2/domains");
     assert.equal(await page.getByText("HANDBOOK-2").count(), 0);
-    await assert.rejects(world.app.domains.get(RENAMED), NotFoundError);
+    await assert.rejects(stage.world.app.domains.get(RENAMED), NotFoundError);
     await leave(visited);
   });
 
   it("rolls readers back to a generation, and releases them", async () => {
-    await world.crawl();
-    await world.change("add", { path: "news.txt", text: "The canteen serves pelmeni." });
-    await world.crawl();
-    const visited = await visit(browser, server.url, "/v2/domains/generations?domain_id=STORY&format=html");
+    await stage.world.crawl();
+    await stage.world.change("add", { path: "news.txt", text: "The canteen serves pelmeni." });
+    await stage.world.crawl();
+    const visited = await stage.visit("/v2/domains/generations?domain_id=STORY&format=html");
     const { page } = visited;
     await page.getByRole("link", { name: "What changed in generation 2" }).click();
     await page.getByRole("row", { name: /added news\.txt/ }).waitFor();
@@ -198,17 +190,17 @@ describe("domains in a browser", () => {
     await page.getByText("Roll back to 1").click();
     await page.getByRole("button", { name: "Show readers generation 1" }).click();
     await page.getByText(/Rolled back: readers see generation 1/).waitFor();
-    assert.deepEqual(await world.found("pelmeni"), []);
+    assert.deepEqual(await stage.world.found("pelmeni"), []);
     await assertAccessible(page);
     await page.getByRole("button", { name: "Release" }).click();
     await page.getByText(/Rolled back/).waitFor({ state: "detached" });
-    await world.crawl();
-    assert.deepEqual(await world.found("pelmeni"), ["news.txt"]);
+    await stage.world.crawl();
+    assert.deepEqual(await stage.world.found("pelmeni"), ["news.txt"]);
     await leave(visited);
   });
 
   it("takes in a folder: from the editor over the plan to the answer and its documents", async () => {
-    const visited = await visit(browser, server.url, LIST);
+    const visited = await stage.visit(LIST);
     const { page } = visited;
     await page.getByRole("link", { name: "New domain" }).click();
     const form = page.locator("[data-domain-editor]");
@@ -231,7 +223,7 @@ describe("domains in a browser", () => {
     await assertAccessible(page);
     await form.getByRole("button", { name: "Create domain" }).click();
     await page.getByRole("heading", { name: "Drive", level: 1 }).waitFor();
-    const [source] = (await world.app.domains.get(DRIVE)).sources;
+    const [source] = (await stage.world.app.domains.get(DRIVE)).sources;
     const { root, include, exclude } = source ? formatSource(source) : {};
     assert.deepEqual([root, include, exclude], [folder, ["Coast notes/**", "*.md"], ["*.tmp.*"]]);
     await page.getByRole("link", { name: "Crawl", exact: true }).click();
@@ -242,14 +234,14 @@ describe("domains in a browser", () => {
     assert.equal(await plan.getByText("draft.tmp.md").count(), 0);
     await plan.getByRole("button", { name: "Do it" }).click();
     await page.locator("#standings tr").filter({ hasText: "Drive" }).getByText("in step").waitFor();
-    await page.goto(`${server.url}/v2/search?format=ui&domain_id=DRIVE&query=herring+gull`);
+    await page.goto(`${stage.url}/v2/search?format=ui&domain_id=DRIVE&query=herring+gull`);
     const result = page.locator(".result");
     await result.getByText("gulls.md").first().waitFor();
     assert.equal(await result.count(), 1);
     assert.equal(await result.locator("a[href^='file:']").count(), 0, "no browser follows such a link");
     await result.getByRole("link", { name: "gulls.md" }).click();
     await page.getByText("The herring gull nests on the harbour roof.").first().waitFor();
-    await page.goto(`${server.url}/v2/domains/get?domain_id=DRIVE&format=html`);
+    await page.goto(`${stage.url}/v2/domains/get?domain_id=DRIVE&format=html`);
     await page.getByRole("link", { name: "Documents of drive" }).click();
     await page.getByText("gulls.md").first().waitFor();
     await assertAccessible(page);
@@ -257,14 +249,14 @@ describe("domains in a browser", () => {
   });
 
   it("creates one without scripts", async () => {
-    const visited = await visit(browser, server.url, LIST, { javaScriptEnabled: false });
+    const visited = await stage.visit(LIST, { javaScriptEnabled: false });
     const { page } = visited;
     await page.getByText("New domain").last().click();
     await page.getByLabel("Name", { exact: true }).fill("Plain");
     await page.getByLabel("Domain id").fill("PLAIN");
     await page.getByRole("button", { name: "Create domain" }).click();
     await page.waitForURL(/\/v2\/domains\/create/);
-    assert.equal((await world.app.domains.get(parseDomainId("PLAIN"))).sources[0]?.sourceId, "documents");
+    assert.equal((await stage.world.app.domains.get(parseDomainId("PLAIN"))).sources[0]?.sourceId, "documents");
     await leave(visited);
   });
 
@@ -277,7 +269,7 @@ describe("domains in a browser", () => {
       "/v2/domains/generations/difference?domain_id=STORY&from=1&to=2&format=html",
       "/v2/domains/check?domain_id=STORY&format=html",
     ]) {
-      const visited = await visit(browser, server.url, path);
+      const visited = await stage.visit(path);
       await visited.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
       await assertForEverybody(visited.page);
       await assertStacked(visited.page);

@@ -1,35 +1,25 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
+import type { Page } from "playwright-core";
+import { BrowserStage } from "./browser-stage.ts";
 
 /** No loopback, no https: a browser withholds what it keeps for secure contexts. */
 const PLAIN = "http://lockstep.test";
 
 describe("the pages over plain http, from another machine", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   before(async () => {
-    world = await World.open();
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
+    stage = await BrowserStage.open();
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   /** The real server answers, under a name that is not the machine's own. */
   const open = async (path: string): Promise<Page> => {
-    const page = await (await browser.newContext()).newPage();
+    const page = await (await stage.browser.newContext()).newPage();
     await page.route(`${PLAIN}/**`, async (route) => {
       const { origin: _, referer: __, ...headers } = route.request().headers();
       const { pathname, search } = new URL(route.request().url());
-      await route.fulfill({ response: await route.fetch({ url: server.url + pathname + search, headers }) });
+      await route.fulfill({ response: await route.fetch({ url: stage.url + pathname + search, headers }) });
     });
     await page.goto(PLAIN + path);
     assert.equal(await page.evaluate("isSecureContext"), false);

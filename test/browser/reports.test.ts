@@ -2,34 +2,26 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import type { DomainId, JobId } from "../../src/contracts/ids.ts";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertForEverybody, assertStacked, leave, visit } from "./visit.ts";
+import type { World } from "../engine/world.ts";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertForEverybody, assertStacked, leave } from "./visit.ts";
 
 const ROWS = 20_000;
 const MAP = "01_files/big/vectorstore_map.csv";
 
 describe("reports in a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   let big = "";
   before(async () => {
-    world = await World.open();
-    await world.change("add", { path: "Travel/policy.txt", text: "A hotel night is approved by the zebra desk." });
-    await world.crawl();
-    big = await archiveBigMap(world);
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
+    stage = await BrowserStage.open({}, async (world) => {
+      await world.change("add", { path: "Travel/policy.txt", text: "A hotel night is approved by the zebra desk." });
+      await world.crawl();
+      big = await archiveBigMap(world);
+    });
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   const viewer = (): string => `/v2/reports/file?report_id=${big}&file_path=${MAP}&format=html`;
   const names = (page: Page): Promise<string[]> => page.locator("#map tbody td:first-child").allInnerTexts();
@@ -38,7 +30,7 @@ describe("reports in a browser", () => {
     page.locator("[data-part=range]").filter({ hasText: words }).waitFor();
 
   it("are listed, read source by source, and opened file by file", async () => {
-    const visited = await visit(browser, server.url, "/v2/reports?format=ui");
+    const visited = await stage.visit("/v2/reports?format=ui");
     const { page } = visited;
     await page.getByLabel("Domain").selectOption("STORY");
     await page.waitForURL(/domain_id=STORY/);
@@ -57,7 +49,7 @@ describe("reports in a browser", () => {
   });
 
   it("sort, filter and page a map of any length on the server", async () => {
-    const visited = await visit(browser, server.url, viewer());
+    const visited = await stage.visit(viewer());
     const { page } = visited;
     assert.equal((await names(page)).length, 50);
     await range(page, `1–50 of ${ROWS}`);
@@ -77,7 +69,7 @@ describe("reports in a browser", () => {
   });
 
   it("lead from a source that failed to the rows that did, with numbers below their head", async () => {
-    const visited = await visit(browser, server.url, `/v2/reports/get?report_id=${big}&format=html`);
+    const visited = await stage.visit(`/v2/reports/get?report_id=${big}&format=html`);
     const { page } = visited;
     await page.getByRole("link", { name: "failed in vectorstore" }).click();
     await range(page, "1–50 of 200");
@@ -102,7 +94,7 @@ describe("reports in a browser", () => {
   });
 
   it("give a spreadsheet the rows that are shown", async () => {
-    const visited = await visit(browser, server.url, `${viewer()}&filter=too+large`);
+    const visited = await stage.visit(`${viewer()}&filter=too+large`);
     const { page } = visited;
     const [download] = await Promise.all([
       page.waitForEvent("download"),
@@ -117,8 +109,8 @@ describe("reports in a browser", () => {
   });
 
   it("are deleted in two steps", async () => {
-    const copy = await archiveBigMap(world);
-    const visited = await visit(browser, server.url, "/v2/reports?format=ui&domain_id=BIG");
+    const copy = await archiveBigMap(stage.world);
+    const visited = await stage.visit("/v2/reports?format=ui&domain_id=BIG");
     const { page } = visited;
     const links = page.getByRole("link", { name: /^Delete/ });
     assert.match((await links.first().getAttribute("class")) ?? "", /danger/);
@@ -126,7 +118,7 @@ describe("reports in a browser", () => {
     await page.getByRole("button", { name: "Delete report" }).click();
     await page.waitForURL(/\/v2\/reports\?format=ui$/);
     assert.deepEqual(
-      (await world.app.reports.list({ domainId: "BIG" as DomainId })).map(({ reportId }) => reportId),
+      (await stage.world.app.reports.list({ domainId: "BIG" as DomainId })).map(({ reportId }) => reportId),
       [big],
     );
     await leave(visited);
@@ -136,7 +128,7 @@ describe("reports in a browser", () => {
     const report = `/v2/reports/get?report_id=${big}&format=html`;
     const json = `/v2/reports/file?report_id=${big}&file_path=report.json&format=html`;
     for (const path of ["/v2/reports?format=ui", report, viewer(), json]) {
-      const visited = await visit(browser, server.url, path);
+      const visited = await stage.visit(path);
       await assertForEverybody(visited.page);
       await assertStacked(visited.page);
       await leave(visited);

@@ -1,32 +1,23 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, assertForEverybody, leave, visit } from "./visit.ts";
+import type { Page } from "playwright-core";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertAccessible, assertForEverybody, leave } from "./visit.ts";
 
 const SEARCH = "/v2/search?format=ui";
 
 describe("searching in a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   before(async () => {
-    world = await World.open({ seed: "company" });
-    await world.change("add", {
-      path: "odd &lt; name's.txt",
-      text: "The xylophone <b>room</b> is on the third floor.",
+    stage = await BrowserStage.open({ seed: "company" }, async (world) => {
+      await world.change("add", {
+        path: "odd &lt; name's.txt",
+        text: "The xylophone <b>room</b> is on the third floor.",
+      });
+      await world.crawl();
     });
-    await world.crawl();
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   const search = async (page: Page, query: string): Promise<void> => {
     await page.getByRole("searchbox", { name: "Search for" }).fill(query);
@@ -39,7 +30,7 @@ describe("searching in a browser", () => {
   const firstResult = (page: Page) => page.locator(".result").first();
 
   it("marks what was found, says why, and opens the source", async () => {
-    const visited = await visit(browser, server.url, SEARCH);
+    const visited = await stage.visit(SEARCH);
     const { page } = visited;
     await search(page, "hotel night in Copenhagen");
     const result = firstResult(page);
@@ -56,7 +47,7 @@ describe("searching in a browser", () => {
       .first()
       .waitFor();
     await page.goBack();
-    const address = `${world.sandbox.siteUrl}/Shared%20Documents/Policies/Travel.docx`;
+    const address = `${stage.world.sandbox.siteUrl}/Shared%20Documents/Policies/Travel.docx`;
     const asked = page.context().waitForEvent("request", (request) => request.url() === address);
     const opened = page.context().waitForEvent("page");
     await result.getByRole("link", { name: "Travel.docx" }).click();
@@ -66,7 +57,7 @@ describe("searching in a browser", () => {
   });
 
   it("shows names and passages as text, whatever they hold", async () => {
-    const visited = await visit(browser, server.url, `${SEARCH}&query=xylophone`);
+    const visited = await stage.visit(`${SEARCH}&query=xylophone`);
     const result = firstResult(visited.page);
     assert.equal(await result.getByRole("heading").innerText(), "odd &lt; name's.txt");
     assert.match(await result.locator(".passage").first().innerText(), /xylophone <b>room<\/b>/);
@@ -74,7 +65,7 @@ describe("searching in a browser", () => {
   });
 
   it("narrows, asks for more, and says what was ignored", async () => {
-    const visited = await visit(browser, server.url, SEARCH);
+    const visited = await stage.visit(SEARCH);
     const { page } = visited;
     await search(page, "policy");
     await page.getByRole("link", { name: "Show up to 20" }).click();
@@ -92,8 +83,8 @@ describe("searching in a browser", () => {
   });
 
   it("explains a document that is missing, on the page and without scripts", async () => {
-    await world.change("add", { path: "new plan.txt", text: "The walrus plan." });
-    const visited = await visit(browser, server.url, `${SEARCH}&query=walrus`);
+    await stage.world.change("add", { path: "new plan.txt", text: "The walrus plan." });
+    const visited = await stage.visit(`${SEARCH}&query=walrus`);
     const { page } = visited;
     await page.getByLabel("Name, path or address").fill("Travel.docx");
     await page.getByRole("button", { name: "Explain" }).click();
@@ -108,7 +99,7 @@ describe("searching in a browser", () => {
     await assertAccessible(page);
     assert.equal(new URL(page.url()).pathname, "/v2/search");
     await leave(visited);
-    const plain = await visit(browser, server.url, `${SEARCH}&query=walrus`, { javaScriptEnabled: false });
+    const plain = await stage.visit(`${SEARCH}&query=walrus`, { javaScriptEnabled: false });
     await plain.page.getByLabel("Name, path or address").fill("Travel.docx");
     await plain.page.getByRole("button", { name: "Explain" }).click();
     await plain.page.getByRole("heading", { name: "Why is it found, or not?" }).waitFor();
@@ -116,7 +107,7 @@ describe("searching in a browser", () => {
   });
 
   it("says on the page what is wrong with a question", async () => {
-    const visited = await visit(browser, server.url, `${SEARCH}&query=hotel&domain_id=NONE`);
+    const visited = await stage.visit(`${SEARCH}&query=hotel&domain_id=NONE`);
     await visited.page.getByRole("alert").getByText(/NONE/).waitFor();
     await leave(visited);
   });
@@ -124,7 +115,7 @@ describe("searching in a browser", () => {
   it("everybody can use it, wide in light, on a phone in dark", async () => {
     const explain = "/v2/search/explain?domain_id=STORY&query=hotel&document=Travel.docx&format=html";
     for (const path of [SEARCH, `${SEARCH}&query=hotel+night`, explain, "/query2?query=hotel"]) {
-      const visited = await visit(browser, server.url, path);
+      const visited = await stage.visit(path);
       await visited.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
       await assertForEverybody(visited.page);
       await leave(visited);

@@ -1,27 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
-import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, expectRefusal, leave, visit } from "./visit.ts";
+import type { Page } from "playwright-core";
+import { BrowserStage } from "./browser-stage.ts";
+import { assertAccessible, expectRefusal, leave } from "./visit.ts";
 
 describe("signing in with a browser", () => {
-  let world: World;
-  let server: RunningServer;
-  let browser: Browser;
+  let stage: BrowserStage;
   let key: string;
   before(async () => {
-    world = await World.open();
-    key = (await world.app.access.keys.create({ name: "ada", role: "admin", expiresAt: "" })).key;
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    browser = await openBrowser();
+    stage = await BrowserStage.open({}, async (world) => {
+      key = (await world.app.access.keys.create({ name: "ada", role: "admin", expiresAt: "" })).key;
+    });
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-    await world?.close();
-  });
+  after(() => stage?.close());
 
   async function signIn(page: Page, secret: string): Promise<void> {
     await page.getByLabel("API key").fill(secret);
@@ -29,7 +20,7 @@ describe("signing in with a browser", () => {
   }
 
   it("asks for a key, says what is wrong with one, and leads to where one wanted to go", async () => {
-    const visited = await visit(browser, server.url, "/v2/keys?format=ui");
+    const visited = await stage.visit("/v2/keys?format=ui");
     const { page } = visited;
     assert.equal(new URL(page.url()).pathname, "/sign-in");
     assert.match(await page.locator("main").innerText(), /Everyone who may query sees everything that was crawled/);
@@ -45,7 +36,7 @@ describe("signing in with a browser", () => {
   });
 
   it("an administrator makes a key, sees it once, and removes it", async () => {
-    const visited = await visit(browser, server.url, "/v2/keys?format=ui");
+    const visited = await stage.visit("/v2/keys?format=ui");
     const { page } = visited;
     await signIn(page, key);
     await page.getByLabel("Name").fill("reporting");
@@ -65,14 +56,14 @@ describe("signing in with a browser", () => {
     await row.getByRole("button", { name: "Remove reporting" }).click();
     await row.waitFor({ state: "detached" });
     assert.deepEqual(
-      (await world.app.access.keys.list()).map(({ name }) => name),
+      (await stage.world.app.access.keys.list()).map(({ name }) => name),
       ["ada"],
     );
     await leave(visited);
   });
 
   it("the audit page tells of it, filters, and can be used by everybody", async () => {
-    const visited = await visit(browser, server.url, "/v2/audit?format=ui");
+    const visited = await stage.visit("/v2/audit?format=ui");
     const { page } = visited;
     await signIn(page, key);
     const table = page.getByRole("table", { name: "Changes" });
@@ -86,12 +77,12 @@ describe("signing in with a browser", () => {
   });
 
   it("signing out ends it, also in other windows", async () => {
-    const visited = await visit(browser, server.url, "/sign-in");
+    const visited = await stage.visit("/sign-in");
     const { page } = visited;
     await signIn(page, key);
-    await page.waitForURL(`${server.url}/`);
+    await page.waitForURL(`${stage.url}/`);
     const other = await page.context().newPage();
-    await other.goto(`${server.url}/v2/audit?format=ui`);
+    await other.goto(`${stage.url}/v2/audit?format=ui`);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await other.reload();
@@ -101,20 +92,20 @@ describe("signing in with a browser", () => {
 
   it("works without scripts, and on a phone", async () => {
     const phone = { javaScriptEnabled: false, viewport: { width: 360, height: 740 }, isMobile: true };
-    const visited = await visit(browser, server.url, "/", phone);
+    const visited = await stage.visit("/", phone);
     const { page } = visited;
     const box = await page.getByRole("button", { name: "Sign in" }).boundingBox();
     assert.ok(box && box.x >= 0 && box.x + box.width <= 360);
     await signIn(page, key);
-    await page.waitForURL(`${server.url}/`);
+    await page.waitForURL(`${stage.url}/`);
     await leave(visited);
   });
 
   it("no script can read the cookie", async () => {
-    const visited = await visit(browser, server.url, "/sign-in");
+    const visited = await stage.visit("/sign-in");
     const { page } = visited;
     await signIn(page, key);
-    await page.waitForURL(`${server.url}/`);
+    await page.waitForURL(`${stage.url}/`);
     assert.equal(await page.evaluate(() => document.cookie), "");
     const [cookie] = await page.context().cookies();
     assert.deepEqual([cookie?.name, cookie?.httpOnly, cookie?.sameSite], ["lockstep_session", true, "Strict"]);

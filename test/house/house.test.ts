@@ -78,6 +78,20 @@ test("a kind of source leaves the others alone", () => {
   assert.deepEqual(wrong, []);
 });
 
+test("no modules import each other by value, in circles of any length", () => {
+  const graph = new Map(sources.map((file) => [file, staticImportsOf(file).filter(({ onlyTypes }) => !onlyTypes)]));
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
+    if (done.has(file) || path.includes(file)) return;
+    for (const { to } of graph.get(file) ?? []) visit(to, [...path, file]);
+    done.add(file);
+  };
+  for (const file of sources) visit(file, []);
+  assert.deepEqual(circles, []);
+});
+
 test("engine and ledger ask what a kind of source can do, never which one it is", () => {
   // What earlier releases left is of the kinds that they had.
   const asking = sources.filter((file) => /^src\/(engine|ledger|plan|mirror|reports)\/(?!migrate\/)/.test(file));
@@ -150,6 +164,17 @@ function importsOf(file: string): string[] {
   const text = readFileSync(join(ROOT, file), "utf8");
   const found = text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
   return [...found].map(([, target]) => relative(ROOT, resolve(ROOT, dirname(file), target ?? "")));
+}
+
+/** What a file imports as it is loaded, and whether the compiler erases it. */
+function staticImportsOf(file: string): { to: string; onlyTypes: boolean }[] {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  const found = text.matchAll(/^(?:import|export)\s+(type\s+)?([^;'"]*?from\s+)?"(\.[^"]+)"/gms);
+  return [...found].map(([, type, names = "", path = ""]) => {
+    const inner = /^\{([^}]*)\}/.exec(names)?.[1];
+    const erased = inner?.split(",").every((name) => /^\s*(type\s|$)/.test(name)) ?? false;
+    return { to: relative(ROOT, resolve(ROOT, dirname(file), path)), onlyTypes: type !== undefined || erased };
+  });
 }
 
 function roomOf(file: string): string {
