@@ -1,19 +1,19 @@
 import type { FileId, ItemId } from "../../contracts/ids.ts";
 import type { Attributes } from "../../contracts/search-index.ts";
-import { type Chunking, chunkingKey, DEFAULT_CHUNKING } from "../../index/draft/chunking.ts";
-import { DIRECT_GENERATION, DIRECT_SOURCE } from "../../index/storage/direct-source.ts";
+import { labelWords } from "../../index/analyzer.ts";
+import { type Chunking, chunkingKey, DEFAULT_CHUNKING } from "../../index/chunk-sections.ts";
 import {
   DOCUMENT_COLUMNS,
   type DocumentRow,
-  deleteDocumentsOfFile,
   insertDocuments,
   type NewDocument,
+  storedPath,
   updateAttributes,
-} from "../../index/storage/documents.ts";
-import { bumpVisibleRevision, writeInTurn } from "../../index/storage/state.ts";
-import type { Store } from "../../index/storage/store.ts";
-import { storedPath } from "../../index/storage/stored-path.ts";
-import { labelWords } from "../../index/text/label-words.ts";
+} from "../../index/documents.ts";
+import { deleteDocumentsOfFile } from "../../index/retention.ts";
+import { DIRECT_GENERATION, DIRECT_SOURCE } from "../../index/shared-schema.ts";
+import type { Store } from "../../index/store.ts";
+import { bumpVisibleRevision, writeInTurn } from "../../index/store-state.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";

@@ -1,6 +1,6 @@
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
-import type { DocumentRow } from "../../index/storage/documents.ts";
-import type { Store } from "../../index/storage/store.ts";
+import type { DocumentRow } from "../../index/documents.ts";
+import type { Store } from "../../index/store.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { type Attachment, attachFiles, cancelFiles, heldDocuments, needsProcessing } from "./attach-files.ts";
 import { type AttachTask, deleteTasks, filesWithTask } from "./catalog/attach-tasks.ts";

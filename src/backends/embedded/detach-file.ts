@@ -1,8 +1,7 @@
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
-import { dropLooseBodies } from "../../index/storage/cleanup.ts";
-import { deleteDocumentsOfFile } from "../../index/storage/documents.ts";
-import { bumpVisibleRevision, writeInTurn } from "../../index/storage/state.ts";
-import type { Store } from "../../index/storage/store.ts";
+import { deleteDocumentsOfFile, dropLooseBodies } from "../../index/retention.ts";
+import type { Store } from "../../index/store.ts";
+import { bumpVisibleRevision, writeInTurn } from "../../index/store-state.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import { deleteTasks } from "./catalog/attach-tasks.ts";
 

@@ -1,11 +1,11 @@
 import type { Backend, Searching, Wire } from "../../contracts/backend.ts";
 import type { Extractor } from "../../contracts/document.ts";
 import type { Embedder } from "../../contracts/embedder.ts";
-import { EmbeddedIndex } from "../../index/draft/embedded-index.ts";
+import { changeOwner } from "../../index/documents.ts";
+import { EmbeddedIndex } from "../../index/embedded-index.ts";
+import { dropLooseBodies } from "../../index/retention.ts";
 import { searchStore } from "../../index/search/search-store.ts";
-import { changeOwner } from "../../index/storage/change-owner.ts";
-import { dropLooseBodies } from "../../index/storage/cleanup.ts";
-import type { StoreHouse } from "../../index/storage/store-house.ts";
+import type { StoreHouse } from "../../index/store.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Quota } from "./answers/answer-parts.ts";
 import { createAnswerers } from "./answers/answerers.ts";

@@ -1,10 +1,9 @@
 import { copyFile, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileId } from "../../contracts/ids.ts";
-import { DIRECT_SOURCE } from "../../index/storage/direct-source.ts";
-import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../index/storage/documents.ts";
-import type { Store } from "../../index/storage/store.ts";
-import { actualPath } from "../../index/storage/stored-path.ts";
+import { activeDocument, actualPath, DOCUMENT_COLUMNS, type DocumentRow } from "../../index/documents.ts";
+import { DIRECT_SOURCE } from "../../index/shared-schema.ts";
+import type { Store } from "../../index/store.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { withFileType } from "../../lib/file-type.ts";
 import { hashFile } from "../../lib/hash-file.ts";

@@ -1,13 +1,12 @@
 import { ExtractError, type Extractor } from "../../contracts/document.ts";
 import { explain } from "../../contracts/errors.ts";
-import { parseChunkingKey } from "../../index/draft/chunking.ts";
-import { withBody } from "../../index/draft/with-body.ts";
-import { noteLooseBodies, type StoredBody } from "../../index/storage/bodies.ts";
-import { activeDocument, type DocumentRow } from "../../index/storage/documents.ts";
-import { bumpVisibleRevision, writeInTurn } from "../../index/storage/state.ts";
-import type { Store } from "../../index/storage/store.ts";
-import { actualPath } from "../../index/storage/stored-path.ts";
-import { labelWords } from "../../index/text/label-words.ts";
+import { labelWords } from "../../index/analyzer.ts";
+import { noteLooseBodies, type StoredBody } from "../../index/bodies.ts";
+import { parseChunkingKey } from "../../index/chunk-sections.ts";
+import { activeDocument, actualPath, type DocumentRow } from "../../index/documents.ts";
+import type { Store } from "../../index/store.ts";
+import { bumpVisibleRevision, writeInTurn } from "../../index/store-state.ts";
+import { withBody } from "../../index/write-body.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 
 export interface Failure {

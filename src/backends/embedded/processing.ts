@@ -1,6 +1,6 @@
 import type { VectorStoreId } from "../../contracts/ids.ts";
-import { randomId } from "../../index/storage/random-id.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "../../lib/process-identity.ts";
+import { randomId } from "../../lib/random-id.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { nowSeconds } from "../../lib/time.ts";
 import {

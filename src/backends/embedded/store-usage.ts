@@ -1,5 +1,5 @@
-import { readState } from "../../index/storage/state.ts";
-import type { Store } from "../../index/storage/store.ts";
+import type { Store } from "../../index/store.ts";
+import { readState } from "../../index/store-state.ts";
 
 export interface Usage {
   readonly inProgress: number;

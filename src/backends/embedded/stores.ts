@@ -1,8 +1,7 @@
 import { NotFoundError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
-import { randomId } from "../../index/storage/random-id.ts";
-import type { Store } from "../../index/storage/store.ts";
-import type { StoreHouse } from "../../index/storage/store-house.ts";
+import type { Store, StoreHouse } from "../../index/store.ts";
+import { randomId } from "../../lib/random-id.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import {
   crawledStores,

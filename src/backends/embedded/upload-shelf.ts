@@ -6,7 +6,7 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { FileId } from "../../contracts/ids.ts";
-import { randomId } from "../../index/storage/random-id.ts";
+import { randomId } from "../../lib/random-id.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import { insertFile, type UploadedFile } from "./catalog/files.ts";
 import {

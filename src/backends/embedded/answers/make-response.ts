@@ -1,7 +1,7 @@
 import { type Asker, askerOf, type Principal } from "../../../contracts/access.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
-import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import { estimateTokens } from "../../../index/estimate-tokens.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import { nowSeconds } from "../../../lib/time.ts";
 import { badRequest, notFound } from "../wire/wire-error.ts";
 import type { AnswerParts } from "./answer-parts.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { RemoteError } from "../../../contracts/errors.ts";
-import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
+import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { logLine } from "../../../lib/log-line.ts";
 import { readSseEvents } from "../../../lib/read-sse-events.ts";

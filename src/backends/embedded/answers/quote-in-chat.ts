@@ -1,6 +1,6 @@
-import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import { eventStream } from "../wire/event-stream.ts";
 import { asArray, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";

@@ -1,5 +1,5 @@
-import { randomId } from "../../../index/storage/random-id.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import { asArray, asObject, asOneOf, asString } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
 import type { Item } from "./items.ts";

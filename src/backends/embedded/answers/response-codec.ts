@@ -1,6 +1,6 @@
 import type { FileId } from "../../../contracts/ids.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import type { AnswerPart } from "./answerer.ts";
 import { type Include, type Item, showItem } from "./items.ts";
 

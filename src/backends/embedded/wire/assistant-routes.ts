@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import { randomId } from "../../../index/storage/random-id.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
 import {
   ASSISTANT_COLUMNS,

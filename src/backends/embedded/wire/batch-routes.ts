@@ -1,7 +1,7 @@
 import { Hono } from "hono";
-import type { DocumentRow } from "../../../index/storage/documents.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import type { DocumentRow } from "../../../index/documents.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import type { Attachment } from "../attach-files.ts";
 import type { OpenStore } from "../attachments.ts";
 import { type Batch, cancelBatch, filesOfBatch, findBatch, insertBatch } from "../catalog/batches.ts";

@@ -1,7 +1,7 @@
 import type { SearchHit } from "../../../contracts/search-index.ts";
-import { parseChunkingKey } from "../../../index/draft/chunking.ts";
-import type { DocumentRow } from "../../../index/storage/documents.ts";
-import type { SectionRow } from "../../../index/storage/sections.ts";
+import type { SectionRow } from "../../../index/bodies.ts";
+import { parseChunkingKey } from "../../../index/chunk-sections.ts";
+import type { DocumentRow } from "../../../index/documents.ts";
 import type { Batch } from "../catalog/batches.ts";
 import type { UploadedFile } from "../catalog/files.ts";
 import type { Upload, UploadPart } from "../catalog/uploads.ts";

@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { askerOf } from "../../../contracts/access.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import { nowSeconds } from "../../../lib/time.ts";
 import type { AnswerParts } from "../answers/answer-parts.ts";
 import {

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { Hono } from "hono";
 import type { FileId } from "../../../contracts/ids.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import type { UploadedFile } from "../catalog/files.ts";
 import type { WireFile } from "../file-shelf.ts";
 import { toDeleted, toFileObject, toList } from "./codec.ts";

@@ -1,4 +1,4 @@
-import { DIRECT_SOURCE } from "../../../index/storage/direct-source.ts";
+import { DIRECT_SOURCE } from "../../../index/shared-schema.ts";
 import { withFileType } from "../../../lib/file-type.ts";
 import { heldDocuments } from "../attach-files.ts";
 import { findFiles, isDeleted } from "../catalog/files.ts";

@@ -1,5 +1,5 @@
 import type { Attributes } from "../../../contracts/search-index.ts";
-import type { Chunking } from "../../../index/draft/chunking.ts";
+import type { Chunking } from "../../../index/chunk-sections.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { storableText } from "../../../lib/sql/storable-text.ts";
 import { badRequest, WireError } from "./wire-error.ts";

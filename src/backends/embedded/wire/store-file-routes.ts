@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../../index/storage/documents.ts";
-import { sectionsOfBody } from "../../../index/storage/sections.ts";
+import { sectionsOfBody } from "../../../index/bodies.ts";
+import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../../index/documents.ts";
 import { changeAttributes } from "../attach-files.ts";
 import type { OpenStore } from "../attachments.ts";
 import { readPage } from "../catalog/read-page.ts";

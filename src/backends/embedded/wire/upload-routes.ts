@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { BadInputError } from "../../../contracts/errors.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import { findFile } from "../catalog/files.ts";
 import { findUpload, type Upload, type UploadPart } from "../catalog/uploads.ts";
 import { toFileObject, toPartObject, toUploadObject } from "./codec.ts";
