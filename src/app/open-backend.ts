@@ -1,5 +1,5 @@
 import type OpenAI from "openai";
-import type { ChatModel } from "../backends/embedded/answers/chat-model.ts";
+import type { ChatModel } from "../backends/embedded/answers/answerer.ts";
 import { createEmbeddedBackend } from "../backends/embedded/embedded-backend.ts";
 import { WireError } from "../backends/embedded/wire/wire-error.ts";
 import type { Principal } from "../contracts/access.ts";
@@ -95,7 +95,7 @@ function rejecting(wire: Wire): Wire {
 /** The language model that writes answers, if there is one. */
 async function openChatModel({ model, instructions, temperature }: AnswerSettings) {
   if (!model) return undefined;
-  const { createProxy } = await import("../backends/openai/proxy/proxy.ts");
+  const { createProxy } = await import("../backends/openai/proxy.ts");
   const { kind, baseUrl, organization, apiVersion, name } = model;
   const proxy = createProxy({ kind, apiKey: model.apiKey.reveal(), baseUrl, organization, apiVersion, model: name });
   const chat: ChatModel = {
@@ -122,7 +122,7 @@ async function openRemote(
   const place = settings.kind === "openai" ? "Vector stores at OpenAI" : "Vector stores at Azure OpenAI";
   const facts = { place, vectors: "", embedder: undefined, setting: "" };
   const { createOpenAiBackend } = await import("../backends/openai/openai-backend.ts");
-  const { createProxy } = await import("../backends/openai/proxy/proxy.ts");
+  const { createProxy } = await import("../backends/openai/proxy.ts");
   const backend = createOpenAiBackend(options, { journals: uploads, folder: indexFolder });
   const proxy = createProxy(options);
   const wire = onlyOwn(

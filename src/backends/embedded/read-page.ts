@@ -1,4 +1,4 @@
-import type { Sql, SqlValue, Values } from "../../../lib/sql/sql.ts";
+import type { Sql, SqlValue, Values } from "../../lib/sql/sql.ts";
 
 /** Where a row stands in a list: by its second, then by the order in which rows came. */
 export interface ListKey {

@@ -3,10 +3,10 @@ import { setTimeout } from "node:timers/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import busboy from "busboy";
 import { type Dispatcher, request as send } from "undici";
-import { RemoteError } from "../../../contracts/errors.ts";
-import { isJsonObject } from "../../../lib/json-object.ts";
-import { createProxyAgent } from "../../../lib/proxy-agent.ts";
-import { type OpenAiOptions, readAzureEndpoint } from "../connection.ts";
+import { RemoteError } from "../../contracts/errors.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
+import { createProxyAgent } from "../../lib/proxy-agent.ts";
+import { type OpenAiOptions, readAzureEndpoint } from "./connection.ts";
 
 /** Passes requests on to the service, and its answers back, as they come. */
 interface Proxy {

@@ -1,4 +1,4 @@
-import type { Schema, Sql } from "../../../lib/sql/sql.ts";
+import type { Schema, Sql } from "../../lib/sql/sql.ts";
 
 /** The format is described in docs/formats/backend-sqlite.md; PostgreSQL has the same tables from their second format on. */
 export function catalogTables(dialect: Sql["dialect"]): Schema {

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import type { Wire } from "../../../contracts/backend.ts";
+import type { Wire } from "../../contracts/backend.ts";
 import {
   BadInputError,
   BusyError,
@@ -7,17 +7,22 @@ import {
   explain,
   NotFoundError,
   RemoteError,
-} from "../../../contracts/errors.ts";
-import { FilterError } from "../../../lib/attribute-filter.ts";
-import type { AnswerParts } from "../answers/answer-parts.ts";
-import { mountAnswers } from "../answers/mount-answers.ts";
-import { batchRoutes } from "./batch-routes.ts";
-import { fileRoutes } from "./file-routes.ts";
-import { storeFileRoutes } from "./store-file-routes.ts";
-import { storeRoutes } from "./store-routes.ts";
-import { uploadRoutes } from "./upload-routes.ts";
-import type { WireContext, WireEnv } from "./wire-context.ts";
-import { errorResponse, WireError, withHeaders } from "./wire-error.ts";
+} from "../../contracts/errors.ts";
+import { FilterError } from "../../lib/attribute-filter.ts";
+import type { AnswerParts } from "./answers/answer-context.ts";
+import { assistantRoutes, threadRoutes } from "./wire/assistant-routes.ts";
+import { batchRoutes } from "./wire/batch-routes.ts";
+import { chatRoutes } from "./wire/chat-routes.ts";
+import { conversationRoutes } from "./wire/conversation-routes.ts";
+import { embeddingRoutes } from "./wire/embedding-routes.ts";
+import { fileRoutes } from "./wire/file-routes.ts";
+import { modelRoutes } from "./wire/model-routes.ts";
+import { responseRoutes } from "./wire/response-routes.ts";
+import { storeFileRoutes } from "./wire/store-file-routes.ts";
+import { storeRoutes } from "./wire/store-routes.ts";
+import { uploadRoutes } from "./wire/upload-routes.ts";
+import type { WireContext, WireEnv } from "./wire/wire-context.ts";
+import { errorResponse, WireError, withHeaders } from "./wire/wire-error.ts";
 
 const UNEXPECTED = "Something went wrong on the server. The reason is in its log.";
 
@@ -84,4 +89,15 @@ export async function drainBody(request: Request): Promise<void> {
   } catch {
     // It broke off by itself; then nobody waits for the answer either.
   }
+}
+
+/** Everything of the wire protocol that is not about files and vector stores. */
+function mountAnswers(api: Hono, parts: AnswerParts): void {
+  api.route("/responses", responseRoutes(parts));
+  api.route("/chat", chatRoutes(parts));
+  api.route("/conversations", conversationRoutes(parts));
+  api.route("/assistants", assistantRoutes(parts));
+  api.route("/threads", threadRoutes());
+  api.route("/embeddings", embeddingRoutes(parts));
+  api.route("/models", modelRoutes(parts));
 }
