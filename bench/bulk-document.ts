@@ -1,6 +1,6 @@
 import type { FileId, ItemId } from "../src/contracts/ids.ts";
-import type { insertDocuments } from "../src/index/storage/documents.ts";
-import { labelWords } from "../src/index/text/label-words.ts";
+import { labelWords } from "../src/index/analyzer.ts";
+import type { insertDocuments } from "../src/index/documents.ts";
 
 /** A document as a crawl would leave it, for stores that are filled in bulk. */
 export function bulkDocument(

@@ -1,10 +1,10 @@
-import { embedTogether } from "../src/index/draft/embed-bodies.ts";
-import type { PreparedBody } from "../src/index/draft/prepare-body.ts";
-import { insertBodies } from "../src/index/storage/bodies.ts";
-import { insertDocuments } from "../src/index/storage/documents.ts";
-import { activateGeneration, insertGeneration } from "../src/index/storage/generations.ts";
-import { writeInTurn } from "../src/index/storage/state.ts";
-import type { Store } from "../src/index/storage/store.ts";
+import { insertBodies } from "../src/index/bodies.ts";
+import { insertDocuments } from "../src/index/documents.ts";
+import { activateGeneration, insertGeneration } from "../src/index/generations.ts";
+import type { PreparedBody } from "../src/index/prepare-body.ts";
+import type { Store } from "../src/index/store.ts";
+import { writeInTurn } from "../src/index/store-state.ts";
+import { embedTogether } from "../src/index/write-body.ts";
 import { bulkDocument } from "./bulk-document.ts";
 
 /** Documents per transaction, as a draft writes them. */

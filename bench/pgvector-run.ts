@@ -1,7 +1,7 @@
 import type { VectorStoreId } from "../src/contracts/ids.ts";
-import { createLearntModel } from "../src/index/embed/learnt-model.ts";
+import { createLearntModel } from "../src/index/embedding/learnt-model.ts";
 import { openPostgresHouse } from "../src/index/postgres/open-postgres-house.ts";
-import type { ChunkVector, Near, Store } from "../src/index/storage/store.ts";
+import type { ChunkVector, Near, Store } from "../src/index/store.ts";
 import { startPglite } from "../test/postgres/start-pglite.ts";
 import { Random } from "../test/stories/random.ts";
 import { report } from "./measure.ts";

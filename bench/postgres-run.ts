@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import type { VectorStoreId } from "../src/contracts/ids.ts";
-import type { PreparedBody } from "../src/index/draft/prepare-body.ts";
-import { createLearntModel } from "../src/index/embed/learnt-model.ts";
+import { analyze } from "../src/index/analyzer.ts";
+import { createLearntModel } from "../src/index/embedding/learnt-model.ts";
 import { openPostgresHouse } from "../src/index/postgres/open-postgres-house.ts";
+import type { PreparedBody } from "../src/index/prepare-body.ts";
 import { searchStore } from "../src/index/search/search-store.ts";
-import type { Store } from "../src/index/storage/store.ts";
-import { analyze } from "../src/index/text/analyze.ts";
+import type { Store } from "../src/index/store.ts";
 import { startPostgres } from "../test/postgres/start-postgres.ts";
 import { fillStore } from "./fill-store.ts";
 import { report } from "./measure.ts";

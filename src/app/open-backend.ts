@@ -1,5 +1,5 @@
 import type OpenAI from "openai";
-import type { ChatModel } from "../backends/embedded/answers/chat-model.ts";
+import type { ChatModel } from "../backends/embedded/answers/answerer.ts";
 import { createEmbeddedBackend } from "../backends/embedded/embedded-backend.ts";
 import { WireError } from "../backends/embedded/wire/wire-error.ts";
 import type { Principal } from "../contracts/access.ts";
@@ -7,12 +7,12 @@ import type { Backend, Searching, Wire } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
 import type { Embedder } from "../contracts/embedder.ts";
 import type { UploadJournals } from "../contracts/uploads.ts";
-import { openVectorModel, type VectorModelSettings } from "../index/embed/open-vector-model.ts";
-import type { VectorModel } from "../index/embed/vector-model.ts";
+import { openVectorModel, type VectorModelSettings } from "../index/embedding/open-vector-model.ts";
+import type { VectorModel } from "../index/embedding/vector-model.ts";
 import { openPostgresHouse } from "../index/postgres/open-postgres-house.ts";
+import { createSearchThreads } from "../index/search/search-threads.ts";
 import { openSqliteHouse } from "../index/sqlite/open-sqlite-house.ts";
-import type { StoreHouse } from "../index/storage/store-house.ts";
-import { createSearchThreads } from "../index/threads/search-threads.ts";
+import type { StoreHouse } from "../index/store.ts";
 import { noting } from "../inventory/note-responses.ts";
 import { onlyOwn } from "../inventory/only-own.ts";
 import type { ResponseNotes } from "../inventory/response-notes.ts";
@@ -95,7 +95,7 @@ function rejecting(wire: Wire): Wire {
 /** The language model that writes answers, if there is one. */
 async function openChatModel({ model, instructions, temperature }: AnswerSettings) {
   if (!model) return undefined;
-  const { createProxy } = await import("../backends/openai/proxy/proxy.ts");
+  const { createProxy } = await import("../backends/openai/proxy.ts");
   const { kind, baseUrl, organization, apiVersion, name } = model;
   const proxy = createProxy({ kind, apiKey: model.apiKey.reveal(), baseUrl, organization, apiVersion, model: name });
   const chat: ChatModel = {
@@ -122,7 +122,7 @@ async function openRemote(
   const place = settings.kind === "openai" ? "Vector stores at OpenAI" : "Vector stores at Azure OpenAI";
   const facts = { place, vectors: "", embedder: undefined, setting: "" };
   const { createOpenAiBackend } = await import("../backends/openai/openai-backend.ts");
-  const { createProxy } = await import("../backends/openai/proxy/proxy.ts");
+  const { createProxy } = await import("../backends/openai/proxy.ts");
   const backend = createOpenAiBackend(options, { journals: uploads, folder: indexFolder });
   const proxy = createProxy(options);
   const wire = onlyOwn(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AnswerPart, Passage } from "../../src/backends/embedded/answers/answerer.ts";
-import { createCitationReader } from "../../src/backends/embedded/answers/citation-reader.ts";
+import { createCitationReader } from "../../src/backends/embedded/answers/model-answerer.ts";
 import type { FileId } from "../../src/contracts/ids.ts";
 
 const PASSAGES: readonly Passage[] = ["a", "b", "a"].map((name) => ({

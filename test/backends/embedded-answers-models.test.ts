@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { NotFoundError } from "openai";
 import { answersTables } from "../../src/backends/embedded/answers/answers-tables.ts";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";
 import { type AnswersStage, answersStage, MODEL } from "./embedded-answers-stage.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { catalogTables } from "../../src/backends/embedded/catalog/catalog-tables.ts";
+import { catalogTables } from "../../src/backends/embedded/catalog-tables.ts";
 import { DEMO, LIBRARY, never, openHouse, writeDocument } from "../index/index-fixture.ts";
 import { clientOf, openBackend, openIndex, upload } from "./embedded-fixture.ts";
 import { serveWire } from "./embedded-serve.ts";

@@ -10,8 +10,8 @@ import {
 import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import type { StoreHouse } from "../../src/index/storage/store-house.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import type { StoreHouse } from "../../src/index/store.ts";
 import { apply, DEMO, LIBRARY, never, openHouse, writeDocument } from "../index/index-fixture.ts";
 import { type ServedWire, serveWire } from "./embedded-serve.ts";
 import { createFaults, type Faults } from "./faults/faults.ts";

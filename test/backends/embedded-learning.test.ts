@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
-import { createLearntModel, LEARNT_MODEL } from "../../src/index/embed/learnt-model.ts";
+import { createLearntModel, LEARNT_MODEL } from "../../src/index/embedding/learnt-model.ts";
 import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
 import { clientOf, openBackend, upload } from "./embedded-fixture.ts";
 import { serveWire } from "./embedded-serve.ts";

@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import { after, before } from "node:test";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
-import type { StoreHouse } from "../../src/index/storage/store-house.ts";
+import type { StoreHouse } from "../../src/index/store.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
 import { batchesSuite } from "./embedded-batches-suite.ts";
 import { filesSuite } from "./embedded-files-suite.ts";

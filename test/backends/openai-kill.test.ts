@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { detachedUploads } from "../../src/backends/openai/detached-uploads.ts";
+import { detachedUploads } from "../../src/backends/openai/uploads.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import {
   attachedIds,

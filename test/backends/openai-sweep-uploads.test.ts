@@ -3,7 +3,7 @@ import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { toFile } from "openai";
-import { detachedUploads, noteDetached } from "../../src/backends/openai/detached-uploads.ts";
+import { detachedUploads, noteDetached } from "../../src/backends/openai/uploads.ts";
 import type { SweptUploads } from "../../src/contracts/backend.ts";
 import type { FileId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
 import { DOMAIN, never, putAndCommit, SOURCE, uploadedIds, useVectorStore } from "./openai-bench.ts";

@@ -1,5 +1,5 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
-import type { Clock } from "../../src/backends/openai/clock.ts";
+import type { Clock } from "../../src/backends/openai/connection.ts";
 
 export interface VirtualClock extends Clock {
   /** What was waited for, in order. */

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import type { Extractor } from "../../src/contracts/document.ts";
 import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, GenerationChange, Generations, Index } from "../../src/contracts/search-index.ts";
-import { sectionsOfDocument } from "../../src/index/storage/sections.ts";
-import { activateSpace, insertSpace } from "../../src/index/storage/spaces.ts";
-import { writeInTurn } from "../../src/index/storage/state.ts";
+import { sectionsOfDocument } from "../../src/index/bodies.ts";
+import { activateSpace, insertSpace } from "../../src/index/embedding/spaces.ts";
+import { writeInTurn } from "../../src/index/store-state.ts";
 import { apply, countingEmbedder, DEMO, found, LIBRARY, never, OTHER, writeDocument } from "../index/index-fixture.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts } from "./store-under-test.ts";
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Index, IndexDraft } from "../../src/contracts/search-index.ts";
-import { changeOwner } from "../../src/index/storage/change-owner.ts";
-import { hiddenItems } from "../../src/index/storage/hidden-items.ts";
+import { changeOwner } from "../../src/index/documents.ts";
+import { hiddenItems } from "../../src/index/retention.ts";
 import { apply, countingEmbedder, DEMO, found, LIBRARY, never, OTHER, writeDocument } from "../index/index-fixture.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts } from "./store-under-test.ts";
 

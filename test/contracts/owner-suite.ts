@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { parseDomainId } from "../../src/contracts/ids.ts";
-import { changeOwner } from "../../src/index/storage/change-owner.ts";
-import { actualPath } from "../../src/index/storage/stored-path.ts";
+import { actualPath, changeOwner } from "../../src/index/documents.ts";
 import { apply, DEMO, found, LIBRARY, never, writeDocument } from "../index/index-fixture.ts";
 import type { OwnStoreUnderTest } from "./store-under-test.ts";
 

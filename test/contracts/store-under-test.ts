@@ -3,10 +3,9 @@ import type { Embedder } from "../../src/contracts/embedder.ts";
 import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { EmbeddedIndex } from "../../src/index/draft/embedded-index.ts";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import type { Store } from "../../src/index/storage/store.ts";
-import type { StoreHouse } from "../../src/index/storage/store-house.ts";
+import { EmbeddedIndex } from "../../src/index/embedded-index.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import type { Store, StoreHouse } from "../../src/index/store.ts";
 
 /** An empty vector store, and how to take it down again. */
 export interface StoreUnderTest {

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, 
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import type { OpenAiOptions } from "../../src/backends/openai/connection.ts";
-import { createProxy, type ProxyLimits } from "../../src/backends/openai/proxy/proxy.ts";
+import { createProxy, type ProxyLimits } from "../../src/backends/openai/proxy.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 
 export const SERVICE_KEY = "sk-of-the-server";

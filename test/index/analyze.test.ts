@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { analyze, placeWords } from "../../src/index/text/analyze.ts";
+import { analyze, placeWords } from "../../src/index/analyzer.ts";
 
 const TABLE: readonly (readonly [text: string, words: string, why: string])[] = [
   ["Hotels, costing the EARTH!", "hotel cost the earth", "case, punctuation, endings"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { estimateTokens } from "../../src/index/chunk/estimate-tokens.ts";
+import { estimateTokens } from "../../src/index/estimate-tokens.ts";
 
 /** The same greeting in many languages, with the count that OpenAI published for its cl100k_base tokenizer. */
 const COUNTED: readonly (readonly [language: string, tokens: number, text: string])[] = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { IndexDraft } from "../../src/contracts/search-index.ts";
-import { visibleAt } from "../../src/index/storage/generations.ts";
+import { visibleAt } from "../../src/index/generations.ts";
 import { Random } from "../stories/random.ts";
 import { DEMO, type IndexFixture, indexFixture, LIBRARY, never, OTHER, STORE } from "./index-fixture.ts";
 

@@ -6,11 +6,10 @@ import type { Embedder } from "../../src/contracts/embedder.ts";
 import type { DomainId, ItemId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { DocumentFile } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { EmbeddedIndex } from "../../src/index/draft/embedded-index.ts";
-import type { VectorModel } from "../../src/index/embed/vector-model.ts";
+import { EmbeddedIndex } from "../../src/index/embedded-index.ts";
+import type { VectorModel } from "../../src/index/embedding/vector-model.ts";
 import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import type { Store } from "../../src/index/storage/store.ts";
-import type { StoreHouse } from "../../src/index/storage/store-house.ts";
+import type { Store, StoreHouse } from "../../src/index/store.ts";
 
 export const never = new AbortController().signal;
 const SOURCE = "library" as SourceId;

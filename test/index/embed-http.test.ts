@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { createHttpModel, type HttpModelSettings, openHttpEmbedder } from "../../src/index/embed/http-embedder.ts";
+import { createHttpModel, type HttpModelSettings, openHttpEmbedder } from "../../src/index/embedding/http-embedder.ts";
 import { embedFixture } from "./embed-fixture.ts";
 import { answer, type EmbeddingsServer, type Misbehaviour, startEmbeddings } from "./embeddings-service.ts";
 

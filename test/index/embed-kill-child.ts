@@ -1,5 +1,5 @@
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
 import { never, wordEmbedder } from "./embed-fixture.ts";
 

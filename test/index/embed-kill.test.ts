@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { embedFixture, wordEmbedder } from "./embed-fixture.ts";
 import { LAND, manyPassages, SEA } from "./embed-spaces-suite.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Corpus, learnVectors, principalDirections } from "../../src/index/embed/learn-vectors.ts";
-import { lastChunkOf, packLearnt, unpackLearnt } from "../../src/index/embed/learnt-codec.ts";
-import { createLearntEmbedder, createLearntModel } from "../../src/index/embed/learnt-model.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
-import { analyze } from "../../src/index/text/analyze.ts";
+import { analyze } from "../../src/index/analyzer.ts";
+import { Corpus, learnVectors, principalDirections } from "../../src/index/embedding/learn-vectors.ts";
+import { lastChunkOf, packLearnt, unpackLearnt } from "../../src/index/embedding/learnt-codec.ts";
+import { createLearntEmbedder, createLearntModel } from "../../src/index/embedding/learnt-model.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { embedFixture, wordEmbedder } from "./embed-fixture.ts";
 
 const TOPICS = [

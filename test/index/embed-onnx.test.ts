@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { createOnnxModel, openOnnxEmbedder } from "../../src/index/embed/onnx-embedder.ts";
+import { createOnnxModel, openOnnxEmbedder } from "../../src/index/embedding/onnx-embedder.ts";
 import { embedFixture } from "./embed-fixture.ts";
 import { makeLookupModel } from "./make-onnx.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createLearntModel } from "../../src/index/embed/learnt-model.ts";
+import { createLearntModel } from "../../src/index/embedding/learnt-model.ts";
 import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
 import { embedFixture, type OpenHouse } from "./embed-fixture.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { after, before, test } from "node:test";
-import { postEmbeddings } from "../../src/index/embed/post-embeddings.ts";
+import { postEmbeddings } from "../../src/index/embedding/http-embedder.ts";
 import { type EmbeddingsServer, startEmbeddings } from "./embeddings-service.ts";
 
 let service: EmbeddingsServer;

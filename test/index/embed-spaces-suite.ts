@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { Embedder } from "../../src/contracts/embedder.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { type EmbedFixture, embedFixture, never, type OpenHouse, wordEmbedder } from "./embed-fixture.ts";
 
 /** 1201 passages; the last of the last document is about otters. */

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { IndexedRef } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { DEFAULT_CHUNKING } from "../../src/index/draft/chunking.ts";
-import { bodyKey } from "../../src/index/draft/prepare-body.ts";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { sectionsOfDocument } from "../../src/index/storage/sections.ts";
-import { packVector } from "../../src/index/vectors/vector-codec.ts";
+import { sectionsOfDocument } from "../../src/index/bodies.ts";
+import { DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import { packVector } from "../../src/index/embedding/vectors.ts";
+import { bodyKey } from "../../src/index/prepare-body.ts";
 import {
   countingEmbedder,
   DEMO,

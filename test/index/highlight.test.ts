@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { highlight } from "../../src/index/search/gather-hits.ts";
+import { placeWords } from "../../src/index/analyzer.ts";
 import { parseQuery } from "../../src/index/search/parse-query.ts";
-import { placeWords } from "../../src/index/text/analyze.ts";
+import { highlight } from "../../src/index/search/search-store.ts";
 
 /** The text with what is marked in brackets. */
 function marked(text: string, question: string): string {

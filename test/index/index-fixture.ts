@@ -7,11 +7,11 @@ import type { Embedder } from "../../src/contracts/embedder.ts";
 import type { DomainId, ItemId, SourceId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Attributes, DocumentFile, Index, IndexDraft } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { EmbeddedIndex } from "../../src/index/draft/embedded-index.ts";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { EmbeddedIndex } from "../../src/index/embedded-index.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import type { StoreHouse } from "../../src/index/storage/store-house.ts";
+import type { StoreHouse } from "../../src/index/store.ts";
 
 export const DEMO = "DEMO" as DomainId;
 export const LIBRARY = "library" as SourceId;

@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { DEFAULT_CHUNKING } from "../../src/index/draft/chunking.ts";
-import { withBody } from "../../src/index/draft/with-body.ts";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { noteLooseBodies } from "../../src/index/storage/bodies.ts";
-import { dropLooseBodies } from "../../src/index/storage/cleanup.ts";
-import { writeInTurn } from "../../src/index/storage/state.ts";
+import { noteLooseBodies } from "../../src/index/bodies.ts";
+import { DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import { dropLooseBodies } from "../../src/index/retention.ts";
+import { writeInTurn } from "../../src/index/store-state.ts";
+import { withBody } from "../../src/index/write-body.ts";
 import { apply, found, type IndexFixture, indexFixture, LIBRARY, never, openHouse, STORE } from "./index-fixture.ts";
 import { largeText } from "./large-text.ts";
 

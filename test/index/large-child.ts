@@ -1,4 +1,4 @@
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { LIBRARY, never, openHouse, openIndexIn, writeDocument } from "./index-fixture.ts";
 import { largeText } from "./large-text.ts";
 

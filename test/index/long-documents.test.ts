@@ -6,11 +6,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ExtractError, type Extractor } from "../../src/contracts/document.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { chunkSections } from "../../src/index/chunk/chunk-sections.ts";
-import { parseSections } from "../../src/index/chunk/parse-sections.ts";
-import { type Chunking, DEFAULT_CHUNKING } from "../../src/index/draft/chunking.ts";
-import { type PreparedBody, prepareBody } from "../../src/index/draft/prepare-body.ts";
-import { analyze } from "../../src/index/text/analyze.ts";
+import { analyze } from "../../src/index/analyzer.ts";
+import { type Chunking, chunkSections, DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
+import { parseSections } from "../../src/index/parse-sections.ts";
+import { type PreparedBody, prepareBody } from "../../src/index/prepare-body.ts";
 import { never } from "./index-fixture.ts";
 import { watchGaps, workedMs } from "./longest-gap.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { packVector, scaleOf, stepsOf } from "../../src/index/vectors/vector-codec.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import { packVector, scaleOf, stepsOf } from "../../src/index/embedding/vectors.ts";
 
 const embedder = createNgramEmbedder();
 const cosine = async (a: string, b: string): Promise<number> => {

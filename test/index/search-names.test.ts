@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
 import { type SearchFixture, searchFixture } from "../contracts/search-fixture.ts";
 import { defaultParts, storeInHouse } from "../contracts/store-under-test.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createSqliteTextIndex } from "../../src/index/sqlite/sqlite-text-index.ts";
 import { STORE_TABLES } from "../../src/index/sqlite/store-tables.ts";
-import type { Phrase } from "../../src/index/storage/store.ts";
+import type { Phrase } from "../../src/index/store.ts";
 import type { Sql, SqlDatabase } from "../../src/lib/sql/sql.ts";
 import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";
 

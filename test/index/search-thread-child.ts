@@ -1,6 +1,6 @@
-import { openVectorModel } from "../../src/index/embed/open-vector-model.ts";
+import { openVectorModel } from "../../src/index/embedding/open-vector-model.ts";
+import { createSearchThreads } from "../../src/index/search/search-threads.ts";
 import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import { createSearchThreads } from "../../src/index/threads/search-threads.ts";
 import { found, openIndexIn } from "./index-fixture.ts";
 
 /** Searches once and closes nothing. */

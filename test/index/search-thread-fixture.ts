@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
-import type { EmbeddedIndex } from "../../src/index/draft/embedded-index.ts";
-import { openVectorModel, type VectorModelSettings } from "../../src/index/embed/open-vector-model.ts";
+import type { EmbeddedIndex } from "../../src/index/embedded-index.ts";
+import { openVectorModel, type VectorModelSettings } from "../../src/index/embedding/open-vector-model.ts";
+import { createSearchThreads } from "../../src/index/search/search-threads.ts";
 import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import type { StoreHouse } from "../../src/index/storage/store-house.ts";
-import { createSearchThreads } from "../../src/index/threads/search-threads.ts";
+import type { StoreHouse } from "../../src/index/store.ts";
 import { apply, LIBRARY, never, openIndexIn, writeDocument } from "./index-fixture.ts";
 
 /** A store that is written here and searched by another thread. */

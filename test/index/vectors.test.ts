@@ -3,12 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { createDotProducts, plainDotProducts } from "../../src/index/embedding/dot-products.ts";
+import { createScanVectorIndex, VectorTable } from "../../src/index/embedding/scan-vector-index.ts";
+import { packVector } from "../../src/index/embedding/vectors.ts";
 import { STORE_TABLES } from "../../src/index/sqlite/store-tables.ts";
-import type { ChunkVector, Near } from "../../src/index/storage/store.ts";
-import { createDotProducts, plainDotProducts } from "../../src/index/vectors/dot-products.ts";
-import { createScanVectorIndex } from "../../src/index/vectors/scan-vector-index.ts";
-import { packVector } from "../../src/index/vectors/vector-codec.ts";
-import { VectorTable } from "../../src/index/vectors/vector-table.ts";
+import type { ChunkVector, Near } from "../../src/index/store.ts";
 import type { SqlDatabase } from "../../src/lib/sql/sql.ts";
 import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";
 

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { after, before } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
 import { filterSuite } from "../contracts/filter-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";

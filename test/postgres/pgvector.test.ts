@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
-import { createNgramEmbedder } from "../../src/index/embed/ngram-embedder.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
+import { createScanVectorIndex } from "../../src/index/embedding/scan-vector-index.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
 import { preparePgvector } from "../../src/index/postgres/pgvector-index.ts";
 import { STORE_TABLES } from "../../src/index/postgres/store-tables.ts";
-import type { ChunkVector, Near, Store } from "../../src/index/storage/store.ts";
-import { createScanVectorIndex } from "../../src/index/vectors/scan-vector-index.ts";
+import type { ChunkVector, Near, Store } from "../../src/index/store.ts";
 import type { Sql, SqlDatabase } from "../../src/lib/sql/sql.ts";
 import { Random } from "../stories/random.ts";
 import { startPglite } from "./start-pglite.ts";

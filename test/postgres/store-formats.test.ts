@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
-import { createFixedModel } from "../../src/index/embed/vector-model.ts";
+import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
+import { keptGenerations } from "../../src/index/generations.ts";
 import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
-import { keptGenerations } from "../../src/index/storage/generations.ts";
 import { defaultParts } from "../contracts/store-under-test.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 

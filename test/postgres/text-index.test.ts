@@ -7,7 +7,7 @@ import { createPostgresTextIndex } from "../../src/index/postgres/postgres-text-
 import { STORE_TABLES as POSTGRES_TABLES } from "../../src/index/postgres/store-tables.ts";
 import { createSqliteTextIndex } from "../../src/index/sqlite/sqlite-text-index.ts";
 import { STORE_TABLES as SQLITE_TABLES } from "../../src/index/sqlite/store-tables.ts";
-import type { Match, Phrase, TextIndex, WordQuery } from "../../src/index/storage/store.ts";
+import type { Match, Phrase, TextIndex, WordQuery } from "../../src/index/store.ts";
 import { openPostgres, type Postgres } from "../../src/lib/sql/postgres-database.ts";
 import type { Sql, SqlDatabase } from "../../src/lib/sql/sql.ts";
 import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";

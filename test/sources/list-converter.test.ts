@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import type { OriginalItem } from "../../src/contracts/converter.ts";
 import { CancelledError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { parseSections } from "../../src/index/chunk/parse-sections.ts";
+import { parseSections } from "../../src/index/parse-sections.ts";
 import { createListConverter } from "../../src/sources/sharepoint/lists/list-converter.ts";
 import { listFileName, listTitleOf } from "../../src/sources/sharepoint/lists/list-file-name.ts";
 import { encodeTableRow } from "../../src/sources/sharepoint/lists/table-csv.ts";

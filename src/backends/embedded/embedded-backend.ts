@@ -1,29 +1,25 @@
 import type { Backend, Searching, Wire } from "../../contracts/backend.ts";
 import type { Extractor } from "../../contracts/document.ts";
 import type { Embedder } from "../../contracts/embedder.ts";
-import { EmbeddedIndex } from "../../index/draft/embedded-index.ts";
+import { changeOwner } from "../../index/documents.ts";
+import { EmbeddedIndex } from "../../index/embedded-index.ts";
+import { dropLooseBodies } from "../../index/retention.ts";
 import { searchStore } from "../../index/search/search-store.ts";
-import { changeOwner } from "../../index/storage/change-owner.ts";
-import { dropLooseBodies } from "../../index/storage/cleanup.ts";
-import type { StoreHouse } from "../../index/storage/store-house.ts";
+import type { StoreHouse } from "../../index/store.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
-import type { Quota } from "./answers/answer-parts.ts";
-import { createAnswerers } from "./answers/answerers.ts";
+import type { Quota } from "./answers/answer-context.ts";
+import { createAnswerers } from "./answers/answer-context.ts";
+import type { ChatModel } from "./answers/answerer.ts";
 import { answersTables } from "./answers/answers-tables.ts";
-import type { ChatModel } from "./answers/chat-model.ts";
 import { Attachments } from "./attachments.ts";
-import { catalogTables } from "./catalog/catalog-tables.ts";
-import { listStores } from "./catalog/vector-stores.ts";
-import { FileRemoval } from "./file-removal.ts";
-import { FileShelf } from "./file-shelf.ts";
-import { processFile } from "./process-file.ts";
-import { Processing, type Work } from "./processing.ts";
-import { StoreUsage } from "./store-usage.ts";
-import { Stores } from "./stores.ts";
-import { UploadShelf } from "./upload-shelf.ts";
+import { catalogTables } from "./catalog-tables.ts";
+import { FileRemoval, FileShelf } from "./file-repository.ts";
+import { Processing, processFile, type Work } from "./processing-queue.ts";
+import { listStores, Stores, StoreUsage } from "./stores.ts";
+import { UploadShelf } from "./upload-repository.ts";
 import { findLive } from "./wire/store-routes.ts";
-import { createWire } from "./wire/wire.ts";
 import type { WireContext } from "./wire/wire-context.ts";
+import { createWire } from "./wire.ts";
 
 export interface EmbeddedBackendOptions {
   /** Where the vector stores and all tables are. The backend closes it. */

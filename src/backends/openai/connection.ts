@@ -5,7 +5,7 @@ import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { UploadJournals } from "../../contracts/uploads.ts";
 import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
-import { type Clock, pause, systemClock, throwIfCancelled } from "./clock.ts";
+import { sleep } from "../../lib/time.ts";
 import { Refusal, toRefusal } from "./refusal.ts";
 
 export interface OpenAiOptions {
@@ -318,4 +318,25 @@ function inWords(ms: number): string {
 function silence(what: string, patienceMs: number, cause: unknown): Refusal {
   const message = `${what}: no answer from the service within ${Math.round(patienceMs / 1000)} seconds`;
   return new Refusal(message, { status: undefined, cause });
+}
+
+/** Time as retries and polling see it, so that a test can let an hour of Retry-After pass at once. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Resolves early when the signal aborts; never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+const systemClock: Clock = { now: Date.now, sleep };
+
+/** Like sleep, but an abort ends it with CancelledError. */
+export async function pause(clock: Clock, ms: number, what: string, signal?: AbortSignal): Promise<void> {
+  throwIfCancelled(what, signal);
+  await clock.sleep(ms, signal);
+  throwIfCancelled(what, signal);
+}
+
+export function throwIfCancelled(what: string, signal?: AbortSignal): void {
+  if (signal?.aborted) throw new CancelledError(`${what}: cancelled`, { cause: signal.reason });
 }

@@ -2,12 +2,18 @@ import type { Backend, OwnerChange, SweptUploads, UploadSweep, Watch } from "../
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { type Connection, connect, type OpenAiOptions, type UploadNotes } from "./connection.ts";
-import { detachedUploads, forgetDetached, noteDetached } from "./detached-uploads.ts";
-import { listUploads } from "./list-uploads.ts";
 import { hasStatus } from "./refusal.ts";
 import { findStore, listStoreFiles, type Store, updateAttributes } from "./store-files.ts";
-import { deleteUpload, findUpload } from "./upload.ts";
-import { everyStore, isInUse } from "./upload-use.ts";
+import {
+  deleteUpload,
+  detachedUploads,
+  everyStore,
+  findUpload,
+  forgetDetached,
+  isInUse,
+  listUploads,
+  noteDetached,
+} from "./uploads.ts";
 import { VectorStoreIndex } from "./vector-store-index.ts";
 import { hasMarks, isOfDomain, readStore, type UploadedFile } from "./wire-codec.ts";
 

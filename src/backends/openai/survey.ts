@@ -3,10 +3,9 @@ import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts"
 import { compareText } from "../../lib/compare-text.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import type { Connection } from "./connection.ts";
-import { listUploads } from "./list-uploads.ts";
 import { Refusal } from "./refusal.ts";
 import { listStoreFiles, type Store } from "./store-files.ts";
-import { findUpload } from "./upload.ts";
+import { findUpload, listUploads } from "./uploads.ts";
 import { isOfDomain, readItemId, readSourceId, type StoreFile } from "./wire-codec.ts";
 
 /** What a store holds of one item. */

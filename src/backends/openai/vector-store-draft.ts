@@ -4,17 +4,27 @@ import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../
 import type { UploadJournal, UploadTry } from "../../contracts/uploads.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
-import { type ArrivalOutcome, type ArrivalScope, type Arrived, arrive, dropUpload, type Leftovers } from "./arrival.ts";
-import type { Attachment } from "./attach-files.ts";
-import { throwIfCancelled } from "./clock.ts";
-import { noteDetached } from "./detached-uploads.ts";
+import { throwIfCancelled } from "./connection.ts";
+import type { Attachment } from "./embed-files.ts";
 import { type Embedded, embedFiles } from "./embed-files.ts";
-import { listUploads } from "./list-uploads.ts";
 import { Refusal } from "./refusal.ts";
 import { detachFile, type Store, updateAttributes, type WireAttributes } from "./store-files.ts";
 import type { Survey } from "./survey.ts";
-import { deleteUpload, uploadName } from "./upload.ts";
-import { everyStore, isInUse, UncertainStores } from "./upload-use.ts";
+import {
+  type ArrivalOutcome,
+  type ArrivalScope,
+  type Arrived,
+  arrive,
+  deleteUpload,
+  dropUpload,
+  everyStore,
+  isInUse,
+  type Leftovers,
+  listUploads,
+  noteDetached,
+  UncertainStores,
+  uploadName,
+} from "./uploads.ts";
 import { readContentHash, readItemId, type StoreFile, toWireAttributes, type UploadedFile } from "./wire-codec.ts";
 
 interface Put {

@@ -16,11 +16,11 @@ import type {
 import type { UploadJournal } from "../../contracts/uploads.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { collectLeftovers } from "./arrival.ts";
 import { embedFiles } from "./embed-files.ts";
 import { hasStatus } from "./refusal.ts";
 import { assertStoreExists, countStoreFiles, findStore, listStoreFiles, type Store } from "./store-files.ts";
 import { type Survey, surveySource } from "./survey.ts";
+import { collectLeftovers } from "./uploads.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
 import { asObject, isOfDomain, readContentHash, readFileType, unexpected } from "./wire-codec.ts";
 

@@ -1,11 +1,10 @@
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import { openPostgres, type Postgres, quote } from "../../lib/sql/postgres-database.ts";
-import { createSpaceKeeper } from "../embed/space-keeper.ts";
-import type { VectorModel } from "../embed/vector-model.ts";
-import { rebuildWords } from "../storage/rebuild-words.ts";
-import type { SpaceKeeper, Store } from "../storage/store.ts";
-import type { StoreHouse } from "../storage/store-house.ts";
-import { createScanVectorIndex } from "../vectors/scan-vector-index.ts";
+import { createScanVectorIndex } from "../embedding/scan-vector-index.ts";
+import { createSpaceKeeper } from "../embedding/space-keeper.ts";
+import type { VectorModel } from "../embedding/vector-model.ts";
+import { rebuildWords } from "../rebuild-words.ts";
+import type { SpaceKeeper, Store, StoreHouse } from "../store.ts";
 import { createPgvectorIndex, PGVECTOR_SESSION, type PgvectorOptions, preparePgvector } from "./pgvector-index.ts";
 import { createPostgresTextIndex } from "./postgres-text-index.ts";
 import { STORE_TABLES } from "./store-tables.ts";

@@ -1,8 +1,8 @@
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
-import { listSpaces } from "../storage/spaces.ts";
-import type { ChunkVector, Selection, VectorIndex } from "../storage/store.ts";
-import { packVector, stepsOf } from "../vectors/vector-codec.ts";
+import { listSpaces } from "../embedding/spaces.ts";
+import { packVector, stepsOf } from "../embedding/vectors.ts";
+import type { ChunkVector, Selection, VectorIndex } from "../store.ts";
 
 /** Below this, comparing with every vector is as fast, exact, and costs nothing to keep. */
 const INDEX_FROM = 10_000;

@@ -1,7 +1,5 @@
-import type { Phrase } from "../storage/store.ts";
-import { analyze, type PlacedWord, placeWords } from "../text/analyze.ts";
-import { fold } from "../text/fold.ts";
-import { UNSPACED_SCRIPTS } from "../text/scan-runs.ts";
+import { analyze, fold, type PlacedWord, placeWords, UNSPACED_SCRIPTS } from "../analyzer.ts";
+import type { Phrase } from "../store.ts";
 import { stopWordsOf } from "./stop-words.ts";
 
 /** A question as words. */

@@ -1,8 +1,8 @@
 import type { FileId } from "../../contracts/ids.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import type { Words } from "../storage/store.ts";
-import { analyze, type PlacedWord, placeWords } from "../text/analyze.ts";
+import { analyze, type PlacedWord, placeWords } from "../analyzer.ts";
+import type { Words } from "../store.ts";
 
 /** What a hit shows of a chunk. */
 export interface Passage {

@@ -1,4 +1,4 @@
-import { fold } from "../text/fold.ts";
+import { fold } from "../analyzer.ts";
 
 const ENGLISH =
   "a about after all also am an and any are as at be been but by can could did do does for from had has have he her him his how i if in into is it its just me more most my no not of on or our out over she should so some such than that the their them then there these they this those to up us was we were what when where which while who whom why will with would you your";

@@ -1,5 +1,5 @@
 import type { Sql } from "../../lib/sql/sql.ts";
-import type { Match, Phrase, Selection, TextIndex, WordQuery, Words } from "../storage/store.ts";
+import type { Match, Phrase, Selection, TextIndex, WordQuery, Words } from "../store.ts";
 
 /** Headings say what a passage is about; so does the name of a document, and its folders a little. */
 const CHUNK_WEIGHTS = "bm25(2.0, 1.0)";

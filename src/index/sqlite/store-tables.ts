@@ -1,7 +1,5 @@
 import type { Schema } from "../../lib/sql/sql.ts";
-import { crawlColumn } from "../storage/crawl-column.ts";
-import { DIRECT_GENERATION, DIRECT_SOURCE } from "../storage/direct-source.ts";
-import { keptTable } from "../storage/kept-table.ts";
+import { crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
 
 /**
  * Full-text tables. Their texts are words made by analyze(), joined by blanks. The tokenizer `ascii` takes everything

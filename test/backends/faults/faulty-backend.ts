@@ -1,12 +1,11 @@
 import { extname } from "node:path";
-import { catalogTables } from "../../../src/backends/embedded/catalog/catalog-tables.ts";
+import { catalogTables } from "../../../src/backends/embedded/catalog-tables.ts";
 import {
   createEmbeddedBackend,
   type EmbeddedBackend,
   type EmbeddedBackendOptions,
 } from "../../../src/backends/embedded/embedded-backend.ts";
-import type { Failure } from "../../../src/backends/embedded/process-file.ts";
-import type { Work } from "../../../src/backends/embedded/processing.ts";
+import type { Failure, Work } from "../../../src/backends/embedded/processing-queue.ts";
 import type { Sql } from "../../../src/lib/sql/sql.ts";
 import type { Faults } from "./faults.ts";
 import { withFaults } from "./with-faults.ts";

@@ -1,5 +1,5 @@
-import { drainBody } from "../../../src/backends/embedded/wire/wire.ts";
 import { errorResponse, noSuchFile, notFound, withHeaders } from "../../../src/backends/embedded/wire/wire-error.ts";
+import { drainBody } from "../../../src/backends/embedded/wire.ts";
 import type { Wire } from "../../../src/contracts/backend.ts";
 import { isJsonObject, type JsonObject } from "../../../src/lib/json-object.ts";
 import { bendAnswer, highest } from "./bend-answer.ts";

@@ -1,8 +1,8 @@
 import { type Asker, maySee, mayWrite, NOT_YOURS_TO_ORDER } from "../../../contracts/access.ts";
 import type { Sql, SqlDatabase } from "../../../lib/sql/sql.ts";
-import { type ListKey, type Page, type PageRequest, readPage } from "../catalog/read-page.ts";
+import { type ListKey, type Page, type PageRequest, readPage } from "../read-page.ts";
 import { WireError } from "../wire/wire-error.ts";
-import type { Quota } from "./answer-parts.ts";
+import type { Quota } from "./answer-context.ts";
 import type { Item } from "./items.ts";
 
 export interface Conversation {

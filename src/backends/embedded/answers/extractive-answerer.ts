@@ -1,8 +1,8 @@
-import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
-import { isTableRule } from "../../../index/chunk/markdown-lines.ts";
-import { segments } from "../../../index/chunk/segments.ts";
+import { analyze } from "../../../index/analyzer.ts";
+import { estimateTokens } from "../../../index/estimate-tokens.ts";
+import { isTableRule } from "../../../index/markdown-lines.ts";
 import { STOP_WORDS } from "../../../index/search/stop-words.ts";
-import { analyze } from "../../../index/text/analyze.ts";
+import { segments } from "../../../index/segments.ts";
 import type { Answer, Answerer, AnswerPart, Passage } from "./answerer.ts";
 
 /** Named after what it does, so that nobody takes it for a language model. */

@@ -1,3 +1,9 @@
+import type { JsonObject } from "../../../lib/json-object.ts";
+import { randomId } from "../../../lib/random-id.ts";
+import { toList } from "../wire/codec.ts";
+import { asArray, asObject, asOneOf, asString, readListParams, unknownCursor } from "../wire/read-fields.ts";
+import { badRequest } from "../wire/wire-error.ts";
+
 /** A thing said or done in a conversation, as the wire protocol spells it: a message, a call of a tool, its result. */
 export interface Item {
   readonly id: string;
@@ -8,7 +14,7 @@ export interface Item {
 /** What clients have to ask for, because most do not want it. */
 export type Include = ReadonlySet<string>;
 
-export const SEARCH_RESULTS = "file_search_call.results";
+const SEARCH_RESULTS = "file_search_call.results";
 
 /** What file_search found is kept with its call, and shown to those who include it. */
 export function showItem(item: Item, include: Include): Item {
@@ -30,4 +36,78 @@ export function lastQuestion(items: readonly Item[]): string | undefined {
     .filter(({ role }) => role === "user")
     .map(textOfItem)
     .findLast((text) => text.trim() !== "");
+}
+
+const ROLES = ["user", "assistant", "system", "developer"] as const;
+const TEXT_TYPES: ReadonlySet<unknown> = new Set(["input_text", "output_text", "text", "refusal"]);
+
+/** What a message may be made of: everything when it is only kept, text when it is to be answered. */
+type Contents = "any" | "text";
+
+/** The items of a request in their full form, with ids of ours: one that was sent before may come again. */
+export function readItems(value: unknown, param: string, contents: Contents): Item[] {
+  if (typeof value === "string") {
+    return [message("user", [{ type: "input_text", text: value }])];
+  }
+  return asArray(value, param).map((one, at) =>
+    readItem(asObject(one, `${param}[${at}]`), `${param}[${at}]`, contents),
+  );
+}
+
+function readItem(item: Readonly<JsonObject>, param: string, contents: Contents): Item {
+  const type = item["type"] ?? (item["role"] === undefined ? "item_reference" : "message");
+  if (type === "item_reference") {
+    throw badRequest("References to earlier items are not served: send the item itself.", param);
+  }
+  if (type === "message") return readMessage(item, param, contents);
+  return { ...item, id: randomId("item_"), type: asString(type, `${param}.type`) };
+}
+
+function readMessage(item: Readonly<JsonObject>, param: string, contents: Contents): Item {
+  const role = asOneOf(item["role"], `${param}.role`, ROLES);
+  const content = item["content"];
+  const at = `${param}.content`;
+  if (content === undefined || content === null) throw badRequest(`Missing required parameter: '${at}'.`, at);
+  if (typeof content === "string") return message(role, [textPart(role, content)]);
+  const parts = asArray(content, at).map((one, place) => readPart(asObject(one, at), `${at}[${place}]`, contents));
+  return message(role, parts);
+}
+
+function readPart(part: Readonly<JsonObject>, param: string, contents: Contents): JsonObject {
+  const type = asString(part["type"], `${param}.type`);
+  if (!TEXT_TYPES.has(type)) {
+    if (contents === "any") return part;
+    throw badRequest(`The embedded backend reads text only, '${type}' cannot be answered.`, param);
+  }
+  const field = type === "refusal" ? "refusal" : "text";
+  const text = asString(part[field], `${param}.${field}`);
+  if (type === "output_text") return { annotations: [], logprobs: [], ...part, type, text };
+  return { type, [field]: text };
+}
+
+function textPart(role: (typeof ROLES)[number], text: string): JsonObject {
+  if (role === "assistant") return { type: "output_text", text, annotations: [], logprobs: [] };
+  return { type: "input_text", text };
+}
+
+function message(role: (typeof ROLES)[number], content: readonly JsonObject[]): Item {
+  return { id: randomId("msg_"), type: "message", status: "completed", role, content };
+}
+
+export const ITEM_LIMITS = { max: 100, usual: 20 };
+
+/** A page of items that are all at hand, oldest first. */
+export function pageOfItems(items: readonly Item[], query: URLSearchParams, include: Include): object {
+  const { limit, order, after } = readListParams(query, ITEM_LIMITS);
+  const ordered = order === "asc" ? items : items.toReversed();
+  const at = after === undefined ? -1 : ordered.findIndex(({ id }) => id === after);
+  if (after !== undefined && at < 0) unknownCursor(after, "after");
+  const page = ordered.slice(at + 1, at + 1 + limit);
+  return itemList(page, at + 1 + limit < ordered.length, include);
+}
+
+export function itemList(items: readonly Item[], hasMore: boolean, include: Include): object {
+  const shown = items.map((item) => showItem(item, include));
+  const ids = items.map(({ id }) => id);
+  return toList(shown, ids, hasMore);
 }

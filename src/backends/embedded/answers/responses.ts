@@ -1,8 +1,8 @@
 import { type Asker, maySee } from "../../../contracts/access.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
 import type { Sql } from "../../../lib/sql/sql.ts";
-import { type ListKey, type Page, type PageRequest, readPage } from "../catalog/read-page.ts";
-import type { Quota } from "./answer-parts.ts";
+import { type ListKey, type Page, type PageRequest, readPage } from "../read-page.ts";
+import type { Quota } from "./answer-context.ts";
 import type { Item } from "./items.ts";
 
 /** A response as it was sent, with everything somebody may later ask to have included, and the input it answers. */

@@ -1,20 +1,21 @@
 import { Hono } from "hono";
-import { randomId } from "../../../index/storage/random-id.ts";
-import type { JsonObject } from "../../../lib/json-object.ts";
-import type { AnswerParts } from "../answers/answer-parts.ts";
-import {
-  ASSISTANT_COLUMNS,
-  type AssistantRow,
-  deleteAssistant,
-  findAssistant,
-  insertAssistant,
-  updateAssistant,
-} from "../answers/assistants.ts";
-import { readAssistant } from "../answers/read-assistant.ts";
-import { readPage } from "../catalog/read-page.ts";
+import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
+import { randomId } from "../../../lib/random-id.ts";
+import type { Sql } from "../../../lib/sql/sql.ts";
+import type { AnswerParts } from "../answers/answer-context.ts";
+import { readPage } from "../read-page.ts";
 import { toList } from "./codec.ts";
-import { readFields } from "./read-fields.ts";
-import { readListParams, toPageRequest } from "./read-list-params.ts";
+import {
+  asArray,
+  asMetadata,
+  asNumber,
+  asObject,
+  asOneOf,
+  asString,
+  readFields,
+  readListParams,
+  toPageRequest,
+} from "./read-fields.ts";
 import { badRequest, notFound } from "./wire-error.ts";
 
 const LIST_LIMITS = { max: 100, usual: 20 };
@@ -85,4 +86,99 @@ function settingsOf(row: AssistantRow): JsonObject {
 
 function toAssistant(row: AssistantRow): object {
   return { id: row.id, object: "assistant", created_at: row.createdAt, ...settingsOf(row) };
+}
+
+interface AssistantRow {
+  readonly id: string;
+  readonly seq: number;
+  /** Unix seconds. */
+  readonly createdAt: number;
+  /** JSON: the settings of the assistant as the wire protocol spells them. */
+  readonly assistant: string;
+}
+
+const ASSISTANT_COLUMNS = 'id, seq, created_at AS "createdAt", assistant';
+
+async function insertAssistant(sql: Sql, id: string, createdAt: number, settings: JsonObject): Promise<void> {
+  const values = [id, createdAt, JSON.stringify(settings)];
+  await sql.run("INSERT INTO assistants (id, created_at, assistant) VALUES ($1, $2, $3)", values);
+}
+
+async function findAssistant(sql: Sql, id: string): Promise<AssistantRow | undefined> {
+  return sql.get<AssistantRow>(`SELECT ${ASSISTANT_COLUMNS} FROM assistants WHERE id = $1`, [id]);
+}
+
+async function updateAssistant(sql: Sql, id: string, settings: JsonObject): Promise<void> {
+  await sql.run("UPDATE assistants SET assistant = $1 WHERE id = $2", [JSON.stringify(settings), id]);
+}
+
+async function deleteAssistant(sql: Sql, id: string): Promise<void> {
+  await sql.run("DELETE FROM assistants WHERE id = $1", [id]);
+}
+
+const TOOLS = ["code_interpreter", "file_search", "function"] as const;
+const MAX_TOOLS = 128;
+const MAX_LENGTHS = { name: 256, description: 512, instructions: 256_000 } as const;
+
+/** The settings of an assistant as they are told back; what is not given stays as it was. */
+function readAssistant(fields: Readonly<JsonObject>, before: Readonly<JsonObject>): JsonObject {
+  const given = (name: string, usual: unknown, read: (value: unknown, param: string) => unknown): unknown => {
+    const value = fields[name];
+    if (value === undefined) return before[name] ?? usual;
+    return value === null ? usual : read(value, name);
+  };
+  const between = (max: number) => {
+    return (value: unknown, param: string): number => asNumber(value, param, { min: 0, max, integer: false });
+  };
+  return {
+    name: given("name", null, asShortText),
+    description: given("description", null, asShortText),
+    model: asString(given("model", undefined, asString), "model"),
+    instructions: given("instructions", null, asShortText),
+    tools: given("tools", [], asTools),
+    tool_resources: given("tool_resources", {}, asResources),
+    metadata: given("metadata", {}, asMetadata),
+    temperature: given("temperature", 1, between(2)),
+    top_p: given("top_p", 1, between(1)),
+    response_format: given("response_format", "auto", asFormat),
+    reasoning_effort: given("reasoning_effort", null, asString),
+  };
+}
+
+function asShortText(value: unknown, param: string): string {
+  const text = asString(value, param);
+  const most = MAX_LENGTHS[param as keyof typeof MAX_LENGTHS];
+  if (text.length > most) throw badRequest(`'${param}' has more than ${most} characters.`, param);
+  return text;
+}
+
+function asTools(value: unknown, param: string): JsonObject[] {
+  const tools = asArray(value, param).map((tool, at) => {
+    const fields = asObject(tool, `${param}[${at}]`);
+    asOneOf(fields["type"], `${param}[${at}].type`, TOOLS);
+    return fields;
+  });
+  if (tools.length > MAX_TOOLS) throw badRequest(`'${param}' has more than ${MAX_TOOLS} tools.`, param);
+  return tools;
+}
+
+function asResources(value: unknown, param: string): JsonObject {
+  const resources = asObject(value, param);
+  const search = resources["file_search"];
+  if (search === undefined || search === null) return resources;
+  const at = `${param}.file_search`;
+  const fields = asObject(search, at);
+  if (fields["vector_stores"] !== undefined) {
+    throw badRequest(`'${at}.vector_stores' is not served: create the store and name it in 'vector_store_ids'.`, at);
+  }
+  const ids = asArray(fields["vector_store_ids"] ?? [], `${at}.vector_store_ids`);
+  if (ids.length > 1) {
+    throw badRequest(`'${at}.vector_store_ids' has ${ids.length} ids; an assistant has at most one.`, at);
+  }
+  return { ...resources, file_search: { vector_store_ids: ids.map((id) => asString(id, `${at}.vector_store_ids`)) } };
+}
+
+function asFormat(value: unknown, param: string): unknown {
+  if (value === "auto" || isJsonObject(value)) return value;
+  throw badRequest(`Invalid value for '${param}': expected 'auto' or an object.`, param);
 }

@@ -1,15 +1,22 @@
 import { Hono } from "hono";
-import type { DocumentRow } from "../../../index/storage/documents.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import type { FileId } from "../../../contracts/ids.ts";
+import type { DocumentRow } from "../../../index/documents.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
-import type { Attachment } from "../attach-files.ts";
-import type { OpenStore } from "../attachments.ts";
-import { type Batch, cancelBatch, filesOfBatch, findBatch, insertBatch } from "../catalog/batches.ts";
+import { randomId } from "../../../lib/random-id.ts";
+import type { Sql } from "../../../lib/sql/sql.ts";
+import type { Attachment, OpenStore } from "../attachments.ts";
 import { toBatchObject, toList, toStoreFileObject } from "./codec.ts";
-import { filesToAttach } from "./files-to-attach.ts";
-import { asArray, asAttributes, asChunking, asObject, asString, readFields } from "./read-fields.ts";
-import { readListParams, unknownCursor } from "./read-list-params.ts";
-import { LIST_LIMITS, openStore, readStatus } from "./store-file-routes.ts";
+import {
+  asArray,
+  asAttributes,
+  asChunking,
+  asObject,
+  asString,
+  readFields,
+  readListParams,
+  unknownCursor,
+} from "./read-fields.ts";
+import { filesToAttach, LIST_LIMITS, openStore, readStatus } from "./store-file-routes.ts";
 import { findEntry, findLive } from "./store-routes.ts";
 import type { WireContext } from "./wire-context.ts";
 import { badRequest, noSuchFile, notFound } from "./wire-error.ts";
@@ -149,4 +156,45 @@ function pageOf(rows: readonly DocumentRow[], storeId: string, query: URLSearchP
   const objects = page.map((row) => toStoreFileObject(row, storeId));
   const ids = page.map(({ fileId }) => fileId);
   return toList(objects, ids, found.length > page.length);
+}
+
+/** Files that were attached to a store in one request. What became of each is in the store. */
+export interface Batch {
+  readonly id: string;
+  readonly storeId: string;
+  readonly createdAt: number;
+  readonly cancelled: boolean;
+}
+
+type BatchRow = Omit<Batch, "cancelled"> & { readonly cancelled: number };
+
+async function insertBatch(sql: Sql, batch: Batch, fileIds: readonly FileId[]): Promise<void> {
+  await sql.run("INSERT INTO batches (id, store_id, created_at, cancelled) VALUES ($1, $2, $3, 0)", [
+    batch.id,
+    batch.storeId,
+    batch.createdAt,
+  ]);
+  const rows = fileIds.map((fileId, position) => [batch.id, position, fileId]);
+  await sql.insert("batch_files (batch_id, position, file_id)", rows);
+}
+
+async function findBatch(sql: Sql, storeId: string, id: string): Promise<Batch | undefined> {
+  const row = await sql.get<BatchRow>(
+    `SELECT id, store_id AS "storeId", created_at AS "createdAt", cancelled FROM batches WHERE id = $1 AND store_id = $2`,
+    [id, storeId],
+  );
+  return row && { ...row, cancelled: row.cancelled !== 0 };
+}
+
+/** In the order they were given. */
+async function filesOfBatch(sql: Sql, id: string): Promise<FileId[]> {
+  const rows = await sql.all<{ fileId: FileId }>(
+    'SELECT file_id AS "fileId" FROM batch_files WHERE batch_id = $1 ORDER BY position',
+    [id],
+  );
+  return rows.map(({ fileId }) => fileId);
+}
+
+async function cancelBatch(sql: Sql, id: string): Promise<void> {
+  await sql.run("UPDATE batches SET cancelled = 1 WHERE id = $1", [id]);
 }

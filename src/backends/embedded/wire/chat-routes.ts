@@ -1,10 +1,16 @@
 import { Hono } from "hono";
+import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
-import type { AnswerParts } from "../answers/answer-parts.ts";
-import { EXTRACTIVE_MODEL } from "../answers/extractive-answerer.ts";
-import { quoteInChat } from "../answers/quote-in-chat.ts";
-import { asString, readFields } from "./read-fields.ts";
+import { randomId } from "../../../lib/random-id.ts";
+import type { AnswerParts } from "../answers/answer-context.ts";
+import type { AnswerPart } from "../answers/answerer.ts";
+import { EXTRACTIVE_MODEL, quote } from "../answers/extractive-answerer.ts";
+import { lastQuestion, readItems } from "../answers/items.ts";
+import type { Asked } from "../answers/make-response.ts";
+import { eventStream } from "./event-stream.ts";
+import { asArray, asNumber, asObject, asString, readFields } from "./read-fields.ts";
 import type { WireEnv } from "./wire-context.ts";
+import { badRequest } from "./wire-error.ts";
 
 /** Pictures are sent inside the JSON. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
@@ -30,4 +36,78 @@ function toRequest(fields: JsonObject, { url, signal }: Request): Request {
   const headers = { "content-type": "application/json" };
   const address = new URL("/chat/completions", url);
   return new Request(address, { method: "POST", headers, body: JSON.stringify(fields), signal });
+}
+
+const PASSAGES = 20;
+
+/** Answers a chat with quotes from the default store: chats have no way to name another. */
+async function quoteInChat(
+  parts: AnswerParts,
+  fields: Readonly<JsonObject>,
+  { by, signal }: Pick<Asked, "by" | "signal">,
+): Promise<Response> {
+  const question = readQuestion(fields);
+  const store = await parts.defaultStore();
+  if (store === undefined) {
+    throw badRequest(
+      "Chats search the default vector store, and there is none: set SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID, or use /responses with the tool file_search.",
+    );
+  }
+  const hits = await parts.search(store, { text: question, limit: PASSAGES, signal }, by);
+  const passages = hits.map(({ fileId, name, text, score }) => ({ fileId, filename: name, text, score }));
+  const texts = quote(question, passages).map(withSource);
+  const usage = toUsage(question, texts.join(""));
+  const made = { id: randomId("chatcmpl-"), created: Math.floor(Date.now() / 1000), model: EXTRACTIVE_MODEL };
+  if (fields["stream"] === true) {
+    const options = asObject(fields["stream_options"] ?? {}, "stream_options");
+    return eventStream(chunksOf(made, texts, options["include_usage"] === true ? usage : undefined));
+  }
+  const message = { role: "assistant", content: texts.join("").trimEnd(), refusal: null, annotations: [] };
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: "stop" }];
+  return Response.json({ ...made, object: "chat.completion", choices, usage });
+}
+
+function readQuestion(fields: Readonly<JsonObject>): string {
+  if (fields["messages"] === undefined) throw badRequest("Missing required parameter: 'messages'.", "messages");
+  // The same words have the same quotes.
+  asNumber(fields["n"] ?? 1, "n", { min: 1, max: 1, integer: true });
+  const messages = asArray(fields["messages"], "messages").filter(
+    (one, at) => asObject(one, `messages[${at}]`)["role"] === "user",
+  );
+  const question = lastQuestion(readItems(messages, "messages", "any"));
+  if (question === undefined) throw badRequest("'messages' has no text of the user to answer.", "messages");
+  return question;
+}
+
+/** Chats have no citations of files, so the text names them. */
+function withSource({ text, from }: AnswerPart): string {
+  return from ? `${text.trimEnd()} (${from.filename})\n` : text;
+}
+
+async function* chunksOf(
+  made: JsonObject,
+  texts: readonly string[],
+  usage: object | undefined,
+): AsyncGenerator<string> {
+  const chunk = (delta: object, finish: "stop" | null): string => {
+    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
+    return encode({ ...made, object: "chat.completion.chunk", choices });
+  };
+  yield chunk({ role: "assistant", content: "", refusal: null }, null);
+  for (const [at, text] of texts.entries()) {
+    yield chunk({ content: at === texts.length - 1 ? text.trimEnd() : text }, null);
+  }
+  yield chunk({}, "stop");
+  if (usage) yield encode({ ...made, object: "chat.completion.chunk", choices: [], usage });
+  yield "data: [DONE]\n\n";
+}
+
+/** Without a name: events of chats have none. JSON has no line ends of its own. */
+function encode(event: object): string {
+  return `data: ${JSON.stringify(event)}\n\n`;
+}
+
+function toUsage(question: string, answer: string): object {
+  const [prompt, completion] = [Math.ceil(estimateTokens(question)), Math.ceil(estimateTokens(answer))];
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

@@ -1,13 +1,12 @@
 import type { SearchHit } from "../../../contracts/search-index.ts";
-import { parseChunkingKey } from "../../../index/draft/chunking.ts";
-import type { DocumentRow } from "../../../index/storage/documents.ts";
-import type { SectionRow } from "../../../index/storage/sections.ts";
-import type { Batch } from "../catalog/batches.ts";
-import type { UploadedFile } from "../catalog/files.ts";
-import type { Upload, UploadPart } from "../catalog/uploads.ts";
-import type { StoreEntry } from "../catalog/vector-stores.ts";
-import type { Usage } from "../store-usage.ts";
+import type { SectionRow } from "../../../index/bodies.ts";
+import { parseChunkingKey } from "../../../index/chunk-sections.ts";
+import type { DocumentRow } from "../../../index/documents.ts";
+import type { UploadedFile } from "../file-repository.ts";
+import type { StoreEntry, Usage } from "../stores.ts";
 import { expiryOf } from "../stores.ts";
+import type { Upload, UploadPart } from "../upload-repository.ts";
+import type { Batch } from "./batch-routes.ts";
 
 /** Objects as the wire protocol spells them. Unset fields are left out or null exactly as its schemas say. */
 

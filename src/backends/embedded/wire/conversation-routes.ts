@@ -1,8 +1,8 @@
 import { type Context, Hono } from "hono";
 import { askerOf } from "../../../contracts/access.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
+import { randomId } from "../../../lib/random-id.ts";
 import { nowSeconds } from "../../../lib/time.ts";
-import type { AnswerParts } from "../answers/answer-parts.ts";
+import type { AnswerParts } from "../answers/answer-context.ts";
 import {
   appendItems,
   type Conversation,
@@ -17,12 +17,9 @@ import {
   listItems,
   updateConversation,
 } from "../answers/conversations.ts";
-import { type Item, showItem } from "../answers/items.ts";
+import { ITEM_LIMITS, type Item, itemList, readItems, showItem } from "../answers/items.ts";
 import { noSuchConversation } from "../answers/make-response.ts";
-import { ITEM_LIMITS, itemList } from "../answers/page-of-items.ts";
-import { readItems } from "../answers/read-items.ts";
-import { asArray, asMetadata, readFields } from "./read-fields.ts";
-import { readListParams, toPageRequest } from "./read-list-params.ts";
+import { asArray, asMetadata, readFields, readListParams, toPageRequest } from "./read-fields.ts";
 import { includeOf } from "./response-routes.ts";
 import type { WireEnv } from "./wire-context.ts";
 import { badRequest, notFound } from "./wire-error.ts";

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import { estimateTokens } from "../../../index/chunk/estimate-tokens.ts";
-import type { AnswerParts } from "../answers/answer-parts.ts";
+import { estimateTokens } from "../../../index/estimate-tokens.ts";
+import type { AnswerParts } from "../answers/answer-context.ts";
 import { asArray, asNumber, asOneOf, asString, readFields } from "./read-fields.ts";
 import { badRequest, noSuchModel } from "./wire-error.ts";
 

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import type { AnswerParts } from "../answers/answer-parts.ts";
+import type { AnswerParts } from "../answers/answer-context.ts";
 import { noSuchModel, notFound } from "./wire-error.ts";
 
 /** Below `/models`: what answers, and what turns text into vectors. */

@@ -1,7 +1,8 @@
 import type { Attributes } from "../../../contracts/search-index.ts";
-import type { Chunking } from "../../../index/draft/chunking.ts";
+import type { Chunking } from "../../../index/chunk-sections.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { storableText } from "../../../lib/sql/storable-text.ts";
+import type { ListKey, PageRequest } from "../read-page.ts";
 import { badRequest, WireError } from "./wire-error.ts";
 
 type Fields = Readonly<JsonObject>;
@@ -152,4 +153,79 @@ export function asChunking(value: unknown, param = "chunking_strategy"): Chunkin
 export function asArray(value: unknown, param: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw badRequest(`Invalid type for '${param}': expected an array.`, param);
+}
+
+const FILE_SECONDS = { min: 3600, max: 2_592_000, integer: true };
+const STORE_DAYS = { min: 1, max: 365, integer: true };
+
+/** Seconds from the file's creation on; null for none. `nameOf` spells a field as the caller does. */
+export function readFileExpiry(
+  value: unknown,
+  nameOf = (key: string): string => `expires_after.${key}`,
+): number | null {
+  if (value === undefined || value === null) return null;
+  const fields = onlyWith(asObject(value, "expires_after"), ["anchor", "seconds"]);
+  asOneOf(fields["anchor"], nameOf("anchor"), ["created_at"]);
+  return asNumber(fields["seconds"], nameOf("seconds"), FILE_SECONDS);
+}
+
+/** Days from the store's last activity on; null for none. */
+export function readStoreExpiry(value: unknown): number | null {
+  if (value === undefined || value === null) return null;
+  const fields = onlyWith(asObject(value, "expires_after"), ["anchor", "days"]);
+  asOneOf(fields["anchor"], "expires_after.anchor", ["last_active_at"]);
+  return asNumber(fields["days"], "expires_after.days", STORE_DAYS);
+}
+
+function onlyWith<T extends object>(fields: T, known: readonly string[]): T {
+  const unknown = Object.keys(fields).find((key) => !known.includes(key));
+  if (unknown === undefined) return fields;
+  throw badRequest(`Unknown parameter: 'expires_after.${unknown}'.`, `expires_after.${unknown}`);
+}
+
+interface ListParams {
+  readonly limit: number;
+  readonly order: "asc" | "desc";
+  readonly after: string | undefined;
+  readonly before: string | undefined;
+}
+
+export function readListParams(
+  query: URLSearchParams,
+  limits: { readonly max: number; readonly usual: number },
+): ListParams {
+  return {
+    limit: readLimit(query.get("limit"), limits),
+    order: asOneOf(query.get("order") ?? "desc", "order", ["asc", "desc"]),
+    after: query.get("after") || undefined,
+    before: query.get("before") || undefined,
+  };
+}
+
+function readLimit(text: string | null, limits: { readonly max: number; readonly usual: number }): number {
+  if (text === null) return limits.usual;
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= limits.max) return limit;
+  throw badRequest(`Invalid value for 'limit': expected an integer from 1 to ${limits.max}.`, "limit");
+}
+
+/** Cursors are ids of listed objects; one that is not in the list has no place to go on from. */
+export async function toPageRequest(
+  params: ListParams,
+  keyOf: (id: string) => Promise<ListKey | undefined>,
+): Promise<PageRequest> {
+  const place = async (id: string | undefined, param: "after" | "before"): Promise<ListKey | undefined> => {
+    if (id === undefined) return undefined;
+    return (await keyOf(id)) ?? unknownCursor(id, param);
+  };
+  return {
+    limit: params.limit,
+    order: params.order,
+    after: await place(params.after, "after"),
+    before: await place(params.before, "before"),
+  };
+}
+
+export function unknownCursor(id: string, param: "after" | "before"): never {
+  throw badRequest(`Invalid value for '${param}': '${id}' is not in this list.`, param);
 }

@@ -2,12 +2,11 @@ import { type Context, Hono } from "hono";
 import { type Asker, askerOf } from "../../../contracts/access.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { encodeSseEvent } from "../../../lib/sse.ts";
-import type { AnswerParts } from "../answers/answer-parts.ts";
+import type { AnswerParts } from "../answers/answer-context.ts";
+import { pageOfItems } from "../answers/items.ts";
 import { beginResponse, countInput, historyOf } from "../answers/make-response.ts";
-import { pageOfItems } from "../answers/page-of-items.ts";
 import { type ResponseRequest, readInclude, readResponseRequest } from "../answers/read-response-request.ts";
-import { showResponse } from "../answers/response-codec.ts";
-import { eventsOf, type Step } from "../answers/response-events.ts";
+import { eventsOf, type Step, showResponse } from "../answers/response-codec.ts";
 import {
   deleteResponse,
   findResponse,
@@ -17,8 +16,7 @@ import {
 } from "../answers/responses.ts";
 import { toList } from "./codec.ts";
 import { eventStream } from "./event-stream.ts";
-import { readFields } from "./read-fields.ts";
-import { readListParams, toPageRequest } from "./read-list-params.ts";
+import { readFields, readListParams, toPageRequest } from "./read-fields.ts";
 import type { WireEnv } from "./wire-context.ts";
 import { badRequest, notFound, WireError } from "./wire-error.ts";
 

@@ -1,15 +1,23 @@
 import { Hono } from "hono";
-import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../../index/storage/documents.ts";
-import { sectionsOfBody } from "../../../index/storage/sections.ts";
-import { changeAttributes } from "../attach-files.ts";
-import type { OpenStore } from "../attachments.ts";
-import { readPage } from "../catalog/read-page.ts";
-import type { StoreEntry } from "../catalog/vector-stores.ts";
-import type { WireFile } from "../file-shelf.ts";
+import { sectionsOfBody } from "../../../index/bodies.ts";
+import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../../index/documents.ts";
+import { DIRECT_SOURCE } from "../../../index/shared-schema.ts";
+import { withFileType } from "../../../lib/file-type.ts";
+import { changeAttributes, heldDocuments, type OpenStore } from "../attachments.ts";
+import { findFiles, isDeleted, type WireFile } from "../file-repository.ts";
+import { readPage } from "../read-page.ts";
+import type { StoreEntry } from "../stores.ts";
 import { toContentPage, toDeleted, toList, toStoreFileObject } from "./codec.ts";
-import { filesToAttach } from "./files-to-attach.ts";
-import { asAttributes, asChunking, asOneOf, asString, readFields, required } from "./read-fields.ts";
-import { readListParams, toPageRequest } from "./read-list-params.ts";
+import {
+  asAttributes,
+  asChunking,
+  asOneOf,
+  asString,
+  readFields,
+  readListParams,
+  required,
+  toPageRequest,
+} from "./read-fields.ts";
 import { findEntry, findLive } from "./store-routes.ts";
 import type { WireContext } from "./wire-context.ts";
 import { noSuchFile, notFound } from "./wire-error.ts";
@@ -115,4 +123,46 @@ async function listFiles({ attachments }: WireContext, open: OpenStore, query: U
     ids,
     page.hasMore,
   );
+}
+
+/** Files on our shelf, ready to be read, each once. One that is not there refuses them all. */
+export async function filesToAttach(context: WireContext, ids: readonly string[]): Promise<WireFile[]> {
+  const { catalog, shelf } = context;
+  const wanted = [...new Set(ids)];
+  const uploaded = await findFiles(catalog, wanted);
+  const types = await crawledTypes(context, [...uploaded.keys()]);
+  const files: WireFile[] = [];
+  for (const id of wanted) {
+    const file = uploaded.get(id);
+    if (file) {
+      const filename = withFileType(file.filename, types.get(id) ?? "");
+      files.push({ ...file, filename, path: shelf.pathOf(id) });
+      continue;
+    }
+    const crawled = await shelf.find(id);
+    if (!crawled) throw noSuchFile(id);
+    const kept = await adopt(context, crawled);
+    if (!kept) throw notFound(`The bytes of '${id}' (${crawled.filename}) are not on this disk any more.`);
+    files.push(kept);
+  }
+  return files;
+}
+
+/** What crawls read these files as. Earlier releases adopted crawled files under the names of their items: a page as `.aspx`. */
+async function crawledTypes({ stores }: WireContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const types = new Map<string, string>();
+  if (ids.length === 0) return types;
+  for await (const { store } of stores.crawled()) {
+    for (const [id, { sourceId, fileType }] of await heldDocuments(store.db, ids)) {
+      if (sourceId !== DIRECT_SOURCE) types.set(id, fileType);
+    }
+  }
+  return types;
+}
+
+async function adopt({ catalog, shelf, removal }: WireContext, file: WireFile): Promise<WireFile | undefined> {
+  const kept = await shelf.adopt(file);
+  if (!kept || !(await isDeleted(catalog, file.id))) return kept;
+  await removal.delete(file.id);
+  return undefined;
 }

@@ -1,10 +1,8 @@
 import { Hono } from "hono";
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import { parseAttributeFilter } from "../../../lib/attribute-filter.ts";
-import { keyOfStore, listStores, type StoreEntry, updateStore } from "../catalog/vector-stores.ts";
+import { keyOfStore, listStores, type StoreEntry, updateStore } from "../stores.ts";
 import { toDeleted, toList, toSearchPage, toStoreObject } from "./codec.ts";
-import { filesToAttach } from "./files-to-attach.ts";
-import { readStoreExpiry } from "./read-expiry.ts";
 import {
   asArray,
   asBoolean,
@@ -17,9 +15,12 @@ import {
   asText,
   MOST_SEARCHES,
   readFields,
+  readListParams,
+  readStoreExpiry,
   required,
+  toPageRequest,
 } from "./read-fields.ts";
-import { readListParams, toPageRequest } from "./read-list-params.ts";
+import { filesToAttach } from "./store-file-routes.ts";
 import type { WireContext, WireEnv } from "./wire-context.ts";
 import { badRequest, noSuchStore, storeExpired } from "./wire-error.ts";
 

@@ -1,12 +1,11 @@
 import { Hono } from "hono";
 import { BadInputError } from "../../../contracts/errors.ts";
-import { randomId } from "../../../index/storage/random-id.ts";
-import { findFile } from "../catalog/files.ts";
-import { findUpload, type Upload, type UploadPart } from "../catalog/uploads.ts";
+import { randomId } from "../../../lib/random-id.ts";
+import { findFile } from "../file-repository.ts";
+import { findUpload, type Upload, type UploadPart } from "../upload-repository.ts";
 import { toFileObject, toPartObject, toUploadObject } from "./codec.ts";
 import { PURPOSES } from "./file-routes.ts";
-import { readFileExpiry } from "./read-expiry.ts";
-import { asArray, asNumber, asOneOf, asString, asText, readFields, required } from "./read-fields.ts";
+import { asArray, asNumber, asOneOf, asString, asText, readFields, readFileExpiry, required } from "./read-fields.ts";
 import { lastPart, receiveForm } from "./receive-form.ts";
 import type { WireContext } from "./wire-context.ts";
 import { badRequest, notFound } from "./wire-error.ts";

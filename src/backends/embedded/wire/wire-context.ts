@@ -3,12 +3,10 @@ import type { WireCall } from "../../../contracts/backend.ts";
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import type { SqlDatabase } from "../../../lib/sql/sql.ts";
 import type { Attachments } from "../attachments.ts";
-import type { FileRemoval } from "../file-removal.ts";
-import type { FileShelf } from "../file-shelf.ts";
-import type { Processing } from "../processing.ts";
-import type { StoreUsage } from "../store-usage.ts";
-import type { Stores } from "../stores.ts";
-import type { UploadShelf } from "../upload-shelf.ts";
+import type { FileRemoval, FileShelf } from "../file-repository.ts";
+import type { Processing } from "../processing-queue.ts";
+import type { Stores, StoreUsage } from "../stores.ts";
+import type { UploadShelf } from "../upload-repository.ts";
 
 /** What the routes work on. */
 export interface WireContext {

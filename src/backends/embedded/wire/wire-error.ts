@@ -1,4 +1,4 @@
-import { randomId } from "../../../index/storage/random-id.ts";
+import { randomId } from "../../../lib/random-id.ts";
 
 /** An answer of the wire protocol that is not a success. */
 export class WireError extends Error {

@@ -1,0 +1,53 @@
+import type { Sql, SqlValue, Values } from "../../lib/sql/sql.ts";
+
+/** Where a row stands in a list: by its second, then by the order in which rows came. */
+export interface ListKey {
+  readonly createdAt: number;
+  readonly seq: number;
+}
+
+export interface PageRequest {
+  readonly limit: number;
+  readonly order: "asc" | "desc";
+  readonly after?: ListKey | undefined;
+  readonly before?: ListKey | undefined;
+}
+
+export interface Page<T> {
+  readonly rows: readonly T[];
+  readonly hasMore: boolean;
+}
+
+/** A list in SQL: what to select, which columns are its key, and which rows belong to it. */
+export interface ListQuery {
+  readonly columns: string;
+  readonly from: string;
+  readonly createdAt: string;
+  readonly seq: string;
+  /** Its placeholders begin at $1. */
+  readonly where?: string;
+  readonly values?: Values;
+}
+
+/** One page beyond `after`, or the one that ends just short of `before`, always in the order asked for. */
+export async function readPage<T>(sql: Sql, query: ListQuery, request: PageRequest): Promise<Page<T>> {
+  const backwards = request.before !== undefined && request.after === undefined;
+  const ascending = (request.order === "asc") !== backwards;
+  const conditions = [query.where ?? "1 = 1"];
+  const values: SqlValue[] = [...(query.values ?? [])];
+  const place = (value: number): string => `$${values.push(value)}`;
+  const bound = (key: ListKey, operator: ">" | "<"): void => {
+    conditions.push(`(${query.createdAt}, ${query.seq}) ${operator} (${place(key.createdAt)}, ${place(key.seq)})`);
+  };
+  if (request.after) bound(request.after, request.order === "asc" ? ">" : "<");
+  if (request.before) bound(request.before, request.order === "asc" ? "<" : ">");
+  const direction = ascending ? "ASC" : "DESC";
+  const rows = await sql.all<T>(
+    `SELECT ${query.columns} FROM ${query.from} WHERE ${conditions.join(" AND ")}
+     ORDER BY ${query.createdAt} ${direction}, ${query.seq} ${direction} LIMIT ${place(request.limit + 1)}`,
+    values,
+  );
+  const hasMore = rows.length > request.limit;
+  const page = rows.slice(0, request.limit);
+  return { rows: backwards ? page.reverse() : page, hasMore };
+}

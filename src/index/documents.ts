@@ -1,0 +1,273 @@
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { OwnerChange } from "../contracts/backend.ts";
+import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { Attributes, DocumentCount } from "../contracts/search-index.ts";
+import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import type { Sql, Values } from "../lib/sql/sql.ts";
+import { noteLooseBodies } from "./bodies.ts";
+import { visibleAt } from "./generations.ts";
+import type { LabelWords, Store } from "./store.ts";
+import { bumpVisibleRevision, readState, takeIds, writeInTurn } from "./store-state.ts";
+
+/** Whose documents they are: source ids are unique only within their domain. */
+export interface SourceKey {
+  readonly domainId: string;
+  readonly sourceId: string;
+}
+
+/** One row of `documents`, without its life span. Times are Unix seconds. */
+export interface DocumentRow extends SourceKey {
+  readonly id: number;
+  readonly itemId: ItemId;
+  readonly fileId: FileId;
+  readonly name: string;
+  readonly path: string;
+  readonly url: string;
+  readonly fileType: string;
+  /** ISO 8601 UTC, "" when unknown. */
+  readonly modifiedAt: string;
+  /** JSON; parse only what is shown. */
+  readonly attributes: string;
+  /** Where the bytes were at the time of the put; see stored-path.ts. */
+  readonly file: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly chunking: string;
+  readonly bodyId: number | null;
+  readonly status: "in_progress" | "completed" | "failed" | "cancelled";
+  readonly errorCode: string | null;
+  readonly errorMessage: string | null;
+  readonly uploadedAt: number;
+  readonly embeddedAt: number;
+}
+
+export interface NewDocument extends Omit<DocumentRow, "id"> {
+  /** The generation's id. */
+  readonly born: number;
+  readonly words: Omit<LabelWords, "documentId">;
+}
+
+export const DOCUMENT_COLUMNS = `id, domain_id AS "domainId", source_id AS "sourceId", item_id AS "itemId",
+  file_id AS "fileId", name, path, url, file_type AS "fileType", modified_at AS "modifiedAt", attributes, file, sha256,
+  bytes, chunking, body_id AS "bodyId", status, error_code AS "errorCode", error_message AS "errorMessage",
+  uploaded_at AS "uploadedAt", embedded_at AS "embeddedAt"`;
+
+/** The id of the first; the others follow. */
+export async function insertDocuments(
+  sql: Sql,
+  { texts }: Pick<Store, "texts">,
+  documents: readonly NewDocument[],
+): Promise<number> {
+  const first = await takeIds(sql, "next_document", documents.length);
+  await sql.insert(
+    `documents (id, domain_id, source_id, item_id, file_id, name, path, url, file_type, modified_at, attributes, file,
+       sha256, bytes, chunking, body_id, status, error_code, error_message, uploaded_at, embedded_at, born)`,
+    documents.map((document, at) => valuesOf(first + at, document)),
+  );
+  await texts.addLabels(
+    sql,
+    documents.map(({ words }, at) => ({ documentId: first + at, ...words })),
+  );
+  return first;
+}
+
+function valuesOf(id: number, row: NewDocument): Values {
+  return [
+    id,
+    row.domainId,
+    row.sourceId,
+    row.itemId,
+    row.fileId,
+    row.name,
+    row.path,
+    row.url,
+    row.fileType,
+    row.modifiedAt,
+    row.attributes,
+    row.file,
+    row.sha256,
+    row.bytes,
+    row.chunking,
+    row.bodyId,
+    row.status,
+    row.errorCode,
+    row.errorMessage,
+    row.uploadedAt,
+    row.embeddedAt,
+    row.born,
+  ];
+}
+
+/** Gone from every generation; their bodies are noted as loose. */
+export async function deleteDocuments(
+  sql: Sql,
+  { texts }: Pick<Store, "texts">,
+  documents: readonly Pick<DocumentRow, "id" | "bodyId">[],
+): Promise<void> {
+  if (documents.length === 0) return;
+  const ids = documents.map(({ id }) => id);
+  await texts.removeLabels(sql, ids);
+  await sql.run(`DELETE FROM documents WHERE ${isListed(sql, "id", "$1", "integer")}`, [listOf(ids)]);
+  await noteLooseBodies(
+    sql,
+    documents.flatMap(({ bodyId }) => (bodyId === null ? [] : [bodyId])),
+  );
+}
+
+/** A row gets its end, which counts once the generation has a number. */
+export async function endDocuments(sql: Sql, ids: readonly number[], died: number): Promise<number> {
+  if (ids.length === 0) return 0;
+  return sql.run(`UPDATE documents SET died = $2 WHERE ${isListed(sql, "id", "$1", "integer")}`, [listOf(ids), died]);
+}
+
+export async function activeDocument(sql: Sql, fileId: string): Promise<DocumentRow | undefined> {
+  return sql.get<DocumentRow>(`SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE file_id = $1`, [fileId]);
+}
+
+export async function updateAttributes(sql: Sql, fileId: string, attributes: Attributes): Promise<void> {
+  await sql.run("UPDATE documents SET attributes = $1 WHERE file_id = $2", [JSON.stringify(attributes), fileId]);
+}
+
+/** A row as a draft finds it. */
+export interface DraftedRow extends DocumentRow {
+  /** 1: the draft brought it itself. 0: readers see it, and the draft has not ended it. */
+  readonly own: 0 | 1;
+  readonly title: string;
+}
+
+/** The items as the draft would leave them, each once; those it does not hold are left out. */
+export async function draftedDocuments(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  itemIds: readonly ItemId[],
+  draft: number,
+): Promise<DraftedRow[]> {
+  return sql.all<DraftedRow>(
+    `SELECT ${DOCUMENT_COLUMNS}, CASE WHEN d.born = $4 THEN 1 ELSE 0 END AS own,
+       coalesce((SELECT b.title FROM bodies b WHERE b.id = d.body_id), '') AS title
+     FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
+       AND (+d.born = $4 OR (${visibleAt("(SELECT active FROM state WHERE id = 1)")} AND d.died IS DISTINCT FROM $4))`,
+    [domainId, sourceId, listOf(itemIds), draft],
+  );
+}
+
+/** What holdings tell of a document. */
+export type HeldRow = Pick<
+  DocumentRow,
+  "id" | "itemId" | "fileId" | "sha256" | "fileType" | "path" | "url" | "uploadedAt" | "embeddedAt"
+>;
+
+/** One page of what the given generations show of a source, in the order the rows came. */
+export async function documentsOfSource(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  page: { readonly visible: readonly number[]; readonly afterId: number; readonly limit: number },
+): Promise<HeldRow[]> {
+  return sql.all<HeldRow>(
+    `SELECT d.id, d.item_id AS "itemId", d.file_id AS "fileId", d.sha256, d.file_type AS "fileType", d.path, d.url,
+       d.uploaded_at AS "uploadedAt", d.embedded_at AS "embeddedAt"
+     FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
+       AND ${isListed(sql, "+d.born", "$4", "integer")}
+       AND (d.died IS NULL OR NOT (${isListed(sql, "+d.died", "$4", "integer")}))
+     ORDER BY d.id LIMIT $5`,
+    [domainId, sourceId, page.afterId, listOf(page.visible), page.limit],
+  );
+}
+
+type Place = Pick<Store, "storageFolder">;
+
+/**
+ * Where a document's bytes are, as the store keeps it: relative to the storage folder, beside whose `index/` the mirror
+ * is, so that the whole folder can be moved. Bytes from elsewhere keep their absolute path.
+ */
+export function storedPath({ storageFolder }: Place, path: string): string {
+  const inside = relative(storageFolder, path);
+  return inside.startsWith(`..${sep}`) || isAbsolute(inside) ? path : inside;
+}
+
+export function actualPath({ storageFolder }: Place, stored: string): string {
+  return resolve(storageFolder, stored);
+}
+
+interface Counted {
+  readonly revision: number;
+  readonly byDomain: Map<DomainId, DocumentCount>;
+}
+
+/** Counting a large store takes a while, and nothing changes without its revision. */
+const counted = new WeakMap<Store, Counted>();
+
+/** What the active generation shows of a domain, source by source. */
+export async function countDocuments(store: Store, domain: DomainId): Promise<DocumentCount> {
+  return store.db.read(async (sql) => {
+    const { visibleRevision: revision } = await readState(sql);
+    let known = counted.get(store);
+    if (known?.revision !== revision) {
+      known = { revision, byDomain: new Map() };
+      counted.set(store, known);
+    }
+    const remembered = known.byDomain.get(domain);
+    if (remembered) return remembered;
+    const rows = await sql.all<{ sourceId: SourceId; documents: number }>(
+      `SELECT source_id AS "sourceId", count(*) AS documents FROM documents_active
+       WHERE domain_id = $1 AND body_id IS NOT NULL GROUP BY source_id`,
+      [domain],
+    );
+    const bySource = new Map(rows.map(({ sourceId, documents }) => [sourceId, documents]));
+    const count = { documents: rows.reduce((sum, { documents }) => sum + documents, 0), bySource };
+    known.byDomain.set(domain, count);
+    return count;
+  });
+}
+
+/** Small enough that others get their turn in between. */
+const ROWS_AT_ONCE = 500;
+
+type OwnedRow = Pick<DocumentRow, "id" | "attributes" | "file">;
+
+/**
+ * Every document and generation of a domain, in whatever generation, becomes another domain's: its mark, its attribute,
+ * and the place of its bytes. What was done is not done again, so it may be interrupted anywhere.
+ */
+export async function changeOwner(
+  store: Pick<Store, "db" | "storageFolder">,
+  change: OwnerChange,
+  signal: AbortSignal,
+): Promise<void> {
+  const places = {
+    from: storedPath(store, join(change.folders.from, "x")).slice(0, -1),
+    to: storedPath(store, join(change.folders.to, "x")).slice(0, -1),
+  };
+  await writeInTurn(store.db, async (sql) => {
+    for (const table of ["generations", "kept_documents"]) {
+      await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [change.from, change.to]);
+    }
+  });
+  for (let changed = ROWS_AT_ONCE; changed === ROWS_AT_ONCE; ) {
+    signal.throwIfAborted();
+    changed = await writeInTurn(store.db, (sql) => changeSome(sql, change, places));
+  }
+}
+
+async function changeSome(
+  sql: Sql,
+  { from, to }: OwnerChange,
+  places: { readonly from: string; readonly to: string },
+): Promise<number> {
+  const rows = await sql.all<OwnedRow>("SELECT id, attributes, file FROM documents WHERE domain_id = $1 LIMIT $2", [
+    from,
+    ROWS_AT_ONCE,
+  ]);
+  for (const { id, attributes, file } of rows) {
+    const marks = { ...(JSON.parse(attributes) as object), domain_id: to };
+    const place = file.startsWith(places.from) ? places.to + file.slice(places.from.length) : file;
+    await sql.run("UPDATE documents SET domain_id = $2, attributes = $3, file = $4 WHERE id = $1", [
+      id,
+      to,
+      JSON.stringify(marks),
+      place,
+    ]);
+  }
+  if (rows.length > 0) await bumpVisibleRevision(sql);
+  return rows.length;
+}

@@ -1,0 +1,662 @@
+import { ExtractError, type Extractor, ReaderError } from "../contracts/document.ts";
+import { ConflictError, explain } from "../contracts/errors.ts";
+import type { FileId, ItemId } from "../contracts/ids.ts";
+import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../contracts/search-index.ts";
+import { hashFile } from "../lib/hash-file.ts";
+import { randomId } from "../lib/random-id.ts";
+import type { Sql } from "../lib/sql/sql.ts";
+import { toUtcMicros } from "../lib/time.ts";
+import { Turn } from "../lib/turn.ts";
+import { labelWords } from "./analyzer.ts";
+import {
+  abandonBodies,
+  type BodyKey,
+  findBodies,
+  findBody,
+  finishBody,
+  insertBodies,
+  type NewBody,
+  nameOfKey,
+  type StoredBody,
+  type UnfinishedBody,
+} from "./bodies.ts";
+import { chunkingKey, DEFAULT_CHUNKING } from "./chunk-sections.ts";
+import {
+  type DocumentRow,
+  type DraftedRow,
+  deleteDocuments,
+  draftedDocuments,
+  endDocuments,
+  type HeldRow,
+  insertDocuments,
+  type NewDocument,
+  type SourceKey,
+  storedPath,
+} from "./documents.ts";
+import { abandonGeneration, activateGeneration, countChanges, insertGeneration, visibleAt } from "./generations.ts";
+import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
+import { cleanupOldGenerations, keepHidden, type Retention, releaseReturned, sweepAbandoned } from "./retention.ts";
+import type { Store } from "./store.ts";
+import { refuseIfPinned, writeInTurn } from "./store-state.ts";
+import { abandon, type EmbedFailure, embedBodies, isLarge, writeAhead } from "./write-body.ts";
+
+/** From here on a batch is written: large enough to be cheap, small enough that other writers hardly wait. See write-ahead.ts. */
+const BATCH_OPERATIONS = 400;
+const BATCH_CHUNKS = 2000;
+const NEVER_ABORTED = new AbortController().signal;
+
+/** Bodies are found by their hash, so one that the caller does not know must be made, not taken as equal to every other. */
+const SHA256 = /^[0-9a-f]{64}$/;
+
+interface DraftContext {
+  readonly store: Store;
+  readonly source: SourceKey;
+  /** The same for all that one crawl commits; "" for none. */
+  readonly crawl: string;
+  readonly extractor: Extractor;
+  readonly retention: Retention;
+  readonly nowSeconds: () => number;
+}
+
+/**
+ * Changes gathered under a generation that has no number yet, so no reader sees them. They are on disk batch by batch; a
+ * crash leaves rows that the next draft of the source sweeps, and bodies it can use again. Puts may run side by side.
+ */
+export class EmbeddedDraft implements IndexDraft {
+  readonly #context: DraftContext;
+  readonly #refs = new Map<ItemId, IndexedRef>();
+  readonly #failed = new Map<ItemId, FailedRef>();
+  #pending: Operation<PreparedBody>[] = [];
+  #pendingChunks = 0;
+  /** Bodies that are on their way into the store, by nameOfKey. */
+  readonly #bodies = new Set<string>();
+  /** Batches are written one after the other, so that the last operation on an item is the one that counts. */
+  #written: Promise<void> = Promise.resolve();
+  /** null until the first change is written: a draft without changes leaves no trace. */
+  #generation: number | null = null;
+  #changes = 0;
+  #open = true;
+
+  constructor(context: DraftContext) {
+    this.#context = context;
+  }
+
+  async put(file: DocumentFile, signal: AbortSignal): Promise<void> {
+    this.#checkOpen();
+    signal.throwIfAborted();
+    await this.#admit(file, signal);
+    await this.#flushIfLarge(signal);
+  }
+
+  async relabel(itemId: ItemId, label: Label): Promise<void> {
+    this.#checkOpen();
+    this.#pending.push({ kind: "relabel", itemId, label });
+    await this.#flushIfLarge(NEVER_ABORTED);
+  }
+
+  async remove(itemId: ItemId, { mayReturn } = { mayReturn: false }): Promise<void> {
+    this.#checkOpen();
+    this.#pending.push({ kind: "end", itemId, mayReturn });
+    await this.#flushIfLarge(NEVER_ABORTED);
+  }
+
+  async commit(
+    signal: AbortSignal,
+    options: { readonly allowEmpty: boolean } = { allowEmpty: false },
+  ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+    this.#checkOpen();
+    for (;;) {
+      await this.#written;
+      if (this.#pending.length === 0) break;
+      await this.#flush(signal);
+    }
+    signal.throwIfAborted();
+    const { store, source, nowSeconds } = this.#context;
+    await commitGeneration(store, { source, generation: this.#generation, nowSeconds: nowSeconds(), ...options });
+    this.#open = false;
+    if (this.#generation !== null) await this.#cleanUp();
+    return { ready: [...this.#refs.values()], failed: [...this.#failed.values()] };
+  }
+
+  async discard(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#pending = [];
+    await this.#written.catch(() => undefined);
+    const { store, nowSeconds } = this.#context;
+    const generation = this.#generation;
+    if (generation === null) return;
+    await writeInTurn(store.db, (sql) => abandonGeneration(sql, generation, nowSeconds()));
+    await sweepAbandoned(store);
+  }
+
+  /** Extracts, unless the very same content is there already. */
+  async #admit(file: DocumentFile, signal: AbortSignal): Promise<void> {
+    const { store, extractor } = this.#context;
+    try {
+      const sha256 = SHA256.test(file.sha256) ? file.sha256 : await hashFile(file.path);
+      const { path, keptText, label } = file;
+      const source = {
+        path,
+        sha256,
+        fileType: label.fileType,
+        chunking: DEFAULT_CHUNKING,
+        ...(keptText && { keptText }),
+      };
+      const key = bodyKey(extractor, source);
+      const name = nameOfKey(key);
+      const known = this.#bodies.has(name) || (await findBody(store.db, key)) !== undefined;
+      const body = known ? null : await prepareBody(extractor, source, signal);
+      this.#pending.push({ kind: "put", file: { ...file, sha256 }, key, body });
+      if (body) this.#bodies.add(name);
+      this.#pendingChunks += body?.chunks.length ?? 0;
+    } catch (error) {
+      signal.throwIfAborted();
+      // What can never be indexed must not leave its outdated predecessor in search; what may work tomorrow keeps it.
+      const byReader = error instanceof ReaderError;
+      const permanent = error instanceof ExtractError && (!byReader || file.isLastTry === true);
+      const isAltered = error instanceof AlteredError;
+      const why = { ...(byReader && { byReader }), ...(isAltered && { isAltered }) };
+      const failed = { itemId: file.itemId, reason: explain(error), permanent, ...why };
+      this.#pending.push({ kind: "fail", failed });
+    }
+  }
+
+  /** Waits for the batch before: while one is being written the next is gathered, and no more than that is in memory. */
+  async #flushIfLarge(signal: AbortSignal): Promise<void> {
+    if (this.#pending.length < BATCH_OPERATIONS && this.#pendingChunks < BATCH_CHUNKS) return;
+    const before = this.#written;
+    void this.#flush(signal);
+    await before;
+  }
+
+  #flush(signal: AbortSignal): Promise<void> {
+    const operations = this.#pending;
+    this.#pending = [];
+    this.#pendingChunks = 0;
+    const mine = this.#written.then(() => this.#write(operations, signal));
+    this.#written = mine;
+    // A failed batch fails the draft: every later call hears of it, and nobody may commit what is incomplete.
+    mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #write(operations: readonly Operation<PreparedBody>[], signal: AbortSignal): Promise<void> {
+    const { store, source, crawl, nowSeconds } = this.#context;
+    const target = { source, crawl, generation: this.#generation, nowSeconds: nowSeconds() };
+    const outcome = await writeBatch(store, operations, target, signal);
+    for (const operation of operations) {
+      if (operation.kind === "put" && operation.body) this.#bodies.delete(nameOfKey(operation.key));
+    }
+    this.#note(outcome);
+    // Their body was there when they came and has been cleaned up since by another process.
+    for (const file of outcome.bodiless) await this.#admit(file, signal);
+  }
+
+  #note(outcome: Outcome): void {
+    this.#generation = outcome.generation;
+    this.#changes += outcome.changes;
+    for (const [itemId, failed] of outcome.failed) {
+      if (failed) this.#failed.set(itemId, failed);
+      else this.#failed.delete(itemId);
+    }
+    for (const [itemId, ref] of outcome.refs) {
+      if (ref) this.#refs.set(itemId, withoutLabel(ref));
+      else this.#refs.delete(itemId);
+    }
+  }
+
+  /** Two documents for each changed one: cleaning keeps up with changing, and a commit costs what changed. */
+  async #cleanUp(): Promise<void> {
+    const { store, retention, nowSeconds } = this.#context;
+    const budget = 2 * this.#changes + 200;
+    try {
+      await cleanupOldGenerations(store, { retention, nowSeconds: nowSeconds(), budget });
+    } catch {
+      // The commit stands whatever happens here, and must not be reported as failed; the next one cleans up again.
+    }
+  }
+
+  #checkOpen(): void {
+    if (!this.#open) throw new ConflictError("use draft: it was committed or discarded");
+  }
+}
+
+/** Whoever put it knows its label, and a first crawl puts everything there is. */
+function withoutLabel({ itemId, fileId, sha256, uploadedAt, embeddedAt }: IndexedRef): IndexedRef {
+  return { itemId, fileId, sha256, uploadedAt, embeddedAt };
+}
+
+type Ready = ReadyBody | EmbedFailure;
+
+/** Embeds what a batch brings and writes it in one transaction, except for large bodies, which are written ahead of it. */
+async function writeBatch(
+  store: Store,
+  operations: readonly Operation<PreparedBody>[],
+  target: Omit<Target, "spaceId">,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const prepared = operations.flatMap((operation) =>
+    operation.kind === "put" && operation.body ? [operation.body] : [],
+  );
+  const large = prepared.filter(isLarge);
+  const small = prepared.filter((body) => !isLarge(body));
+  if (large.length > 0) await refuseIfPinned(store.db, "commit draft of", target.source);
+  const ahead = new Map<PreparedBody, UnfinishedBody | EmbedFailure>();
+  try {
+    for (const body of large) ahead.set(body, await tryToWriteAhead(store, body, signal));
+    for (;;) {
+      const outcome = await embedAndWrite(store, operations, { ...target, small, ahead }, signal);
+      if (outcome) return outcome;
+    }
+  } catch (error) {
+    await abandon(store, idsOf(ahead));
+    throw error;
+  }
+}
+
+async function tryToWriteAhead(
+  store: Store,
+  body: PreparedBody,
+  signal: AbortSignal,
+): Promise<UnfinishedBody | EmbedFailure> {
+  try {
+    return await writeAhead(store, body, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return { failure: error };
+  }
+}
+
+interface Batch extends Omit<Target, "spaceId"> {
+  readonly small: readonly PreparedBody[];
+  readonly ahead: ReadonlyMap<PreparedBody, UnfinishedBody | EmbedFailure>;
+}
+
+/** undefined: the vectors are of a space that is no longer the active one, and would never be found. */
+async function embedAndWrite(
+  store: Store,
+  operations: readonly Operation<PreparedBody>[],
+  batch: Batch,
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
+  const { small, ahead, ...target } = batch;
+  const space = await store.spaces.active(store.db);
+  const embedded = await embedBodies(space, small, signal);
+  const bodies = new Map<PreparedBody, Ready | undefined>([
+    ...ahead,
+    ...small.map((body, at) => [body, embedded[at]] as const),
+  ]);
+  const ready = operations.map((operation) => readied(operation, bodies));
+  return writeInTurn(store.db, async (sql) => {
+    await refuseIfPinned(sql, "commit draft of", target.source);
+    if ((await store.spaces.active(sql)).id !== space.id) return undefined;
+    const outcome = await applyOperations(sql, store, ready, { ...target, spaceId: space.id });
+    await abandonBodies(sql, idsOf(ahead));
+    return outcome;
+  });
+}
+
+function readied(operation: Operation<PreparedBody>, bodies: ReadonlyMap<PreparedBody, Ready | undefined>): Operation {
+  if (operation.kind !== "put" || !operation.body) return { ...operation, body: null } as Operation;
+  const body = bodies.get(operation.body);
+  if (body && !("failure" in body)) return { ...operation, body };
+  const reason = explain(body?.failure ?? "embed document: no vectors came back");
+  return { kind: "fail", failed: { itemId: itemOf(operation), reason, permanent: false } };
+}
+
+function idsOf(ahead: Batch["ahead"]): number[] {
+  return [...ahead.values()].flatMap((body) => ("failure" in body ? [] : [body.id]));
+}
+
+interface Outcome {
+  /** null as long as nothing has changed. */
+  readonly generation: number | null;
+  readonly changes: number;
+  /** What the last operation on an item left of it: null when it ended. */
+  readonly refs: Map<ItemId, IndexedRef | null>;
+  /** By item; undefined: what had failed before does not count any more. */
+  readonly failed: Map<ItemId, FailedRef | undefined>;
+  /** Came without a body because it was there, and now it is not. */
+  readonly bodiless: DocumentFile[];
+}
+
+interface Target {
+  readonly source: SourceKey;
+  /** The mark of the generation it makes. */
+  readonly crawl: string;
+  /** null: the first batch that changes something makes it. */
+  readonly generation: number | null;
+  /** The space the vectors of the bodies are in. */
+  readonly spaceId: number;
+  readonly nowSeconds: number;
+}
+
+/** Writes a batch of a draft. The caller holds the transaction: a batch is there as a whole or not at all. */
+async function applyOperations(
+  sql: Sql,
+  store: Store,
+  operations: readonly Operation[],
+  target: Target,
+): Promise<Outcome> {
+  const { source, nowSeconds } = target;
+  const known = await findBodies(
+    sql,
+    operations.flatMap((operation) => (operation.kind === "put" ? [operation.key] : [])),
+  );
+  const ids = [...new Set(operations.map(itemOf))];
+  const rows = await draftedDocuments(sql, source, ids, target.generation ?? 0);
+  const befores = new Map(rows.map((row) => [row.itemId, row]));
+  const context = { store, source, nowSeconds, known };
+  const items = new Map(ids.map((id) => [id, new DraftedItem(befores.get(id), context)]));
+  const outcome = fold(operations, items, known);
+  const changed = [...items.values()].filter((item) => item.changed);
+  if (changed.length === 0) return { ...outcome, generation: target.generation, changes: 0 };
+  const mark = { crawl: target.crawl, createdAt: nowSeconds };
+  const generation = target.generation ?? (await insertGeneration(sql, source, mark));
+  await writeItems(sql, store, changed, { ...target, generation, bodies: bodiesOf(operations), known });
+  return { ...outcome, generation, changes: changed.length };
+}
+
+type Folded = Pick<Outcome, "refs" | "failed" | "bodiless">;
+
+/** Plays the operations in their order; nothing is written yet. */
+function fold(
+  operations: readonly Operation[],
+  items: ReadonlyMap<ItemId, DraftedItem>,
+  known: ReadonlyMap<string, StoredBody>,
+): Folded {
+  const { refs, failed, bodiless }: Folded = { refs: new Map(), failed: new Map(), bodiless: [] };
+  const atHand = bodiesOf(operations);
+  for (const operation of operations) {
+    const itemId = itemOf(operation);
+    const item = items.get(itemId);
+    if (!item) continue;
+    if (operation.kind === "fail") {
+      failed.set(itemId, operation.failed);
+      if (operation.failed.permanent) refs.set(itemId, null);
+      if (operation.failed.permanent) item.end();
+      continue;
+    }
+    if (operation.kind === "relabel") {
+      if (item.relabel(operation.label)) continue;
+      failed.set(itemId, { itemId, reason: "relabel item: the index does not hold it", permanent: false });
+      continue;
+    }
+    failed.set(itemId, undefined);
+    if (operation.kind === "end") {
+      refs.set(itemId, null);
+      item.end(operation);
+    } else if (!known.has(nameOfKey(operation.key)) && !atHand.has(nameOfKey(operation.key))) {
+      bodiless.push(operation.file);
+    } else {
+      refs.set(itemId, refOf(item.put(operation).row));
+    }
+  }
+  return { refs, failed, bodiless };
+}
+
+function bodiesOf(operations: readonly Operation[]): Map<string, ReadyBody> {
+  const bodies = new Map<string, ReadyBody>();
+  for (const operation of operations) {
+    if (operation.kind === "put" && operation.body) bodies.set(nameOfKey(operation.key), operation.body);
+  }
+  return bodies;
+}
+
+interface Writing extends Target {
+  readonly generation: number;
+  readonly bodies: ReadonlyMap<string, ReadyBody>;
+  readonly known: ReadonlyMap<string, StoredBody>;
+}
+
+async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[], writing: Writing): Promise<void> {
+  const { generation } = writing;
+  const versions = items.flatMap(({ now }) => (now ? [now] : []));
+  const befores = items.flatMap(({ before }) => (before ? [before] : []));
+  // Rows the draft brought itself just go; a visible row gets its end, which counts once the draft is committed.
+  const own = befores.filter((row) => row.own === 1);
+  const visible = befores.filter((row) => row.own === 0);
+  // First of all, because it locks the draft or finds it taken.
+  if (!(await countChanges(sql, generation, versions.length - own.length, visible.length))) {
+    const { domainId, sourceId } = writing.source;
+    throw new ConflictError(
+      `write draft of ${domainId}/${sourceId}: another run of this source has taken over, or the store was rolled back`,
+    );
+  }
+  await deleteDocuments(sql, store, own);
+  await endDocuments(
+    sql,
+    visible.map(({ id }) => id),
+    generation,
+  );
+  await keepHidden(
+    sql,
+    items.flatMap(({ kept }) => (kept ? [kept] : [])),
+    generation,
+  );
+  await insertVersions(sql, store, versions, writing);
+}
+
+/** Only bodies that a version needs are written: one without a document would never be cleaned up. */
+async function insertVersions(sql: Sql, store: Store, versions: readonly Version[], writing: Writing): Promise<void> {
+  if (versions.length === 0) return;
+  const names = [...new Set(versions.flatMap(({ body }) => ("name" in body ? [body.name] : [])))];
+  const wanted = names.flatMap((name) => writing.bodies.get(name) ?? []);
+  const stored = await storeBodies(sql, store, wanted, writing.spaceId);
+  const documents: NewDocument[] = [];
+  const turn = new Turn();
+  for (const { row, body } of versions) {
+    const { id = null, title = "" } = ("id" in body ? body : stored.get(body.name)) ?? {};
+    documents.push({ ...row, bodyId: id, born: writing.generation, words: labelWords({ ...row, title }) });
+    if (turn.isOver()) await turn.next();
+  }
+  await insertDocuments(sql, store, documents);
+}
+
+/** By nameOfKey. */
+async function storeBodies(
+  sql: Sql,
+  store: Store,
+  bodies: readonly ReadyBody[],
+  spaceId: number,
+): Promise<Map<string, StoredBody>> {
+  const stored = new Map<string, StoredBody>();
+  const fresh: NewBody[] = [];
+  for (const body of bodies) {
+    if ("id" in body) {
+      await finishBody(sql, body);
+      stored.set(nameOfKey(body.key), body);
+    } else fresh.push(body);
+  }
+  for (const [at, body] of (await insertBodies(sql, store, fresh, spaceId)).entries()) {
+    const key = fresh[at]?.key;
+    if (key) stored.set(nameOfKey(key), body);
+  }
+  return stored;
+}
+
+/** A document as a batch will leave it. Its body may still have to be written, so it is told by what it will be. */
+interface Version {
+  readonly row: Omit<DocumentRow, "id" | "bodyId">;
+  readonly body: StoredBody | { readonly name: string };
+}
+
+interface BatchContext {
+  readonly store: Pick<Store, "storageFolder">;
+  readonly source: SourceKey;
+  readonly nowSeconds: number;
+  /** The bodies that are in the store, by nameOfKey. */
+  readonly known: ReadonlyMap<string, StoredBody>;
+}
+
+/** One item through the operations of a batch: what it was before, and what it is after the last of them. */
+class DraftedItem {
+  readonly before: DraftedRow | undefined;
+  #now: Version | undefined;
+  #changed = false;
+  #mayReturn = false;
+  readonly #context: BatchContext;
+
+  constructor(before: DraftedRow | undefined, context: BatchContext) {
+    this.before = before;
+    this.#context = context;
+    this.#now = before && { row: before, body: { id: before.bodyId ?? 0, title: before.title } };
+  }
+
+  get now(): Version | undefined {
+    return this.#now;
+  }
+
+  /** What came and went within the batch has changed nothing. */
+  get changed(): boolean {
+    return this.#changed && (this.before !== undefined || this.#now !== undefined);
+  }
+
+  /** What is to be kept in case the item returns. */
+  get kept(): DraftedRow | undefined {
+    return this.#mayReturn && this.#now === undefined ? this.before : undefined;
+  }
+
+  put({ file, key }: Operation & { readonly kind: "put" }): Version {
+    const { store, source, nowSeconds, known } = this.#context;
+    const name = nameOfKey(key);
+    const body = known.get(name) ?? { name };
+    const place = { ...labelColumns(file.label), file: storedPath(store, file.path) };
+    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, place);
+    const row: Version["row"] = {
+      ...place,
+      ...source,
+      itemId: file.itemId,
+      fileId: file.knownFileId ?? (randomId("file-") as FileId),
+      sha256: file.sha256,
+      bytes: file.bytes,
+      chunking: chunkingKey(DEFAULT_CHUNKING),
+      status: "completed",
+      errorCode: null,
+      errorMessage: null,
+      uploadedAt: nowSeconds,
+      embeddedAt: nowSeconds,
+    };
+    return this.#become({ row, body });
+  }
+
+  /** false: there is nothing to relabel. */
+  relabel(label: Label): boolean {
+    if (!this.#now) return false;
+    this.#relabelTo(this.#now, { ...labelColumns(label), file: movedFile(this.#now.row, label.path) });
+    return true;
+  }
+
+  end({ mayReturn } = { mayReturn: false }): void {
+    if (!this.#now) return;
+    this.#now = undefined;
+    this.#changed = true;
+    this.#mayReturn = mayReturn;
+  }
+
+  /** The same document under a new label is a new row with the same file id, so that an earlier generation keeps its own. */
+  #relabelTo(now: Version, place: Place): Version {
+    const unchanged = Object.entries(place).every(([column, value]) => now.row[column as keyof Place] === value);
+    return unchanged ? now : this.#become({ ...now, row: { ...now.row, ...place } });
+  }
+
+  #become(version: Version): Version {
+    this.#changed = true;
+    this.#now = version;
+    return version;
+  }
+}
+
+function isSame(a: Version["body"], b: Version["body"]): boolean {
+  return "id" in a ? "id" in b && a.id === b.id : "name" in b && a.name === b.name;
+}
+
+type LabelColumns = Pick<DocumentRow, "name" | "path" | "url" | "fileType" | "modifiedAt" | "attributes">;
+type Place = LabelColumns & Pick<DocumentRow, "file">;
+
+function labelColumns({ name, path, url, fileType, modifiedAt, attributes }: DocumentFile["label"]): LabelColumns {
+  return { name, path, url, fileType, modifiedAt, attributes: JSON.stringify(attributes) };
+}
+
+/** The mirror lays files out like the source, so where the one ended in the old path the other ends in the new. */
+function movedFile(current: Pick<DocumentRow, "file" | "path">, path: string): string {
+  const native = (text: string): string => (current.file.includes("\\") ? text.replaceAll("/", "\\") : text);
+  if (current.path === "" || !current.file.endsWith(native(current.path))) return current.file;
+  return current.file.slice(0, -current.path.length) + native(path);
+}
+
+/** A body that can be stored at once: with everything it consists of, or written ahead. */
+type ReadyBody = NewBody | UnfinishedBody;
+
+/** A change that waits to be written. `Body`: what of a body is at hand when it is not known to be in the store. */
+type Operation<Body = ReadyBody> =
+  | { readonly kind: "put"; readonly file: DocumentFile; readonly key: BodyKey; readonly body: Body | null }
+  | { readonly kind: "relabel"; readonly itemId: ItemId; readonly label: Label }
+  | { readonly kind: "end"; readonly itemId: ItemId; readonly mayReturn: boolean }
+  /** A put that came to nothing: a permanent failure ends the item, any other leaves it as it is. */
+  | { readonly kind: "fail"; readonly failed: FailedRef };
+
+function itemOf(operation: Operation<unknown>): ItemId {
+  if (operation.kind === "put") return operation.file.itemId;
+  return operation.kind === "fail" ? operation.failed.itemId : operation.itemId;
+}
+
+interface Commit {
+  readonly source: SourceKey;
+  /** null: the draft changed nothing, so there is nothing to activate. */
+  readonly generation: number | null;
+  readonly nowSeconds: number;
+  /** Somebody confirmed that nothing of the domain is to be left. */
+  readonly allowEmpty: boolean;
+}
+
+/** The moment a draft becomes what readers see. Throws ConflictError when it must not; then nothing was changed. */
+export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<void> {
+  const { source, generation, nowSeconds, allowEmpty } = commit;
+  const what = `commit draft of ${source.domainId}/${source.sourceId}`;
+  if (generation === null) return refuseIfPinned(store.db, "commit draft of", source);
+  await writeInTurn(store.db, async (sql) => {
+    await refuseIfPinned(sql, "commit draft of", source);
+    if (!allowEmpty && (await leavesNothing(sql, source.domainId, generation))) {
+      throw new ConflictError(
+        `${what}: nothing of the domain ${source.domainId} would be left; readers keep what they have until the removals are confirmed`,
+      );
+    }
+    if (await activateGeneration(sql, generation, nowSeconds)) return releaseReturned(sql, source, generation);
+    throw new ConflictError(`${what}: another run of this source has taken over, or the store was rolled back`);
+  });
+}
+
+/** Only a draft that brings nothing and ends something can do that. */
+async function leavesNothing(sql: Sql, domainId: string, generation: number): Promise<boolean> {
+  const brings = await sql.get("SELECT id FROM documents WHERE born = $1 LIMIT 1", [generation]);
+  if (brings) return false;
+  const left = await sql.get(
+    `SELECT d.id FROM documents d WHERE d.domain_id = $1 AND d.died IS DISTINCT FROM $2
+       AND ${visibleAt("(SELECT active FROM state WHERE id = 1)")} LIMIT 1`,
+    [domainId, generation],
+  );
+  return left === undefined;
+}
+
+export function refOf(row: Omit<HeldRow, "id">): IndexedRef {
+  return {
+    itemId: row.itemId,
+    fileId: row.fileId,
+    sha256: row.sha256,
+    fileType: row.fileType,
+    path: row.path,
+    url: row.url,
+    uploadedAt: fromUnixSeconds(row.uploadedAt),
+    embeddedAt: fromUnixSeconds(row.embeddedAt),
+  };
+}
+
+let lastSecond = { seconds: 0, instant: toUtcMicros(new Date(0)) };
+
+/** Documents of one crawl share their seconds, and formatting an instant is what listing them would spend its time on. */
+export function fromUnixSeconds(seconds: number): string {
+  if (seconds !== lastSecond.seconds) lastSecond = { seconds, instant: toUtcMicros(new Date(seconds * 1000)) };
+  return lastSecond.instant;
+}

@@ -1,0 +1,276 @@
+import type { Dispatcher } from "undici";
+import type { Embedder } from "../../contracts/embedder.ts";
+import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
+import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { later } from "../../lib/later.ts";
+import { createProxyAgent } from "../../lib/proxy-agent.ts";
+import { type AnswerHeaders, readRetryAfterMs } from "../../lib/retry-after.ts";
+import { sleep } from "../../lib/time.ts";
+import type { SpaceRow } from "./spaces.ts";
+import { createServiceModel, onceOpened, type VectorModel } from "./vector-model.ts";
+import { normalise } from "./vectors.ts";
+
+export interface HttpModelSettings extends EmbeddingsService {
+  /** 0: as many as the model gives. */
+  readonly dimensions: number;
+}
+
+/** Requests under way at once; services count them, and more of them are only refused. */
+const CONCURRENCY = 4;
+/** Some 8,000 tokens: the window of today's models. Of the rest of a text the answer would not know anyway. */
+const MAX_TEXT_CHARACTERS = 30_000;
+/** Shorter than this, it is not the length that is wrong. */
+const MIN_TEXT_CHARACTERS = 200;
+
+/** Any `/v1/embeddings` address. Asked for its dimensions when a store first needs vectors, unless the settings say how many. */
+export function createHttpModel(settings: HttpModelSettings): VectorModel {
+  const open = onceOpened(() => openHttpEmbedder(settings));
+  // Without asking the service for its dimensions once more: a search needs one request, not two.
+  const known = async ({ model, revision, dimensions }: SpaceRow): Promise<Embedder | undefined> =>
+    model === settings.model && revision === String(dimensions) ? createHttpEmbedder(settings, dimensions) : undefined;
+  return createServiceModel(open, known);
+}
+
+/** Throws RemoteError when the service has to be asked and does not answer. */
+export async function openHttpEmbedder(settings: HttpModelSettings): Promise<Embedder> {
+  if (settings.dimensions > 0) return createHttpEmbedder(settings, settings.dimensions);
+  const [vector] = await postEmbeddings(settings, { texts: ["dimensions"], dimensions: 0, requested: 0 });
+  return createHttpEmbedder(settings, vector?.length ?? 0);
+}
+
+function createHttpEmbedder(settings: HttpModelSettings, dimensions: number): Embedder {
+  // A service that was asked for a length, is asked for the length of the space at hand, which may be an older one.
+  const requested = settings.dimensions > 0 ? dimensions : 0;
+  let longest = MAX_TEXT_CHARACTERS;
+  const embedBatch = async (texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
+    for (;;) {
+      const cut = texts.map((text) => text.slice(0, longest));
+      try {
+        return await postEmbeddings(settings, { texts: cut, dimensions, requested }, signal);
+      } catch (error) {
+        if (!(error instanceof TooLongError)) throw error;
+        if (texts.length > 1) return await halves(texts, signal);
+        const length = cut[0]?.length ?? 0;
+        if (length <= MIN_TEXT_CHARACTERS) throw error;
+        longest = Math.floor(length / 2);
+      }
+    }
+  };
+  const halves = async (texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
+    const middle = Math.ceil(texts.length / 2);
+    const first = await embedBatch(texts.slice(0, middle), signal);
+    return [...first, ...(await embedBatch(texts.slice(middle), signal))];
+  };
+  return {
+    model: settings.model,
+    revision: String(dimensions),
+    dimensions,
+    async embed(texts, signal) {
+      const vectors: Float32Array[] = texts.map(() => new Float32Array(dimensions));
+      await forEachConcurrent(batchTexts(texts, MAX_TEXT_CHARACTERS), CONCURRENCY, async ({ places, texts: batch }) => {
+        const answer = await embedBatch(batch, signal);
+        for (const [at, place] of places.entries()) vectors[place] = answer[at] ?? new Float32Array(dimensions);
+      });
+      return vectors;
+    },
+  };
+}
+
+const undici = later<typeof import("undici")>("undici");
+
+/** A service that speaks OpenAI's embeddings protocol. */
+export interface EmbeddingsService {
+  /** Up to and including `/v1`; of Azure, up to and including the deployment. */
+  readonly baseUrl: string;
+  /** "" for a service that wants none. */
+  readonly apiKey: string;
+  readonly model: string;
+  /** "" but for Azure with dated versions. */
+  readonly apiVersion: string;
+  /** How to wait before asking again; tests let hours pass at once. */
+  readonly wait?: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+export interface EmbeddingsOrder {
+  readonly texts: readonly string[];
+  /** How many numbers a vector must have; 0: however many come. */
+  readonly dimensions: number;
+  /** How many the service is to be asked for; 0: what it gives by itself. */
+  readonly requested: number;
+}
+
+/** The service says that the texts are too many or too long for it. */
+export class TooLongError extends RemoteError {
+  override readonly name: string = "TooLongError";
+}
+
+const RETRIES: RetryLimits = { attempts: 7, firstMs: 500, longestMs: 60_000 };
+/** A service that wants to be left alone for longer is not coming back for this run. */
+const MAX_PAUSE_MS = 15 * 60_000;
+const TIMEOUTS = { headersTimeout: 120_000, bodyTimeout: 120_000, connectTimeout: 10_000 };
+let shared: Dispatcher | undefined;
+
+/** One vector of length 1 per text, in order. Asks again while the service is busy or broken, then throws RemoteError. */
+export async function postEmbeddings(
+  service: EmbeddingsService,
+  order: EmbeddingsOrder,
+  signal?: AbortSignal,
+): Promise<Float32Array[]> {
+  for (let attempt = 1; ; attempt++) {
+    throwIfAborted(signal);
+    const outcome = await ask(service, order, signal);
+    if ("body" in outcome) return readVectors(service, order, outcome.body);
+    if (!outcome.again || attempt >= RETRIES.attempts) throw failure(service, outcome);
+    const ms = outcome.pauseMs ?? jitter(backoffMs(attempt, RETRIES));
+    if (ms > MAX_PAUSE_MS) throw failure(service, outcome);
+    await (service.wait ?? sleep)(ms, signal);
+  }
+}
+
+interface Refusal {
+  readonly reason: string;
+  /** Worth another try. */
+  readonly again: boolean;
+  readonly pauseMs?: number | undefined;
+  readonly tooLong?: boolean;
+  readonly cause?: unknown;
+}
+
+async function ask(
+  service: EmbeddingsService,
+  { texts, requested }: EmbeddingsOrder,
+  signal?: AbortSignal,
+): Promise<{ body: string } | Refusal> {
+  const content = { model: service.model, input: texts, encoding_format: "float" };
+  try {
+    const response = await undici().request(addressOf(service), {
+      method: "POST",
+      headers: { "content-type": "application/json", ...credentials(service) },
+      body: JSON.stringify(requested > 0 ? { ...content, dimensions: requested } : content),
+      dispatcher: dispatcher(),
+      signal: signal ?? null,
+    });
+    const body = await response.body.text();
+    if (response.statusCode === 200) return { body };
+    return refusal(response.statusCode, body, response.headers);
+  } catch (error) {
+    throwIfAborted(signal);
+    return { reason: explain(error), again: true, cause: error };
+  }
+}
+
+function dispatcher(): Dispatcher {
+  shared ??= createProxyAgent(TIMEOUTS);
+  return shared;
+}
+
+function addressOf({ baseUrl, apiVersion }: EmbeddingsService): string {
+  const query = apiVersion === "" ? "" : `?api-version=${encodeURIComponent(apiVersion)}`;
+  return `${baseUrl.replace(/\/+$/, "")}/embeddings${query}`;
+}
+
+/** Azure takes keys in a header of its own. */
+function credentials({ baseUrl, apiKey, apiVersion }: EmbeddingsService): Record<string, string> {
+  if (apiKey === "") return {};
+  const azure = apiVersion !== "" || URL.parse(baseUrl)?.hostname.endsWith(".azure.com");
+  return azure ? { "api-key": apiKey } : { authorization: `Bearer ${apiKey}` };
+}
+
+function refusal(status: number, body: string, headers: AnswerHeaders): Refusal {
+  const said = messageOf(body);
+  const tooLong =
+    status === 413 ||
+    (status === 400 && /too (long|large|many)|maximum|context length|exceed|input length|batch size/i.test(said));
+  // Waiting does not fill an empty account.
+  const spent = /insufficient_quota|exceeded your current quota|billing/i.test(body);
+  const again = (status === 429 && !spent) || status === 408 || status >= 500;
+  return { reason: `${status}${said ? `: ${said}` : ""}`, again, pauseMs: readRetryAfterMs(headers), tooLong };
+}
+
+function messageOf(body: string): string {
+  let said: unknown = body;
+  try {
+    const { error } = JSON.parse(body) as { error?: { message?: unknown } | string };
+    said = typeof error === "object" ? error.message : error;
+  } catch {
+    // A proxy in between answers in HTML.
+  }
+  return (typeof said === "string" ? said : body).replaceAll(/\s+/g, " ").trim().slice(0, 300);
+}
+
+function failure(service: EmbeddingsService, { reason, tooLong, cause }: Refusal): RemoteError {
+  const text = withoutKey(`embed with ${service.model} at ${addressOf(service)}: ${reason}`, service);
+  return tooLong ? new TooLongError(text, { cause }) : new RemoteError(text, { cause });
+}
+
+/** Some services repeat the key they refuse. */
+function withoutKey(text: string, { apiKey }: EmbeddingsService): string {
+  return apiKey === "" ? text : text.replaceAll(apiKey, "***");
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new CancelledError("embed passages: cancelled", { cause: signal.reason });
+}
+
+function readVectors(service: EmbeddingsService, order: EmbeddingsOrder, body: string): Float32Array[] {
+  const vectors: Float32Array[] = [];
+  for (const [at, item] of itemsOf(body).entries()) {
+    // What JSON makes of NaN is null, which would become 0: a vector that is wrong for ever, and looks right.
+    const numbers = Array.isArray(item.embedding) ? item.embedding.map((one) => (one === null ? Number.NaN : one)) : [];
+    if (numbers.length > 0) vectors[item.index ?? at] = Float32Array.from(numbers);
+  }
+  const dimensions = order.dimensions || (vectors[0]?.length ?? 0);
+  const problem = problemWith(vectors, order.texts.length, dimensions);
+  if (problem) throw failure(service, { reason: problem, again: false });
+  return vectors.map(normalise);
+}
+
+function itemsOf(body: string): { index?: number; embedding?: (number | null)[] }[] {
+  try {
+    const { data } = JSON.parse(body) as { data?: { index?: number; embedding?: (number | null)[] }[] };
+    return Array.isArray(data) ? data : [];
+  } catch {
+    return [];
+  }
+}
+
+function problemWith(vectors: readonly Float32Array[], count: number, dimensions: number): string | undefined {
+  if (vectors.length !== count || Object.keys(vectors).length !== count || dimensions === 0) {
+    return `it answered with ${Object.keys(vectors).length} vectors for ${count} texts`;
+  }
+  const odd = vectors.find((vector) => vector.length !== dimensions);
+  if (odd) return `it answered with ${odd.length} numbers per vector instead of ${dimensions}`;
+  return vectors.some((vector) => vector.some((value) => !Number.isFinite(value)))
+    ? "a vector has no numbers in it"
+    : undefined;
+}
+
+/** Within what OpenAI, Azure and the local services take in one request. */
+const MAX_TEXTS = 256;
+const MAX_CHARACTERS = 400_000;
+
+export interface TextBatch {
+  /** Where each text was in what was given. */
+  readonly places: readonly number[];
+  readonly texts: readonly string[];
+}
+
+/** Texts for one request each. Texts without a character in them are left out: services refuse them. */
+export function* batchTexts(texts: readonly string[], longest: number): Generator<TextBatch> {
+  let places: number[] = [];
+  let characters = 0;
+  const batch = (): TextBatch => ({ places, texts: places.map((place) => texts[place] ?? "") });
+  for (const [place, text] of texts.entries()) {
+    if (text.trim() === "") continue;
+    const length = Math.min(text.length, longest);
+    if (places.length > 0 && (places.length >= MAX_TEXTS || characters + length > MAX_CHARACTERS)) {
+      yield batch();
+      places = [];
+      characters = 0;
+    }
+    places.push(place);
+    characters += length;
+  }
+  if (places.length > 0) yield batch();
+}

@@ -1,0 +1,233 @@
+import type { Embedder } from "../../contracts/embedder.ts";
+import { CancelledError } from "../../contracts/errors.ts";
+import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import type { Space, SpaceKeeper, Store } from "../store.ts";
+import { lockState, writeInTurn } from "../store-state.ts";
+import { createLearntModel } from "./learnt-model.ts";
+import { activateSpace, activeSpace, deleteSpace, insertSpace, learntOf, listSpaces, type SpaceRow } from "./spaces.ts";
+import type { Report, VectorModel } from "./vector-model.ts";
+import { passageText } from "./vector-model.ts";
+
+/** Learnt models take megabytes each; a server has a few stores that are asked all the time. */
+const MAX_EMBEDDERS = 16;
+
+/**
+ * Keeps the vectors of a store on the model the settings name. Vectors of another model go on answering until all of the
+ * new ones are there; where that model cannot be had any more, words alone answer. Serves any number of stores.
+ */
+export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
+  const embedders = new Map<string, Embedder>();
+  const checked = new WeakMap<SqlDatabase, Checked>();
+  // Whatever the settings name now, a store that was made without any goes on answering.
+  const builtIn = createLearntModel();
+  const embedderOf = async (sql: Sql, row: SpaceRow): Promise<Embedder> => {
+    const key = `${row.model} ${row.revision} ${row.dimensions}`;
+    let embedder = embedders.get(key);
+    if (!embedder) {
+      const learnt = (): Promise<Uint8Array | null> => learntOf(sql, row.id);
+      embedder = (await model.embedderOf(row, learnt)) ?? (await builtIn.embedderOf(row, learnt));
+      embedder ??= createBlindEmbedder(row);
+      if (embedders.size >= MAX_EMBEDDERS) embedders.delete(embedders.keys().next().value ?? "");
+      embedders.set(key, embedder);
+    }
+    return embedder;
+  };
+  const active = async (sql: Sql): Promise<SpaceRow> => (await activeSpace(sql)) ?? makeFirst(sql, await model.first());
+  return {
+    async active(sql): Promise<Space> {
+      const row = await active(sql);
+      const isOutgrown = await model.isOutgrown?.(sql, row);
+      return { id: row.id, embedder: isOutgrown ? createBlindEmbedder(row) : await embedderOf(sql, row) };
+    },
+    async refresh(store, report, signal) {
+      const row = await active(store.db);
+      const next = await nextSpace(store, model, row, report, signal);
+      const space = { id: next.id, embedder: await embedderOf(store.db, next) };
+      const known = checked.get(store.db);
+      const from = known?.spaceId === space.id ? known.upTo : 0;
+      const upTo = await fillSpace(store, space, from, report, signal);
+      if (upTo !== undefined) {
+        checked.set(store.db, { spaceId: space.id, upTo });
+        if (next.id !== row.id) await activateWhenComplete(store, space, upTo, report, signal);
+      }
+      for (const { id, active } of await listSpaces(store.db)) if (active === 0) await dropSpace(store, id, signal);
+    },
+  };
+}
+
+/** Up to this chunk, all have a vector in the space. It stays so: vectors go only with their chunks, or with the space. */
+interface Checked {
+  readonly spaceId: number;
+  readonly upTo: number;
+}
+
+/** Somebody else may have made it meanwhile, so outside a transaction this is one of its own. */
+async function makeFirst(sql: Sql | SqlDatabase, embedder: Embedder): Promise<SpaceRow> {
+  if ("write" in sql) return writeInTurn(sql, (own) => makeFirst(own, embedder));
+  await lockState(sql);
+  return (await activeSpace(sql)) ?? insertSpace(sql, { ...described(embedder), learnt: null, active: 1 });
+}
+
+/** The space to fill: the active one, one that is there unfinished, or a new one. */
+async function nextSpace(
+  store: Store,
+  model: VectorModel,
+  active: SpaceRow,
+  report: Report,
+  signal: AbortSignal,
+): Promise<SpaceRow> {
+  const unfinished = (await listSpaces(store.db)).find((space) => space.active === 0);
+  const successor = await model.successor(store, active, unfinished, report, signal);
+  if (successor === undefined) return active;
+  if ("id" in successor) return successor;
+  return writeInTurn(store.db, async (sql) => {
+    const wanted = described(successor.embedder);
+    const same = (await listSpaces(sql)).find(
+      ({ model, revision }) => model === wanted.model && revision === wanted.revision,
+    );
+    return same ?? insertSpace(sql, { ...wanted, learnt: successor.learnt, active: 0 });
+  });
+}
+
+function described({ model, revision, dimensions }: Embedder): { model: string; revision: string; dimensions: number } {
+  return { model, revision, dimensions };
+}
+
+/** One page is read, embedded and written; a kill loses at most this much work. */
+const PAGE = 500;
+/** One look passes over so many ids: a store of a million passages must not be searched for gaps in one go. */
+const STRIDE = 20_000;
+/** Deleting a million rows at once would keep every writer waiting. */
+const DROP_SLICE = 5000;
+
+/**
+ * Embeds every chunk behind `checked` that has no vector in the space. Goes on where a killed one was, since what is
+ * written is written. Returns the last chunk of which it knows, undefined when its model cannot be had, or when somebody
+ * else dropped the space meanwhile.
+ */
+async function fillSpace(
+  store: Store,
+  space: Space,
+  checked: number,
+  report: Report,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const total = await countChunks(store.db);
+  let done = 0;
+  for (let after = checked; ; ) {
+    if (signal.aborted) throw new CancelledError("embed passages: cancelled");
+    const last = await lastChunk(store.db);
+    if (after >= last) return after;
+    const upTo = Math.min(after + STRIDE, last);
+    const page = await lacking(store.db, space.id, after, upTo);
+    if (page.length > 0) {
+      const vectors = await space.embedder.embed(page.map(passageText), signal);
+      if (vectors.length === 0) return undefined;
+      if (!(await writeInTurn(store.db, (sql) => addVectors(store, sql, space, page, vectors)))) return undefined;
+      done += page.length;
+      if (total > PAGE)
+        report(`[ ${Math.min(done, total)} / ${total} ] Embedding passages with ${space.embedder.model}`);
+    }
+    after = page.length < PAGE ? upTo : (page.at(-1)?.chunkId ?? upTo);
+  }
+}
+
+/** The moment of the switch: nobody can add a chunk between the last look and the flip. `checked`: as fillSpace returned it. */
+async function activateWhenComplete(
+  store: Store,
+  space: Space,
+  checked: number,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let after: number | undefined = checked; after !== undefined; ) {
+    const from: number = after;
+    const done = await writeInTurn(store.db, async (sql) => {
+      if (!(await isThere(sql, space.id))) return true;
+      if ((await lacking(sql, space.id, from, Number.MAX_SAFE_INTEGER)).length > 0) return false;
+      await activateSpace(sql, space.id);
+      return true;
+    });
+    if (done) return;
+    after = await fillSpace(store, space, from, report, signal);
+  }
+}
+
+async function dropSpace(store: Store, spaceId: number, signal: AbortSignal): Promise<void> {
+  for (let dropped = DROP_SLICE; dropped >= DROP_SLICE; ) {
+    if (signal.aborted) throw new CancelledError("drop old vectors: cancelled");
+    dropped = await writeInTurn(store.db, (sql) =>
+      sql.run(
+        `DELETE FROM vectors WHERE space_id = $1 AND chunk_id IN
+           (SELECT chunk_id FROM vectors WHERE space_id = $1 ORDER BY chunk_id LIMIT ${DROP_SLICE})`,
+        [spaceId],
+      ),
+    );
+  }
+  await writeInTurn(store.db, async (sql) => {
+    await store.vectors.drop(sql, spaceId);
+    await deleteSpace(sql, spaceId);
+  });
+}
+
+interface ChunkToEmbed {
+  readonly chunkId: number;
+  readonly bodyId: number;
+  readonly sectionPath: string;
+  readonly text: string;
+}
+
+const LACKING = `FROM chunks c LEFT JOIN vectors v ON v.space_id = $1 AND v.chunk_id = c.id
+  WHERE c.id > $2 AND c.id <= $3 AND v.chunk_id IS NULL`;
+
+async function lacking(sql: Sql, spaceId: number, after: number, upTo: number): Promise<ChunkToEmbed[]> {
+  return sql.all<ChunkToEmbed>(
+    `SELECT c.id AS "chunkId", c.body_id AS "bodyId", c.section_path AS "sectionPath", c.text
+     ${LACKING} ORDER BY c.id LIMIT ${PAGE}`,
+    [spaceId, after, upTo],
+  );
+}
+
+async function lastChunk(sql: Sql): Promise<number> {
+  return Number((await sql.get<{ id: number | null }>("SELECT MAX(id) AS id FROM chunks"))?.id ?? 0);
+}
+
+async function countChunks(sql: Sql): Promise<number> {
+  return Number((await sql.get<{ n: number }>("SELECT COUNT(*) AS n FROM chunks"))?.n ?? 0);
+}
+
+/** Chunks may have been deleted, embedded by another process, or the space dropped, while these were being embedded. */
+async function addVectors(
+  store: Store,
+  sql: Sql,
+  space: Space,
+  page: readonly ChunkToEmbed[],
+  vectors: readonly Float32Array[],
+): Promise<boolean> {
+  if (!(await isThere(sql, space.id))) return false;
+  const rows = await sql.all<{ id: number }>(`SELECT c.id ${LACKING}`, [
+    space.id,
+    (page[0]?.chunkId ?? 1) - 1,
+    page.at(-1)?.chunkId ?? 0,
+  ]);
+  const open = new Set(rows.map(({ id }) => Number(id)));
+  const wanted = page.flatMap(({ chunkId, bodyId }, at) => {
+    const vector = vectors[at];
+    return vector && open.has(chunkId) ? [{ chunkId, bodyId, vector }] : [];
+  });
+  await store.vectors.add(sql, space.id, wanted);
+  return true;
+}
+
+async function isThere(sql: Sql, spaceId: number): Promise<boolean> {
+  return (await sql.get("SELECT id FROM spaces WHERE id = $1", [spaceId])) !== undefined;
+}
+
+/**
+ * Stands in for a model that cannot be had. It gives no vectors, so that words alone decide, and so that what is put
+ * meanwhile is found lacking one when the model can be had again.
+ */
+function createBlindEmbedder(of: Omit<Embedder, "embed">): Embedder {
+  const { model, revision, dimensions } = of;
+  return { model, revision, dimensions, embed: async () => [] };
+}

@@ -1,0 +1,247 @@
+import type { DomainId, ItemId } from "../contracts/ids.ts";
+import type { DocumentVersion, DocumentWanted } from "../contracts/search-index.ts";
+import type { Sql, Values } from "../lib/sql/sql.ts";
+import type { SourceKey } from "./documents.ts";
+import { takeIds } from "./store-state.ts";
+
+/**
+ * Storage of generations: plain reads and writes, to be called inside a transaction of the caller (see writeInTurn).
+ *
+ * A row without a number and without `committed_at` is an open draft. One that has `committed_at` but no number is
+ * abandoned: its draft was taken over, or it was rolled back for good. Nobody sees it, and sweeping removes it.
+ *
+ * The storage functions of the generation-based crawl, and where they are here:
+ *
+ * | specification | here |
+ * | --- | --- |
+ * | insert_document | insertDocuments (documents.ts) |
+ * | insert_sections | insertSections (sections.ts) |
+ * | activate_generation | activateGeneration |
+ * | cleanup_old_generations | cleanupOldGenerations (cleanup.ts) |
+ * | get_sections_by_document | sectionsOfDocument (sections.ts) |
+ * | search_sections_fts | searchStore (../search), through TextIndex.matchChunks (store.ts) and visibleAt |
+ * | documents_active | the view of that name |
+ * | generation_active | visibleAt: born by then, and not dead by then |
+ */
+interface GenerationRow {
+  readonly id: number;
+  readonly number: number;
+  readonly domainId: string;
+  readonly sourceId: string;
+  /** The same for all that one crawl committed; "" for a commit that stands for itself. */
+  readonly crawl: string;
+  readonly committedAt: number;
+  readonly added: number;
+  readonly removed: number;
+}
+
+/**
+ * A condition that holds for rows `d` of `documents` that generation number `at` shows. `+` keeps SQLite from looking rows
+ * up by their generation: a first crawl has all its documents in one.
+ */
+export function visibleAt(at: string, d = "d"): string {
+  const byThen = `SELECT id FROM generations WHERE number <= ${at}`;
+  return `+${d}.born IN (${byThen}) AND (${d}.died IS NULL OR +${d}.died NOT IN (${byThen}))`;
+}
+
+/** The ids of all generations up to the active one, at one moment. */
+export async function visibleGenerations(sql: Sql): Promise<number[]> {
+  const rows = await sql.all<{ id: number }>(
+    "SELECT id FROM generations WHERE number <= (SELECT active FROM state WHERE id = 1)",
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** An open draft. */
+export async function insertGeneration(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  { crawl, createdAt }: { readonly crawl: string; readonly createdAt: number },
+): Promise<number> {
+  const id = await takeIds(sql, "next_generation", 1);
+  await sql.insert("generations (id, domain_id, source_id, crawl, created_at, added, removed)", [
+    [id, domainId, sourceId, crawl, createdAt, 0, 0],
+  ]);
+  return id;
+}
+
+const OPEN = "number IS NULL AND committed_at IS NULL";
+
+/** false: it is no open draft any more. */
+export async function countChanges(sql: Sql, id: number, added: number, removed: number): Promise<boolean> {
+  const changed = await sql.run(
+    `UPDATE generations SET added = added + $2, removed = removed + $3 WHERE id = $1 AND ${OPEN}`,
+    [id, added, removed],
+  );
+  return changed === 1;
+}
+
+/**
+ * Numbers one row and moves one pointer, however large the store. false: the draft is not open any more, and nothing was
+ * changed.
+ */
+export async function activateGeneration(sql: Sql, id: number, committedAt: number): Promise<boolean> {
+  const open = await sql.get(`SELECT id FROM generations WHERE id = $1 AND ${OPEN}`, [id]);
+  if (!open) return false;
+  await sql.run(
+    "UPDATE generations SET number = (SELECT active FROM state WHERE id = 1) + 1, committed_at = $2 WHERE id = $1",
+    [id, committedAt],
+  );
+  await sql.run("UPDATE state SET active = active + 1, visible_revision = visible_revision + 1 WHERE id = 1");
+  return true;
+}
+
+/** Readers see `number` from now on, and the store is pinned to it. false: it is not kept. */
+export async function rollbackTo(sql: Sql, number: number): Promise<boolean> {
+  if (!(await isKept(sql, number))) return false;
+  await sql.run("UPDATE state SET active = $1, pinned = 1, visible_revision = visible_revision + 1 WHERE id = 1", [
+    number,
+  ]);
+  return true;
+}
+
+/**
+ * What lies above the active generation loses its number, so nothing abandoned comes back. Before any draft is written: a
+ * row has one end, and a draft that ends what a rollback brought back to life takes the end it had above.
+ */
+export async function releasePin(sql: Sql): Promise<void> {
+  await sql.run("UPDATE generations SET number = NULL WHERE number > (SELECT active FROM state WHERE id = 1)");
+  await sql.run("UPDATE state SET pinned = 0 WHERE id = 1");
+}
+
+const KEPT = "number >= 1 AND number >= (SELECT oldest FROM state WHERE id = 1)";
+
+/** Newest first. */
+export async function keptGenerations(sql: Sql): Promise<GenerationRow[]> {
+  return sql.all<GenerationRow>(
+    `SELECT id, number, domain_id AS "domainId", source_id AS "sourceId", crawl, committed_at AS "committedAt", added, removed
+     FROM generations WHERE ${KEPT} ORDER BY number DESC`,
+  );
+}
+
+export async function isKept(sql: Sql, number: number): Promise<boolean> {
+  const row = await sql.get(`SELECT id FROM generations WHERE number = $1 AND ${KEPT}`, [number]);
+  return row !== undefined;
+}
+
+/** Whoever has these drafts open can neither write to them nor commit them any more. */
+export async function abandonDrafts(sql: Sql, nowSeconds: number, source?: SourceKey): Promise<number> {
+  if (!source) return sql.run(`UPDATE generations SET committed_at = $1 WHERE ${OPEN}`, [nowSeconds]);
+  return sql.run(`UPDATE generations SET committed_at = $1 WHERE domain_id = $2 AND source_id = $3 AND ${OPEN}`, [
+    nowSeconds,
+    source.domainId,
+    source.sourceId,
+  ]);
+}
+
+export async function openDrafts(sql: Sql, source: SourceKey): Promise<number[]> {
+  const rows = await sql.all<{ id: number }>(
+    `SELECT id FROM generations WHERE domain_id = $1 AND source_id = $2 AND ${OPEN}`,
+    [source.domainId, source.sourceId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export async function abandonGeneration(sql: Sql, id: number, nowSeconds: number): Promise<void> {
+  await sql.run(`UPDATE generations SET committed_at = $2 WHERE id = $1 AND ${OPEN}`, [id, nowSeconds]);
+}
+
+export async function abandonedGenerations(sql: Sql): Promise<number[]> {
+  const rows = await sql.all<{ id: number }>(
+    "SELECT id FROM generations WHERE number IS NULL AND committed_at IS NOT NULL ORDER BY id",
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** No document may name it. */
+export async function deleteGeneration(sql: Sql, id: number): Promise<void> {
+  await sql.run("DELETE FROM generations WHERE id = $1", [id]);
+}
+
+/** From here on earlier generations can neither be searched nor gone back to. */
+export async function raiseOldest(sql: Sql, oldest: number): Promise<void> {
+  await sql.run("UPDATE state SET oldest = $1 WHERE id = 1 AND oldest < $1", [oldest]);
+}
+
+/** A committed generation that is not kept and that no document names says nothing. */
+export async function deleteGenerationIfEmpty(sql: Sql, id: number): Promise<void> {
+  await sql.run(
+    `DELETE FROM generations WHERE id = $1 AND number > 0 AND number < (SELECT oldest FROM state WHERE id = 1)
+       AND NOT EXISTS (SELECT 1 FROM documents WHERE born = $1)
+       AND NOT EXISTS (SELECT 1 FROM documents WHERE died = $1)`,
+    [id],
+  );
+}
+
+/** A row that one of two generations shows and the other does not. */
+export interface DifferenceRow {
+  readonly id: number;
+  readonly domainId: string;
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  readonly name: string;
+  readonly path: string;
+  readonly inFrom: 0 | 1;
+  readonly inTo: 0 | 1;
+  /** The item has a row that the other generation shows. */
+  readonly hasOther: 0 | 1;
+}
+
+/** The generations between two numbers: only rows that were born or died in one of them can differ. */
+export async function generationsBetween(sql: Sql, from: number, to: number): Promise<number[]> {
+  const rows = await sql.all<{ id: number }>(
+    "SELECT id FROM generations WHERE number > $1 AND number <= $2 ORDER BY number",
+    [Math.min(from, to), Math.max(from, to)],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** One page of the rows with this end of their life in the generation, whether they differ or not. */
+export async function differenceBetween(
+  sql: Sql,
+  range: { readonly from: number; readonly to: number },
+  page: {
+    readonly end: "born" | "died";
+    readonly generation: number;
+    readonly afterId: number;
+    readonly limit: number;
+  },
+): Promise<DifferenceRow[]> {
+  const flag = (condition: string): string => `CASE WHEN ${condition} THEN 1 ELSE 0 END`;
+  const other = (at: string): string =>
+    `EXISTS (SELECT 1 FROM documents o WHERE o.domain_id = d.domain_id AND o.source_id = d.source_id
+       AND o.item_id = d.item_id AND ${visibleAt(at, "o")})`;
+  return sql.all<DifferenceRow>(
+    `SELECT d.id, d.domain_id AS "domainId", d.source_id AS "sourceId", d.item_id AS "itemId", d.name, d.path,
+       ${flag(visibleAt("$1"))} AS "inFrom", ${flag(visibleAt("$2"))} AS "inTo",
+       ${flag(`CASE WHEN ${visibleAt("$2")} THEN ${other("$1")} ELSE ${other("$2")} END`)} AS "hasOther"
+     FROM documents d WHERE d.${page.end} = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,
+    [range.from, range.to, page.generation, page.afterId, page.limit],
+  );
+}
+
+interface VersionRow extends Omit<DocumentVersion, "visible"> {
+  readonly visible: 0 | 1;
+}
+
+const MAX_VERSIONS = 20;
+
+/** Rows of committed generations, rolled-back ones included. By what a document is called, all rows are looked at. */
+export async function documentVersions(sql: Sql, domain: DomainId, wanted: DocumentWanted): Promise<VersionRow[]> {
+  const [condition, values]: [string, Values] =
+    "called" in wanted
+      ? [
+          "(d.item_id = $2 OR d.file_id = $2 OR d.path = $2 OR d.url = $2 OR lower(d.name) = lower($2))",
+          [wanted.called],
+        ]
+      : ["d.source_id = $2 AND d.item_id = $3", [wanted.sourceId, wanted.itemId]];
+  return sql.all<VersionRow>(
+    `SELECT d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.name, d.path, d.url,
+       b.number AS since, e.number AS until,
+       CASE WHEN ${visibleAt("(SELECT active FROM state WHERE id = 1)")} THEN 1 ELSE 0 END AS visible
+     FROM documents d JOIN generations b ON b.id = d.born LEFT JOIN generations e ON e.id = d.died
+     WHERE d.domain_id = $1 AND d.body_id IS NOT NULL AND b.number > 0 AND ${condition}
+     ORDER BY b.number DESC, d.id DESC LIMIT ${MAX_VERSIONS}`,
+    [domain, ...values],
+  );
+}

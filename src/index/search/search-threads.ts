@@ -1,0 +1,191 @@
+import { createHash } from "node:crypto";
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { explain, RemoteError } from "../../contracts/errors.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import { type PackedError, unpackError } from "../../lib/error-codec.ts";
+import { moduleBeside } from "../../lib/module-beside.ts";
+import type { VectorModelSettings } from "../embedding/open-vector-model.ts";
+import { MAX_OPEN_STORES } from "../sqlite/open-sqlite-house.ts";
+
+/** Searches of SQLite stores beside the thread that serves everybody: one takes milliseconds of pure computing. */
+export interface SearchThreads {
+  /** As searchStore() answers and fails. The store's file must be there. */
+  search(id: VectorStoreId, query: SearchQuery): Promise<SearchHit[]>;
+  /** Closes the store, for its files to be deleted. */
+  drop(id: VectorStoreId): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface SearchThreadsOptions {
+  readonly folder: string;
+  readonly model: VectorModelSettings;
+  /** Beyond so many searches that wait for their answer, the next one is refused. */
+  readonly maxWaiting?: number;
+}
+
+/** At 10 ms each, whoever comes last waits for ten seconds. */
+const MAX_WAITING = 1000;
+const MAX_THREADS = 4;
+
+/** A store is always searched by the same thread, so that its vectors are in memory once. */
+export function createSearchThreads({ folder, model, maxWaiting = MAX_WAITING }: SearchThreadsOptions): SearchThreads {
+  const count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
+  const settings = { folder, model, maxOpenStores: Math.ceil(MAX_OPEN_STORES / count) };
+  const threads = Array.from({ length: count }, () => new SearchThread(settings));
+  const threadOf = (id: VectorStoreId): SearchThread => {
+    const hash = createHash("sha256").update(id).digest().readUInt32BE();
+    return threads[hash % count] as SearchThread;
+  };
+  let waiting = 0;
+  let closed = false;
+  return {
+    async search(id, { tell, signal, ...query }) {
+      if (closed) throw new Error("search: the index is closed");
+      if (waiting >= maxWaiting) {
+        throw new RemoteError(`${waiting} searches are waiting for their answer already. Ask again in a few seconds.`);
+      }
+      waiting++;
+      try {
+        const { notes, outcome } = await threadOf(id).search(id, query, signal);
+        for (const note of notes) tell?.(note);
+        if ("error" in outcome) throw unpackError(outcome.error);
+        return outcome.hits;
+      } finally {
+        waiting--;
+      }
+    },
+    async drop(id) {
+      await threadOf(id).drop(id);
+    },
+    async close() {
+      closed = true;
+      await Promise.all(threads.map((thread) => thread.close()));
+    },
+  };
+}
+
+/** Vectors are not part of it. A store of a million passages takes some hundred megabytes to choose among its documents. */
+const MAX_HEAP_MB = 2048;
+
+interface Waiting {
+  readonly resolve: (answer: SearchAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One thread: begun by its first order, and begun again by the next one after it died. Keeps no process from ending. */
+class SearchThread {
+  readonly #settings: SearchThreadSettings;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #lastNumber = 0;
+  /** What those who wait are told when the thread ends on purpose. */
+  #farewell: string | undefined;
+
+  constructor(settings: SearchThreadSettings) {
+    this.#settings = settings;
+  }
+
+  /** RemoteError when the thread ends before it has answered. Answered also when the signal ends it: the thread has stopped then. */
+  async search(storeId: VectorStoreId, query: PlainQuery, signal?: AbortSignal): Promise<SearchAnswer> {
+    const over = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const answer = this.#order({ verb: "search", storeId, query, over });
+    const abandon = { verb: "abandon", number: this.#lastNumber } as const;
+    const end = (): void => {
+      Atomics.store(over, 0, 1);
+      this.#worker?.postMessage({ number: 0, order: abandon } satisfies NumberedOrder);
+    };
+    signal?.addEventListener("abort", end, { once: true });
+    return answer.finally(() => signal?.removeEventListener("abort", end));
+  }
+
+  /** One that is not there, or ends meanwhile, holds nothing open. */
+  async drop(storeId: VectorStoreId): Promise<void> {
+    if (this.#worker) await this.#order({ verb: "drop", storeId }).catch(() => undefined);
+  }
+
+  /** What is still being searched is not answered. */
+  async close(): Promise<void> {
+    if (!this.#worker) return;
+    this.#farewell = "search: the index was closed";
+    // It ends instead of answering.
+    await this.#order({ verb: "close" }).catch(() => undefined);
+  }
+
+  #order(order: SearchOrder): Promise<SearchAnswer> {
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    const number = ++this.#lastNumber;
+    const { promise, resolve, reject } = Promise.withResolvers<SearchAnswer>();
+    worker.postMessage({ number, order } satisfies NumberedOrder);
+    this.#waiting.set(number, { resolve, reject });
+    worker.ref();
+    return promise;
+  }
+
+  #start(): Worker {
+    const worker = new Worker(moduleBeside(import.meta.url, "search-worker"), {
+      workerData: this.#settings,
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    });
+    let reason = "";
+    worker.on("message", (answer: SearchAnswer) => {
+      this.#waiting.get(answer.number)?.resolve(answer);
+      this.#waiting.delete(answer.number);
+      if (this.#waiting.size === 0) worker.unref();
+    });
+    worker.on("error", (error) => {
+      reason = `: ${explain(error)}`;
+    });
+    worker.on("exit", () => this.#ended(reason));
+    return worker;
+  }
+
+  #ended(reason: string): void {
+    this.#worker = undefined;
+    const message = `search: the thread that searches has ended${reason}. Ask again: another one is started.`;
+    for (const { reject } of this.#waiting.values()) reject(new RemoteError(this.#farewell ?? message));
+    this.#waiting.clear();
+  }
+}
+
+/** What a thread is started with. */
+export interface SearchThreadSettings {
+  /** The folder of the stores. */
+  readonly folder: string;
+  /** With the key of an endpoint: nothing but the thread gets to see it. */
+  readonly model: VectorModelSettings;
+  /** So many stores, with their vectors, are held open at once. */
+  readonly maxOpenStores: number;
+}
+
+/** A query without what cannot be sent. */
+type PlainQuery = Omit<SearchQuery, "tell" | "signal">;
+
+export type SearchOrder =
+  | {
+      readonly verb: "search";
+      readonly storeId: VectorStoreId;
+      readonly query: PlainQuery;
+      /** Shared: 1 when nobody waits for the answer any more. A thread that computes hears no messages. */
+      readonly over: Int32Array;
+    }
+  /** The search of this number is over: one that waits for somebody else's answer hears of it. Not answered. */
+  | { readonly verb: "abandon"; readonly number: number }
+  /** The store is about to be deleted: nothing of it may stay open. */
+  | { readonly verb: "drop"; readonly storeId: VectorStoreId }
+  /** The last one: whatever is still being searched is not answered. */
+  | { readonly verb: "close" };
+
+export interface NumberedOrder {
+  readonly number: number;
+  readonly order: SearchOrder;
+}
+
+export interface SearchAnswer {
+  readonly number: number;
+  /** What `tell` was told, also on the way to a failure. */
+  readonly notes: readonly string[];
+  readonly outcome: { readonly hits: SearchHit[] } | { readonly error: PackedError };
+}
