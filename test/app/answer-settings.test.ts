@@ -1,3 +1,4 @@
+// The settings of the model that writes answers are read, and half of them is reported as a mistake.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";

@@ -1,3 +1,4 @@
+// A client certificate is read from PEM or PFX, and whatever is wrong with one is explained without its password.
 import assert from "node:assert/strict";
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Settings are read from the environment with safe defaults, and every mistake in them is reported at once.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A crawl runs as a job of its own; two first crawls at once share one vector store.
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

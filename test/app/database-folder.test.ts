@@ -1,3 +1,4 @@
+// Databases can live outside the storage folder, and a folder that does not match the storage is refused.
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// The doctor reports where documents are indexed, and an embeddings address that does not answer.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { examineIndex } from "../../src/app/examine-index.ts";

@@ -1,3 +1,4 @@
+// A running server removes old jobs and reports by their age, and says what it could not remove.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Registered addresses are fetched and indexed in few crawls; what cannot be indexed is retried ever more rarely.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Scheduled crawls start once each, across servers, restarts and clock changes.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";

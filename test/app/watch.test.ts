@@ -1,3 +1,4 @@
+// A watched folder is in step with the index soon after every change, whatever happens meanwhile.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
