@@ -1,3 +1,4 @@
+// Chat completions work without a language model: they quote what the store holds.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type AnswersStage, answersStage, CARS, MODEL, TRAVEL } from "./embedded-answers-stage.ts";

@@ -1,3 +1,4 @@
+// Citation markers in a text become citations, however the stream is cut.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

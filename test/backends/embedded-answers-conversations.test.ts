@@ -1,3 +1,4 @@
+// Conversations are created, extended, read and deleted over the wire, also by several at once.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { NotFoundError } from "openai";

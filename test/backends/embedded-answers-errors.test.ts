@@ -1,3 +1,4 @@
+// Wrong requests get an error of the protocol's shape that names the wrong field.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type AnswersStage, answersStage, MODEL } from "./embedded-answers-stage.ts";

@@ -1,3 +1,4 @@
+// Answers without a model quote the best sentences word for word.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

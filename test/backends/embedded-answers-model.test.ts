@@ -1,3 +1,4 @@
+// A language model writes answers from the passages found, cites only those, and its failures are passed on.
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";

@@ -1,3 +1,4 @@
+// Models, embeddings and assistants are served over the wire.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";

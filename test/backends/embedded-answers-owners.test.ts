@@ -1,3 +1,4 @@
+// Answers stored before owners were recorded belong to the administrators.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

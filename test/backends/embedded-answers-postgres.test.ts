@@ -1,3 +1,4 @@
+// Responses, conversations and assistants can be kept in PostgreSQL.
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { after, before, describe, test } from "node:test";

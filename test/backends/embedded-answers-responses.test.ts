@@ -1,3 +1,4 @@
+// Responses are answered from a store, stored, chained, listed and deleted over the wire.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { NotFoundError } from "openai";

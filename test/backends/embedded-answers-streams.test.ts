@@ -1,3 +1,4 @@
+// Streamed responses follow the protocol's order of events and can be streamed again later.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ResponseStreamEvent } from "openai/resources/responses/responses";

@@ -1,3 +1,4 @@
+// Catalogs of earlier releases are upgraded with everything in them.
 import assert from "node:assert/strict";
 import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

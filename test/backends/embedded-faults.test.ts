@@ -1,3 +1,4 @@
+// The embedded backend can play every fault that tests of its clients need.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";

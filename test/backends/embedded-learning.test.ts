@@ -1,3 +1,4 @@
+// A store filled over the wire alone trains its vectors, too.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Many vector stores share few file descriptors, and deleting a file reaches all of them.
 import assert from "node:assert/strict";
 import { readdirSync, readlinkSync } from "node:fs";
 import { afterEach, beforeEach, describe, test } from "node:test";

@@ -1,3 +1,4 @@
+// The embedded backend keeps the whole wire contract in PostgreSQL.
 import { dirname } from "node:path";
 import { after, before } from "node:test";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";

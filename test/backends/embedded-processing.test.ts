@@ -1,3 +1,4 @@
+// Files are processed in the background a few at a time, and changes during processing take effect.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

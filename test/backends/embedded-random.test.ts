@@ -1,3 +1,4 @@
+// After random operations at the same time, lists, counts, search and disk agree.
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Processing and uploads go on after a kill, and large uploads need little memory.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Uploads in parts keep the wire contract, in SQLite.
 import { sqliteHouse } from "./embedded-fixture.ts";
 import { uploadsSuite } from "./embedded-uploads-suite.ts";
 

@@ -1,3 +1,4 @@
+// A store in Azure OpenAI is brought in step at every form of its address.
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Many files are attached in batches, and one bad file or lost response does not stop the others.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ConflictError } from "../../src/contracts/errors.ts";

@@ -1,3 +1,4 @@
+// Requests to OpenAI are retried as the service asks, and errors never show the key.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";

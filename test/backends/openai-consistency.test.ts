@@ -1,3 +1,4 @@
+// Known inconsistencies of the service are waited for or worked around.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";

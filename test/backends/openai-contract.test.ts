@@ -1,3 +1,4 @@
+// A remote vector store keeps the contract of a search index.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Failures of uploads, attachments and stores are reported and leave no item without a document.
 import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
 import { describe, test } from "node:test";

@@ -1,3 +1,4 @@
+// Documents are put, replaced, relabelled and removed in a remote vector store without a gap.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { toFile } from "openai";

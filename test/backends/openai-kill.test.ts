@@ -1,3 +1,4 @@
+// After a kill at any request nothing is missing, and the next run converges.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

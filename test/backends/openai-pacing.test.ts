@@ -1,3 +1,4 @@
+// Calls wait together as the service asks, within limits of patience and rate.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { APIError } from "openai";

@@ -1,3 +1,4 @@
+// Uploads that a run left behind are reused or deleted by a later one; a used-up quota ends a run cleanly.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { toFile } from "openai";

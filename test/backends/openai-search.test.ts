@@ -1,3 +1,4 @@
+// Searches of a remote store are narrowed, paced and, where the service has no search, done by a model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";

@@ -1,3 +1,4 @@
+// Uploads of ours that no vector store holds are deleted, and nobody else's.
 import assert from "node:assert/strict";
 import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
