@@ -1,3 +1,4 @@
+// A link that deletes something asks first, also when it comes from a mail or from one of our pages.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { parseDomainInput } from "../kinds.ts";

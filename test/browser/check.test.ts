@@ -1,3 +1,4 @@
+// The connection test shows its findings on the dashboard, with and without scripts.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { BrowserStage } from "./browser-stage.ts";

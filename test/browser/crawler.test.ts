@@ -1,3 +1,4 @@
+// The crawler page shows the exact request, its plan and its progress, and controls the job.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";

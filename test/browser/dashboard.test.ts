@@ -1,3 +1,4 @@
+// The dashboard crawls, shows honestly whether a domain is in step, and helps a newcomer.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";

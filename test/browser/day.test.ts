@@ -1,3 +1,4 @@
+// An admin can do a whole day's work by clicking from page to page.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";

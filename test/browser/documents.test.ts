@@ -1,3 +1,4 @@
+// The documents of a folder, their versions and changes can be read by everybody.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";

@@ -1,3 +1,4 @@
+// Domains are created, edited, renamed, rolled back and deleted in a browser, with and without scripts.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Web addresses are added, inspected and forced in a browser, also on a phone.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";

@@ -1,3 +1,4 @@
+// The inventory of the backend is browsed, edited and deleted from, and asks before it deletes.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";

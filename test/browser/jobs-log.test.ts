@@ -1,3 +1,4 @@
+// The log of a job with many thousand lines stays usable and keeps every error.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";

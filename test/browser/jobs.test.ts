@@ -1,3 +1,4 @@
+// The jobs page pages, filters, controls and deletes jobs, with and without scripts.
 import assert from "node:assert/strict";
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Pages work over plain http from another machine, without what browsers keep for secure contexts.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";

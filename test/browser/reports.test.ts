@@ -1,3 +1,4 @@
+// Reports are read, sorted, filtered, exported and deleted in a browser, whatever their length.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// The search page marks what it found, says why, and explains what is missing.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";

@@ -1,3 +1,4 @@
+// Signing in and out with a key works in a browser, and no script can read the cookie.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";
