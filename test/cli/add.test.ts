@@ -1,3 +1,4 @@
+// `lockstep add` registers addresses that a running server then fetches and indexes.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

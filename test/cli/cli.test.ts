@@ -1,3 +1,4 @@
+// The commands print help, explain bad input, run the demo, and crawl and query.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

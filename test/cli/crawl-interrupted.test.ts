@@ -1,3 +1,4 @@
+// A crawl on the command line survives a closed pipe, and ends cleanly when it is interrupted or killed.
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// `lockstep doctor` says what is missing and who can repair it, and its exit code says whether all is well.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// `lockstep documents` lists, explains and compares documents, and prints nothing that a terminal obeys.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

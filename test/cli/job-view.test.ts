@@ -1,3 +1,4 @@
+// The progress of a job fits the terminal, and is plain lines in a pipe.
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";

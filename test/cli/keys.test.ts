@@ -1,3 +1,4 @@
+// `lockstep keys` makes, lists and removes keys, which a running server heeds at once.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

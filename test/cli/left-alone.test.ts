@@ -1,3 +1,4 @@
+// A server ends when its starter is gone, and signals reach it under an older Node.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// A signal to `npm start` ends the server, and its crawl is cancelled.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

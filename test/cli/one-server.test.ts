@@ -1,3 +1,4 @@
+// One server at a time uses a storage; the next waits, or says why it does not start.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

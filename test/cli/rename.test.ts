@@ -1,3 +1,4 @@
+// `lockstep rename` plans in a dry run, renames as a job, and leaves nothing under the old name.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdir } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// A server that starts completes what was interrupted and makes up for a crawl that was due.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

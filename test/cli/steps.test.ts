@@ -1,3 +1,4 @@
+// Download, process and embed one by one do the same as a crawl.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";

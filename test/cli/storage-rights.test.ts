@@ -1,3 +1,4 @@
+// Only the owner can read the storage, unless a setting lets a group in.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";

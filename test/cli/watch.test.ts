@@ -1,3 +1,4 @@
+// `lockstep watch` shows what changes live, and Ctrl+C ends it cleanly.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
