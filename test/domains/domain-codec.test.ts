@@ -1,3 +1,4 @@
+// A domain.json is read and written as specified, and every mistake in it is reported at once.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

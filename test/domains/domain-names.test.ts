@@ -1,3 +1,4 @@
+// Names and descriptions of domains are kept recognisable, in any script.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseDomainInput } from "../kinds.ts";

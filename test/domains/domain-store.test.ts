@@ -1,3 +1,4 @@
+// Domains are created, changed and deleted on disk, also by several writers at once.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
