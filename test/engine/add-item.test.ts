@@ -1,3 +1,4 @@
+// An address is registered even if its record is dropped at the same moment.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A domain with an invalid schedule works like any other, and the doctor reports it.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// A document that moves from one source to another is found at every moment.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import type { JobId } from "../../src/contracts/ids.ts";

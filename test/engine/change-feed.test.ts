@@ -1,3 +1,4 @@
+// A crawl by the change log ends as a full listing does, and any doubt about the log leads to one.
 import assert from "node:assert/strict";
 import { renameSync } from "node:fs";
 import { readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Cleaning up files_metadata.json removes history, and never what people wrote about a present item.
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

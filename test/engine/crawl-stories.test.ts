@@ -1,3 +1,4 @@
+// Crawls of a library bring mirror, maps, store and search in step with it, through edits, renames, deletions and failures.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";

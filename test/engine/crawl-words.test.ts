@@ -1,3 +1,4 @@
+// Counts and messages of a crawl say exactly what is wrong: missing files, orphans, anomalies.
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// A damaged ledger is reported with its cure, the cure works, and the domain can still be deleted.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

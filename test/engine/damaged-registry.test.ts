@@ -1,3 +1,4 @@
+// Damaged or lost records of the registry are reported and made anew, and no document is lost with them.
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// A damaged store is reported with its cure by doctor, search and crawl, and the cure works.
 import assert from "node:assert/strict";
 import { rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// A domain and a crawl of it at the same moment: one gives way, and nothing is left of a deleted domain.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// A full disk stops a run with everything valid, and the next run goes on where it stopped.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Storage folders of earlier releases are opened and crawled without loss.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// The explanation of a document says why a search finds it or does not.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { DocumentExplanation, ExplainedDocument, Stage } from "../../src/engine/explain.ts";

@@ -1,3 +1,4 @@
+// The explanation of an address that is not found says what the registry knows of it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { INGEST, IngestStage } from "./ingest-stage.ts";

@@ -1,3 +1,4 @@
+// The explanation of a file in a folder says why a search finds it or does not.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ExplainedDocument } from "../../src/engine/explain.ts";

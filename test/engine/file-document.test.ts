@@ -1,3 +1,4 @@
+// Single files are registered, read, indexed and found, and are given up only for good reasons.
 import assert from "node:assert/strict";
 import {
   access,

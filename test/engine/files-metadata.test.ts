@@ -1,3 +1,4 @@
+// What people write into files_metadata.json reaches the search, and survives losses of ledger or file.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";

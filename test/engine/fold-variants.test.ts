@@ -1,3 +1,4 @@
+// Addresses of one group with equal content are one search result.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { QuerySource } from "../../src/engine/query.ts";

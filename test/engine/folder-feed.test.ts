@@ -1,3 +1,4 @@
+// A crawl of what a watch reported judges only that, and keeps mirror and guard right.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";

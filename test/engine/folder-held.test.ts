@@ -1,3 +1,4 @@
+// What is held because everything vanished is untouched when it comes back.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { FolderStage } from "./folder-stage.ts";

@@ -1,3 +1,4 @@
+// Random histories of a folder end as a simple model says.
 import { describe, test } from "node:test";
 import { playFolderHistory } from "./folder-history.ts";
 

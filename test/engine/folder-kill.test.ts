@@ -1,3 +1,4 @@
+// A folder whose crawl or maintenance is killed is in step after the next run.
 import { describe, test } from "node:test";
 import { playFolderKill } from "./folder-kill.ts";
 

@@ -1,3 +1,4 @@
+// Documents of a folder keep their identity when ledger, manifest or reports are lost or old.
 import assert from "node:assert/strict";
 import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

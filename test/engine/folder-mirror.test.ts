@@ -1,3 +1,4 @@
+// The mirror of a folder is compared with the ledger in every run, and put right.
 import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Names that differ by case, or change between file and folder, get places that do not collide.
 import assert from "node:assert/strict";
 import { readFile, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Once there are keys, only folders below FOLDER_ROOTS can be sources, and those that were there before stay.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Files without ids keep their identity through renames, moves, swaps, losses and versions.
 import assert from "node:assert/strict";
 import { copyFile, link, mkdir, readdir, readFile, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";

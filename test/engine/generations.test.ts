@@ -1,3 +1,4 @@
+// A rolled-back domain shows what readers saw, and is in step again after its release.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { DOMAIN, World } from "./world.ts";

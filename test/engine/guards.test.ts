@@ -1,3 +1,4 @@
+// A run that lost its lease stops, and files are neither deleted nor buried for what others did meanwhile.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Rows that a list hides or drops are removed only when the listing proves that they are gone.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { parseDomain } from "../kinds.ts";

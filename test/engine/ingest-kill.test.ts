@@ -1,3 +1,4 @@
+// Workers killed in the middle of their visits lose no address, in every registry.
 import { after, before, describe, test } from "node:test";
 import { type Azurite, startAzurite } from "../azurite.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";

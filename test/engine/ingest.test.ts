@@ -1,3 +1,4 @@
+// Registered addresses are fetched, indexed, refreshed and removed as their servers answer.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";

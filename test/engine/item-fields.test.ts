@@ -1,3 +1,4 @@
+// Fields of an item say what it is, in which language and state, in every registry.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

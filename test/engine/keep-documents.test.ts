@@ -1,3 +1,4 @@
+// Texts of documents are kept with their versions, once each, also after a kill.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// A server killed at any moment ends where an undisturbed one does.
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

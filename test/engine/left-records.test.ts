@@ -1,3 +1,4 @@
+// A page that nobody has linked to in three crawls leaves index and registry.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { NotFoundError } from "../../src/contracts/errors.ts";

@@ -1,3 +1,4 @@
+// Of a library with drafts only what is published is fetched and found.
 import assert from "node:assert/strict";
 import { readFile, rm } from "node:fs/promises";
 import { after, before, beforeEach, describe, test } from "node:test";

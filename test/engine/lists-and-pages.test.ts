@@ -1,3 +1,4 @@
+// Lists and pages are crawled, processed and found row by row, and follow every change.
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// A lost ledger is built again from maps, reports and mirror, and nothing is fetched or embedded for it.
 import assert from "node:assert/strict";
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Maintenance beside crawls, renames, deletions and rollbacks takes away nothing that is needed.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Maintenance finds leftovers everywhere, tells them beforehand, and takes away only those.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// A store of an earlier project is migrated and undone without losing a document.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";

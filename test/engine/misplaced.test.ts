@@ -1,3 +1,4 @@
+// Files of the mirror that somebody moved away return to their places.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mkdir, readdir, readFile, rename } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Rare coincidences of failures lose no item.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";

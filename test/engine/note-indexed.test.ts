@@ -1,3 +1,4 @@
+// Changes to an address while the index is being updated are not overwritten.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// With an older ledger put back, every file in the mirror has its own text.
 import assert from "node:assert/strict";
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

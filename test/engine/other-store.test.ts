@@ -1,3 +1,4 @@
+// Another store than the domain's gets exactly what the source says.
 import assert from "node:assert/strict";
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";

@@ -1,3 +1,4 @@
+// No two items share a path of the mirror, whatever their names and moves.
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Every file that a crawl leaves on disk is described on a page about formats.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

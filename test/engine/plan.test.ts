@@ -1,3 +1,4 @@
+// The plan of a dry run is what the real run then does, item by item.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

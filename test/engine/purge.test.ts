@@ -1,3 +1,4 @@
+// A file that stays away is hidden, kept through its grace period, and then purged everywhere.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

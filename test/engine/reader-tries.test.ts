@@ -1,3 +1,4 @@
+// A file at which readers fail three times is left alone until something changes.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

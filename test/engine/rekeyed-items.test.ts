@@ -1,3 +1,4 @@
+// An item whose address has another id by today's rules goes on under that, without loss.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

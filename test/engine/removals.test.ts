@@ -1,3 +1,4 @@
+// A file that cannot be embedded is reported once, and not as a failed removal.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openStage } from "../stories/stage.ts";

@@ -1,3 +1,4 @@
+// A rename that cannot move the mirror is completed later and blocks nobody else.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { mkdir, readdir, rename as renameFolder, rm, writeFile } from "node:fs/promises";

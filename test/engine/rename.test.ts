@@ -1,3 +1,4 @@
+// A renamed domain keeps everything, and the next crawl has nothing to do.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Lost maps, broken listings and empty sources never empty the index without confirmation.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";

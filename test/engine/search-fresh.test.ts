@@ -1,3 +1,4 @@
+// A search sees what was committed right before it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { toFile } from "openai";

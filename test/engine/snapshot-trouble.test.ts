@@ -1,3 +1,4 @@
+// Page snapshots that cannot be deleted are reported and hold nothing else up.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { BlobServiceClient, type ContainerClient } from "@azure/storage-blob";

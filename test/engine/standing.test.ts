@@ -1,3 +1,4 @@
+// The status of a domain says what can be found and what failed, and reads the ledger only once.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

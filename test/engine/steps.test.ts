@@ -1,3 +1,4 @@
+// The steps one by one do what a crawl does, and each is safe by itself.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// A crawl whose vector store is deleted under it says so and what to do.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { JobId } from "../../src/contracts/ids.ts";

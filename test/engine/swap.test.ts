@@ -1,3 +1,4 @@
+// A full crawl with swap fills a fresh store and changes over only if everything worked.
 import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";

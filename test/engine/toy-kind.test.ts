@@ -1,3 +1,4 @@
+// A further kind of source works everywhere without changes to the engine.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Pages that look alike are told apart or recognised as one, and known ones are not lost.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { SiteWorld } from "../sources/web-site-world.ts";

@@ -1,3 +1,4 @@
+// An address that asks to wait is left alone, and three of them speak for their host.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { html, linksTo, type PageAnswer } from "../sources/web-visit-world.ts";

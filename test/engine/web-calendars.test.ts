@@ -1,3 +1,4 @@
+// Endless calendars are left after a while, and pages that merely have dates are not.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { linksTo } from "../sources/web-visit-world.ts";

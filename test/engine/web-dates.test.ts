@@ -1,3 +1,4 @@
+// The date of a page comes from the page, its sitemap or its server, in this order.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { html } from "../sources/web-visit-world.ts";

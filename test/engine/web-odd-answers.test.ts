@@ -1,3 +1,4 @@
+// A known page that answers oddly stays until the answer is repeated often enough.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { html, linksTo, type PageAnswer, redirect } from "../sources/web-visit-world.ts";

@@ -1,3 +1,4 @@
+// Pages that suddenly all show the same text keep their earlier texts until that is confirmed.
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Crawls of a simulated web site end, have every page once, and follow its changes.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { UMLAUTS } from "../../src/sandbox/site/sections/charsets.ts";

@@ -1,3 +1,4 @@
+// A web site is mirrored and found, and follows changes, moves, deletions and outages.
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { afterEach, beforeEach, test } from "node:test";

@@ -1,3 +1,4 @@
+// Parameters, slashes, cookies and redirects do not multiply pages.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { html, linksTo } from "../sources/web-visit-world.ts";
