@@ -1,3 +1,4 @@
+// Folded text of a page is kept, and menus and banners are left out.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readAnswer } from "../../src/extract/web/read-answer.ts";

@@ -1,3 +1,4 @@
+// CSV files become readable rows, whatever their separator and encoding.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { extractFile } from "./extract-file.ts";

@@ -1,3 +1,4 @@
+// Word documents become Markdown, and broken or hostile ones are refused.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { strToU8, zipSync } from "fflate";

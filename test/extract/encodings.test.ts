@@ -1,3 +1,4 @@
+// Texts are decoded by their mark, their declaration or their bytes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readAnswer } from "../../src/extract/web/read-answer.ts";

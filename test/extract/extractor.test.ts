@@ -1,3 +1,4 @@
+// The extractor reads what it knows, refuses the rest in sentences, and passes aborts on.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { join } from "node:path";

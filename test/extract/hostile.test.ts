@@ -1,3 +1,4 @@
+// Hostile files of every type are refused or cut within bounds of time and memory.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";

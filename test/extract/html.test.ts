@@ -1,3 +1,4 @@
+// HTML becomes Markdown: title, main content, tables and entities.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseHTML } from "linkedom";

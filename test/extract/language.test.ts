@@ -1,3 +1,4 @@
+// The language of a text is detected from one sentence, or not named at all.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { detectLanguage } from "../../src/extract/detect-language.ts";

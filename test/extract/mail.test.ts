@@ -1,3 +1,4 @@
+// Mails become text with subject, envelope and attachments, from eml and msg.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { extractFile } from "./extract-file.ts";

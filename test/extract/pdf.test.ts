@@ -1,3 +1,4 @@
+// PDF files become text in reading order, with headings and pages.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { joinLines } from "../../src/extract/pdf/join-words.ts";

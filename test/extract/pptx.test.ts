@@ -1,3 +1,4 @@
+// Presentations become a section per slide, with lists, tables and notes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { extractFile } from "./extract-file.ts";

@@ -1,3 +1,4 @@
+// A reader process that was taken over reaches no file, network, environment or process.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Files are read in processes with limits of work and memory, and one bad file does not harm the next.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

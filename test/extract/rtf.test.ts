@@ -1,3 +1,4 @@
+// RTF files become text, whatever their groups.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { extractFile } from "./extract-file.ts";

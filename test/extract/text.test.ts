@@ -1,3 +1,4 @@
+// Plain text is read in every encoding, and code and JSON stay readable.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { extractFile } from "./extract-file.ts";

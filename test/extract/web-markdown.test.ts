@@ -1,3 +1,4 @@
+// Markdown served by a web site is read with its title and pictures.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WebPage } from "../../src/contracts/web.ts";

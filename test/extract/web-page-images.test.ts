@@ -1,3 +1,4 @@
+// Pictures of a page are found with their text, caption and surroundings.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PageImage } from "../../src/contracts/web.ts";

@@ -1,3 +1,4 @@
+// Large and hostile pages are read in time proportional to their length, apart from the server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";

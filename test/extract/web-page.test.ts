@@ -1,3 +1,4 @@
+// Charset, title, language, canonical link, robots and links of a page are read.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WebPage } from "../../src/contracts/web.ts";

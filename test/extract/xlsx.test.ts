@@ -1,3 +1,4 @@
+// Workbooks become a section per sheet and a line per row with the names of its columns.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatNumber } from "../../src/extract/office/format-number.ts";
