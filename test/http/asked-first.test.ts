@@ -1,3 +1,4 @@
+// An address that deletes something asks first when a person opens it, and then does it once.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { parseDomainInput } from "../kinds.ts";

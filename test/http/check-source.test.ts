@@ -1,3 +1,4 @@
+// Checking a source looks at it and explains what is wrong, without registering anything.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

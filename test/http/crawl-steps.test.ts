@@ -1,3 +1,4 @@
+// The endpoints of a crawl and its steps pass every parameter on and refuse what they cannot do.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

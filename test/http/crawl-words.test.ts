@@ -1,3 +1,4 @@
+// Requests and responses use the words of the specification.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

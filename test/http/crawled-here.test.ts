@@ -1,3 +1,4 @@
+// A web site that links to the server that crawls it causes nothing there.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";

@@ -1,3 +1,4 @@
+// /describe and /describe2 answer in the schema that older clients read.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { readConfig } from "../../src/app/config.ts";

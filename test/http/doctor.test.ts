@@ -1,3 +1,4 @@
+// /v2/domains/check reports what is missing, and never a key.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,3 +1,4 @@
+// The documents of folders, their versions and differences are served over HTTP.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";

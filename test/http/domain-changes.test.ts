@@ -1,3 +1,4 @@
+// Renaming and deleting a domain over HTTP are jobs with dry runs and clear refusals.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// The pages about domains show everything as text and offer only what the user may do.
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

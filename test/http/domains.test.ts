@@ -1,3 +1,4 @@
+// Domains are created, listed, changed and deleted over HTTP, by admins.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// A stream ends soon after its key was removed, once and cleanly.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Hono } from "hono";

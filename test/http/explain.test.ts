@@ -1,3 +1,4 @@
+// /v2/search/explain tells how far a document got on its way to the search.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { serveHttp } from "../../src/http/serve-http.ts";

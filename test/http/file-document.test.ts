@@ -1,3 +1,4 @@
+// Files are registered one by one over HTTP and found, and signatures are dropped.
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A folder's documents are found, opened and reported over HTTP.
 import assert from "node:assert/strict";
 import { rename } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";

@@ -1,3 +1,4 @@
+// Failures are logged once, with a stack where they are unexpected, and answered in a sentence.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { BadInputError, RemoteError } from "../../src/contracts/errors.ts";

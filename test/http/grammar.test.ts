@@ -1,3 +1,4 @@
+// Requests that do not follow the grammar of endpoints are refused by name.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ask } from "./ask.ts";

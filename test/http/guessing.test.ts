@@ -1,3 +1,4 @@
+// An address that guesses keys is slowed down, and learns nothing about weak keys.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";

@@ -1,3 +1,4 @@
+// The health of a domain and the chart of its crawls are derived from its jobs.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";

@@ -1,3 +1,4 @@
+// The icecream examples of the specification behave as it says.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type AskInit, ask, type Reply } from "./ask.ts";

@@ -1,3 +1,4 @@
+// /api/Search answers pages, passages and pictures in both versions of its words.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { NotFoundError } from "../../src/contracts/errors.ts";

@@ -1,3 +1,4 @@
+// Addresses are registered, fetched, indexed and found over HTTP.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type JobId, parseDomainId } from "../../src/contracts/ids.ts";

@@ -1,3 +1,4 @@
+// Assistants of the backend are created, listed, changed and deleted.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type InventoryStage, openInventoryStage } from "./inventory-stage.ts";

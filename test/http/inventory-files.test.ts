@@ -1,3 +1,4 @@
+// Files of the backend are listed, sorted, filtered and shown as text.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type InventoryStage, openInventoryStage } from "./inventory-stage.ts";

@@ -1,3 +1,4 @@
+// A part of a backend's list is read no further than needed, within a bound.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { listPart, MOST_LOOKED_AT } from "../../src/http/endpoints/inventory-listing.ts";

@@ -1,3 +1,4 @@
+// Ids of passing responses are noted without changing or delaying them.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// The inventory of another server is shown and changed through the proxy, also when it is in trouble.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { RETIRED } from "../../src/inventory/assistants.ts";

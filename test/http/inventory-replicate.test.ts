@@ -1,3 +1,4 @@
+// Files are copied between vector stores, and removed from a target only when asked to.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type InventoryReply, type InventoryStage, openInventoryStage } from "./inventory-stage.ts";

@@ -1,3 +1,4 @@
+// Responses are created, listed and deleted, also those that pass below /openai.
 import assert from "node:assert/strict";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Everybody reads the inventory, operators change it, and only admins delete.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Role } from "../../src/contracts/access.ts";

@@ -1,3 +1,4 @@
+// Files of a vector store are listed with names and errors, detached and deleted.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type InventoryStage, openInventoryStage } from "./inventory-stage.ts";

@@ -1,3 +1,4 @@
+// Vector stores are created, changed and deleted, with a warning where a domain uses one.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";

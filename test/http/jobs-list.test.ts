@@ -1,3 +1,4 @@
+// Jobs are listed, sorted and filtered, and a job whose process is gone can be ended.
 import assert from "node:assert/strict";
 import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Crawls run as jobs whose stream is the job file, and which end as one would expect.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Clients that leave before their stream begins leave nothing behind.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";

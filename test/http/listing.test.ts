@@ -1,3 +1,4 @@
+// The filter of a list matches values of any shape, and ends for deeply nested ones.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { takePart } from "../../src/http/routing/listing.ts";

@@ -1,3 +1,4 @@
+// Every request is answered while a crawl runs and many watch it.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Map files are made on demand as a zip, over HTTP and on the command line.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

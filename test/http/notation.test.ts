@@ -1,3 +1,4 @@
+// Every line of the specification's list of endpoints holds for the real product.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Every example in the documentation is accepted by the server that shows it.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";

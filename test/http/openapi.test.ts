@@ -1,3 +1,4 @@
+// /openapi.json describes every route, parameter, body and response.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ROLES } from "../../src/contracts/access.ts";

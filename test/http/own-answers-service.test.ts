@@ -1,3 +1,4 @@
+// Behind a service with one account, answers still belong to whoever asked.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";

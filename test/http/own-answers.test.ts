@@ -1,3 +1,4 @@
+// Responses and conversations belong to whoever asked, and do not exist for others.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Role } from "../../src/contracts/access.ts";

@@ -1,3 +1,4 @@
+// Pages show domains and jobs, guide a newcomer, and show hostile text as text.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

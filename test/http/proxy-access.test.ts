@@ -1,3 +1,4 @@
+// Each call of the wire protocol needs its role, and changes are audited.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import OpenAI, { AuthenticationError, PermissionDeniedError } from "openai";

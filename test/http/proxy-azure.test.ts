@@ -1,3 +1,4 @@
+// The proxy finds the model in path or body, for every version of Azure's protocol.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
 import OpenAI, { AzureOpenAI, toFile } from "openai";

@@ -1,3 +1,4 @@
+// The official clients work unchanged against the server and through the proxy.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { AzureOpenAI } from "openai";

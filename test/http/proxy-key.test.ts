@@ -1,3 +1,4 @@
+// The server's key never comes back to a client in any response.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, afterEach, before, describe, test } from "node:test";

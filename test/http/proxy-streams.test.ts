@@ -1,3 +1,4 @@
+// Streams pass through the proxy piece by piece, and end when either side ends.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type IncomingMessage, request, type ServerResponse } from "node:http";

@@ -1,3 +1,4 @@
+// The proxy passes requests and responses on, except what concerns only one side.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";

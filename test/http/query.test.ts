@@ -1,3 +1,4 @@
+// /query and /query2 answer in the schema that older clients read.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { BadInputError, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";

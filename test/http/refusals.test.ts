@@ -1,3 +1,4 @@
+// Malformed, large and slow requests are refused, and the server goes on.
 import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

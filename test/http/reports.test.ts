@@ -1,3 +1,4 @@
+// Reports are listed, read, filtered, exported and deleted over HTTP.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Who may come in, and which role each endpoint needs.
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

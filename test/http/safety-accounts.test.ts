@@ -1,3 +1,4 @@
+// Without keys, only the account that runs the server is let in.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";

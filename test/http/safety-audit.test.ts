@@ -1,3 +1,4 @@
+// The audit log says who changed what; a change that cannot be logged is not made.
 import assert from "node:assert/strict";
 import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

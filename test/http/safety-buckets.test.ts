@@ -1,3 +1,4 @@
+// Token buckets allow a burst, refill, and take bounded memory.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createBuckets } from "../../src/http/middleware/buckets.ts";

@@ -1,3 +1,4 @@
+// Tokens of Entra ID are accepted with their roles, and forged ones are not.
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

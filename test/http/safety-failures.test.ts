@@ -1,3 +1,4 @@
+// An address may be wrong only so often, by every way in.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { ask, type Reply } from "./ask.ts";

@@ -1,3 +1,4 @@
+// Requests from other sites, wrong hosts and oversized bodies are refused.
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, it } from "node:test";

@@ -1,3 +1,4 @@
+// Passages mark the words that were found, and are cut around them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {

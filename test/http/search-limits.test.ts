@@ -1,3 +1,4 @@
+// Searches are limited by number and by key, and the rest is told to wait.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

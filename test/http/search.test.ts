@@ -1,3 +1,4 @@
+// /v2/search finds, narrows and explains passages, and goes back to earlier generations.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { serveHttp } from "../../src/http/serve-http.ts";

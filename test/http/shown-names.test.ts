@@ -1,3 +1,4 @@
+// Names with characters that turn text around deceive nobody.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";

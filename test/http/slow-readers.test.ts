@@ -1,3 +1,4 @@
+// A client that neither sends nor reads is cut off.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";

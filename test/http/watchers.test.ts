@@ -1,3 +1,4 @@
+// Hundreds of watchers of one job each get every event once, in order.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Failures below /openai are logged, and the client learns only what it may.
 import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
