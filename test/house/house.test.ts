@@ -1,3 +1,4 @@
+// The rules of the code base hold: layers, imports, names, types, merged modules and documents.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";

@@ -1,3 +1,4 @@
+// Whatever deletes something is listed with the decision that allows it.
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
