@@ -1,3 +1,4 @@
+// Text becomes words in every script, in time proportional to its length.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// Text is parsed into sections by its headings, also when it is hostile.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Section } from "../../src/contracts/document.ts";

@@ -1,3 +1,4 @@
+// For random texts, chunks keep every word, stay within their size and do not cut what fits.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

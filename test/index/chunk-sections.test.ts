@@ -1,3 +1,4 @@
+// Sections are cut into chunks at the best border: blocks, sentences, words, characters.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

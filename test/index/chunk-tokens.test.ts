@@ -1,3 +1,4 @@
+// The number of tokens is estimated well enough in every language.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// A process killed in the middle of a draft leaves the old state, and the next draft converges.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

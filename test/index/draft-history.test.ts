@@ -1,3 +1,4 @@
+// In random histories every kept generation shows what was committed.
 import { test } from "node:test";
 import { playDraftHistory } from "./draft-history.ts";
 

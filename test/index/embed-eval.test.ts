@@ -1,3 +1,4 @@
+// The evaluation scores text search, vector search and both.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Scores of words and vectors are fused so that what is good in both comes first.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Candidate, fuseScores } from "../../src/index/search/fuse-scores.ts";

@@ -1,3 +1,4 @@
+// An embeddings service is called in batches, retried as it asks, and its errors are explained.
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { createHttpModel, type HttpModelSettings, openHttpEmbedder } from "../../src/index/embedding/http-embedder.ts";

@@ -1,3 +1,4 @@
+// A process killed while it makes new vectors loses one page of them at most.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

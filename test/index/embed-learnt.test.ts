@@ -1,3 +1,4 @@
+// Vectors learnt from a store's own passages bring related words together.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { analyze } from "../../src/index/analyzer.ts";

@@ -1,3 +1,4 @@
+// A local ONNX model embeds texts by its own rules.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A store in PostgreSQL learns vectors from its own passages.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createLearntModel } from "../../src/index/embedding/learnt-model.ts";

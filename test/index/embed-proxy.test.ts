@@ -1,3 +1,4 @@
+// The proxy settings of the environment apply to an embeddings service.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request } from "node:http";

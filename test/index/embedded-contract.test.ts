@@ -1,3 +1,4 @@
+// The embedded index keeps the contract of a search index, in SQLite.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Generations in SQLite cost only what changed, and earlier formats are opened.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -1,3 +1,4 @@
+// The words of a question are marked in a passage.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { placeWords } from "../../src/index/analyzer.ts";

@@ -1,3 +1,4 @@
+// A text that the process step kept is indexed without reading the file again.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

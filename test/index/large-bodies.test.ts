@@ -1,3 +1,4 @@
+// A large document is written in slices and becomes visible as a whole.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

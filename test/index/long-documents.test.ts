@@ -1,3 +1,4 @@
+// The process goes on working while a very long document is cut and analysed.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

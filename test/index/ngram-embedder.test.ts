@@ -1,3 +1,4 @@
+// The built-in embedder is deterministic and brings similar texts together.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";

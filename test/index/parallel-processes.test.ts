@@ -1,3 +1,4 @@
+// Several processes write to one store at the same time and lose nothing.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

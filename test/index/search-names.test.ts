@@ -1,3 +1,4 @@
+// A search finds one document among many alike by its name.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// The full-text index of SQLite finds words, phrases and prefixes, and forgets what is removed.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

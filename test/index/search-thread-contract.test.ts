@@ -1,3 +1,4 @@
+// The embedded index keeps its contract when another thread searches it.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

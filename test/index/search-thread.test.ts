@@ -1,3 +1,4 @@
+// A store searched in another thread answers and fails as it would in this one.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// When a question cannot be embedded, words alone answer it.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// The pool closes the SQLite file that was unused for longest, and never one in use.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Readers of two processes see whole generations during many swaps.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

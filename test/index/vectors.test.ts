@@ -1,3 +1,4 @@
+// Vector arithmetic is exact enough, and the search over vectors finds the nearest.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
