@@ -1,3 +1,4 @@
+// The inventory stays right when the backend misbehaves.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import OpenAI from "openai";

@@ -1,3 +1,4 @@
+// Errors of the backend become errors of ours, without a key in them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import OpenAI from "openai";

@@ -1,3 +1,4 @@
+// Notes of responses survive crashes and several writers.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { appendFile, mkdtemp, readFile, rm, stat } from "node:fs/promises";
