@@ -1,3 +1,4 @@
+// A reserved job waits for a worker, is adopted once, and has one end.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { appendFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// A job that has ended is read once, and large results are not kept in memory.
 import assert from "node:assert/strict";
 import { rm, symlink, writeFile } from "node:fs/promises";
 import { basename } from "node:path";

@@ -1,3 +1,4 @@
+// Followers of a job get its file byte for byte, live or late.
 import assert from "node:assert/strict";
 import { appendFile, rename, writeFile } from "node:fs/promises";
 import { test } from "node:test";

@@ -1,3 +1,4 @@
+// Names of job files are written and read back as specified.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// Several processes start and control jobs without sharing an id.
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// A job file is the job's event stream, whatever the job logs or throws.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CancelledError, RemoteError } from "../../src/contracts/errors.ts";

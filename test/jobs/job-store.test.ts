@@ -1,3 +1,4 @@
+// Jobs are listed, filtered, read and removed quickly, also with long logs.
 import assert from "node:assert/strict";
 import { mkdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

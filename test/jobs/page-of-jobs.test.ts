@@ -1,3 +1,4 @@
+// A page of jobs opens only the files of its own jobs.
 import assert from "node:assert/strict";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
