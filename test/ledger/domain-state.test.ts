@@ -1,3 +1,4 @@
+// The state of a domain keeps its contract in SQLite, and leases are renewed.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

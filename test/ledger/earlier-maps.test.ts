@@ -1,3 +1,4 @@
+// Map files of an earlier release are taken over whole, and kept.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// files_metadata.json is written and read back without loss, also when killed.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

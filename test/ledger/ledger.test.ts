@@ -1,3 +1,4 @@
+// The ledger keeps its contract in SQLite, and forgets what it must.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// The manifest keeps its contract in SQLite.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

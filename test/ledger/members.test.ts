@@ -1,3 +1,4 @@
+// Members that earlier releases kept in a registry are taken over once.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// The registry in Azure Table Storage keeps the specified entities and reads only what it needs.
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { after, before, test } from "node:test";

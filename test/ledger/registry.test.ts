@@ -1,3 +1,4 @@
+// The registry keeps its contract in every database.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

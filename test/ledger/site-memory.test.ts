@@ -1,3 +1,4 @@
+// What a crawl remembers of a web site survives kills and ends with the crawl.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
