@@ -1,3 +1,4 @@
+// No more tasks than agreed run at once, in order, and failures do not stop the others.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createAtMost } from "../../src/lib/at-most.ts";

@@ -1,3 +1,4 @@
+// Any fields survive being written as CSV and read back.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// Errors arrive in another process as they were sent.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,3 +1,4 @@
+// A lease on a file has one holder at a time, across processes and kills.
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

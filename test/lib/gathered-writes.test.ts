@@ -1,3 +1,4 @@
+// Writes that come together share a transaction, and one failure harms no other.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Globs mean what they mean elsewhere, and no name takes long to match.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

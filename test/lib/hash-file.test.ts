@@ -1,3 +1,4 @@
+// The hash of a file is that of all its bytes.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

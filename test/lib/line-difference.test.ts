@@ -1,3 +1,4 @@
+// The difference of two texts is correct, short and quick.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// A line of a log stays one line, whatever it holds.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { logLine } from "../../src/lib/log-line.ts";

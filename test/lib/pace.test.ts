@@ -1,3 +1,4 @@
+// Starts of requests are limited in number, rate and after failures.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createPace, type PaceOptions, type Slot } from "../../src/lib/pace.ts";

@@ -1,3 +1,4 @@
+// Databases are refused on a network file system.
 import assert from "node:assert/strict";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";

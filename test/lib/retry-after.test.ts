@@ -1,3 +1,4 @@
+// Retry-After is read as seconds, milliseconds or a date by the server's clock.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { readRetryAfterMs } from "../../src/lib/retry-after.ts";

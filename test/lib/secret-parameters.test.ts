@@ -1,3 +1,4 @@
+// Secrets in addresses are recognised by name and value, and never shown.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findAddressSecret, secretIn, withoutSecrets } from "../../src/lib/secret-parameters.ts";

@@ -1,3 +1,4 @@
+// No cell of an exported CSV is computed by a spreadsheet.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeCsvRow } from "../../src/lib/csv.ts";

@@ -1,3 +1,4 @@
+// Waiting for another process's lock does not stop this process.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Server-sent events are written and read back, whatever text they hold.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

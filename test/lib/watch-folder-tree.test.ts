@@ -1,3 +1,4 @@
+// Changes anywhere below a watched folder are reported, through renames and replacements.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
