@@ -1,3 +1,4 @@
+// The set of files on disk behaves like a map.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FilesOnDisk } from "../../src/mirror/files-on-disk.ts";

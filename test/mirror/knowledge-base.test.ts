@@ -1,3 +1,4 @@
+// Texts of documents and their versions lie where they are specified to, and survive kills.
 import assert from "node:assert/strict";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Files of the mirror appear whole, move safely and are recovered after a crash.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A scan of the mirror follows everything that is done to files meanwhile.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
