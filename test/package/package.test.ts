@@ -1,3 +1,4 @@
+// The packed tarball installs into an empty folder, and its commands run.
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";

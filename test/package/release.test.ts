@@ -1,3 +1,4 @@
+// A release says what it would publish, and is refused while something is in the way.
 import assert from "node:assert/strict";
 import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
