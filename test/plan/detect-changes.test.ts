@@ -1,3 +1,4 @@
+// A listing compared with the ledger gives exactly the changes that happened.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Change } from "../../src/contracts/change.ts";

@@ -1,3 +1,4 @@
+// What the index needs follows from file, ledger and settings.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FileId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";

@@ -1,3 +1,4 @@
+// Suspiciously many removals are held.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heldBecause, type RemovalCase } from "../../src/plan/removal-guard.ts";

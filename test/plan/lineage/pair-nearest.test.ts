@@ -1,3 +1,4 @@
+// Equal files pair with the nearest one of before.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pairNearest } from "../../../src/plan/lineage/trace-lineage.ts";

@@ -1,3 +1,4 @@
+// Edited files pair with the most similar one of before.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// An entry of the manifest goes from missing to deleted by its grace period.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ItemId } from "../../../src/contracts/ids.ts";

@@ -1,3 +1,4 @@
+// Renames, swaps, copies and edits of files are traced to the right documents.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+// The rules of a tree say which files are taken and which folders are entered.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { folderOf, nameOf } from "../../../src/lib/tree-path.ts";

@@ -1,3 +1,4 @@
+// When an item is fetched next follows from its history.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { IngestItem } from "../../../src/contracts/registry.ts";

@@ -1,3 +1,4 @@
+// Different spellings of an address are one identity, without secrets.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
