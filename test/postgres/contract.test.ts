@@ -1,3 +1,4 @@
+// The index in PostgreSQL keeps the contract of a search index.
 import { tmpdir } from "node:os";
 import { after, before } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";

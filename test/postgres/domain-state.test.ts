@@ -1,3 +1,4 @@
+// The state of a domain keeps its contract in PostgreSQL.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

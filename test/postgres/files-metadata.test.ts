@@ -1,3 +1,4 @@
+// files_metadata.json is kept from PostgreSQL as from SQLite.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// The ledger keeps its contract in PostgreSQL, and dry runs block nobody.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

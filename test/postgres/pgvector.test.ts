@@ -1,3 +1,4 @@
+// pgvector indexes large spaces, and finds what an exact search finds.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";

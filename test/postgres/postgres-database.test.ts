@@ -1,3 +1,4 @@
+// The wrapper of PostgreSQL keeps values, transactions and connections right.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { BadInputError, RemoteError } from "../../src/contracts/errors.ts";

@@ -1,3 +1,4 @@
+// Stores of an earlier format are opened in PostgreSQL.
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";

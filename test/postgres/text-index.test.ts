@@ -1,3 +1,4 @@
+// Full-text search in PostgreSQL finds the same with the same scores as in SQLite.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

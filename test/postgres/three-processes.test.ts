@@ -1,3 +1,4 @@
+// A server and two workers share one PostgreSQL, also when one is killed.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type DomainId, parseDomainId } from "../../src/contracts/ids.ts";
