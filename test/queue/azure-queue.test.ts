@@ -1,3 +1,4 @@
+// Tasks in Azure Queue Storage fit its messages, and errors do not show the connection string.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { QueueClient } from "@azure/storage-queue";

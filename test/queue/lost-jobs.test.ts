@@ -1,3 +1,4 @@
+// A job whose server or task is lost is ended by a worker, with the reason.
 import assert from "node:assert/strict";
 import { mkdtemp, rm, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";

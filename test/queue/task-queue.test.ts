@@ -1,3 +1,4 @@
+// The queue keeps its contract in every database, and opens the tables of the first release.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Workers run queued jobs, take over from stopped or killed ones, and each job has one end.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ServerProcess } from "../engine/server-process.ts";
