@@ -1,3 +1,4 @@
+// Users see what was recorded: every history is replayed and compared.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
