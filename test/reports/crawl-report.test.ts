@@ -1,3 +1,4 @@
+// A crawl leaves a report of what it did; single steps, dry runs and cancelled ones do not.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Reports are archived, listed, read, exported and removed.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A table larger than memory is sorted, filtered and paged.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
