@@ -1,3 +1,4 @@
+// The sandbox checks tokens as SharePoint does.
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { AccessTokens } from "../../src/sandbox/sharepoint/entra.ts";

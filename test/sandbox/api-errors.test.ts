@@ -1,3 +1,4 @@
+// The sandbox answers errors as SharePoint does.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";

@@ -1,3 +1,4 @@
+// Sites.Selected in the sandbox opens granted sites and no other.
 import assert from "node:assert/strict";
 import { after, beforeEach, describe, test } from "node:test";
 import { makeCertificate } from "../../src/sandbox/certificates.ts";

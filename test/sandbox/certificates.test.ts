@@ -1,3 +1,4 @@
+// Certificates are made and read for tests.
 import assert from "node:assert/strict";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { test } from "node:test";

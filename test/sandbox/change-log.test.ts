@@ -1,3 +1,4 @@
+// The sandbox logs changes as SharePoint does.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { SPDefault } from "@pnp/nodejs";

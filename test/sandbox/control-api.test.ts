@@ -1,3 +1,4 @@
+// The control API of the sandbox does what users of a tenant do.
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { beforeEach, describe, test } from "node:test";

@@ -1,3 +1,4 @@
+// Bad requests to the control API get a sentence.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { control, type JsonObject, sandboxForTests } from "./sandbox-client.ts";

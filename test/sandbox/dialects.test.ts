@@ -1,3 +1,4 @@
+// The sandbox speaks the OData dialects of SharePoint.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { addFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";

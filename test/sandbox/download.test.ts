@@ -1,3 +1,4 @@
+// The sandbox serves files with ranges and ETags as SharePoint does.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { addFile, updateFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";

@@ -1,3 +1,4 @@
+// Injected faults hit exactly the requests they are meant for.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { addFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";

@@ -1,3 +1,4 @@
+// $filter in the sandbox takes and refuses what SharePoint does.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";

@@ -1,3 +1,4 @@
+// Rows of libraries come from the sandbox as from SharePoint.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";

@@ -1,3 +1,4 @@
+// Lists, their columns and attachments come from the sandbox as from SharePoint.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { apiOf, control, errorOf, type JsonObject, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";

@@ -1,3 +1,4 @@
+// Operations in the sandbox change identity, time and versions as in SharePoint.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { seedTenant } from "../../src/sandbox/seed/seed-tenant.ts";

@@ -1,3 +1,4 @@
+// Site pages, drafts and approval behave in the sandbox as in SharePoint.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { apiOf, control, type JsonObject, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";

@@ -1,3 +1,4 @@
+// The PnP client works with the sandbox.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { SPDefault } from "@pnp/nodejs";

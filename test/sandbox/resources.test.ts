@@ -1,3 +1,4 @@
+// Webs, sites, lists, folders and files are addressed as in SharePoint.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";

@@ -1,3 +1,4 @@
+// The seeded company has readable documents of all kinds, with known answers.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import mammoth from "mammoth";

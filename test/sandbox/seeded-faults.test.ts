@@ -1,3 +1,4 @@
+// Random faults are the same for the same seed, in whatever order requests come.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { fillFolder } from "../../src/sandbox/sharepoint/tenant/fill-folder.ts";

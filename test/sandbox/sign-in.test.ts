@@ -1,3 +1,4 @@
+// The sandbox issues tokens for correct assertions, and the error codes of Entra ID for wrong ones.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ConfidentialClientApplication } from "@azure/msal-node";

@@ -1,3 +1,4 @@
+// The simulated web site is what it says it is, and the same for the same seed.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { siteQuestion } from "../../src/sandbox/seed/demo.ts";

@@ -1,3 +1,4 @@
+// Names, paths and the recycle bin follow SharePoint's rules.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { seedTenant } from "../../src/sandbox/seed/seed-tenant.ts";

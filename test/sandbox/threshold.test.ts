@@ -1,3 +1,4 @@
+// Queries above the list view threshold are refused as in SharePoint.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { addColumn, addList, addListItem } from "../../src/sandbox/sharepoint/tenant/list-operations.ts";

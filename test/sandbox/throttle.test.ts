@@ -1,3 +1,4 @@
+// The sandbox throttles and counts requests as SharePoint and Graph do.
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import type { SandboxRequest } from "../../src/sandbox/http-reply.ts";

@@ -1,3 +1,4 @@
+// Check-out, drafts and versions behave as in SharePoint.
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { apiOf, control, type JsonObject, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";
