@@ -1,3 +1,4 @@
+// The audit log holds every change before it is made, and reads back quickly.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

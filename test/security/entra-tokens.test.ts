@@ -1,3 +1,4 @@
+// Tokens of Entra ID are verified, and their roles are read.
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

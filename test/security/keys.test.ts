@@ -1,3 +1,4 @@
+// API keys are made, checked and removed safely.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
