@@ -1,3 +1,4 @@
+// Every way to open a blob container works, and wrong credentials are explained.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

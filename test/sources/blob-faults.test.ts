@@ -1,3 +1,4 @@
+// Faults of blob storage make a listing partial and never a wrong file.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdir, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// A managed identity opens blob storage, registry and queue.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// A blob container is listed and read as a tree.
 import assert from "node:assert/strict";
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

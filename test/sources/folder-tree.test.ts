@@ -1,3 +1,4 @@
+// A folder is walked as a tree: rules, links, odd names and file system identities.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFile, chmod, mkdir, mkdtemp, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Addresses and branches of repositories are checked, and tokens go only to their host.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BadInputError, RemoteError } from "../../src/contracts/errors.ts";

@@ -1,3 +1,4 @@
+// Documents of a repository keep their identity through commits, renames and force-pushes.
 import assert from "node:assert/strict";
 import { rename, rm } from "node:fs/promises";
 import { afterEach, beforeEach, describe, test } from "node:test";

@@ -1,3 +1,4 @@
+// A Git repository is crawled and found through its life, at the least cost.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A branch of a repository is listed and read as a tree, whatever the repository holds.
 import assert from "node:assert/strict";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Bytes that were read to be hashed are fetched once without another read.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Listed, Sighting, Source } from "../../src/contracts/source.ts";

@@ -1,3 +1,4 @@
+// Columns of a list are shown as a person reads them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { columnText } from "../../src/sources/sharepoint/lists/column-text.ts";

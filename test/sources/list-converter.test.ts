@@ -1,3 +1,4 @@
+// Rows of an exported list become documents.
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

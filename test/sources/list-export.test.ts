@@ -1,3 +1,4 @@
+// The export of a list holds its rows, safe for spreadsheets.
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

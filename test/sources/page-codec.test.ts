@@ -1,3 +1,4 @@
+// What is published of a page is derived from its versions.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decodeColumns, decodePublishedItemVersion } from "../../src/sources/sharepoint/pages/page-codec.ts";

@@ -1,3 +1,4 @@
+// A page's canvas becomes the HTML that is embedded.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readPageOriginal, writePageOriginal } from "../../src/sources/sharepoint/pages/page-original.ts";

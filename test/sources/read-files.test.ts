@@ -1,3 +1,4 @@
+// Very many small files are read in order without blocking others.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";

@@ -1,3 +1,4 @@
+// Every way to open a bucket works, and wrong credentials are explained.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { rm, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Requests are signed as an independent S3 server expects.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";

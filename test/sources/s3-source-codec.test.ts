@@ -1,3 +1,4 @@
+// A bucket in a domain.json is read and written, and mistakes are refused.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DomainId, parseDomainId } from "../../src/contracts/ids.ts";

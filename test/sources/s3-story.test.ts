@@ -1,3 +1,4 @@
+// A bucket is crawled and found through its life, at the least cost.
 import assert from "node:assert/strict";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join, relative } from "node:path";

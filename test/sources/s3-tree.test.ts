@@ -1,3 +1,4 @@
+// A bucket is listed and read as a tree, within limits of time.
 import assert from "node:assert/strict";
 import { readdir, rm } from "node:fs/promises";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,3 +1,4 @@
+// Files are downloaded whole or not at all, resumed and paused as SharePoint asks.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Sighting } from "../../src/contracts/source.ts";

@@ -1,3 +1,4 @@
+// The examination of a library explains each problem and who can repair it.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Finding } from "../../src/contracts/finding.ts";

@@ -1,3 +1,4 @@
+// The change feed of a library reports what a listing would show.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";

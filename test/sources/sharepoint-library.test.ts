@@ -1,3 +1,4 @@
+// A library is listed with everything that SharePoint tells.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { openSharePointLibrary } from "../../src/sources/sharepoint/open-sharepoint-library.ts";

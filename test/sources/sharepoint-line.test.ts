@@ -1,3 +1,4 @@
+// Sign-in and requests get over a SharePoint that is hard to reach.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

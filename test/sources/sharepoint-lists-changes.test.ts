@@ -1,3 +1,4 @@
+// Every change in a list is seen.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Sighting, Source } from "../../src/contracts/source.ts";

@@ -1,3 +1,4 @@
+// A list is crawled and found, and costs nothing when unchanged.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Trouble with a list makes the listing partial, and loses no row.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

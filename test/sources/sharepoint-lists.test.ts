@@ -1,3 +1,4 @@
+// A list is listed with its rows, columns and attachments.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { exportRows, listRows, TASKS, useLists } from "./list-world.ts";

@@ -1,3 +1,4 @@
+// Wrong responses of SharePoint are not followed or believed.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { listAll, rowOf, sendJson, startScriptedTenant } from "./scripted-tenant.ts";

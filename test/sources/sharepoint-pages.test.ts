@@ -1,3 +1,4 @@
+// The pages of a site are listed and followed through their life.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { SourceId } from "../../src/contracts/ids.ts";

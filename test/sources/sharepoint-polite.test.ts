@@ -1,3 +1,4 @@
+// A tenant's budget and pauses are respected by every worker.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { openSharePointLibrary } from "../../src/sources/sharepoint/open-sharepoint-library.ts";

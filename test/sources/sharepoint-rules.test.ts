@@ -1,3 +1,4 @@
+// Addresses, names and filters are written as SharePoint reads them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BadInputError } from "../../src/contracts/errors.ts";

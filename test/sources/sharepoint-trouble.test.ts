@@ -1,3 +1,4 @@
+// Trouble with a library makes the listing partial, and passing faults are overcome.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RemoteError } from "../../src/contracts/errors.ts";

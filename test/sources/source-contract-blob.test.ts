@@ -1,3 +1,4 @@
+// A blob container keeps the contract of a source.
 import { after, before } from "node:test";
 import { createBlobTree } from "../../src/sources/blob/create-blob-tree.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";

@@ -1,3 +1,4 @@
+// A folder keeps the contract of a source.
 import { rename } from "node:fs/promises";
 import { sourceSuite } from "../contracts/source-suite.ts";
 import { TreeWorld } from "./tree-world.ts";

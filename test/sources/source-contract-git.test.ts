@@ -1,3 +1,4 @@
+// A Git repository keeps the contract of a source.
 import { rename } from "node:fs/promises";
 import { basename } from "node:path";
 import { test } from "node:test";

@@ -1,3 +1,4 @@
+// A bucket keeps the contract of a source.
 import { join } from "node:path";
 import { createS3Tree } from "../../src/sources/s3/create-s3-tree.ts";
 import { sourceSuite } from "../contracts/source-suite.ts";

@@ -1,3 +1,4 @@
+// Libraries, lists and pages of SharePoint keep the contract of a source.
 import { setImmediate } from "node:timers/promises";
 import type { Sighting, Source } from "../../src/contracts/source.ts";
 import type { FaultEffect, FaultMatch } from "../../src/sandbox/faults.ts";

@@ -1,3 +1,4 @@
+// A minimal kind of source keeps the contract of a source.
 import { parseSourceId } from "../../src/contracts/ids.ts";
 import { sourceSuite } from "../contracts/source-suite.ts";
 import { openToySource, type ToyNote } from "../engine/toy-kind.ts";

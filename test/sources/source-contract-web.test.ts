@@ -1,3 +1,4 @@
+// A web site keeps the contract of a source.
 import { REGISTERED_SOURCE } from "../../src/contracts/domain.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { ItemVisitor } from "../../src/contracts/web.ts";

@@ -1,3 +1,4 @@
+// A tree becomes a source: files without ids get identities that last.
 import assert from "node:assert/strict";
 import { cp, link, mkdir, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";

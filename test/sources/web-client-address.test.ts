@@ -1,3 +1,4 @@
+// Only public addresses are connected to, in whatever notation they come.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { isIPv6, type LookupFunction } from "node:net";

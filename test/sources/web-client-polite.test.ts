@@ -1,3 +1,4 @@
+// A host that asks to wait or fails is left alone, and others are not.
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { createRobotsBook } from "../../src/sources/web/robots.ts";

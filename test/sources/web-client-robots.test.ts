@@ -1,3 +1,4 @@
+// robots.txt is fetched, read and obeyed.
 import assert from "node:assert/strict";
 import type { RequestListener } from "node:http";
 import { after, describe, it } from "node:test";

@@ -1,3 +1,4 @@
+// One request gives one response, within limits, whatever the server does.
 import assert from "node:assert/strict";
 import { createServer as createSecureServer } from "node:https";
 import { createServer, type Socket } from "node:net";

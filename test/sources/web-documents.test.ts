@@ -1,3 +1,4 @@
+// Documents and snapshots of web pages are kept under their item.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";

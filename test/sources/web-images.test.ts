@@ -1,3 +1,4 @@
+// Pictures of pages are kept once, small, and without camera data.
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Pages that were skipped for a parameter come back when it proves to matter.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";

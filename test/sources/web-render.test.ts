@@ -1,3 +1,4 @@
+// A browser renders pages safely, and only as far as the client may go.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Pages and hosts that fail do not end the crawl of a site, and lose nothing.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";

@@ -1,3 +1,4 @@
+// A web site is crawled completely, once, and cheaply the second time.
 import assert from "node:assert/strict";
 import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// A doubtful response removes a document only when it is repeated for hours.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { afterForce } from "../../src/plan/web/schedule-item.ts";

@@ -1,3 +1,4 @@
+// A page that needs scripts is reported, or read with a browser.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPageVisitor } from "../../src/sources/web/page-visitor.ts";

@@ -1,3 +1,4 @@
+// A visit to an address ends in the right state, whatever the server answers.
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
