@@ -1,3 +1,4 @@
+// The edge cases of rows and pages at the source end in step.
 import { PAGE_STORIES } from "./a-pages.ts";
 import { ROW_STORIES } from "./a-rows.ts";
 import type { Story } from "./story.ts";

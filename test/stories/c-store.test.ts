@@ -1,3 +1,4 @@
+// The edge cases of the vector store end in step.
 import { STORE_STORIES } from "./c-store.ts";
 import { tell } from "./tell.ts";
 

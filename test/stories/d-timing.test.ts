@@ -1,3 +1,4 @@
+// The edge cases of timing and failing requests end in step.
 import { TIMING_STORIES } from "./d-timing.ts";
 import { tell } from "./tell.ts";
 

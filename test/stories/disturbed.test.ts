@@ -1,3 +1,4 @@
+// Stories end in step while one request to the tenant in five fails.
 import { ALL_STORIES } from "./all-stories.ts";
 import type { EdgeCase } from "./edge-cases.ts";
 import { tell } from "./tell.ts";

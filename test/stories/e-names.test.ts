@@ -1,3 +1,4 @@
+// The edge cases of names end in step.
 import { NAME_STORIES } from "./e-names.ts";
 import { tell } from "./tell.ts";
 

@@ -1,3 +1,4 @@
+// Random histories of changes, accidents and crawls end in step.
 import { test } from "node:test";
 import { playHistory } from "./history.ts";
 

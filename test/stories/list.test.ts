@@ -1,3 +1,4 @@
+// Every edge case has a story, and every story tells one of them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ALL_STORIES } from "./all-stories.ts";
