@@ -136,6 +136,13 @@ test("names say something, files are kebab-case, there are no barrels", () => {
   );
 });
 
+test("the first line of a test file says in a sentence what it proves", () => {
+  assert.deepEqual(
+    tests.filter((file) => file.endsWith(".test.ts") && !/^\/\/ \S.{10,}\.$/.test(linesOf(file)[0] ?? "")),
+    [],
+  );
+});
+
 test("what test files share leaves hooks to them: several run in one process, each as a suite of its own", () => {
   const shared = tests.filter((file) => file.startsWith("test/") && !file.endsWith(".test.ts"));
   assert.deepEqual(

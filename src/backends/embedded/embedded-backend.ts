@@ -17,8 +17,8 @@ import { FileRemoval, FileShelf } from "./file-repository.ts";
 import { Processing, processFile, type Work } from "./processing-queue.ts";
 import { listStores, Stores, StoreUsage } from "./stores.ts";
 import { UploadShelf } from "./upload-repository.ts";
-import { findLive } from "./wire/store-routes.ts";
 import type { WireContext } from "./wire/wire-context.ts";
+import { findLive } from "./wire/wire-context.ts";
 import { createWire } from "./wire.ts";
 
 export interface EmbeddedBackendOptions {

@@ -17,8 +17,7 @@ import {
   unknownCursor,
 } from "./read-fields.ts";
 import { filesToAttach, LIST_LIMITS, openStore, readStatus } from "./store-file-routes.ts";
-import { findEntry, findLive } from "./store-routes.ts";
-import type { WireContext } from "./wire-context.ts";
+import { findEntry, findLive, type WireContext } from "./wire-context.ts";
 import { badRequest, noSuchFile, notFound } from "./wire-error.ts";
 
 const MAX_FILES = 2000;

@@ -18,8 +18,7 @@ import {
   required,
   toPageRequest,
 } from "./read-fields.ts";
-import { findEntry, findLive } from "./store-routes.ts";
-import type { WireContext } from "./wire-context.ts";
+import { findEntry, findLive, type WireContext } from "./wire-context.ts";
 import { noSuchFile, notFound } from "./wire-error.ts";
 
 export const LIST_LIMITS = { max: 100, usual: 20 };

@@ -21,8 +21,8 @@ import {
   toPageRequest,
 } from "./read-fields.ts";
 import { filesToAttach } from "./store-file-routes.ts";
-import type { WireContext, WireEnv } from "./wire-context.ts";
-import { badRequest, noSuchStore, storeExpired } from "./wire-error.ts";
+import { findEntry, findLive, type WireContext, type WireEnv } from "./wire-context.ts";
+import { badRequest, noSuchStore } from "./wire-error.ts";
 
 const LIST_LIMITS = { max: 100, usual: 20 };
 const MAX_FILES_AT_CREATION = 500;
@@ -64,19 +64,6 @@ export function storeRoutes(context: WireContext): Hono<WireEnv> {
     return json(await searchPage((query) => context.search(entry.id, query, env.call.by), req.raw));
   });
   return routes;
-}
-
-export async function findEntry({ stores }: WireContext, id: string): Promise<StoreEntry> {
-  const entry = await stores.entry(id);
-  if (!entry) throw noSuchStore(id);
-  return entry;
-}
-
-/** For everything but looking at the store and deleting it. */
-export async function findLive(context: WireContext, id: string): Promise<StoreEntry> {
-  const entry = await findEntry(context, id);
-  if (context.stores.isExpired(entry)) throw storeExpired(id);
-  return entry;
 }
 
 async function createStore(context: WireContext, request: Request): Promise<string> {
