@@ -1,36 +1,25 @@
 // A Git repository is crawled and found through its life, at the least cost.
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { App } from "../../src/app/app.ts";
-import { compose } from "../../src/app/compose.ts";
-import { readConfig } from "../../src/app/config.ts";
-import { crawlJob } from "../../src/app/crawl-job.ts";
 import { DEFAULT_LIMITS } from "../../src/contracts/domain.ts";
-import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
-import { type CrawlResult, crawlRequest, type SourceResult } from "../../src/engine/crawl-request.ts";
+import { parseSourceId } from "../../src/contracts/ids.ts";
 import type { GitSourceConfig } from "../../src/sources/git/git-source-codec.ts";
 import { ofKind } from "../kinds.ts";
 import { type GitServer, GitWorld, serveGit, WITHOUT_GIT } from "./git-world.ts";
+import { SourceStory } from "./source-story.ts";
 
-const DOMAIN = parseDomainId("GIT");
 const VARIABLE = "LOCKSTEP_TEST_GIT_STORY";
 const TOKEN = "story-t0ken";
-
-interface Crawled {
-  readonly error: string;
-  readonly source: SourceResult | undefined;
-  readonly log: string;
-}
 
 /** One history, told from the first crawl on. */
 describe("a repository through the whole product", { skip: WITHOUT_GIT }, () => {
   let world: GitWorld;
   let server: GitServer;
   let place: string;
-  let app: App;
+  let story: SourceStory;
   let source: GitSourceConfig;
 
   before(async () => {
@@ -41,7 +30,6 @@ describe("a repository through the whole product", { skip: WITHOUT_GIT }, () => 
       return true;
     });
     place = await mkdtemp(join(tmpdir(), "lockstep-story-"));
-    app = await compose(readConfig({ PERSISTENT_STORAGE_PATH: place, [VARIABLE]: TOKEN }));
     source = {
       ...ofKind("git_sources"),
       sourceId: parseSourceId("handbook"),
@@ -54,38 +42,20 @@ describe("a repository through the whole product", { skip: WITHOUT_GIT }, () => 
       hidden: false,
       maxFileBytes: 1024 * 1024,
     };
-    const texts = { name: "Git", description: "", vectorStoreName: "", schedule: "" };
-    await app.domains.create({ domainId: DOMAIN, ...texts, vectorStoreId: "", sources: [source] });
+    story = await SourceStory.open({
+      domain: "GIT",
+      scope: "git",
+      storage: place,
+      source,
+      settings: { [VARIABLE]: TOKEN },
+    });
   });
   after(async () => {
-    await app.close();
+    await story.close();
     await server.stop();
     await world.close();
     await rm(place, { recursive: true, force: true });
   });
-
-  async function tryCrawl(options = { dryRun: false }): Promise<Crawled> {
-    const { start, work } = crawlJob(app, crawlRequest(DOMAIN, { scope: "git" }), options);
-    const job = await (await app.runner.start({ ...start, endpoint: "test" }, work)).done;
-    const lines: Uint8Array[] = [];
-    for await (const bytes of app.jobs.follow(job.jobId, { signal: new AbortController().signal })) lines.push(bytes);
-    const result = (job.result?.data as CrawlResult | undefined)?.sources?.[0];
-    return { error: job.result?.error ?? "", source: result, log: Buffer.concat(lines).toString() };
-  }
-
-  async function crawl(): Promise<Crawled> {
-    const crawled = await tryCrawl();
-    assert.equal(crawled.error, "", crawled.log);
-    return crawled;
-  }
-
-  async function found(word: string): Promise<string[]> {
-    const { sources } = await app.query({ text: word, limit: 50, domainId: DOMAIN, vectorStoreId: undefined });
-    return sources
-      .filter(({ text }) => text.includes(word))
-      .map(({ url }) => url)
-      .sort();
-  }
 
   const address = (path: string): string => `${source.repository}#${path}`;
 
@@ -95,7 +65,7 @@ describe("a repository through the whole product", { skip: WITHOUT_GIT }, () => 
       "docs/bees.md": "# Bees\n\nBees fly.",
       "code.md": "no",
     });
-    const { source: planned, error, log } = await tryCrawl({ dryRun: true });
+    const { source: planned, error, log } = await story.tryCrawl({ dryRun: true });
     assert.equal(error, "", log);
     assert.equal(planned?.download?.added, 2);
     const files = await readdir(place, { recursive: true });
@@ -106,83 +76,76 @@ describe("a repository through the whole product", { skip: WITHOUT_GIT }, () => 
   });
 
   test("the first crawl makes its files found, with their addresses", async () => {
-    const { source: result } = await crawl();
+    const { source: result } = await story.crawl();
     assert.equal(result?.embed.added, 2);
-    assert.deepEqual(await found("swim"), [address("docs/otters.md")]);
-    assert.deepEqual(await found("no"), []);
+    assert.deepEqual(await story.found("swim"), [address("docs/otters.md")]);
+    assert.deepEqual(await story.found("no"), []);
   });
 
   test("a rename embeds nothing; a renamed and edited file is the same document", async () => {
     const long = Array.from({ length: 60 }, (_, i) => `Paragraph ${i} about badgers and their burrows.`).join("\n\n");
     await world.publish({ "docs/badgers.md": long });
-    await crawl();
+    await story.crawl();
     await world.move("docs/otters.md", "docs/animals/otters.md");
     await world.push();
-    const { source: renamed } = await crawl();
+    const { source: renamed } = await story.crawl();
     assert.equal(renamed?.embed.added, 0);
     assert.equal(renamed?.embed.changed, 0, "a rename embeds nothing");
-    assert.deepEqual(await found("swim"), [address("docs/animals/otters.md")]);
+    assert.deepEqual(await story.found("swim"), [address("docs/animals/otters.md")]);
     await world.move("docs/badgers.md", "docs/animals/badgers.md");
     await world.publish({ "docs/animals/badgers.md": `${long}\n\nThey dig at night.` });
-    const { source: edited } = await crawl();
+    const { source: edited } = await story.crawl();
     assert.deepEqual([edited?.embed.added, edited?.embed.removed], [0, 0]);
-    assert.deepEqual(await found("They dig at night"), [address("docs/animals/badgers.md")]);
+    assert.deepEqual(await story.found("They dig at night"), [address("docs/animals/badgers.md")]);
   });
 
   test("a dry run after a commit shows the plan, and leaves copy and index as they are", async () => {
     await world.remove("docs/bees.md");
     await world.publish({ "docs/ants.md": "# Ants\n\nAnts march." });
-    const { source: planned } = await tryCrawl({ dryRun: true });
+    const { source: planned } = await story.tryCrawl({ dryRun: true });
     assert.deepEqual([planned?.download?.added, planned?.download.removed], [1, 1]);
-    assert.deepEqual(await found("fly"), [address("docs/bees.md")]);
-    assert.deepEqual(await found("march"), []);
+    assert.deepEqual(await story.found("fly"), [address("docs/bees.md")]);
+    assert.deepEqual(await story.found("march"), []);
   });
 
   test("two crawls at once take turns, and what was deleted is not found", async () => {
-    const [one, other] = await Promise.all([tryCrawl(), tryCrawl()]);
+    const [one, other] = await Promise.all([story.tryCrawl(), story.tryCrawl()]);
     assert.ok(one.error === "" || other.error === "", `${one.error} ${other.error}`);
-    await crawl();
-    assert.deepEqual(await found("fly"), []);
-    assert.deepEqual(await found("march"), [address("docs/ants.md")]);
+    await story.crawl();
+    assert.deepEqual(await story.found("fly"), []);
+    assert.deepEqual(await story.found("march"), [address("docs/ants.md")]);
   });
 
   test("a repository that is gone, and a machine without git, remove nothing", async () => {
     await rename(world.bare, `${world.bare}.away`);
-    const gone = await tryCrawl();
+    const gone = await story.tryCrawl();
     assert.match(gone.log, /there is no such repository, or the token in LOCKSTEP_TEST_GIT_STORY may not read it/);
     await rename(`${world.bare}.away`, world.bare);
     const path = process.env["PATH"];
     process.env["PATH"] = join(place, "nothing");
     try {
-      assert.match((await tryCrawl()).log, /There is no git on this machine/);
+      assert.match((await story.tryCrawl()).log, /There is no git on this machine/);
       const findings: string[] = [];
-      for await (const { detail } of app.examineSource(source, new AbortController().signal)) findings.push(detail);
+      for await (const { detail } of story.app.examineSource(source, new AbortController().signal))
+        findings.push(detail);
       assert.match(findings.join("\n"), /There is no git on this machine/);
     } finally {
       process.env["PATH"] = path;
     }
-    assert.deepEqual(await found("march"), [address("docs/ants.md")]);
-    await crawl();
+    assert.deepEqual(await story.found("march"), [address("docs/ants.md")]);
+    await story.crawl();
   });
 
   test("a repository that was emptied is held, not believed", async () => {
     await rename(world.bare, `${world.bare}.away`);
     await world.git("init", "--quiet", "--bare", "-b", "main", world.bare);
-    await tryCrawl();
-    assert.deepEqual(await found("march"), [address("docs/ants.md")]);
+    await story.tryCrawl();
+    assert.deepEqual(await story.found("march"), [address("docs/ants.md")]);
     await rm(world.bare, { recursive: true });
     await rename(`${world.bare}.away`, world.bare);
-    await crawl();
+    await story.crawl();
   });
 
-  test("the token is in no file", async () => {
-    for (const entry of await readdir(place, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile()) continue;
-      const bytes = await readFile(join(entry.parentPath, entry.name));
-      assert.ok(
-        !bytes.includes(TOKEN) && !bytes.includes(Buffer.from(TOKEN).toString("base64").slice(2, 12)),
-        entry.name,
-      );
-    }
-  });
+  test("the token is in no file", () =>
+    story.assertNoSecrets([TOKEN, Buffer.from(TOKEN).toString("base64").slice(2, 12)]));
 });
