@@ -1,6 +1,6 @@
 // `lockstep add` registers addresses that a running server then fetches and indexes.
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,10 +8,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { Pages } from "../engine/ingest-stage.ts";
-
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
+import { runCommand, startCommand } from "./run-command.ts";
 
 describe("lockstep add and items", () => {
   const pages = new Pages();
@@ -27,7 +26,7 @@ describe("lockstep add and items", () => {
 
   it("registers addresses, which a running server looks at and indexes", async () => {
     pages.answers.set("/handbook", { text: "Everything about otters." });
-    const server = start("serve", "--port", "0");
+    const server = startCommand(folder, ["serve", "--port", "0"], settings());
     const url = await listening(server);
     const added = await run("add", pages.url("/handbook#top"), "ftp://example.com/x");
     assert.equal(added.code, 2);
@@ -66,23 +65,8 @@ describe("lockstep add and items", () => {
     assert.deepEqual(await once(server, "exit"), [0, null]);
   });
 
-  function start(...args: string[]): ChildProcess {
-    const env = { HOME: folder, WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0", INGEST_FILE_ROOTS: folder };
-    return spawn(process.execPath, [CLI, ...args], { cwd: folder, env });
-  }
-
-  async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-    const child = start(...args);
-    let [out, err] = ["", ""];
-    child.stdout?.on("data", (bytes) => {
-      out += bytes;
-    });
-    child.stderr?.on("data", (bytes) => {
-      err += bytes;
-    });
-    const [code] = (await once(child, "close")) as [number];
-    return { code, out, err };
-  }
+  const settings = () => ({ WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0", INGEST_FILE_ROOTS: folder });
+  const run = (...args: string[]) => runCommand(folder, args, settings());
 
   async function listening(server: ChildProcess): Promise<string> {
     const lines = createInterface(server.stdout ?? assert.fail());

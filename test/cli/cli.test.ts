@@ -1,6 +1,5 @@
 // The commands print help, explain bad input, run the demo, and crawl and query.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -8,12 +7,12 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { demoQuestions, folderQuestion, siteQuestion } from "../../src/sandbox/seed/demo.ts";
 import { DOMAIN, World } from "../engine/world.ts";
+import type { Called } from "./call-here.ts";
+import { runCommand } from "./run-command.ts";
 import { type Commands, startCommands } from "./start-commands.ts";
 
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), "lockstep-cli-"));
 let commands: Commands;
 before(() => {
@@ -24,23 +23,8 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** In an empty folder with an empty environment, as on a fresh machine. */
-function run(args: readonly string[], settings: Readonly<Record<string, string>> = {}): Promise<Ran> {
-  const child = spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { HOME: folder, ...settings } });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (bytes: Buffer) => {
-    out += bytes.toString();
-  });
-  child.stderr.on("data", (bytes: Buffer) => {
-    err += bytes.toString();
-  });
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+function run(args: readonly string[], settings: Readonly<Record<string, string>> = {}): Promise<Called> {
+  return runCommand(folder, args, settings);
 }
 
 test("--help everywhere", async () => {

@@ -1,13 +1,12 @@
 // A crawl on the command line survives a closed pipe, and ends cleanly when it is interrupted or killed.
 import assert from "node:assert/strict";
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import { DOMAIN, World } from "../engine/world.ts";
+import { startCommand } from "./run-command.ts";
 
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const FILES = 30;
 const CRAWL = ["crawl", DOMAIN, "--mode", "full"];
 
@@ -23,8 +22,7 @@ before(async () => {
 after(() => world.close());
 
 function start(args: readonly string[]): ChildProcessWithoutNullStreams {
-  const env = { HOME: world.storage, ...world.settings };
-  return spawn(process.execPath, [CLI, ...args], { cwd: world.storage, env });
+  return startCommand(world.storage, args, world.settings);
 }
 
 async function untilDownloading(child: ChildProcessWithoutNullStreams): Promise<void> {

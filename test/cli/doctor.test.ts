@@ -1,14 +1,11 @@
 // `lockstep doctor` says what is missing and who can repair it, and its exit code says whether all is well.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { World } from "../engine/world.ts";
-
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
+import { runCommand } from "./run-command.ts";
 
 describe("lockstep doctor", () => {
   let world: World;
@@ -22,23 +19,8 @@ describe("lockstep doctor", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  function run(
-    args: readonly string[],
-    settings: Readonly<Record<string, string>>,
-  ): Promise<{ code: number | null; out: string; err: string }> {
-    const child = spawn(process.execPath, [CLI, "doctor", ...args], {
-      cwd: folder,
-      env: { HOME: folder, ...settings },
-    });
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (bytes: Buffer) => {
-      out += bytes.toString();
-    });
-    child.stderr.on("data", (bytes: Buffer) => {
-      err += bytes.toString();
-    });
-    return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
-  }
+  const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
+    runCommand(folder, ["doctor", ...args], settings);
 
   it("is content with a tenant that lets it in, and ends with 0", async () => {
     const { code, out, err } = await run([], world.settings);

@@ -1,13 +1,10 @@
 // `lockstep documents` lists, explains and compares documents, and prints nothing that a terminal obeys.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { plainLine } from "../../src/cli/plain-text.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
-
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
+import type { Called } from "./call-here.ts";
+import { runCommand } from "./run-command.ts";
 
 describe("lockstep documents", () => {
   let stage: FolderStage;
@@ -22,20 +19,10 @@ describe("lockstep documents", () => {
   });
   after(() => stage.close());
 
-  async function run(...args: string[]): Promise<{ readonly out: string }> {
-    const env = { HOME: stage.storage, ...stage.settings };
-    const child = spawn(process.execPath, [CLI, "documents", ...args], {
-      cwd: stage.storage,
-      env,
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    let out = "";
-    child.stdout.on("data", (bytes) => {
-      out += bytes;
-    });
-    const [code] = (await once(child, "close")) as [number];
-    assert.equal(code, 0);
-    return { out };
+  async function run(...args: string[]): Promise<Called> {
+    const called = await runCommand(stage.storage, ["documents", ...args], stage.settings);
+    assert.deepEqual([called.code, called.err], [0, ""]);
+    return called;
   }
 
   it("lists, tells and compares, in words for people", async () => {

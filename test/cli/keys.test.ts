@@ -1,16 +1,14 @@
 // `lockstep keys` makes, lists and removes keys, which a running server heeds at once.
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
+import { runCommand, startCommand } from "./run-command.ts";
 import { type Commands, startCommands } from "./start-commands.ts";
-
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 
 describe("lockstep keys", () => {
   let folder: string;
@@ -24,22 +22,7 @@ describe("lockstep keys", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  function start(args: readonly string[], settings: Record<string, string> = {}): ChildProcess {
-    return spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { HOME: folder, ...settings } });
-  }
-
-  async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-    const child = start(args);
-    let [out, err] = ["", ""];
-    child.stdout?.on("data", (bytes) => {
-      out += bytes;
-    });
-    child.stderr?.on("data", (bytes) => {
-      err += bytes;
-    });
-    const [code] = (await once(child, "close")) as [number];
-    return { code, out, err };
-  }
+  const run = (...args: string[]) => runCommand(folder, args);
 
   async function auditLines(): Promise<Record<string, unknown>[]> {
     const audit = join(folder, "storage", "audit");
@@ -96,7 +79,7 @@ describe("lockstep keys", () => {
 
   it("is heeded by a server that runs, from one request to the next", async () => {
     const storage = { PERSISTENT_STORAGE_PATH: join(folder, "served"), PORT: "0" };
-    const server = start(["serve"], storage);
+    const server = startCommand(folder, ["serve"], storage);
     try {
       const url = await listening(server);
       const status = async (key?: string): Promise<number> => {
@@ -106,14 +89,14 @@ describe("lockstep keys", () => {
         return response.status;
       };
       assert.equal(await status(), 200);
-      const adding = start(["keys", "add", "first", "--role", "admin"], storage);
+      const adding = startCommand(folder, ["keys", "add", "first", "--role", "admin"], storage);
       let key = "";
       adding.stdout?.on("data", (bytes) => {
         key += bytes;
       });
       await once(adding, "close");
       assert.deepEqual([await status(), await status(key.trim())], [401, 200]);
-      await once(start(["keys", "remove", "first"], storage), "close");
+      await once(startCommand(folder, ["keys", "remove", "first"], storage), "close");
       assert.deepEqual([await status(), await status(key.trim())], [401, 401]);
     } finally {
       server.kill("SIGTERM");

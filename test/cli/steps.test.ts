@@ -1,13 +1,12 @@
 // Download, process and embed one by one do the same as a crawl.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { DOMAIN, World } from "../engine/world.ts";
+import type { Called } from "./call-here.ts";
+import { runCommand } from "./run-command.ts";
 
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const world = await World.open();
 after(() => world.close());
 
@@ -52,15 +51,6 @@ test("embedding into a store that does not exist is refused without a job", asyn
   assert.deepEqual(await readdir(join(world.storage, "jobs", "crawler")), before);
 });
 
-function run(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const env = { HOME: world.storage, ...world.settings };
-  const child = spawn(process.execPath, [CLI, ...args], { cwd: world.storage, env });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (bytes: Buffer) => {
-    out += bytes.toString();
-  });
-  child.stderr.on("data", (bytes: Buffer) => {
-    err += bytes.toString();
-  });
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+function run(...args: string[]): Promise<Called> {
+  return runCommand(world.storage, args, world.settings);
 }

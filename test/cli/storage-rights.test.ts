@@ -1,14 +1,12 @@
 // Only the owner can read the storage, unless a setting lets a group in.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { ServerProcess } from "../engine/server-process.ts";
+import { runCommand } from "./run-command.ts";
 
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const skip = process.platform === "win32" ? "Windows keeps rights elsewhere" : false;
 const folder = await mkdtemp(join(tmpdir(), "lockstep-rights-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -88,9 +86,5 @@ test("the doctor tells what was open before, and a server closes the folder", { 
 });
 
 async function doctor(storage: string, settings: Record<string, string> = {}): Promise<string> {
-  const env = { HOME: folder, PERSISTENT_STORAGE_PATH: storage, ...settings };
-  const child = spawn(process.execPath, [CLI, "doctor"], { cwd: folder, env });
-  let out = "";
-  for await (const bytes of child.stdout) out += String(bytes);
-  return out;
+  return (await runCommand(folder, ["doctor"], { PERSISTENT_STORAGE_PATH: storage, ...settings })).out;
 }

@@ -1,19 +1,15 @@
 // `lockstep watch` shows what changes live, and Ctrl+C ends it cleanly.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { FOLDERS, FolderStage } from "../engine/folder-stage.ts";
-
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
+import { startCommand } from "./run-command.ts";
 
 test("watching is shown live, and Ctrl+C ends it cleanly", async () => {
   const stage = await FolderStage.open();
   try {
     await stage.write("plans/first.md", "The first word is aardvark.\n");
-    const env = { HOME: stage.storage, ...stage.settings };
-    const child = spawn(process.execPath, [CLI, "watch", FOLDERS, "--source", "docs"], { cwd: stage.storage, env });
+    const child = startCommand(stage.storage, ["watch", FOLDERS, "--source", "docs"], stage.settings);
     const [exited, complaint] = [once(child, "exit"), once(child.stderr, "data")];
     let seen = "";
     for await (const bytes of child.stdout) {

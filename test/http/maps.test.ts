@@ -1,18 +1,15 @@
 // Map files are made on demand as a zip, over HTTP and on the command line.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { unzipSync } from "fflate";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { runCommand } from "../cli/run-command.ts";
 import { World } from "../engine/world.ts";
 import { ask } from "./ask.ts";
 
-const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const NAMES = ["files_map.csv", "sharepoint_map.csv", "vectorstore_map.csv"];
 const ALL = ["01_files/docs", "05_folders/notes"].flatMap((place) => NAMES.map((name) => `${place}/${name}`));
 
@@ -126,19 +123,7 @@ describe("maps on demand, of a library and a folder", () => {
     }
   });
 
-  const run = async (...args: string[]): Promise<{ code: number; out: string; err: string }> => {
-    const env = { HOME: place, ...world.settings };
-    const child = spawn(process.execPath, [CLI, "maps", ...args], { cwd: place, env });
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (bytes) => {
-      out += bytes;
-    });
-    child.stderr.on("data", (bytes) => {
-      err += bytes;
-    });
-    const [code] = (await once(child, "close")) as [number];
-    return { code, out, err };
-  };
+  const run = (...args: string[]) => runCommand(place, ["maps", ...args], world.settings);
 
   it("are written by lockstep maps, which replaces none unless told to", async () => {
     const maps = await unzipped("");
