@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatNumber } from "../../src/extract/office/format-number.ts";
+import { formatNumber } from "../../src/extract/xlsx.ts";
 import { extractFile } from "./extract-file.ts";
 import { type CellRecipe, makeXlsx } from "./make-xlsx.ts";
 
