@@ -15,8 +15,7 @@ import {
   type WebImages,
 } from "../contracts/web.ts";
 import { createItemLooker } from "../engine/ingest/create-item-looker.ts";
-import { createTextReader } from "../extract/create-text-reader.ts";
-import { createExtractor } from "../extract/extractor.ts";
+import { createExtractor, createTextReader } from "../extract/extractor.ts";
 import { createWebPageReader } from "../extract/web/create-web-page-reader.ts";
 import { openSqlRegistry } from "../ledger/registry/open-sql-registry.ts";
 import { openTableRegistry } from "../ledger/registry/open-table-registry.ts";

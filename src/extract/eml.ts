@@ -2,7 +2,7 @@ import PostalMime, { type Address } from "postal-mime";
 import { ExtractError } from "../contracts/document.ts";
 import type { ReadText } from "./formats.ts";
 import type { ExtractLimits } from "./limits.ts";
-import { mailMarkdown } from "./mail/mail-markdown.ts";
+import { mailMarkdown } from "./mail-markdown.ts";
 
 const HEADER_LINE = /^[A-Za-z][\w-]{0,80}:/;
 const MAX_NESTING = 50;

@@ -1,4 +1,7 @@
-import type { Extractor } from "../contracts/document.ts";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Extractor, TextReader } from "../contracts/document.ts";
 import { readSmallFile } from "../lib/atomic-file.ts";
 import { breathe } from "../lib/turn.ts";
 import { bytesOf } from "./byte-source.ts";
@@ -27,6 +30,27 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
       const { outcome } = await readers.read({ kind: "file", path, fileType, limits }, signal);
       if (outcome.status === "read") return outcome.document;
       throw errorOf(outcome);
+    },
+  };
+}
+
+/** Reads bytes as the index will, by way of a file of their own. */
+export function createTextReader(extractor: Extractor): TextReader {
+  return {
+    revision: extractor.revision,
+    async read(bytes, fileType, signal) {
+      if (!extractor.types.has(fileType)) return undefined;
+      const folder = await mkdtemp(join(tmpdir(), "lockstep-text-"));
+      try {
+        const path = join(folder, `document.${fileType}`);
+        await writeFile(path, bytes);
+        return await extractor.extract(path, fileType, signal);
+      } catch {
+        signal.throwIfAborted();
+        return undefined;
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
     },
   };
 }

@@ -86,3 +86,28 @@ export function firstHeading(markdown: string): string {
 function isUnderlined(line: string): boolean {
   return line.trim() !== "" && !/^\s*(?:[-*+>|#]|\d{1,9}[.)]\s|<!--|`{3}|~{3})/.test(line) && !/^\s{2}/.test(line);
 }
+
+/** Text that would begin a heading, list, quote, rule, fence or underline loses that power; words stay as they are. */
+export function escapeLine(line: string): string {
+  const number = /^(\d{1,9})([.)])(?=\s|$)/.exec(line);
+  if (number) return `${number[1]}\\${line.slice(number[1]?.length)}`;
+  return /^(?:#{1,6}(?:\s|$)|[-+*](?:\s|$)|>|`{3}|~{3}|=+\s*$|-+\s*$|<!-- page )/.test(line) ? `\\${line}` : line;
+}
+
+/** A GFM table; the first row is its head. Rows may be of different length. */
+export function gfmTable(rows: readonly (readonly string[])[]): string {
+  const columns = rows.reduce((most, row) => Math.max(most, row.length), 0);
+  const lines = rows.map((row) => {
+    const cells = Array.from({ length: columns }, (_, column) => cellText(row[column] ?? ""));
+    return `| ${cells.join(" | ")} |`;
+  });
+  lines.splice(1, 0, `|${" --- |".repeat(columns)}`);
+  return lines.join("\n");
+}
+
+function cellText(text: string): string {
+  return text
+    .replaceAll(/\s*\n\s*/g, " ")
+    .replaceAll("|", "\\|")
+    .trim();
+}

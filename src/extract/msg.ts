@@ -1,14 +1,12 @@
 import { decompressRTF } from "@kenjiuno/decompressrtf";
-import msgreader, { type FieldsData } from "@kenjiuno/msgreader";
+import type { FieldsData } from "@kenjiuno/msgreader";
+import msgreader from "@kenjiuno/msgreader";
 import { ExtractError } from "../contracts/document.ts";
-import { declaredEncoding } from "./declared-encoding.ts";
-import { decodeText } from "./decode-text.ts";
+import { declaredEncoding, decodeText } from "./decode-text.ts";
 import type { ReadText } from "./formats.ts";
 import type { ExtractLimits } from "./limits.ts";
-import { checkCompoundFile } from "./mail/check-compound-file.ts";
-import { type MailAttachment, mailMarkdown } from "./mail/mail-markdown.ts";
-import { encodingOfCodePage } from "./rtf/code-pages.ts";
-import { extractRtf } from "./rtf.ts";
+import { type MailAttachment, mailMarkdown } from "./mail-markdown.ts";
+import { encodingOfCodePage, extractRtf } from "./rtf.ts";
 
 const { default: MsgReader } = msgreader;
 type Reader = InstanceType<typeof MsgReader>;
@@ -101,4 +99,99 @@ function recipient({ name, smtpAddress, email }: FieldsData): string {
 function person(name: string, address: string): string {
   if (!address.includes("@") || address === name) return name || address;
   return name ? `${name} <${address}>` : address;
+}
+
+const ENTRY_BYTES = 128;
+const HEADER_PLACES = { at: 76, count: 109 };
+/** From here on numbers of sectors are marks: the end of a chain, free, part of a table. */
+const MARKS = 0xfffffffa;
+const NO_ENTRY = 0xffffffff;
+const STORAGE = 1;
+const STREAM = 2;
+const ROOT = 5;
+
+/**
+ * Throws for a compound file, the container of Outlook messages, that its reader would follow for ever or reserve memory for without end: chains of
+ * sectors that run in circles, entries that are their own ancestors, tables or streams that are larger than the file.
+ */
+function checkCompoundFile(bytes: Buffer): void {
+  const shift = bytes.readUInt16LE(30);
+  if (shift !== 9 && shift !== 12) throw new Error(`read compound file: sectors of 2^${shift} bytes`);
+  const sectors = new Sectors(bytes, 2 ** shift);
+  refuseCircles(sectors.table);
+  refuseCircles(toNumbers(sectors.chain(bytes.readUInt32LE(60), bytes.readUInt32LE(64))));
+  checkDirectory(sectors.chain(bytes.readUInt32LE(48), sectors.table.length), bytes.length);
+}
+
+class Sectors {
+  /** For each sector the one that follows it. */
+  readonly table: Uint32Array;
+  readonly #bytes: Buffer;
+  readonly #sectorBytes: number;
+
+  constructor(bytes: Buffer, sectorBytes: number) {
+    this.#bytes = bytes;
+    this.#sectorBytes = sectorBytes;
+    this.table = toNumbers(Buffer.concat(this.#tablePlaces().map((place) => this.#sector(place))));
+  }
+
+  chain(start: number, most: number): Buffer {
+    const parts: Buffer[] = [];
+    for (let place = start; place < MARKS && parts.length < most; place = this.table[place] ?? NO_ENTRY) {
+      parts.push(this.#sector(place));
+    }
+    return Buffer.concat(parts);
+  }
+
+  /** Where the table is: the first places stand in the header, the others in a chain of their own. */
+  #tablePlaces(): number[] {
+    const [count, most] = [this.#bytes.readUInt32LE(44), this.#bytes.readUInt32LE(72)];
+    const { at, count: inHeader } = HEADER_PLACES;
+    if (Math.max(count, most) * this.#sectorBytes > this.#bytes.length) throw new Error("read compound file: tables");
+    const places = [...toNumbers(this.#bytes.subarray(at, at + Math.min(count, inHeader) * 4))];
+    for (let next = this.#bytes.readUInt32LE(68), steps = 0; steps < most && places.length < count; steps += 1) {
+      const more = toNumbers(this.#sector(next));
+      places.push(...more.subarray(0, Math.min(more.length - 1, count - places.length)));
+      next = more.at(-1) ?? NO_ENTRY;
+    }
+    return places;
+  }
+
+  #sector(place: number): Buffer {
+    const start = (place + 1) * this.#sectorBytes;
+    if (start >= this.#bytes.length) throw new Error(`read compound file: it has no sector ${place}`);
+    return this.#bytes.subarray(start, start + this.#sectorBytes);
+  }
+}
+
+function refuseCircles(table: Uint32Array): void {
+  /** The walk that met each place; 0: none did. */
+  const metBy = new Uint32Array(table.length);
+  for (let first = 0; first < table.length; first += 1) {
+    let place = first;
+    for (; place < table.length && metBy[place] === 0; place = table[place] ?? NO_ENTRY) metBy[place] = first + 1;
+    if (metBy[place] === first + 1) throw new Error("read compound file: a chain runs in circles");
+  }
+}
+
+/** Each entry but the first is led to by one other, so that all of them are a tree. */
+function checkDirectory(directory: Buffer, fileBytes: number): void {
+  const met = new Set<number>([0]);
+  let streamBytes = 0;
+  for (let at = 0; at + ENTRY_BYTES <= directory.length; at += ENTRY_BYTES) {
+    const type = directory.readUInt8(at + 66);
+    if (type !== STORAGE && type !== STREAM && type !== ROOT) continue;
+    for (const link of [68, 72, 76]) {
+      const entry = directory.readUInt32LE(at + link);
+      if (entry === NO_ENTRY) continue;
+      if (met.has(entry)) throw new Error("read compound file: its directory runs in circles");
+      met.add(entry);
+    }
+    if (type === STREAM) streamBytes += directory.readUInt32LE(at + 120);
+    if (streamBytes > fileBytes) throw new Error("read compound file: its streams are larger than it is");
+  }
+}
+
+function toNumbers(bytes: Buffer): Uint32Array {
+  return Uint32Array.from({ length: Math.floor(bytes.length / 4) }, (_, at) => bytes.readUInt32LE(at * 4));
 }

@@ -1,4 +1,4 @@
-import { escapeLine } from "./escape-line.ts";
+import { escapeLine } from "./markdown.ts";
 
 /** How far down a header may stand, below titles and remarks. */
 const HEADER_WITHIN = 6;

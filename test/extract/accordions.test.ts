@@ -1,7 +1,7 @@
 // Folded text of a page is kept, and menus and banners are left out.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readAnswer } from "../../src/extract/web/read-answer.ts";
+import { readPage } from "../../src/extract/web/read-page.ts";
 import { extractFile } from "./extract-file.ts";
 
 const ANSWER = "Refunds take five working days from the day we receive the parcel.";
@@ -99,7 +99,7 @@ for (const [name, body] of KEPT) {
     assert.ok(markdown.includes(ANSWER), markdown);
     assert.ok(markdown.includes(QUESTION), markdown);
     assert.ok(markdown.indexOf(QUESTION) < markdown.indexOf(ANSWER));
-    const web = readAnswer({
+    const web = readPage({
       form: "html",
       bytes: Buffer.from(page),
       contentType: "text/html",

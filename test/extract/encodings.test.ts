@@ -1,7 +1,7 @@
 // Texts are decoded by their mark, their declaration or their bytes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readAnswer } from "../../src/extract/web/read-answer.ts";
+import { readPage } from "../../src/extract/web/read-page.ts";
 import { encodeText } from "./encode-text.ts";
 import { extractFile } from "./extract-file.ts";
 
@@ -107,7 +107,7 @@ test("what a page declares is honoured however long its head is", async () => {
   ]) {
     const page = `<html><head>${declaration}</head><body><p>${text}</p></body></html>`;
     assert.equal((await extractFile("html", encodeText(page, "windows-1251"))).markdown, text);
-    const { markdown } = readAnswer({
+    const { markdown } = readPage({
       ...{ form: "html", bytes: encodeText(page, "windows-1251"), contentType: "text/html", url: "https://a.example/" },
     });
     assert.equal(markdown, text);

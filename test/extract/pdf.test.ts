@@ -1,7 +1,7 @@
 // PDF files become text in reading order, with headings and pages.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { joinLines } from "../../src/extract/pdf/join-words.ts";
+import { joinLines } from "../../src/extract/pdf.ts";
 import { extractFile } from "./extract-file.ts";
 import { makePdf, type PlacedText } from "./make-pdf.ts";
 

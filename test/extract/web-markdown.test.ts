@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WebPage } from "../../src/contracts/web.ts";
-import { readAnswer } from "../../src/extract/web/read-answer.ts";
+import { readPage } from "../../src/extract/web/read-page.ts";
 
 function read(text: string, contentType = "text/markdown", url = "https://site.example/docs/llms.txt"): WebPage {
-  return readAnswer({ form: "text", bytes: Buffer.from(text), contentType, url });
+  return readPage({ form: "text", bytes: Buffer.from(text), contentType, url });
 }
 
 const cases: readonly [title: string, markdown: string, links: readonly string[]][] = [

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PageImage } from "../../src/contracts/web.ts";
-import { readAnswer } from "../../src/extract/web/read-answer.ts";
+import { readPage } from "../../src/extract/web/read-page.ts";
 
 function imagesOf(html: string): readonly PageImage[] {
-  return readAnswer({
+  return readPage({
     form: "html",
     bytes: Buffer.from(html),
     contentType: "text/html; charset=utf-8",

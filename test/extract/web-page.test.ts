@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WebPage } from "../../src/contracts/web.ts";
-import { readAnswer } from "../../src/extract/web/read-answer.ts";
+import { readPage } from "../../src/extract/web/read-page.ts";
 
 const URL = "https://site.example/docs/guide?x=1";
 function read(html: string | Uint8Array, contentType = "text/html; charset=utf-8"): WebPage {
-  return readAnswer({
+  return readPage({
     form: "html",
     bytes: typeof html === "string" ? Buffer.from(html) : html,
     contentType,
@@ -67,10 +67,10 @@ test("NULs and bytes of any kind are no reason to throw", () => {
   const bytes = Uint8Array.from({ length: 5000 }, (_, at) => (at * 7919 + (at >> 3)) % 256);
   for (const contentType of ["text/html", "text/html; charset=utf-16", "text/html; charset=gb18030", "\0; charset="]) {
     assert.equal(typeof read(bytes, contentType).markdown, "string");
-    assert.equal(typeof readAnswer({ form: "text", bytes, contentType, url: "no address" }).markdown, "string");
+    assert.equal(typeof readPage({ form: "text", bytes, contentType, url: "no address" }).markdown, "string");
   }
   assert.deepEqual(
-    readAnswer({ form: "html", bytes: Buffer.from("<a href=/x>x</a>"), contentType: "", url: "no address" }).links,
+    readPage({ form: "html", bytes: Buffer.from("<a href=/x>x</a>"), contentType: "", url: "no address" }).links,
     [],
   );
 });

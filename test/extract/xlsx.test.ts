@@ -1,7 +1,7 @@
 // Workbooks become a section per sheet and a line per row with the names of its columns.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatNumber } from "../../src/extract/office/format-number.ts";
+import { formatNumber } from "../../src/extract/xlsx.ts";
 import { extractFile } from "./extract-file.ts";
 import { type CellRecipe, makeXlsx } from "./make-xlsx.ts";
 

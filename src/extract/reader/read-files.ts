@@ -6,7 +6,7 @@ import { moduleBeside } from "../../lib/module-beside.ts";
 import { bytesFetched, bytesOf } from "../byte-source.ts";
 import type { ExtractLimits } from "../limits.ts";
 import { readDocument } from "../read-document.ts";
-import { readAnswer } from "../web/read-answer.ts";
+import { readPage } from "../web/read-page.ts";
 import {
   ALLOWED_CPU_MS,
   ALLOWED_KILOBYTES,
@@ -55,7 +55,7 @@ function allow(allowed: Int32Array<SharedArrayBuffer>, { maxMemoryBytes, timeout
 
 async function read(request: ReadRequest): Promise<ReadOutcome> {
   try {
-    if (request.kind === "page") return { status: "read page", page: readAnswer(request) };
+    if (request.kind === "page") return { status: "read page", page: readPage(request) };
     const { size, bytes, fileType, limits } = request;
     const source = bytes ? bytesOf(Buffer.from(new Uint8Array(bytes).buffer)) : bytesFetched(size, fetchBytes);
     return { status: "read", document: await readDocument(source, fileType, limits) };

@@ -1,8 +1,8 @@
 import { BLOCK_TAGS, type HtmlElement } from "../../lib/html/html-tree.ts";
 import { isNoise } from "../../lib/html/is-noise.ts";
 
-/** Nodes that are looked at for the first words of an element. */
-const MAX_LOOKS = 50;
+/** Nodes that are visited for the first words of an element. */
+const MAX_NODES = 50;
 
 /** Text of an element on one line, cut at `maxLength` characters. Of a large element only the beginning is looked at. */
 export function elementText(element: HtmlElement, maxLength: number): string {
@@ -42,11 +42,11 @@ export function onOneLine(text: string, maxLength: number): string {
 
 /** Whether there are words near the beginning of the element. */
 export function hasText(element: HtmlElement): boolean {
-  let looks = 0;
+  let visited = 0;
   const found = ({ children }: HtmlElement): boolean =>
     children.some((child) => {
-      looks += 1;
-      if (looks > MAX_LOOKS) return false;
+      visited += 1;
+      if (visited > MAX_NODES) return false;
       return typeof child === "string" ? /\S/.test(child) : found(child);
     });
   return found(element);

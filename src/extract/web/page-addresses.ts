@@ -3,7 +3,7 @@ const MAX_ADDRESS_LENGTH = 2048;
 /** Of all addresses together, each as often as it occurs: with a long `<base>`, short links would make gigabytes. */
 const MAX_CHARACTERS = 32_000_000;
 
-export interface PageAddress {
+interface PageAddress {
   readonly full: string;
   /** Without fragment. */
   readonly page: string;

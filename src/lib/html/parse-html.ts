@@ -36,8 +36,8 @@ export interface HtmlPage {
 }
 
 /**
- * A forgiving reader of its own, because what others build on cannot take hostile pages: the usual parser needs
- * quadratic time for deep nesting, the usual converter overflows the stack. This one is linear, and its tree is bounded.
+ * Parses a page in linear time into a tree of bounded depth. parse5 needs quadratic time and memory for formatting tags that
+ * are never closed (docs/decisions/0026-written-by-hand.md).
  * `check` is called every few thousand tags and may throw. Behind `maxTags` start and end tags nothing is read.
  */
 export function parseHtml(html: string, check: () => void, maxTags = Number.POSITIVE_INFINITY): HtmlPage {

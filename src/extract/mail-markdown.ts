@@ -1,12 +1,11 @@
-import { ExtractError } from "../../contracts/document.ts";
-import { parseHtml } from "../../lib/html/parse-html.ts";
-import { bytesOf } from "../byte-source.ts";
-import { escapeLine } from "../escape-line.ts";
-import { READABLE_TYPES, type ReadText } from "../formats.ts";
-import { htmlToMarkdown } from "../html/html-to-markdown.ts";
-import type { ExtractLimits } from "../limits.ts";
-import { readDocument } from "../read-document.ts";
-import { demoteHeadings } from "./demote-headings.ts";
+import { ExtractError } from "../contracts/document.ts";
+import { parseHtml } from "../lib/html/parse-html.ts";
+import { bytesOf } from "./byte-source.ts";
+import { READABLE_TYPES, type ReadText } from "./formats.ts";
+import { htmlToMarkdown } from "./html-to-markdown.ts";
+import type { ExtractLimits } from "./limits.ts";
+import { escapeLine } from "./markdown.ts";
+import { readDocument } from "./read-document.ts";
 
 export interface MailAttachment {
   readonly name: string;
@@ -14,7 +13,7 @@ export interface MailAttachment {
   readonly content: Buffer | undefined;
 }
 
-export interface Mail {
+interface Mail {
   readonly subject: string;
   readonly from: string;
   readonly to: readonly string[];
@@ -90,4 +89,24 @@ function oneLine(text: string): string {
     .replaceAll(/[\s\p{Cc}]+/gu, " ")
     .trim()
     .slice(0, 2000);
+}
+
+const DEEPEST = 6;
+
+/** Headings become so many levels smaller, so that a document can be a part of another one. Code stays as it is. */
+function demoteHeadings(markdown: string, levels: number): string {
+  let fence = "";
+  return markdown
+    .split("\n")
+    .map((line) => {
+      const marks = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? "";
+      if (fence) {
+        if (marks.startsWith(fence) && line.trim() === marks) fence = "";
+        return line;
+      }
+      if (marks) fence = marks;
+      const level = /^(#{1,6})[ \t]/.exec(line)?.[1]?.length ?? 0;
+      return level ? `${"#".repeat(Math.min(DEEPEST, level + levels))}${line.slice(level)}` : line;
+    })
+    .join("\n");
 }

@@ -1,4 +1,4 @@
-import { FUNCTION_WORDS } from "../language/function-words.ts";
+import { FUNCTION_WORDS } from "./function-words.ts";
 
 /** Ordinary words of each language, beside its function words: which letters it has, how often, and which follow which. */
 const WORDS: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
-import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../lib/html/html-tree.ts";
-import { isHidden, isNoise } from "../../lib/html/is-noise.ts";
+import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../lib/html/html-tree.ts";
+import { isHidden, isNoise } from "../lib/html/is-noise.ts";
 
 /** What is opened may hold what opens more. */
 const MAX_ROUNDS = 4;
-/** Nodes that are looked at to tell what an element is. */
-const MAX_LOOKS = 400;
+/** Nodes that are visited to tell what an element is. */
+const MAX_NODES = 400;
 const MAX_HEAD_LENGTH = 400;
 /** Less than this, right behind a heading, is a message or an icon. */
 const MIN_LENGTH = 20;
@@ -171,11 +171,11 @@ function headOf(before: HtmlElement): HtmlElement | undefined {
 }
 
 function controlIn(element: HtmlElement): HtmlElement | undefined {
-  let looks = 0;
+  let visited = 0;
   const find = ({ children }: HtmlElement): HtmlElement | undefined => {
     for (const child of children) {
-      looks += 1;
-      if (typeof child === "string" || looks > MAX_LOOKS || child.tag === "form") continue;
+      visited += 1;
+      if (typeof child === "string" || visited > MAX_NODES || child.tag === "form") continue;
       const found = isControl(child) && !opensNoContent(child) ? child : find(child);
       if (found) return found;
     }
@@ -191,10 +191,10 @@ interface Measure {
 }
 
 function measure(element: HtmlElement, { countButtons = true } = {}): Measure {
-  const sum = { length: 0, linked: 0, inputs: 0, looks: 0 };
+  const sum = { length: 0, linked: 0, inputs: 0, visited: 0 };
   const walk = (node: HtmlNode, inLink: boolean): void => {
-    sum.looks += 1;
-    if (sum.looks > MAX_LOOKS) return;
+    sum.visited += 1;
+    if (sum.visited > MAX_NODES) return;
     if (typeof node === "string") {
       const { length } = node.trim();
       sum.length += length;
