@@ -1,57 +1,51 @@
 import type { AbsentChange, ListedChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
-import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { Plan } from "../contracts/plan.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import type { DownloadPlan, DownloadTools } from "./download.ts";
 import { fetchItems, placeRows, removeVacated } from "./fetch-items.ts";
+import type { DownloadPlan } from "./make-plan.ts";
 import { moveItems, takeFreedPlaces } from "./move-items.ts";
 import { PathClaims } from "./path-claims.ts";
 import { FETCHED, listedChanges, removedItems } from "./planned-changes.ts";
+import type { DownloadStep } from "./run-context.ts";
 
-/** What came of the plan, besides the counts. */
-export interface Applied {
-  /** Items that are gone and could not be removed. */
-  readonly stuck: number;
-}
-
-export type ApplyTools = DownloadTools & {
+/** The download step while its plan is carried out. */
+export interface ApplyStep extends DownloadStep {
+  readonly counts: StepCounts;
   readonly claims: PathClaims;
   /** Files whose items now have another one. They leave when all have arrived: until then somebody may just be taking their place. */
   readonly vacated: string[];
-};
+}
 
 /** Carries the plan out on disk and in the ledger. One bad item never stops the others; `counts` tells how many failed. */
 export async function applyPlan(
   plan: DownloadPlan,
-  download: DownloadTools & { readonly retryBatches: number },
-  job: JobContext,
-  counts: StepCounts,
-): Promise<Applied> {
+  download: DownloadStep & Pick<ApplyStep, "counts">,
+): Promise<{ readonly stuck: number }> {
   const { items, size } = plan;
+  // `stuck` are items that are gone and could not be removed.
   if (size.removed + size.moved + size.fetched === 0) return { stuck: 0 };
-  const { ledger, mirror, source } = download;
-  const { isHinted = false, inStep } = plan.news ?? {};
+  const { ledger, mirror, source, request, counts, job } = download;
+  const { isHinted = false, inStep } = plan.delta ?? {};
   const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
-  const tools = { ...download, claims, vacated: [] };
+  const step: ApplyStep = { ...download, claims, vacated: [] };
   // First the table, which no longer has the rows that are removed: a run that is killed in between removes them again.
   const rows = source.table ? await gather(listedChanges(items, FETCHED, ledger), isRow) : [];
-  let failed = await placeRows(rows, plan, tools, job);
-  const stuck = await removeAll(items, tools, job);
-  const unmoved = await moveItems(await gather(listedChanges(items, ["moved"], ledger)), tools, job);
+  const unplaced = await placeRows(rows, plan, step);
+  const stuck = await removeAll(items, step);
+  const unmoved = await moveItems(await gather(listedChanges(items, ["moved"], ledger)), step);
   const total = size.fetched - rows.length + unmoved.length;
-  let waiting = await fetchItems(files(items, ledger, unmoved), total, tools, job, counts);
-  for (let batch = 2; batch <= download.retryBatches && waiting.length > 0; batch++) {
-    job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
-    waiting = await fetchItems(waiting, waiting.length, tools, job, counts);
+  let unfetched = await fetchItems(files(items, ledger, unmoved), total, step);
+  for (let batch = 2; batch <= request.retryBatches && unfetched.length > 0; batch++) {
+    job.log(`Trying ${plural(unfetched.length, "failed item")} once more.`);
+    unfetched = await fetchItems(unfetched, unfetched.length, step);
   }
-  failed = [...failed, ...waiting];
-  await removeVacated(tools, job);
-  await takeFreedPlaces(tools, job);
-  for (const { kind } of failed) counts[kind] -= 1;
-  counts.failed += failed.length + stuck;
+  await removeVacated(step);
+  await takeFreedPlaces(step);
+  for (const { kind } of [...unplaced, ...unfetched]) counts[kind] -= 1;
+  counts.failed += unplaced.length + unfetched.length + stuck;
   return { stuck };
 }
 
@@ -77,29 +71,30 @@ async function* files(plan: Plan, ledger: Ledger, unmoved: readonly ListedChange
 }
 
 /** Returns how many could not be removed: they keep their ledger entry, and the next run tries again. */
-async function removeAll(plan: Plan, tools: ApplyTools, job: JobContext): Promise<number> {
+async function removeAll(plan: Plan, step: ApplyStep): Promise<number> {
+  const { ledger, job } = step;
   let failed = 0;
-  for await (const page of removedItems(plan, tools.ledger)) {
+  for await (const page of removedItems(plan, ledger)) {
     for (const change of page) {
       await job.checkpoint();
       try {
-        await removeOne(change, tools, job);
+        await removeOne(change, step);
       } catch (error) {
         failed += 1;
         job.log(`ERROR: remove '${change.entry.mirrored?.file}': ${explain(error)}`);
       }
     }
   }
-  await tools.ledger.flush();
+  await ledger.flush();
   return failed;
 }
 
-async function removeOne(change: AbsentChange, tools: ApplyTools, job: JobContext): Promise<void> {
+async function removeOne(change: AbsentChange, step: ApplyStep): Promise<void> {
   const { itemId, entry, stillListed, reason } = change;
-  const { ledger, mirror, claims } = tools;
+  const { ledger, mirror, claims, job } = step;
   const file = entry.mirrored?.file ?? "";
   if (file) {
-    for (const own of ownFiles(entry, tools)) await mirror.remove(own);
+    for (const own of ownFiles(entry, step)) await mirror.remove(own);
     claims.release(itemId, file);
     job.log(`Removed '${entry.mirrored?.serverPath}': ${reason}.`);
   }
@@ -108,7 +103,7 @@ async function removeOne(change: AbsentChange, tools: ApplyTools, job: JobContex
 }
 
 /** An original that others share stays. One of its own, as a page has it, goes with its document. */
-function ownFiles({ itemId, mirrored }: LedgerEntry, { mirror, converter }: ApplyTools): string[] {
+function ownFiles({ itemId, mirrored }: LedgerEntry, { mirror, converter }: ApplyStep): string[] {
   if (!mirrored) return [];
   const { file, listItemId, name } = mirrored;
   const path = mirror.relativePath(file);

@@ -6,9 +6,9 @@ import type { LedgerEntry, Ledgers } from "../contracts/ledger.ts";
 import type { Plan, PlanDraft, PlannedItem, PlanStep } from "../contracts/plan.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
-import { judge } from "../plan/detect-changes.ts";
+import { judgeFile } from "../plan/judge.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
-import type { PlanSize } from "./download.ts";
+import type { PlanSize } from "./make-plan.ts";
 import { isTouched, TOUCHED } from "./planned-changes.ts";
 
 /** The plan that a run makes; and what somebody approved, outside of which it does nothing. */
@@ -98,14 +98,14 @@ export class Approval {
   }
 
   /** Names what the download was to do, and has no reason to do now. */
-  async nameUndone(draft: Plan, job: JobContext): Promise<void> {
+  async nameUndone(plan: Plan, job: JobContext): Promise<void> {
     for await (const page of this.#plan.items("download", TOUCHED)) {
       await job.checkpoint();
-      const now = await draft.find(
+      const now = await plan.find(
         "download",
         page.map(({ itemId }) => itemId),
       );
-      const added = await draft.findNew(page.flatMap(({ sighting }) => sighting?.path ?? []));
+      const added = await plan.findNew(page.flatMap(({ sighting }) => sighting?.path ?? []));
       for (const item of page) {
         if (now.has(item.itemId) || added.has(item.sighting?.path ?? "")) continue;
         job.log(`Planned, and not to be done any more: '${pathOf(item)}': ${item.reason}.`);
@@ -153,7 +153,7 @@ function isDone({ sighting }: PlannedItem, entry: LedgerEntry | undefined): bool
   if (!sighting || !mirrored) return !sighting && !mirrored;
   const { observed, fingerprint } = mirrored;
   const disk = () => observed ?? { size: fingerprint.size, mtimeMs: 0 };
-  return judge(sighting, entry, disk, { mode: "incremental" }).kind === "unchanged";
+  return judgeFile(sighting, entry, disk, { mode: "incremental" }).kind === "unchanged";
 }
 
 /** Below the source's root. */
@@ -168,22 +168,22 @@ function pathOf({ itemId, sighting, told }: PlannedItem): string {
 /** What is not approved stays as if it had not been listed. Returns how many that are. */
 export async function keepToPlan(
   approval: Approval,
-  { draft, size, counts }: { readonly draft: PlanDraft; readonly size: PlanSize; readonly counts: StepCounts },
+  { plan, size, counts }: { readonly plan: PlanDraft; readonly size: PlanSize; readonly counts: StepCounts },
   job: JobContext,
 ): Promise<number> {
   let left = 0;
-  for await (const page of draft.items("download", [...TOUCHED, "returned"])) {
+  for await (const page of plan.items("download", [...TOUCHED, "returned"])) {
     await job.checkpoint();
     const intents = page.map((item) => ({ ...item, path: pathOf(item) }));
     const unapproved = await approval.leaveOut("download", intents, job);
     for (const item of page) {
       if (!unapproved.has(item.itemId)) continue;
       leaveAlone(item, size, counts);
-      draft.replace({ ...item, change: "kept", told: undefined, strayedTo: undefined });
+      plan.replace({ ...item, change: "kept", told: undefined, strayedTo: undefined });
     }
     left += unapproved.size;
   }
-  await approval.nameUndone(draft, job);
+  await approval.nameUndone(plan, job);
   if (left > 0) job.log(`WARNING: ${plural(left, "change is", "changes are")} not in the plan. Make a new one.`);
   return left;
 }

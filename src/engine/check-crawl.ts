@@ -1,6 +1,6 @@
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import { refuseSharedStore } from "../domains/shared-store.ts";
-import { selectSources } from "./crawl.ts";
 import { type CrawlRequest, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { CLEAR_STORE } from "./index-target.ts";
@@ -47,4 +47,24 @@ function checkSwap(
   throw new BadInputError(
     "'swap' needs a whole crawl with mode=full and scope=all, without source_id and vector_store_id.",
   );
+}
+
+/** The sources a request means. NotFoundError for one that the domain does not have. */
+export function selectSources(
+  domain: Domain,
+  request: Pick<CrawlRequest, "sourceId" | "scope">,
+): readonly SourceConfig[] {
+  const inScope = domain.sources.filter((config) => isInScope(config, request));
+  if (request.sourceId === undefined) return inScope;
+  const found = inScope.filter(({ sourceId }) => sourceId === request.sourceId);
+  if (found.length > 0) return found;
+  const known = inScope.map(({ sourceId }) => `'${sourceId}'`).join(", ") || "none";
+  const where = request.scope === "all" ? "" : ` in scope '${request.scope}'`;
+  throw new NotFoundError(
+    `Source '${request.sourceId}' does not exist in domain '${domain.domainId}'${where}. It has: ${known}.`,
+  );
+}
+
+export function isInScope({ kind }: SourceConfig, { scope }: Pick<CrawlRequest, "scope">): boolean {
+  return scope === "all" || scope === kind.scope;
 }

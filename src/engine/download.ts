@@ -1,143 +1,102 @@
-import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Plan, PlanDraft } from "../contracts/plan.ts";
 import type { LookOutcome, Source, Unreadable } from "../contracts/source.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
-import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
-import type { Mirror } from "../mirror/mirror.ts";
 import type { Detected } from "../plan/detect-changes.ts";
 import { applyPlan } from "./apply-plan.ts";
-import type { Approval } from "./approval.ts";
 import { PARTS } from "./check-hashes.ts";
-import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import type { StepResult } from "./crawl-source.ts";
+import { silentIfDry } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { makePlan } from "./make-plan.ts";
+import { type DownloadPlan, makePlan } from "./make-plan.ts";
+import { returnMisplaced } from "./misplaced-files.ts";
 import { STAYING } from "./planned-changes.ts";
-import { returnMisplaced } from "./return-misplaced.ts";
-import { type News, type View, viewSource } from "./scan-source.ts";
-import { HOW_TO_CONFIRM, noCounts, silently, sumUp } from "./tally.ts";
-import { compareMirror, verifyMirror } from "./verify.ts";
+import type { DownloadStep, ListingResult } from "./run-context.ts";
+import { type SourceScan, scanSource } from "./scan-source.ts";
+import { HOW_TO_CONFIRM, noCounts, sumUp } from "./tally.ts";
+import { compareMirror, verifyMirror } from "./verify-mirror.ts";
 
-interface Downloaded {
-  readonly counts: StepCounts;
-  readonly look: SourceLook;
-  /** One sentence each: an incomplete look, held removals, failed items. */
-  readonly problems: readonly string[];
+export interface Downloaded extends StepResult {
+  readonly listing: ListingResult;
 }
-
-/** What the download learnt about the source, for the steps that follow. */
-export interface SourceLook {
-  readonly complete: boolean;
-  /** Complete, all of it readable, and believed: only then is what we have no record of gone. */
-  readonly sawAll: boolean;
-  readonly listed: number;
-  /** Rows that the source counts and does not show. */
-  readonly hiddenRows: number;
-  /** What was, or in a dry run would be, done to the mirror. */
-  readonly plan: Plan;
-}
-
-/** What is to be done with one source. */
-export interface DownloadPlan {
-  /** The judged items. Unchanged ones are not in it. */
-  readonly items: Plan;
-  readonly size: PlanSize;
-  readonly detected: Detected;
-  /** The mirror; it goes along with what is done to it. */
-  readonly disk: FilesOnDisk;
-  /** How many files were met in it whose items need nothing. */
-  readonly found: number;
-  /** Files that were due were read and hashed, and how many. */
-  readonly isHashed: boolean;
-  readonly hashed: number;
-  readonly startedAtMs: number;
-  /** Only this was judged. */
-  readonly news: News | undefined;
-  /** How many changes are left alone since they are not in the approved plan; undefined: whatever is judged may be done. */
-  readonly left: number | undefined;
-}
-
-/** How many items there are of each sort. */
-export interface PlanSize {
-  removed: number;
-  moved: number;
-  fetched: number;
-  /** Left as they are: not listed and yet not removed, or not approved. */
-  staying: number;
-  /** Their file goes back to its place in the mirror, whatever else is done to it. */
-  strayed: number;
-  /** Fetched because our own copy is not what it should be. Rows of a list share their export: lost, it is one thing that was missing. */
-  healed: number;
-}
-
-export interface DownloadTools {
-  readonly source: Source;
-  readonly ledger: Ledger;
-  readonly mirror: Mirror;
-  readonly converter: Converter | undefined;
-}
-
-export type DownloadSetting = DownloadTools & {
-  readonly draft: PlanDraft;
-  readonly approval: Approval | undefined;
-};
 
 /** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */
-export async function download(
-  run: SourceRun,
-  request: CrawlRequest,
-  setting: DownloadSetting,
-  parts: EngineParts,
-  job: JobContext,
-): Promise<Downloaded> {
-  const view = await viewSource(run, request, setting, parts, job);
+export async function download(step: DownloadStep, parts: EngineParts): Promise<Downloaded> {
+  const { source, ledger, job } = step;
   const counts = noCounts();
-  const plan = await makePlan(view, { run, request, setting, parts, job, counts });
-  const hiddenRows = countHidden(view, setting.source);
+  const scan = await scanSource(step, parts);
+  const plan = await makePlan(scan, step, counts, parts);
+  const hiddenRows = countHidden(scan, source);
   const problems = planProblems(plan.detected, counts);
-  const { removed, moved, fetched, staying, strayed } = plan.size;
-  const isIdle = removed + moved + fetched + staying + strayed === 0;
-  const before = isIdle ? await compareMirror(plan, setting) : undefined;
-  const isQuiet = view.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
-  const by = !run.config.kind.abilities.hasIds ? " by what changed since the last look" : " by the change log";
-  const how = view.looking.by === "feed" ? by : "";
+  const before = isIdle(plan) ? await compareMirror(plan, step) : undefined;
+  const isQuiet = scan.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
+  sayListed(isQuiet, scan, { detected: plan.detected, counts, hiddenRows, problems }, step);
+
+  const returned = await returnMisplaced(plan, step);
+  const { stuck } = await applyPlan(plan, { ...step, counts, job: silentIfDry(job) });
+  await source.conclude?.(await outcomeOf(plan, ledger));
+  await verifyMirror(plan, { counts, returned, before }, step);
+
+  if (counts.failed > 0)
+    problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
+  noteListing(scan, plan, { undone: stuck + counts.held + (plan.left ?? 0), hiddenRows }, ledger);
+  return { counts, problems, listing: listingResult(plan, hiddenRows) };
+}
+
+function isIdle({ size: { removed, moved, fetched, staying, strayed } }: DownloadPlan): boolean {
+  return removed + moved + fetched + staying + strayed === 0;
+}
+
+/** Where the next listing may begin. An incomplete one is nothing that a later one could build on. */
+function noteListing(
+  { rotation, checkpoint }: SourceScan,
+  { detected, isHashed, left }: DownloadPlan,
+  { undone, hiddenRows }: { readonly undone: number; readonly hiddenRows: number },
+  ledger: Ledger,
+): void {
+  if (detected.completeness !== "complete" || detected.unreadable.length > 0) return;
+  const { owed, next } = rotation;
+  // What was found to be altered and is left alone is to be found again.
+  const hashes =
+    isHashed && !left ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS } : { hashesOwed: owed, nextHashes: next };
+  // The feed tells only once that something happened. Until it has left, a listing is to miss it again.
+  const mark = undone > 0 ? "" : checkpoint.mark;
+  ledger.noteListing({ ...checkpoint, mark, hiddenRows, ...hashes });
+}
+
+function sayListed(
+  isQuiet: boolean,
+  { listing }: SourceScan,
+  {
+    detected,
+    counts,
+    hiddenRows,
+    problems,
+  }: {
+    readonly detected: Detected;
+    readonly counts: StepCounts;
+    readonly hiddenRows: number;
+    readonly problems: readonly string[];
+  },
+  { run, job }: DownloadStep,
+): void {
+  const by = run.config.kind.abilities.hasIds ? " by the change log" : " by what changed since the last look";
+  const how = listing.by === "feed" ? by : "";
   job.log(
     isQuiet
       ? `Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`
-      : `Listed ${plural(plan.detected.listed, "item")}${how}: ${sumUp(counts)}.`,
+      : `Listed ${plural(detected.listed, "item")}${how}: ${sumUp(counts)}.`,
   );
   sayHidden(hiddenRows, job);
-  if (plan.detected.unreadable.length > NAMED) nameUnreadable(plan.detected, job);
+  if (detected.unreadable.length > NAMED) nameUnreadable(detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  const returned = await returnMisplaced(plan, setting, job);
-  const look = lookOf(plan, hiddenRows);
-  const applying = { ...setting, retryBatches: request.retryBatches };
-  const { stuck } = await applyPlan(plan, applying, silently(job), counts);
-  if (setting.source.conclude) await setting.source.conclude(await outcomeOf(plan, setting.ledger));
-  await verifyMirror(plan, { ...setting, returned, before }, job, counts);
-  if (counts.failed > 0)
-    problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
-  // An incomplete look teaches nothing that a later one could build on.
-  if (plan.detected.completeness === "complete" && plan.detected.unreadable.length === 0) {
-    const { owed, next } = view.rotation;
-    // What was found to be altered and is left alone is to be found again.
-    const rotation =
-      plan.isHashed && !plan.left
-        ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS }
-        : { hashesOwed: owed, nextHashes: next };
-    // The feed tells only once that something happened. Until it has left, a listing is to miss it again.
-    const mark = stuck + counts.held + (plan.left ?? 0) > 0 ? "" : view.memory.mark;
-    setting.ledger.noteListing({ ...view.memory, mark, hiddenRows, ...rotation });
-  }
-  return { counts, look, problems };
 }
 
 /** As the listing found it; where only the changes were asked for, as the last listing did. */
-function countHidden({ looking, memory }: View, source: Source): number {
-  return (looking.by === "listing" ? source.hiddenRows?.() : memory.hiddenRows) ?? 0;
+function countHidden({ listing, checkpoint }: SourceScan, source: Source): number {
+  return (listing.by === "listing" ? source.hiddenRows?.() : checkpoint.hiddenRows) ?? 0;
 }
 
 function sayHidden(rows: number, job: JobContext): void {
@@ -161,7 +120,7 @@ async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Pro
   return { complete: detected.completeness === "complete", stillHeld };
 }
 
-function lookOf({ detected, items, left = 0 }: DownloadPlan, hiddenRows: number): SourceLook {
+function listingResult({ detected, items, left = 0 }: DownloadPlan, hiddenRows: number): ListingResult {
   const complete = detected.completeness === "complete";
   const sawAll = complete && detected.unreadable.length === 0 && detected.heldBecause === "" && left === 0;
   return { complete, sawAll, listed: detected.listed, hiddenRows, plan: items };

@@ -525,7 +525,7 @@ function sayEvent(event: LineageEvent | undefined): string {
   }
 }
 
-export type Wanted = Pick<EngineParts, "acceptedTypes" | "maxFileBytes">;
+type Wanted = Pick<EngineParts, "acceptedTypes" | "maxFileBytes">;
 
 /** Did the source have it when it was last listed? */
 function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): Stage {

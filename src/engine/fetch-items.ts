@@ -1,19 +1,17 @@
 import type { ListedChange } from "../contracts/change.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
-import type { JobContext } from "../contracts/job.ts";
 import type { Mirrored, Observed } from "../contracts/ledger.ts";
-import type { Fetched, Sighting, TableExport } from "../contracts/source.ts";
+import type { Sighting, TableExport } from "../contracts/source.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import { ForeseenBody, type Staged } from "../mirror/mirror.ts";
-import type { ApplyTools } from "./apply-plan.ts";
-import type { StepCounts } from "./crawl-request.ts";
+import type { Staged } from "../mirror/mirror.ts";
+import type { ApplyStep } from "./apply-plan.ts";
 import { stopWhenFull } from "./disk-full.ts";
-import type { DownloadPlan } from "./download.ts";
+import type { DownloadPlan } from "./make-plan.ts";
 import { namesOf } from "./move-items.ts";
 import { STAYING } from "./planned-changes.ts";
 import { Progress } from "./tally.ts";
@@ -25,27 +23,26 @@ const DOWNLOADS_AT_ONCE = 8;
 export async function fetchItems(
   changes: Iterable<ListedChange> | AsyncIterable<ListedChange>,
   total: number,
-  tools: ApplyTools,
-  job: JobContext,
-  counts: StepCounts,
+  step: ApplyStep,
 ): Promise<ListedChange[]> {
+  const { ledger, job } = step;
   const failed: ListedChange[] = [];
   const progress = new Progress(job, total);
   await forEachConcurrent(changes, DOWNLOADS_AT_ONCE, async (change) => {
     await job.checkpoint();
     try {
-      progress.step(await fetchOne(change, tools, job, counts));
+      progress.step(await fetchOne(change, step));
     } catch (error) {
       if (error instanceof CancelledError || job.signal.aborted)
         throw new CancelledError("download stopped", { cause: error });
       stopWhenFull(error);
       failed.push(change);
-      recordFailure(change, explain(error), tools);
+      recordFailure(change, explain(error), step);
       progress.step(`ERROR: ${about(change, explain(error))}`);
     }
-    await tools.ledger.flushNowAndThen();
+    await ledger.flushNowAndThen();
   });
-  await tools.ledger.flush();
+  await ledger.flush();
   return failed;
 }
 
@@ -54,15 +51,15 @@ function about({ sighting }: ListedChange, reason: string): string {
   return reason.startsWith("download ") ? reason : `download '${sighting.path}': ${reason}`;
 }
 
-async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext, counts: StepCounts): Promise<string> {
-  const { source, ledger, mirror, claims, vacated } = tools;
+async function fetchOne(change: ListedChange, step: ApplyStep): Promise<string> {
+  const { source, ledger, mirror, claims, vacated, counts, job } = step;
   const { sighting, entry } = change;
-  if (await adopt(change, tools)) {
+  if (await adopt(change, step)) {
     counts[change.kind] -= 1;
     counts.unchanged += 1;
     return `Found '${sighting.path}' in the mirror as it is at the source.`;
   }
-  const fetched = job.dryRun ? foresee(sighting) : await source.fetch(sighting, job.signal);
+  const fetched = await source.fetch(sighting, job.signal);
   if (fetched.status === "gone") {
     counts[change.kind] -= 1;
     counts.skipped += 1;
@@ -79,7 +76,7 @@ async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext
   const file = sighting.form === "original" ? mirror.originalFile(path) : mirror.embeddedFile(path);
   // On some disks the two are one file, which keeps the spelling it has: the old one leaves first.
   if (before !== file && before.toLowerCase() === file.toLowerCase()) await mirror.remove(before);
-  const observed = await placeFile(staged, { file, before }, tools, job).catch((error: unknown) => {
+  const observed = await placeFile(staged, { file, before }, step).catch((error: unknown) => {
     claims.giveBack(change.itemId, file, before);
     throw error;
   });
@@ -90,20 +87,16 @@ async function fetchOne(change: ListedChange, tools: ApplyTools, job: JobContext
   return `Downloaded '${sighting.path}' (${observed.size} bytes): ${change.reason}.`;
 }
 
-/** What a dry run knows of bytes that it does not fetch. */
-function foresee({ fingerprint, contentHash = "" }: Sighting): Fetched {
-  const { size, modifiedAt } = fingerprint;
-  return { status: "fetched", body: new ForeseenBody({ size, mtimeMs: Date.parse(modifiedAt), sha256: contentHash }) };
-}
-
 const SHA256 = /^[0-9a-f]{64}(?=#|$)/;
 
 /**
  * After the ledger was lost, a file whose hash we do not know may lie in its place. Where the source tells the content by its hash, it need not be
  * fetched. Returns whether it has been taken over.
  */
-async function adopt({ itemId, sighting, entry }: ListedChange, tools: ApplyTools): Promise<boolean> {
-  const { ledger, mirror, claims, vacated } = tools;
+async function adopt(
+  { itemId, sighting, entry }: ListedChange,
+  { ledger, mirror, claims, vacated }: ApplyStep,
+): Promise<boolean> {
   const [hash] = SHA256.exec(sighting.fingerprint.contentVersion) ?? [];
   if (!hash || sighting.form !== "document" || entry?.mirrored?.observed) return false;
   const before = entry?.mirrored?.file ?? "";
@@ -124,24 +117,24 @@ async function adopt({ itemId, sighting, entry }: ListedChange, tools: ApplyTool
 async function placeFile(
   staged: Staged,
   { file, before }: { readonly file: string; readonly before: string },
-  tools: ApplyTools,
-  job: JobContext,
+  step: ApplyStep,
 ): Promise<Observed> {
   try {
-    return await tools.mirror.place(staged, file);
+    return await step.mirror.place(staged, file);
   } catch (error) {
     if (!isErrno(error, "ENOTDIR", "EISDIR", "ENOTEMPTY", "EEXIST")) throw error;
-    if (before !== "" && before !== file) tools.vacated.push(before);
-    await removeVacated(tools, job);
-    return await tools.mirror.place(staged, file);
+    if (before !== "" && before !== file) step.vacated.push(before);
+    await removeVacated(step);
+    return await step.mirror.place(staged, file);
   }
 }
 
 /** Files whose items have another one now. One that cannot be removed is an orphan, and the integrity check's to deal with. */
-export async function removeVacated(tools: ApplyTools, job: JobContext): Promise<void> {
-  for (const file of tools.vacated.splice(0)) {
+export async function removeVacated(step: ApplyStep): Promise<void> {
+  const { mirror, vacated, job } = step;
+  for (const file of vacated.splice(0)) {
     try {
-      if (await isLeft(file, tools)) await tools.mirror.remove(file);
+      if (await isLeft(file, step)) await mirror.remove(file);
     } catch (error) {
       job.log(`WARNING: remove '${file}': ${explain(error)}`);
     }
@@ -149,14 +142,14 @@ export async function removeVacated(tools: ApplyTools, job: JobContext): Promise
 }
 
 /** Nobody has taken its place: a name that differs by case alone has only done so where the disk does not tell the two apart. */
-async function isLeft(file: string, { claims, mirror, ledger }: ApplyTools): Promise<boolean> {
+async function isLeft(file: string, { claims, mirror, ledger }: ApplyStep): Promise<boolean> {
   if (claims.isFree(file)) return true;
   const owner = claims.ownerOf(file);
   const theirs = owner === undefined ? "" : ((await ledger.get(owner))?.mirrored?.file ?? "");
   return theirs !== "" && mirror.areApart(file, theirs);
 }
 
-export function freshlyMirrored(sighting: Sighting, file: string, observed: Mirrored["observed"]): Mirrored {
+function freshlyMirrored(sighting: Sighting, file: string, observed: Mirrored["observed"]): Mirrored {
   const errors = { sourceError: "", processingError: "" };
   return { ...namesOf(sighting), file, downloadedAt: nowUtcMicros(), ...errors, observed };
 }
@@ -176,7 +169,7 @@ function refuseOtherSize(sighting: Sighting, bytes: number): void {
 }
 
 /** What is there stays as it is; the reason goes into the error column, and the next run tries again. */
-export function recordFailure(change: ListedChange, reason: string, { ledger }: ApplyTools): void {
+function recordFailure(change: ListedChange, reason: string, { ledger }: ApplyStep): void {
   const known = change.entry?.mirrored;
   const mirrored: Mirrored = known
     ? { ...known, sourceError: reason }
@@ -198,20 +191,19 @@ export function recordFailure(change: ListedChange, reason: string, { ledger }: 
 export async function placeRows(
   rows: readonly ListedChange[],
   plan: DownloadPlan,
-  tools: ApplyTools,
-  job: JobContext,
+  step: ApplyStep,
 ): Promise<readonly ListedChange[]> {
-  const { source, ledger, mirror } = tools;
+  const { source, ledger, mirror, job } = step;
   if (!source.table) return [];
   const file = mirror.originalFile(source.table.path);
   try {
-    await writeTable(source.table, file, plan, tools, job.signal);
+    await writeTable(source.table, file, plan, step);
   } catch (error) {
     if (error instanceof CancelledError || job.signal.aborted)
       throw new CancelledError("export stopped", { cause: error });
     stopWhenFull(error);
     job.log(`ERROR: export '${source.table.path}': ${explain(error)}`);
-    for (const row of rows) recordFailure(row, `export '${source.table.path}': ${explain(error)}`, tools);
+    for (const row of rows) recordFailure(row, `export '${source.table.path}': ${explain(error)}`, step);
     await ledger.flush();
     return rows;
   }
@@ -227,8 +219,7 @@ async function writeTable(
   table: TableExport,
   file: string,
   plan: DownloadPlan,
-  { ledger, mirror }: ApplyTools,
-  signal: AbortSignal,
+  { ledger, mirror, job }: ApplyStep,
 ): Promise<void> {
   const before = plan.disk.has(file) ? mirror.absolute(file) : undefined;
   const kept = new Set<number>();
@@ -237,6 +228,6 @@ async function writeTable(
       if (entry?.mirrored) kept.add(entry.mirrored.listItemId);
     }
   }
-  const staged = await mirror.stage(table.export(before, kept), nowUtcMicros(), signal);
+  const staged = await mirror.stage(table.export(before, kept), nowUtcMicros(), job.signal);
   await mirror.place(staged, file);
 }

@@ -3,7 +3,9 @@ import { BadInputError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { GenerationState, Index } from "../contracts/search-index.ts";
+import { dryTarget } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import type { DomainCrawl } from "./run-context.ts";
 import type { Swap } from "./swap-store.ts";
 
 export interface IndexTarget {
@@ -19,15 +21,13 @@ export interface IndexTarget {
 
 /** Where the domain's documents go. undefined: nothing can be embedded now, the reason is in `problems`; downloads go on. */
 export async function openIndexTarget(
-  domain: Domain,
+  { domain, job, problems }: Pick<DomainCrawl, "domain" | "job" | "problems">,
   other: VectorStoreId | undefined,
   parts: EngineParts,
-  job: JobContext,
-  problems: string[],
 ): Promise<IndexTarget | undefined> {
   try {
     const existing = other || domain.vectorStoreId;
-    if (!existing && job.dryRun) return foreseeTarget(domain, job);
+    if (!existing && job.dryRun) return dryTarget(domain, job);
     const store = existing || (await createStore(domain, parts, job));
     await refuseShared(domain, store, parts);
     const index = await parts.backend.openIndex(store, domain.domainId, job.signal);
@@ -63,22 +63,6 @@ async function refuseShared(domain: Domain, store: VectorStoreId, { domains }: E
     ({ domainId, vectorStoreId }) => vectorStoreId === store && domainId !== domain.domainId,
   );
   if (other) throw new BadInputError(`the vector store '${store}' belongs to domain '${other.domainId}'`);
-}
-
-/** A dry run plans against the store as it would be created: without anything in it. */
-export function foreseeTarget(domain: Domain, job: JobContext): IndexTarget {
-  job.log(`The vector store '${domain.vectorStoreName || domain.domainId}' would be created.`);
-  const index: Index = {
-    commits: "atomic",
-    draft: async () => {
-      throw new Error("draft: a dry run changes nothing");
-    },
-    holdings: async function* () {},
-    sources: async () => new Set(),
-    count: async () => ({ documents: 0 }),
-    search: async () => [],
-  };
-  return { store: "" as VectorStoreId, index, isOwn: true };
 }
 
 async function createStore(domain: Domain, parts: EngineParts, job: JobContext): Promise<VectorStoreId> {

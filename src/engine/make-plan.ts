@@ -3,76 +3,102 @@ import type { Converter } from "../contracts/converter.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
+import type { Plan } from "../contracts/plan.ts";
 import type { Sighting } from "../contracts/source.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
 import { Turn } from "../lib/turn.ts";
+import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
-import { type Detected, detectChanges, MTIME_TOLERANCE_MS } from "../plan/detect-changes.ts";
+import { type Detected, detectChanges } from "../plan/detect-changes.ts";
+import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { keepToPlan } from "./approval.ts";
 import { confirmContent, findAltered, isDue } from "./check-hashes.ts";
-import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
-import type { DownloadPlan, DownloadSetting, PlanSize } from "./download.ts";
+import type { StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { findMisplaced, lostFile } from "./misplaced-files.ts";
 import { toItem } from "./planned-changes.ts";
-import { findMisplaced, lostFile } from "./return-misplaced.ts";
-import { recallListing, type View } from "./scan-source.ts";
+import type { DownloadStep } from "./run-context.ts";
+import { type FeedDelta, recallListing, type SourceScan } from "./scan-source.ts";
 
-interface Planning {
-  readonly run: SourceRun;
-  readonly request: CrawlRequest;
-  readonly setting: DownloadSetting;
-  readonly parts: EngineParts;
-  readonly job: JobContext;
-  readonly counts: StepCounts;
+/** What is to be done with one source. */
+export interface DownloadPlan {
+  /** The judged items. Unchanged ones are not in it. */
+  readonly items: Plan;
+  readonly size: PlanSize;
+  readonly detected: Detected;
+  /** The mirror; it goes along with what is done to it. */
+  readonly disk: FilesOnDisk;
+  /** How many files were met in it whose items need nothing. */
+  readonly found: number;
+  /** Whether files that were due were read and hashed, and how many. */
+  readonly isHashed: boolean;
+  readonly hashed: number;
+  readonly startedAtMs: number;
+  /** Only this was judged. */
+  readonly delta: FeedDelta | undefined;
+  /** How many changes are left alone since they are not in the approved plan; undefined: whatever is judged may be done. */
+  readonly left: number | undefined;
 }
 
-/** list ▶ detect ▶ plan. What the source said goes into the ledger on the way, unless this is a dry run. */
-export async function makePlan(view: View, planning: Planning): Promise<DownloadPlan> {
-  const { run, setting, request, job, counts } = planning;
+/** How many items there are of each sort. */
+export interface PlanSize {
+  removed: number;
+  moved: number;
+  fetched: number;
+  /** Left as they are: not listed and yet not removed, or not approved. */
+  staying: number;
+  /** Their file goes back to its place in the mirror, whatever else is done to it. */
+  strayed: number;
+  /** Fetched because our own copy is not what it should be. Rows of a list share their export: lost, it is one thing that was missing. */
+  healed: number;
+}
+
+/** list ▶ detect ▶ plan. What the source said goes into the ledger on the way. */
+export async function makePlan(
+  scan: SourceScan,
+  step: DownloadStep,
+  counts: StepCounts,
+  parts: EngineParts,
+): Promise<DownloadPlan> {
   const startedAtMs = Date.now();
-  const { disk, news, rotation } = view;
-  const { ledger } = setting;
-  const changes = detect(view, ledger, planning);
-  const sorted = new SortedChanges(planning);
+  const { disk, delta, rotation } = scan;
+  const { mirror, converter, ledger, approval, plan, job } = step;
+  const changes = detect(scan, step, parts);
+  const sorted = new SortedChanges(step, counts);
   const due: ListedChange[] = [];
-  const originals = new OriginalsCheck(setting.mirror, setting.converter, disk);
+  const originals = new OriginalsCheck(mirror, converter, disk);
   const turn = new Turn();
-  let found = news?.found ?? 0;
-  let step = await changes.next();
-  for (; !step.done; step = await changes.next()) {
+  let found = delta?.found ?? 0;
+  let next = await changes.next();
+  for (; !next.done; next = await changes.next()) {
     await job.checkpoint();
-    for (const judged of step.value) {
-      const confirmed = confirmContent(judged, setting.mirror);
+    for (const judged of next.value) {
+      const confirmed = confirmContent(judged, mirror);
       const change = originals.judge(confirmed instanceof Promise ? await confirmed : confirmed);
       sorted.add(change);
-      if (!news && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
+      if (!delta && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);
-      announce(change, planning);
+      announce(change, job);
       remember(change, ledger);
       if (turn.isOver()) await turn.next();
     }
     await ledger.flush();
   }
-  const unheard = news ? Math.max(0, news.held - sorted.held) : 0;
-  counts.unchanged += unheard;
+  const unreported = delta ? Math.max(0, delta.held - sorted.held) : 0;
+  counts.unchanged += unreported;
   // Where nothing else is to be done, or not everything is judged, reading files can wait for a few runs.
-  const isHashed = rotation.isNow || !(news || (view.isNext && isIdle(sorted)));
-  for (const altered of isHashed ? await findAltered(due, setting.mirror, job) : []) {
+  const isHashed = rotation.isNow || !(delta || (scan.isNext && isIdle(sorted)));
+  for (const altered of isHashed ? await findAltered(due, mirror, job) : []) {
     counts.unchanged -= 1;
     sorted.add(altered);
-    announce(altered, planning);
+    announce(altered, job);
   }
   const { size, lostSizes } = sorted;
-  if (lostSizes.size > 0) {
-    const { config } = run;
-    await findMisplaced({ config, mode: request.mode, disk, size, counts, lostSizes }, setting, job);
-  }
-  const { approval, draft } = setting;
-  const left = approval && (await keepToPlan(approval, { draft, size, counts }, job));
-  const detected: Detected = { ...step.value, listed: step.value.listed + unheard };
+  if (lostSizes.size > 0) await findMisplaced({ disk, size, counts, lostSizes }, step);
+  const left = approval && (await keepToPlan(approval, { plan, size, counts }, job));
+  const detected: Detected = { ...next.value, listed: next.value.listed + unreported };
   const hashed = isHashed ? due.length : 0;
-  return { items: draft, left, size, detected, disk, found, isHashed, hashed, startedAtMs, news };
+  return { items: plan, left, size, detected, disk, found, isHashed, hashed, startedAtMs, delta };
 }
 
 function isIdle({ size: { removed, moved, fetched, staying } }: SortedChanges): boolean {
@@ -80,9 +106,9 @@ function isIdle({ size: { removed, moved, fetched, staying } }: SortedChanges): 
 }
 
 function detect(
-  { looking, disk, news }: View,
-  ledger: Ledger,
-  { run, request, setting, parts }: Planning,
+  { listing, disk, delta }: SourceScan,
+  { run, request, ledger, mirror }: DownloadStep,
+  parts: EngineParts,
 ): ReturnType<typeof detectChanges> {
   const policy = {
     mode: request.mode,
@@ -90,22 +116,21 @@ function detect(
     maxBytes: parts.maxFileBytes,
     limits: run.config.limits,
     confirmDeletes: request.confirmDeletes,
-    ...(request.gathered &&
-      !run.config.kind.abilities.hasIds && { justLeft: () => countJustLeft(setting.ledger, parts) }),
+    ...(request.gathered && !run.config.kind.abilities.hasIds && { justLeft: () => countJustLeft(ledger, parts) }),
   };
   // Another step may have moved a file since the mirror was scanned.
-  const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? setting.mirror.find(file);
-  if (looking.by === "listing") return detectChanges(looking.pages, ledger, find, policy);
-  const { gone = [], suspects = [], held = 0 } = news ?? {};
-  const pages = recallListing(looking.heard, suspects, ledger);
-  const heard = {
+  const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? mirror.find(file);
+  if (listing.by === "listing") return detectChanges(listing.pages, ledger, find, policy);
+  const { gone = [], suspects = [], held = 0 } = delta ?? {};
+  const pages = recallListing(listing.changes, suspects, ledger);
+  const reported = {
     getMany: (items: readonly ItemId[]) => ledger.getMany(items),
     count: async () => ({ items: Number.NaN }),
     async *items(): AsyncGenerator<readonly ItemId[]> {
-      yield [...gone, ...suspects, ...looking.heard.touched.map(({ itemId }) => itemId)];
+      yield [...gone, ...suspects, ...listing.changes.touched.map(({ itemId }) => itemId)];
     },
   };
-  return detectChanges(pages, heard, find, { ...policy, heldBefore: held });
+  return detectChanges(pages, reported, find, { ...policy, heldBefore: held });
 }
 
 /** Writes the changes into the plan, and counts them. */
@@ -116,15 +141,18 @@ class SortedChanges {
   /** Items that stood for something before. */
   held = 0;
   #hasTable = false;
-  readonly #planning: Planning;
+  readonly #step: DownloadStep;
+  readonly #counts: StepCounts;
 
-  constructor(planning: Planning) {
-    this.#planning = planning;
+  constructor(step: DownloadStep, counts: StepCounts) {
+    this.#step = step;
+    this.#counts = counts;
   }
 
   add(change: Change): void {
     const { size } = this;
-    const { counts, run, setting } = this.#planning;
+    const { run, mirror, plan } = this.#step;
+    const counts = this.#counts;
     const mirrored = change.entry?.mirrored;
     if (mirrored || change.entry?.indexed) this.held += 1;
     if (change.kind === "kept" || change.kind === "held") size.staying += 1;
@@ -133,14 +161,14 @@ class SortedChanges {
     if (change.kind === "removed" || change.kind === "moved") size[change.kind] += 1;
     else if (change.kind === "added" || change.kind === "changed") this.#addFetched(change);
     if (change.kind === "unchanged") return;
-    const item = toItem(change, run.config, setting.mirror);
+    const item = toItem(change, run.config, mirror);
     // What is wanted no more is in the plan as removed or held.
-    if (item.told || change.kind !== "skipped") setting.draft.add(item);
+    if (item.told || change.kind !== "skipped") plan.add(item);
   }
 
   #addFetched(change: ListedChange): void {
     const { sighting, anomaly } = change;
-    const { mirror } = this.#planning.setting;
+    const { mirror } = this.#step;
     this.size.fetched += 1;
     const isOfTable = anomaly === "original" && sighting.form === "row";
     if (anomaly && !(isOfTable && this.#hasTable)) this.size.healed += 1;
@@ -151,7 +179,7 @@ class SortedChanges {
 }
 
 /** A dry run names every item that would change; unchanged ones are only counted. What is done to the others is in the plan. */
-function announce(change: Change, { job }: Planning): void {
+function announce(change: Change, job: JobContext): void {
   if (!job.dryRun) {
     const skipped = skippedPath(change);
     if (skipped !== undefined) job.log(`Skipped '${skipped}': ${change.reason}.`);
@@ -221,7 +249,7 @@ function seenOf(sighting: Sighting): Seen {
 }
 
 /** What lies behind documents that are as they should be: an original that is lost, or touched, is fetched again. */
-export class OriginalsCheck {
+class OriginalsCheck {
   readonly #mirror: Mirror;
   readonly #converter: Converter | undefined;
   readonly #disk: ReadonlyMap<string, FileOnDisk>;
@@ -264,7 +292,7 @@ const JUST_MS = 10 * 60_000;
  * Files of a tree that left in the last ten minutes and are not back. A watch looks while somebody deletes, and what a guard would
  * hold if it were seen at once must not slip through it piece by piece.
  */
-export async function countJustLeft({ manifest }: Ledger, parts: Pick<EngineParts, "now">): Promise<number> {
+async function countJustLeft({ manifest }: Ledger, parts: Pick<EngineParts, "now">): Promise<number> {
   const since = new Date(parts.now().getTime() - JUST_MS).toISOString();
   let count = 0;
   for await (const page of manifest.withStatus("missing", "deleted")) {

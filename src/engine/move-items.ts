@@ -1,9 +1,8 @@
 import type { ListedChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
-import type { JobContext } from "../contracts/job.ts";
 import type { Mirrored } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
-import type { ApplyTools } from "./apply-plan.ts";
+import type { ApplyStep } from "./apply-plan.ts";
 
 interface Move {
   readonly change: ListedChange;
@@ -15,33 +14,30 @@ interface Move {
  * Same bytes, other places: all leave, then the ledger says where they go, then all arrive, so that files may swap names
  * and a crash in between is understood. Returns the items whose file could not be moved: they are fetched instead.
  */
-export async function moveItems(
-  moved: readonly ListedChange[],
-  tools: ApplyTools,
-  job: JobContext,
-): Promise<ListedChange[]> {
-  const moves = planMoves(moved, tools);
+export async function moveItems(moved: readonly ListedChange[], step: ApplyStep): Promise<ListedChange[]> {
+  const { ledger } = step;
+  const moves = planMoves(moved, step);
   const stuck = new Set<ListedChange>();
-  const left = await leaveAll(moves, stuck, tools, job);
+  const left = await leaveAll(moves, stuck, step);
   for (const { change, known, to } of moves) {
     if (stuck.has(change)) continue;
-    tools.ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
+    ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
   }
-  await tools.ledger.flush();
-  for (const move of moves) if (!stuck.has(move.change)) await arrive(move, { left, stuck }, tools, job);
+  await ledger.flush();
+  for (const move of moves) if (!stuck.has(move.change)) await arrive(move, { left, stuck }, step);
   return [...stuck];
 }
 
-function planMoves(moved: readonly ListedChange[], tools: ApplyTools): Move[] {
-  for (const change of moved) tools.claims.release(change.itemId, change.entry?.mirrored?.file ?? "");
+function planMoves(moved: readonly ListedChange[], step: ApplyStep): Move[] {
+  for (const change of moved) step.claims.release(change.itemId, change.entry?.mirrored?.file ?? "");
   return moved.flatMap((change) => {
     const known = change.entry?.mirrored;
-    return known ? [{ change, known, to: placeOf(change.sighting, known, tools) }] : [];
+    return known ? [{ change, known, to: placeOf(change.sighting, known, step) }] : [];
   });
 }
 
 /** A file stays in its folder wherever its item moves: one that failed has not become any better. A table is everybody's. */
-function placeOf(sighting: Sighting, known: Mirrored, { mirror, claims }: ApplyTools): string {
+function placeOf(sighting: Sighting, known: Mirrored, { mirror, claims }: ApplyStep): string {
   if (sighting.form === "row" && mirror.isOriginal(known.file)) return known.file;
   return mirror.beside(known.file, claims.claim(sighting, ""));
 }
@@ -49,8 +45,7 @@ function placeOf(sighting: Sighting, known: Mirrored, { mirror, claims }: ApplyT
 async function leaveAll(
   moves: readonly Move[],
   stuck: Set<ListedChange>,
-  { mirror }: ApplyTools,
-  job: JobContext,
+  { mirror, job }: ApplyStep,
 ): Promise<Set<ListedChange>> {
   const left = new Set<ListedChange>();
   for (const { change, known, to } of moves) {
@@ -69,8 +64,7 @@ async function leaveAll(
 async function arrive(
   { change, known, to }: Move,
   { left, stuck }: { readonly left: ReadonlySet<ListedChange>; readonly stuck: Set<ListedChange> },
-  { mirror }: ApplyTools,
-  job: JobContext,
+  { mirror, job }: ApplyStep,
 ): Promise<void> {
   try {
     if (left.has(change)) await mirror.moveIn(change.itemId, to);
@@ -92,7 +86,7 @@ export function namesOf(sighting: Sighting): Pick<Mirrored, "listItemId" | "name
 }
 
 /** A name that had to be marked because another file was still in its place gets the plain one when that has left. */
-export async function takeFreedPlaces({ ledger, mirror, claims }: ApplyTools, job: JobContext): Promise<void> {
+export async function takeFreedPlaces({ ledger, mirror, claims, job }: ApplyStep): Promise<void> {
   for (const { itemId, wanted } of allFree(claims)) {
     const mirrored = (await ledger.get(itemId))?.mirrored;
     if (!mirrored?.file) continue;
@@ -110,7 +104,7 @@ export async function takeFreedPlaces({ ledger, mirror, claims }: ApplyTools, jo
   }
 }
 
-function* allFree(claims: ApplyTools["claims"]): ReturnType<typeof claims.nowFree> {
+function* allFree(claims: ApplyStep["claims"]): ReturnType<typeof claims.nowFree> {
   yield* claims.nowFree();
   yield* claims.stillMarked();
 }

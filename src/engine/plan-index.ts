@@ -12,13 +12,17 @@ import { hashFile } from "../lib/hash-file.ts";
 import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
-import { type IndexChange, judgeIndex } from "../plan/detect-index-changes.ts";
+import { type IndexChange, judgeDocument } from "../plan/judge.ts";
 import { heldBecause } from "../plan/removal-guard.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import type { EmbedTools, EmbedWork, Wanted } from "./embed.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { isTouched, TOUCHED } from "./planned-changes.ts";
 import { isOtherReader } from "./reader-tries.ts";
+import type { EmbedStep } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
+
+/** What the index takes, and who reads it. */
+type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extractor">;
 
 /** What the index needs to say what the mirror says. Entries are read when it is their turn: a first crawl puts everything there is. */
 export interface IndexPlan {
@@ -53,15 +57,14 @@ export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean
 const COMPARISON = 4;
 
 /** Mirror and ledger against what the index holds. Changes nothing. */
-export async function planIndex(work: EmbedWork): Promise<Planned> {
-  const { tools, look } = work;
-  const { ledger } = tools;
-  const rules = `${COMPARISON} ${tools.store} ${tools.reader}`;
+export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Planned> {
+  const { target, listing, ledger } = step;
+  const rules = `${COMPARISON} ${target.store} ${parts.extractor.revision}`;
   const { revision } = ledger;
-  const changed = mayTrust(work) ? await findChanged(ledger.indexedUpTo(rules), ledger, work) : undefined;
-  const planned = await compareAll(changed ?? (await holdEverything(work)), ledger, work);
+  const changed = mayTrust(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
+  const planned = await compareAll(changed ?? (await holdEverything(step)), step, parts);
   const left = planned.counts.held + planned.problems.length + planned.left;
-  const isAll = look?.sawAll && tools.isOwn && left === 0;
+  const isAll = listing?.sawAll && target.isOwn && left === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
@@ -75,13 +78,14 @@ interface Compared {
 }
 
 /** Without a look before this step, nobody has seen whether the files are there. */
-function mayTrust({ request, look, tools }: EmbedWork): boolean {
-  return look !== undefined && tools.isOwn && request.mode !== "full" && !request.retryFailed;
+function mayTrust({ request, listing, target }: EmbedStep): boolean {
+  return listing !== undefined && target.isOwn && request.mode !== "full" && !request.retryFailed;
 }
 
-async function holdEverything({ run, tools }: EmbedWork): Promise<Compared> {
+async function holdEverything({ run, target }: EmbedStep): Promise<Compared> {
   const held = new Map<ItemId, IndexedRef>();
-  for await (const refs of tools.index.holdings(run.config.sourceId)) for (const ref of refs) held.set(ref.itemId, ref);
+  for await (const refs of target.index.holdings(run.config.sourceId))
+    for (const ref of refs) held.set(ref.itemId, ref);
   return { held, items: "all", holdings: held.size, unchanged: 0 };
 }
 
@@ -91,16 +95,15 @@ async function holdEverything({ run, tools }: EmbedWork): Promise<Compared> {
  */
 async function findChanged(
   since: number,
-  ledger: Ledger,
-  { run, look, tools }: EmbedWork,
+  { run, listing, target, ledger, mirror }: EmbedStep,
 ): Promise<Compared | undefined> {
   if (since === 0) return undefined;
   const items = new Set(await ledger.changedSince(since, [ORIGINALS_FOLDER, FAILED_FOLDER]));
-  for await (const page of look?.plan.items("download", TOUCHED) ?? [])
+  for await (const page of listing?.plan.items("download", TOUCHED) ?? [])
     for (const { itemId } of page) items.add(itemId);
   const held = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
-  for await (const refs of tools.index.holdings(run.config.sourceId)) {
+  for await (const refs of target.index.holdings(run.config.sourceId)) {
     const labels = new Map(
       (await ledger.labels(refs.map(({ itemId }) => itemId))).map((label) => [label.itemId, label]),
     );
@@ -108,7 +111,7 @@ async function findChanged(
     for (const ref of refs) {
       const label = labels.get(ref.itemId);
       if (label?.fileId) known += 1;
-      if (!label || !isHeldAs(ref, label, tools)) items.add(ref.itemId);
+      if (!label || !isHeldAs(ref, label, { target, mirror })) items.add(ref.itemId);
       if (items.has(ref.itemId)) held.set(ref.itemId, ref);
     }
   }
@@ -123,10 +126,14 @@ async function findChanged(
   return { held, items: all, holdings, unchanged: files - compared };
 }
 
-function isHeldAs(ref: IndexedRef, label: ItemLabel, { mirror, store }: EmbedTools): boolean {
+function isHeldAs(
+  ref: IndexedRef,
+  label: ItemLabel,
+  { mirror, target }: Pick<EmbedStep, "mirror" | "target">,
+): boolean {
   return (
     ref.fileId === label.fileId &&
-    label.vectorStoreId === store &&
+    label.vectorStoreId === target.store &&
     label.embeddingError === "" &&
     (ref.sha256 === "" || label.sha256 === "" || ref.sha256 === label.sha256) &&
     (ref.path === undefined || ref.path === mirror.relativePath(label.file)) &&
@@ -136,23 +143,23 @@ function isHeldAs(ref: IndexedRef, label: ItemLabel, { mirror, store }: EmbedToo
 
 async function compareAll(
   { held, items, holdings, unchanged }: Compared,
-  ledger: Ledger,
-  work: EmbedWork,
+  step: EmbedStep,
+  parts: IndexParts,
 ): Promise<Planned> {
-  const { look, tools, job } = work;
+  const { listing, ledger, mirror, job } = step;
   const counts = { ...noCounts(), unchanged };
   const planned: Planned = { plan: emptyPlan(), counts, problems: [], left: 0 };
-  const notes = new PlannedEmbeddings(work);
+  const notes = new PlannedEmbeddings(step);
   const turn = new Turn();
   let [known, waiting, failed] = [0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
-    const judged = await judgePage(page, held, work);
-    const unapproved = await findUnapproved(judged, work);
+    const judged = await judgePage(page, held, step, parts);
+    const unapproved = await findUnapproved(judged, step);
     for (const { entry, change, download, isMissing } of judged) {
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
-      if (tools.mirror.isOriginal(file)) waiting += 1;
+      if (mirror.isOriginal(file)) waiting += 1;
       if (turn.isOver()) await turn.next();
       if (unapproved.has(entry.itemId)) {
         planned.left += 1;
@@ -162,14 +169,14 @@ async function compareAll(
       }
       if (isMissing) planned.left += 1;
       if (job.dryRun) preview(entry, change, download, notes, job);
-      const isLeft = !isMissing && change.kind === "none" && tools.mirror.isFailed(file);
+      const isLeft = !isMissing && change.kind === "none" && mirror.isFailed(file);
       const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
       if (isEmptyFile) planned.counts.empty += 1;
       else if (isMissing || isLeft) planned.counts.skipped += 1;
       else addChange(planned, entry, change);
-      if (change.kind === "put" && tools.mirror.isFailed(file)) planned.plan.revive.push(entry.itemId);
+      if (change.kind === "put" && mirror.isFailed(file)) planned.plan.revive.push(entry.itemId);
       if (isLeft && !isEmptyFile) failed += 1;
-      if (change.kind !== "none" || !isPutAside(entry, work)) held.delete(entry.itemId);
+      if (change.kind !== "none" || !isPutAside(entry, step, parts)) held.delete(entry.itemId);
     }
   }
   if (failed > 0)
@@ -181,16 +188,16 @@ async function compareAll(
     );
   }
   // Where another source has the same id, what nothing is known of may be its.
-  if (!look?.sawAll || work.run.sharesId) held.clear();
-  for (const itemId of await findUnapprovedLeftovers([...held.values()], work)) {
+  if (!listing?.sawAll || step.run.sharesId) held.clear();
+  for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
     planned.left += 1;
     planned.counts.skipped += 1;
     held.delete(itemId);
   }
   const strangers = [...held.keys()];
-  const because = guardRemovals(planned, { known, strangers, holdings }, work);
+  const because = guardRemovals(planned, { known, strangers, holdings }, step);
   if (job.dryRun) {
-    notes.concludeRemovals(look ? "" : because);
+    notes.concludeRemovals(listing ? "" : because);
     notes.noteLeftovers(held.values(), because);
   }
   return planned;
@@ -208,38 +215,39 @@ interface JudgedEntry {
 async function judgePage(
   page: readonly LedgerEntry[],
   held: ReadonlyMap<ItemId, IndexedRef>,
-  work: EmbedWork,
+  step: EmbedStep,
+  parts: IndexParts,
 ): Promise<JudgedEntry[]> {
-  const downloads = await work.look?.plan.find(
+  const downloads = await step.listing?.plan.find(
     "download",
     page.map(({ itemId }) => itemId),
   );
   const judged: JudgedEntry[] = [];
   for (const one of page) {
-    const entry = lacksHash(one, work) ? await withHash(one, work) : one;
+    const entry = lacksHash(one, step) ? await withHash(one, step) : one;
     const download = downloads?.get(entry.itemId);
-    const change = judgeEntry(entry, held.get(entry.itemId), download, work);
+    const change = judgeEntry(entry, held.get(entry.itemId), download, step, parts);
     const file = entry.mirrored?.file ?? "";
-    const isMissing = lacksFile(file, change, work);
+    const isMissing = lacksFile(file, change, step);
     if (isMissing)
-      work.job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
+      step.job.log(`WARNING: '${file}' is missing on disk, so it is skipped until a download brings it back.`);
     judged.push({ entry, change: isMissing ? { kind: "none" } : change, download, isMissing });
   }
   return judged;
 }
 
-async function findUnapproved(judged: readonly JudgedEntry[], work: EmbedWork): Promise<ReadonlySet<ItemId>> {
-  if (!work.approval) return new Set();
+async function findUnapproved(judged: readonly JudgedEntry[], step: EmbedStep): Promise<ReadonlySet<ItemId>> {
+  if (!step.approval) return new Set();
   const intents = judged.flatMap(({ entry, change, download }) => {
-    const { change: intent, told } = describe(entry, change, download, work) ?? {};
+    const { change: intent, told } = describe(entry, change, download, step) ?? {};
     return intent && told ? [{ itemId: entry.itemId, change: intent, ...told, entry }] : [];
   });
-  return await work.approval.leaveOut("embed", intents, work.job);
+  return await step.approval.leaveOut("embed", intents, step.job);
 }
 
 export async function findUnapprovedLeftovers(
   refs: readonly IndexedRef[],
-  { approval, job }: Pick<EmbedWork, "approval" | "job">,
+  { approval, job }: Pick<EmbedStep, "approval" | "job">,
 ): Promise<ReadonlySet<ItemId>> {
   if (!approval) return new Set();
   const intents = refs.map((ref) => {
@@ -274,23 +282,22 @@ function judgeEntry(
   entry: LedgerEntry,
   held: IndexedRef | undefined,
   download: PlannedItem | undefined,
-  work: EmbedWork,
+  step: EmbedStep,
+  parts: IndexParts,
 ): IndexChange {
-  const { request, tools } = work;
-  const change = judgeIndex(entry, {
-    store: tools.store,
+  const { request, target, mirror } = step;
+  const file = entry.mirrored?.file ?? "";
+  return judgeDocument(entry, {
+    store: target.store,
     mode: request.mode,
     held,
-    failed: isToBeLeft(entry, work),
-    waiting: tools.mirror.isOriginal(entry.mirrored?.file ?? ""),
-    path: entry.mirrored?.file ? tools.mirror.relativePath(entry.mirrored.file) : "",
+    failed: isToBeLeft(entry, step, parts),
+    waiting: mirror.isOriginal(file),
+    path: file ? mirror.relativePath(file) : "",
     url: entry.seen?.url ?? "",
-    mayRemove: mayRemove(entry, download, work),
+    mayRemove: mayRemove(entry, download, step, parts),
+    hasMoved: download?.change === "moved",
   });
-  // A site under another address: nothing of the file changed, but where results lead did.
-  const { indexed } = entry;
-  const moved = change.kind === "none" && download?.change === "moved";
-  return moved && indexed?.fileId ? { kind: "relabel" } : change;
 }
 
 /**
@@ -298,11 +305,15 @@ function judgeEntry(
  * was sent under a name it would not be sent under now, or another reader gave it up, or found no text in it; what could not
  * be processed has no document.
  */
-function isToBeLeft({ mirrored, indexed }: LedgerEntry, { tools, request }: EmbedWork): boolean {
+function isToBeLeft(
+  { mirrored, indexed }: LedgerEntry,
+  { target, request, mirror }: EmbedStep,
+  { extractor }: IndexParts,
+): boolean {
   const isOld =
-    !indexed?.embeddingError || failedUnderOldName(mirrored, indexed) || isOtherReader({ indexed }, tools.reader);
-  const tryAgain = tools.isOwn && (request.retryFailed || isOld);
-  return tools.mirror.isFailed(mirrored?.file ?? "") && !(tryAgain && mirrored?.processingError === "");
+    !indexed?.embeddingError || failedUnderOldName(mirrored, indexed) || isOtherReader({ indexed }, extractor.revision);
+  const tryAgain = target.isOwn && (request.retryFailed || isOld);
+  return mirror.isFailed(mirrored?.file ?? "") && !(tryAgain && mirrored?.processingError === "");
 }
 
 /** Earlier releases sent pages as `Home.aspx`, which services refuse by the extension. Their reasons begin with the name. */
@@ -319,20 +330,27 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
 function mayRemove(
   { seen }: LedgerEntry,
   download: PlannedItem | undefined,
-  { look, wanted }: Pick<EmbedWork, "look" | "wanted">,
+  step: EmbedStep,
+  parts: IndexParts,
 ): boolean {
-  if (look) return download?.change === "removed" || (look.sawAll && !seen);
-  return !seen || isUnwanted(seen, wanted);
+  const { listing } = step;
+  if (listing) return download?.change === "removed" || (listing.sawAll && !seen);
+  return !seen || isUnwanted(seen, step, parts);
 }
 
-function isUnwanted({ name, size, withheld = false }: Seen, wanted: Wanted): boolean {
-  const isRefused = !wanted.acceptedTypes.has(fileTypeOf(name)) || size > wanted.maxFileBytes;
-  return withheld || (wanted.typeByName && isRefused);
+/** Where there is a converter, documents have another type than the names of their items. */
+function isUnwanted(
+  { name, size, withheld = false }: Seen,
+  { converter }: EmbedStep,
+  { acceptedTypes, maxFileBytes }: IndexParts,
+): boolean {
+  const isRefused = !acceptedTypes.has(fileTypeOf(name)) || size > maxFileBytes;
+  return withheld || (!converter && isRefused);
 }
 
 /** It left mirror and index. If the index has it all the same, a rollback brought it back, and nobody owns it any more. */
-function isPutAside({ seen, mirrored, indexed }: LedgerEntry, { wanted }: EmbedWork): boolean {
-  return seen !== null && !mirrored && !indexed && isUnwanted(seen, wanted);
+function isPutAside({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, parts: IndexParts): boolean {
+  return seen !== null && !mirrored && !indexed && isUnwanted(seen, step, parts);
 }
 
 /**
@@ -347,13 +365,13 @@ function guardRemovals(
     strangers,
     holdings,
   }: { readonly known: number; readonly strangers: readonly ItemId[]; readonly holdings: number },
-  { run, request, look }: EmbedWork,
+  { run, request, listing }: EmbedStep,
 ): string {
-  const isStrangers = look !== undefined;
+  const isStrangers = listing !== undefined;
   const leaving = isStrangers ? strangers : plan.remove;
   const missing = leaving.length;
   const loss = isStrangers
-    ? { missing, known: holdings, listed: look.listed }
+    ? { missing, known: holdings, listed: listing.listed }
     : { missing, known, listed: known - missing };
   const because = heldBecause(loss, { ...request, limits: run.config.limits });
   if (because) {
@@ -397,19 +415,17 @@ function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexC
 }
 
 /** A download before this step has just looked; without one, every file is looked for, as the specification says. */
-function lacksFile(file: string, { kind }: IndexChange, { tools: { mirror }, look }: EmbedWork): boolean {
-  const isNeeded = kind === "put" || (!look && kind !== "remove");
+function lacksFile(file: string, { kind }: IndexChange, { mirror, listing }: EmbedStep): boolean {
+  const isNeeded = kind === "put" || (!listing && kind !== "remove");
   return isNeeded && file !== "" && !mirror.isOriginal(file) && !mirror.find(file);
 }
 
-function lacksHash({ mirrored }: LedgerEntry, { tools }: EmbedWork): boolean {
-  return (
-    mirrored !== null && mirrored.file !== "" && mirrored.observed === null && !tools.mirror.isOriginal(mirrored.file)
-  );
+function lacksHash({ mirrored }: LedgerEntry, { mirror }: EmbedStep): boolean {
+  return mirrored !== null && mirrored.file !== "" && mirrored.observed === null && !mirror.isOriginal(mirrored.file);
 }
 
 /** The hash decides what is embedded; where it was lost it is taken again from the file, which costs a read, no download. */
-async function withHash(entry: LedgerEntry, { tools: { ledger, mirror }, job }: EmbedWork): Promise<LedgerEntry> {
+async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep): Promise<LedgerEntry> {
   const { mirrored } = entry;
   if (!mirrored) return entry;
   try {
@@ -428,21 +444,21 @@ async function withHash(entry: LedgerEntry, { tools: { ledger, mirror }, job }: 
 type Place = Omit<PlannedWords, "reason">;
 
 /** Writes down what a dry run would do in the index. Removals come last: whether they are held depends on how many there are. */
-export class PlannedEmbeddings {
-  readonly #work: EmbedWork;
+class PlannedEmbeddings {
+  readonly #step: EmbedStep;
   readonly #removals: { readonly itemId: ItemId; readonly told: PlannedWords }[] = [];
 
-  constructor(work: EmbedWork) {
-    this.#work = work;
+  constructor(step: EmbedStep) {
+    this.#step = step;
   }
 
   note(entry: LedgerEntry, change: IndexChange, download: PlannedItem | undefined): void {
     const { itemId, mirrored } = entry;
-    const planned = describe(entry, change, download, this.#work);
+    const planned = describe(entry, change, download, this.#step);
     if (planned?.change === "removed") this.#removals.push({ itemId, told: planned.told });
     else if (planned) this.#add(itemId, planned.change, planned.told);
-    else if (change.kind === "none" && this.#work.tools.mirror.isFailed(mirrored?.file ?? "")) {
-      this.#add(itemId, "skipped", { ...placeOf(entry, download, this.#work), reason: whyFailed(entry) });
+    else if (change.kind === "none" && this.#step.mirror.isFailed(mirrored?.file ?? "")) {
+      this.#add(itemId, "skipped", { ...placeOf(entry, download, this.#step), reason: whyFailed(entry) });
     }
   }
 
@@ -461,7 +477,7 @@ export class PlannedEmbeddings {
   }
 
   #add(itemId: ItemId, change: PlannedItem["change"], told: PlannedWords): void {
-    this.#work.plan.add({ step: "embed", itemId, change, reason: told.reason, told });
+    this.#step.plan.add({ step: "embed", itemId, change, reason: told.reason, told });
   }
 }
 
@@ -470,18 +486,18 @@ export function describe(
   entry: LedgerEntry,
   change: IndexChange,
   download: PlannedItem | undefined,
-  work: EmbedWork,
+  step: EmbedStep,
 ): { readonly change: "added" | "changed" | "moved" | "removed"; readonly told: PlannedWords } | undefined {
   if (change.kind === "none" || change.kind === "adopt") return undefined;
   const why = change.kind === "relabel" ? "its name, place or time changed" : change.reason;
   const foreseen = isTouched(download) ? download?.told?.reason : undefined;
-  const told = { ...placeOf(entry, download, work), reason: foreseen ?? why };
+  const told = { ...placeOf(entry, download, step), reason: foreseen ?? why };
   const put = entry.indexed?.fileId ? "changed" : "added";
   return { change: change.kind === "remove" ? "removed" : change.kind === "relabel" ? "moved" : put, told };
 }
 
 /** Why the index has something that leaves it and is no item of ours. */
-export const LEFTOVER = "the index has it, but no item stands for it";
+const LEFTOVER = "the index has it, but no item stands for it";
 
 /** Where a document lies that only the index knows. */
 export function heldPlace({ itemId, path }: IndexedRef): Place {
@@ -491,12 +507,12 @@ export function heldPlace({ itemId, path }: IndexedRef): Place {
 function placeOf(
   { itemId, seen, mirrored, indexed }: LedgerEntry,
   download: PlannedItem | undefined,
-  { tools }: EmbedWork,
+  { mirror }: EmbedStep,
 ): Place {
   if (download?.told && isTouched(download)) return { name: download.told.name, path: download.told.path };
   const name = (mirrored ?? indexed ?? seen)?.name ?? itemId;
   const file = mirrored?.file || indexed?.file;
-  return { name, path: file ? tools.mirror.relativePath(file) : name };
+  return { name, path: file ? mirror.relativePath(file) : name };
 }
 
 function whyFailed({ mirrored, indexed }: LedgerEntry): string {

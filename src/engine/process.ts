@@ -1,34 +1,20 @@
 import type { Converted, Converter, OriginalItem } from "../contracts/converter.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
-import type { PlanDraft } from "../contracts/plan.ts";
+import type { LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
-import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
-import type { Approval } from "./approval.ts";
-import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import type { StepResult } from "./crawl-source.ts";
 import { stopWhenFull } from "./disk-full.ts";
-import type { SourceLook } from "./download.ts";
+import { silentIfDry } from "./dry-run.ts";
 import { isTouched } from "./planned-changes.ts";
-import { noCounts, Progress, silently, sumUp } from "./tally.ts";
+import type { SourceStep } from "./run-context.ts";
+import { noCounts, Progress, sumUp } from "./tally.ts";
 
-/** The process step of one source: what it works with, and what the download saw before it. */
-export interface ProcessWork {
-  readonly request: CrawlRequest;
-  readonly look: SourceLook | undefined;
-  readonly ledger: Ledger;
-  readonly mirror: Mirror;
+/** Where originals are no documents yet, there is a converter. */
+interface ProcessStep extends SourceStep {
   readonly converter: Converter;
-  readonly plan: PlanDraft;
-  readonly approval: Approval | undefined;
-  readonly job: JobContext;
-}
-
-interface Processed {
-  readonly counts: StepCounts;
-  readonly problems: readonly string[];
 }
 
 /** An item and the original its document is made of. */
@@ -40,17 +26,17 @@ export interface Task {
 }
 
 /** original ▶ document, for one source whose originals are no documents yet. */
-export async function processOriginals(work: ProcessWork): Promise<Processed> {
-  const { job, request } = work;
+export async function processOriginals(step: ProcessStep): Promise<StepResult> {
+  const { job, request } = step;
   const counts = noCounts();
-  const disk = await work.mirror.scan();
-  let waiting = await keepToApproved(await findTasks(work, disk, counts), work, counts);
-  const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, work))));
-  if (job.dryRun) await announce(waiting, isNew, work);
+  const disk = await step.mirror.scan();
+  let waiting = await keepToApproved(await findTasks(step, disk, counts), step, counts);
+  const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, step))));
+  if (job.dryRun) await announce(waiting, isNew, step);
   else job.log(`To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
   for (let batch = 1; batch <= request.retryBatches && waiting.length > 0; batch++) {
     if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
-    const { done, failed, retry } = await convertAll(waiting, { ...work, job: silently(job) });
+    const { done, failed, retry } = await convertAll(waiting, { ...step, job: silentIfDry(job) });
     for (const task of done) counts[isNew.has(task) ? "added" : "changed"] += 1;
     counts.failed += failed.length;
     waiting = retry;
@@ -64,11 +50,11 @@ export async function processOriginals(work: ProcessWork): Promise<Processed> {
 
 /** What waits in `01_originals/`; in full mode everything whose original is there; failed ones when asked for. */
 async function findTasks(
-  work: ProcessWork,
+  step: ProcessStep,
   disk: ReadonlyMap<string, FileOnDisk>,
   counts: StepCounts,
 ): Promise<Task[]> {
-  const { ledger, mirror, request, job } = work;
+  const { ledger, mirror, request, job } = step;
   const tasks: Task[] = [];
   const originals = mirror.originalsAmong(disk.keys());
   for await (const entries of ledger.entries()) {
@@ -76,14 +62,14 @@ async function findTasks(
     for (const entry of entries) {
       const { mirrored } = entry;
       if (!mirrored?.file) continue;
-      const original = originalOf(entry, mirrored, originals, work);
+      const original = originalOf(entry, mirrored, originals, step);
       const isWaiting = mirror.isOriginal(mirrored.file);
       const isRetry = mirror.isFailed(mirrored.file) && mirrored.processingError !== "" && request.retryFailed;
       if (original !== undefined && (isWaiting || isRetry || request.mode === "full")) {
         tasks.push({ entry, mirrored, original });
       } else if (isWaiting) {
         counts.skipped += 1;
-        await fetchAgain(entry, mirrored, work);
+        await fetchAgain(entry, mirrored, step);
       } else {
         counts.unchanged += 1;
       }
@@ -93,12 +79,12 @@ async function findTasks(
 }
 
 /** What somebody approved, where that is asked for. */
-async function keepToApproved(tasks: Task[], work: ProcessWork, counts: StepCounts): Promise<Task[]> {
-  const { approval, mirror, job } = work;
+async function keepToApproved(tasks: Task[], step: ProcessStep, counts: StepCounts): Promise<Task[]> {
+  const { approval, mirror, job } = step;
   if (!approval) return tasks;
   const intents = tasks.map((task) => {
-    const path = mirror.relativePath(documentFileOf(task, work));
-    return { itemId: task.entry.itemId, change: "changed", reason: whyProcessed(task, work), path, ...task } as const;
+    const path = mirror.relativePath(documentFileOf(task, step));
+    return { itemId: task.entry.itemId, change: "changed", reason: whyProcessed(task, step), path, ...task } as const;
   });
   const left = await approval.leaveOut("process", intents, job);
   counts.skipped += left.size;
@@ -109,7 +95,7 @@ function originalOf(
   entry: LedgerEntry,
   mirrored: Mirrored,
   originals: ReadonlySet<string>,
-  { mirror, converter }: ProcessWork,
+  { mirror, converter }: ProcessStep,
 ): string | undefined {
   const path = mirror.relativePath(mirrored.file);
   if (mirror.isOriginal(mirrored.file)) return originals.has(path) ? mirrored.file : undefined;
@@ -119,14 +105,14 @@ function originalOf(
 }
 
 /** Without its original there is nothing to process: an empty path makes the next download fetch it again. */
-async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger, job }: ProcessWork): Promise<void> {
+async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger, job }: ProcessStep): Promise<void> {
   job.log(`WARNING: '${mirrored.file}' is missing on disk, so '${mirrored.name}' waits for the next download.`);
   ledger.put(itemId, { mirrored: { ...mirrored, file: "" } });
 }
 
 /** A dry run names every document that would be made. */
-async function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, work: ProcessWork): Promise<void> {
-  const { job, plan, mirror } = work;
+async function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, step: ProcessStep): Promise<void> {
+  const { job, plan, mirror } = step;
   const ids = tasks.map(({ entry }) => entry.itemId);
   const fetched = await plan.find("download", ids);
   for (const task of tasks) {
@@ -134,15 +120,15 @@ async function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, work: 
     const { itemId } = task.entry;
     const download = fetched.get(itemId);
     const before = isTouched(download) ? download?.told : undefined;
-    const path = before?.path ?? mirror.relativePath(documentFileOf(task, work));
+    const path = before?.path ?? mirror.relativePath(documentFileOf(task, step));
     job.log(`  PROCESS '${before?.path ?? serverPath}'`);
-    const reason = before?.reason ?? whyProcessed(task, work);
+    const reason = before?.reason ?? whyProcessed(task, step);
     const told = { name, path, reason };
     plan.add({ step: "process", itemId, change: isNew.has(task) ? "added" : "changed", reason, told });
   }
 }
 
-function whyProcessed({ mirrored }: Task, { mirror, request }: ProcessWork): string {
+function whyProcessed({ mirrored }: Task, { mirror, request }: ProcessStep): string {
   if (mirror.isOriginal(mirrored.file)) return "waits to be processed";
   return request.mode === "full" ? "full crawl" : "failed before, and is tried again";
 }
@@ -155,27 +141,27 @@ interface Conversions {
 }
 
 /** Items that share an original are converted together. One that fails does not stop the others. */
-export async function convertAll(tasks: readonly Task[], work: ProcessWork): Promise<Conversions> {
+async function convertAll(tasks: readonly Task[], step: ProcessStep): Promise<Conversions> {
   const sorted: Conversions = { done: [], failed: [], retry: [] };
-  const progress = new Progress(work.job, tasks.length);
+  const progress = new Progress(step.job, tasks.length);
   for (const group of Map.groupBy(tasks, ({ original }) => original).values()) {
-    await work.job.checkpoint();
+    await step.job.checkpoint();
     const open = new Map(group.map((task) => [task.entry.itemId, task]));
     try {
-      await convertGroup(group, open, { sorted, progress }, work);
+      await convertGroup(group, open, { sorted, progress }, step);
     } catch (error) {
-      if (error instanceof CancelledError || work.job.signal.aborted)
+      if (error instanceof CancelledError || step.job.signal.aborted)
         throw new CancelledError("processing stopped", { cause: error });
       stopWhenFull(error);
       for (const task of open.values()) {
         // Map files and reports travel: where this server has its files is nobody's business.
-        const reason = explain(error).replaceAll(work.mirror.absolute(task.original), task.original);
-        note(task, reason, work);
+        const reason = explain(error).replaceAll(step.mirror.absolute(task.original), task.original);
+        note(task, reason, step);
         sorted.retry.push(task);
         progress.step(`ERROR: process '${task.mirrored.serverPath}': ${reason}`);
       }
     }
-    await work.ledger.flush();
+    await step.ledger.flush();
   }
   return sorted;
 }
@@ -184,28 +170,27 @@ async function convertGroup(
   group: readonly Task[],
   open: Map<ItemId, Task>,
   { sorted, progress }: { readonly sorted: Conversions; readonly progress: Progress },
-  work: ProcessWork,
+  step: ProcessStep,
 ): Promise<void> {
   const items = group.map(({ entry, mirrored }) => itemOf(entry, mirrored));
-  const original = work.mirror.absolute(group[0]?.original ?? "");
+  const original = step.mirror.absolute(group[0]?.original ?? "");
   const refuse = async (task: Task, problem: string): Promise<void> => {
-    await setAside(task, problem, work);
+    await setAside(task, problem, step);
     sorted.failed.push(task);
     progress.step(`ERROR: process '${task.mirrored.serverPath}': ${problem}`);
   };
-  const conversions = work.job.dryRun ? foresee(items) : work.converter.convert(original, items, work.job.signal);
-  for await (const converted of conversions) {
+  for await (const converted of step.converter.convert(original, items, step.job.signal)) {
     const task = open.get(converted.itemId);
     if (!task) continue;
     if ("problem" in converted) {
       await refuse(task, converted.problem);
     } else {
-      await place(task, converted, work);
+      await place(task, converted, step);
       sorted.done.push(task);
       progress.step(`Processed '${task.mirrored.serverPath}'.`);
     }
     open.delete(converted.itemId);
-    await work.job.checkpoint();
+    await step.job.checkpoint();
   }
   for (const [itemId, task] of open) {
     await refuse(task, "it is not in its original");
@@ -213,16 +198,11 @@ async function convertGroup(
   }
 }
 
-/** A dry run has not fetched what it would convert. */
-async function* foresee(items: readonly OriginalItem[]): AsyncGenerator<Converted, void> {
-  for (const { itemId } of items) yield { itemId, document: new Uint8Array() };
-}
-
 /** The document takes its place, then the ledger says so. */
-async function place(task: Task, { document }: Converted & { document: Uint8Array }, work: ProcessWork): Promise<void> {
-  const { mirror, ledger, job } = work;
+async function place(task: Task, { document }: Converted & { document: Uint8Array }, step: ProcessStep): Promise<void> {
+  const { mirror, ledger, job } = step;
   const { entry, mirrored, original } = task;
-  const file = documentFileOf(task, work);
+  const file = documentFileOf(task, step);
   const staged = await mirror.stage(oneChunk(document), mirrored.fingerprint.modifiedAt, job.signal);
   const observed = await mirror.place(staged, file);
   // An original that had failed goes back to where it belongs.
@@ -234,17 +214,17 @@ async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-function note({ entry, mirrored }: Task, problem: string, { ledger }: ProcessWork): void {
+function note({ entry, mirrored }: Task, problem: string, { ledger }: ProcessStep): void {
   ledger.put(entry.itemId, { mirrored: { ...mirrored, processingError: problem } });
 }
 
 /** An original of its own goes to `03_failed/`; one that is shared stays for the others. */
-async function setAside(task: Task, problem: string, work: ProcessWork): Promise<void> {
+async function setAside(task: Task, problem: string, step: ProcessStep): Promise<void> {
   const { entry, mirrored, original } = task;
-  const { mirror, ledger } = work;
-  const isShared = documentFileOf(task, work) !== mirror.embeddedFile(mirror.relativePath(original));
+  const { mirror, ledger } = step;
+  const isShared = documentFileOf(task, step) !== mirror.embeddedFile(mirror.relativePath(original));
   if (isShared || mirrored.file !== original || mirror.isFailed(original)) {
-    note(task, problem, work);
+    note(task, problem, step);
     return;
   }
   const file = mirror.failedFile(original);
@@ -254,10 +234,10 @@ async function setAside(task: Task, problem: string, work: ProcessWork): Promise
   await mirror.moveIn(entry.itemId, file);
 }
 
-export function documentFileOf({ entry, mirrored, original }: Task, { mirror, converter }: ProcessWork): string {
+function documentFileOf({ entry, mirrored, original }: Task, { mirror, converter }: ProcessStep): string {
   return mirror.embeddedFile(converter.documentPath(itemOf(entry, mirrored), mirror.relativePath(original)));
 }
 
-export function itemOf({ itemId }: LedgerEntry, { listItemId, name }: Mirrored): OriginalItem {
+function itemOf({ itemId }: LedgerEntry, { listItemId, name }: Mirrored): OriginalItem {
   return { itemId, listItemId, name };
 }

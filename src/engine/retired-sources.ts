@@ -104,9 +104,9 @@ export async function foldersIn(path: string): Promise<string[]> {
 }
 
 /** Nothing of a tree that was taken out of its domain may return; kept generations show it until they are too old. Repeatable. */
-export async function letGoOfRetired(run: SourceRun, index: Index, parts: EngineParts): Promise<void> {
+export async function endRetentionOf(run: SourceRun, index: Index, parts: EngineParts): Promise<void> {
   const { sourceId } = run.config;
-  if (!run.sharesId) return await letGoOfHidden(index, sourceId);
+  if (!run.sharesId) return await endRetentionOfHidden(index, sourceId);
   const { manifest } = await parts.ledgers.open(run, { readOnly: true });
   for await (const page of manifest.entries()) {
     await index.letGo?.(
@@ -132,14 +132,14 @@ export async function forgetTrees(
   if (!index) return;
   const isPinned = (await index.generations?.state())?.pinned === true;
   for (const { sourceId } of found) {
-    await (isPinned ? letGoOfHidden : forgetHidden)(index, sourceId);
+    await (isPinned ? endRetentionOfHidden : purgeHidden)(index, sourceId);
   }
 }
 
-async function letGoOfHidden(index: Index, sourceId: SourceId): Promise<void> {
+async function endRetentionOfHidden(index: Index, sourceId: SourceId): Promise<void> {
   for await (const items of index.hidden?.(sourceId) ?? []) await index.letGo?.(sourceId, items);
 }
 
-async function forgetHidden(index: Index, sourceId: SourceId): Promise<void> {
+async function purgeHidden(index: Index, sourceId: SourceId): Promise<void> {
   for await (const items of index.hidden?.(sourceId) ?? []) await index.forget?.(sourceId, items);
 }

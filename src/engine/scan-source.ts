@@ -4,33 +4,31 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { ItemState, Ledger, ListingNote } from "../contracts/ledger.ts";
 import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } from "../contracts/source.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
 import { startEarly } from "../lib/start-early.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
-import { MTIME_TOLERANCE_MS } from "../plan/detect-changes.ts";
+import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
-import type { CrawlRequest } from "./crawl-request.ts";
-import type { DownloadSetting } from "./download.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import type { DownloadStep } from "./run-context.ts";
 
 /** The source and the mirror as this run finds them. */
-export interface View {
-  readonly looking: Looking;
-  /** The mirror; it goes along with what this run does there. Empty where only `news` is looked at. */
+export interface SourceScan {
+  readonly listing: SourceListing;
+  /** The mirror; it goes along with what this run does there. Empty where only `delta` is looked at. */
   readonly disk: FilesOnDisk;
   /** Only this has to be judged; undefined: everything that is listed. */
-  readonly news: News | undefined;
+  readonly delta: FeedDelta | undefined;
   /** Something was listed before, and what is wanted has not changed since. */
   readonly isNext: boolean;
   /** What this look leaves for the next, whatever else comes of it. */
-  readonly memory: Pick<ListingNote, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
+  readonly checkpoint: Pick<ListingNote, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
   /** How many parts in a hundred of the files are due to be hashed, the first of them, and whether that is put off no longer. */
   readonly rotation: { readonly owed: number; readonly next: number; readonly isNow: boolean };
 }
 
 /** What happened at the source since it was last looked at, and what of the mirror is not as it should be. */
-export interface News {
+export interface FeedDelta {
   readonly gone: readonly ItemId[];
   /** Items of which nothing was heard and that are to be judged all the same. */
   readonly suspects: readonly ItemId[];
@@ -46,20 +44,15 @@ export interface News {
 /** So many runs may pass without hashing any file; then those parts are hashed together. */
 const MAX_OWED = 10;
 
-export async function viewSource(
-  run: SourceRun,
-  request: CrawlRequest,
-  setting: DownloadSetting,
-  parts: EngineParts,
-  job: JobContext,
-): Promise<View> {
-  const { mirror, source, ledger } = setting;
+/** Scans the mirror while the source is asked what it has, or what changed. */
+export async function scanSource(step: DownloadStep, parts: EngineParts): Promise<SourceScan> {
+  const { run, request, mirror, source, ledger, job } = step;
   const policy = digestPolicy(run.config, parts);
-  const { listing } = ledger;
-  const last = request.mode === "incremental" && listing?.policy === policy ? listing : undefined;
+  const before = ledger.listing;
+  const last = request.mode === "incremental" && before?.policy === policy ? before : undefined;
   const isHinted = request.onlyFolders?.has(run.config.sourceId) ?? false;
-  const owed = request.checksum ? PARTS : (listing?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
-  const rotation = { owed, next: listing?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isHinted };
+  const owed = request.checksum ? PARTS : (before?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
+  const rotation = { owed, next: before?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isHinted };
   // First of all: the mirror that is looked at is the one this run will work with.
   await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
   const stop = new AbortController();
@@ -67,17 +60,21 @@ export async function viewSource(
   const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: stop.signal });
   scanning?.catch(() => undefined);
   try {
-    let looking = await lookAtSource(source, last, ledger, job);
-    const memory = (): View["memory"] => ({ policy, mark: looking.mark, ...ageOf(looking, last, { isHinted }) });
-    if (looking.by === "feed" && isHinted) {
-      const news = { gone: looking.heard.gone, suspects: [], held: files, found: 0, isHinted };
-      return { looking, disk: new FilesOnDisk(), news, isNext: true, memory: memory(), rotation };
+    let listing = await openListing(source, last, ledger, job);
+    const checkpoint = (): SourceScan["checkpoint"] => ({
+      policy,
+      mark: listing.mark,
+      ...ageOf(listing, last, { isHinted }),
+    });
+    if (listing.by === "feed" && isHinted) {
+      const delta = { gone: listing.changes.gone, suspects: [], held: files, found: 0, isHinted };
+      return { listing, disk: new FilesOnDisk(), delta, isNext: true, checkpoint: checkpoint(), rotation };
     }
     const disk = (await scanning) ?? (await mirror.scan());
     mirror.follow(disk);
-    const news = looking.by === "feed" ? await findNews(looking, setting, disk, rotation, job) : undefined;
-    if (looking.by === "feed" && !news) looking = await listInDoubt(source, job);
-    return { looking, disk, news, isNext: last !== undefined, memory: memory(), rotation };
+    const delta = listing.by === "feed" ? await findDelta(listing, step, disk, rotation) : undefined;
+    if (listing.by === "feed" && !delta) listing = await listEverything(source, job);
+    return { listing, disk, delta, isNext: last !== undefined, checkpoint: checkpoint(), rotation };
   } finally {
     stop.abort();
   }
@@ -87,14 +84,13 @@ export async function viewSource(
  * What is not as the ledger says, here or there; and what is due to be hashed. undefined: a file has an item that was not listed, and
  * the feed says nothing of it. A run was cut off, or somebody edited a map file: only a listing tells whether it is gone.
  */
-async function findNews(
-  { heard: { touched, gone } }: Extract<Looking, { by: "feed" }>,
-  { ledger, converter }: Pick<DownloadSetting, "ledger" | "converter">,
-  disk: View["disk"],
-  rotation: View["rotation"],
-  { dryRun }: Pick<JobContext, "dryRun">,
-): Promise<News | undefined> {
-  const heardOf = new Set([...gone, ...touched.map(({ itemId }) => itemId)]);
+async function findDelta(
+  { changes: { touched, gone } }: Extract<SourceListing, { by: "feed" }>,
+  { ledger, converter, job }: DownloadStep,
+  disk: SourceScan["disk"],
+  rotation: SourceScan["rotation"],
+): Promise<FeedDelta | undefined> {
+  const reported = new Set([...gone, ...touched.map(({ itemId }) => itemId)]);
   const suspects: ItemId[] = [];
   const marked = new Map<ItemId, string>();
   let [held, found] = [0, 0];
@@ -105,14 +101,14 @@ async function findNews(
       const onDisk = file ? disk.get(file) : undefined;
       if (onDisk) found += 1;
       if (file?.includes("~")) marked.set(itemId, file);
-      if (heardOf.has(itemId)) continue;
+      if (reported.has(itemId)) continue;
       if (!isListed) return undefined;
       // What lies behind a document, a page or a table, is judged with it.
       if (converter || !isInOrder(state, onDisk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
   // A dry run changes nothing on disk, where those look who rely on this.
-  const isInStep = !converter && !dryRun && held === found && found === disk.size;
+  const isInStep = !converter && !job.dryRun && held === found && found === disk.size;
   return { gone, suspects, held, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
 }
 
@@ -123,11 +119,11 @@ function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undef
 }
 
 function ageOf(
-  looking: Looking,
+  listing: SourceListing,
   last: ListingNote | undefined,
-  { isHinted }: Pick<News, "isHinted">,
+  { isHinted }: Pick<FeedDelta, "isHinted">,
 ): Pick<ListingNote, "listedAt" | "runsByFeed" | "hiddenRows"> {
-  if (looking.by === "listing" || !last) return { listedAt: new Date().toISOString(), runsByFeed: 0, hiddenRows: 0 };
+  if (listing.by === "listing" || !last) return { listedAt: new Date().toISOString(), runsByFeed: 0, hiddenRows: 0 };
   const { listedAt, hiddenRows } = last;
   // A watch looks at everything every few minutes, and that counts.
   return { listedAt, hiddenRows, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };
@@ -144,12 +140,12 @@ function digestPolicy(
 
 export type Page = readonly Listed[];
 
-export type Heard = Pick<ChangesSince, "touched" | "gone" | "recall">;
+type FeedChanges = Pick<ChangesSince, "touched" | "gone" | "recall">;
 
 /** A look at the source on its way. `mark` is where the next look by the feed begins; "" when there is no feed. */
-export type Looking =
+type SourceListing =
   /** The source told what changed since the last look. */
-  | { readonly by: "feed"; readonly heard: Heard; readonly mark: string }
+  | { readonly by: "feed"; readonly changes: FeedChanges; readonly mark: string }
   /** Everything was asked for. */
   | { readonly by: "listing"; readonly pages: AsyncIterator<Page, Completeness>; readonly mark: string };
 
@@ -158,26 +154,26 @@ const RUNS_BY_FEED = 9;
 const DAYS_BY_FEED = 7;
 
 /** The cheap way where it can be trusted, otherwise the listing, which is the truth. */
-export async function lookAtSource(
+async function openListing(
   source: Source,
   last: ListingNote | undefined,
   ledger: Ledger,
   job: Pick<JobContext, "signal" | "log">,
-): Promise<Looking> {
+): Promise<SourceListing> {
   const { signal } = job;
   const mayAsk = last !== undefined && mayGoByFeed(source, last);
   const changes = mayAsk ? await askFeed(source, last.mark, ledger, signal) : undefined;
-  if (changes) return { by: "feed", heard: changes, mark: changes.mark };
-  return mayAsk ? await listInDoubt(source, job) : await startListing(source, signal);
+  if (changes) return { by: "feed", changes: changes, mark: changes.mark };
+  return mayAsk ? await listEverything(source, job) : await startListing(source, signal);
 }
 
 /** What the feed told is not enough. */
-export async function listInDoubt(source: Source, job: Pick<JobContext, "signal" | "log">): Promise<Looking> {
+async function listEverything(source: Source, job: Pick<JobContext, "signal" | "log">): Promise<SourceListing> {
   job.log("What changed since the last look cannot be told for sure: listing everything.");
   return await startListing(source, job.signal);
 }
 
-async function startListing(source: Source, signal: AbortSignal): Promise<Looking> {
+async function startListing(source: Source, signal: AbortSignal): Promise<SourceListing> {
   // Taken before the first page is asked for: what happens while we list is heard of next time.
   const mark = await askMark(source, signal);
   return { by: "listing", pages: startEarly(source.list(signal)), mark };
@@ -207,7 +203,11 @@ const WITHHELD = "as at the last listing, it is not to be taken";
 const PAGE = 1000;
 
 /** What a listing would say of these: what was touched as it is now, what was not as it was. */
-export async function* recallListing({ touched, recall }: Heard, suspects: readonly ItemId[], ledger: Ledger): Listing {
+export async function* recallListing(
+  { touched, recall }: FeedChanges,
+  suspects: readonly ItemId[],
+  ledger: Ledger,
+): Listing {
   for (let from = 0; from < suspects.length; from += PAGE) {
     const page: Sighting[] = [];
     for (const entry of await ledger.getMany(suspects.slice(from, from + PAGE))) {

@@ -3,16 +3,14 @@ import { explain } from "../contracts/errors.ts";
 import type { ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Lease } from "../contracts/lease.ts";
-import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef, Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import type { Mirror } from "../mirror/mirror.ts";
 import { heldBecause } from "../plan/removal-guard.ts";
-import type { CrawlRequest } from "./crawl-request.ts";
-import type { SourceLook } from "./download.ts";
+import { dryTarget } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { foreseeTarget, type IndexTarget, openIndexTarget } from "./index-target.ts";
+import { type IndexTarget, openIndexTarget } from "./index-target.ts";
+import type { DomainCrawl, EmbedStep } from "./run-context.ts";
 import { waitForLease } from "./with-ledger.ts";
 
 /** Of whoever fills a fresh store for a domain. */
@@ -33,16 +31,15 @@ export interface Swap {
  * too, never see half a crawl. Where there is nothing to replace, the domain's own store.
  */
 export async function openSwapTarget(
-  domain: Domain,
+  crawl: Pick<DomainCrawl, "domain" | "job" | "problems">,
   parts: EngineParts,
-  job: JobContext,
-  problems: string[],
 ): Promise<IndexTarget | undefined> {
-  const own = await openIndexTarget(domain, undefined, parts, job, problems);
+  const { domain, job, problems } = crawl;
+  const own = await openIndexTarget(crawl, undefined, parts);
   if (!own || !domain.vectorStoreId) return own;
   if (job.dryRun) {
     job.log(`A fresh vector store would take the place of '${domain.vectorStoreId}'.`);
-    return foreseeTarget(domain, job);
+    return dryTarget(domain, job);
   }
   const lease = await waitForLease(parts, domain.domainId, LEASE, job);
   try {
@@ -68,11 +65,9 @@ export async function openSwapTarget(
 
 /** Changes the domain over to the new store if everything is in it. false: readers still have the old one, and `problems` says why. */
 export async function finishSwap(
-  domain: Domain,
   { store, swap }: IndexTarget,
+  { domain, job, problems }: DomainCrawl,
   parts: EngineParts,
-  job: JobContext,
-  problems: string[],
 ): Promise<boolean> {
   if (!swap) return false;
   const { domainId } = domain;
@@ -160,19 +155,10 @@ async function leaseUnlessHeld({ domainId }: Domain, parts: EngineParts, job: Jo
   }
 }
 
-interface Filled {
-  readonly failed: readonly FailedRef[];
-  readonly look: SourceLook | undefined;
-  readonly ledger: Ledger;
-  readonly mirror: Mirror;
-}
-
 /** Why the store that is being filled must not take the place of the old one yet, as far as this source goes. */
 export async function findShortfalls(
-  run: SourceRun,
-  request: CrawlRequest,
-  { failed, look, ledger, mirror }: Filled,
-  { index, swap }: IndexTarget,
+  failed: readonly FailedRef[],
+  { run, request, listing, ledger, mirror, target: { index, swap } }: EmbedStep,
 ): Promise<string[]> {
   if (!swap) return [];
   const { sourceId } = run.config;
@@ -185,10 +171,10 @@ export async function findShortfalls(
   const entries = await ledger.getMany(missing);
   const waiting = entries.filter((entry) => entry?.mirrored && !mirror.isFailed(entry.mirrored.file)).length;
   if (waiting > 0) shortfalls.push(`${waiting} documents of source '${sourceId}' are not ready to be embedded`);
-  // What nothing is known of is gone, if a look saw everything and so great a loss is believable.
+  // What nothing is known of is gone, if the listing saw everything and so great a loss is believable.
   const gone = entries.filter((entry) => !entry).length;
-  const loss = { missing: gone, known: before.size, listed: look?.listed ?? 0 };
-  if (gone > 0 && (!look?.sawAll || heldBecause(loss, { ...request, limits: run.config.limits }))) {
+  const loss = { missing: gone, known: before.size, listed: listing?.listed ?? 0 };
+  if (gone > 0 && (!listing?.sawAll || heldBecause(loss, { ...request, limits: run.config.limits }))) {
     shortfalls.push(`${gone} documents of source '${sourceId}' would be lost, of which the map files know nothing`);
   }
   return shortfalls;

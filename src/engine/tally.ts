@@ -14,22 +14,6 @@ export function sumUp(counts: StepCounts): string {
   return parts.length > 0 ? parts.join(", ") : "nothing to do";
 }
 
-/** Says what was done, or in a dry run, what would be. */
-export function tell(job: Pick<JobContext, "dryRun" | "log">, done: string, planned: string): void {
-  job.log(job.dryRun ? planned : done);
-}
-
-/** For what a dry run only goes through to see where it leads: the plan has told it. */
-export function silently(job: JobContext): JobContext {
-  return job.dryRun ? quiet(job) : job;
-}
-
-/** For what is gone through once more: it was told the first time. */
-export function quiet(job: JobContext): JobContext {
-  const { jobId, dryRun, signal } = job;
-  return { jobId, dryRun, signal, log: () => undefined, checkpoint: () => job.checkpoint() };
-}
-
 /** Numbers log lines `[ i / n ]`, from which pages and terminals read the progress. */
 export class Progress {
   readonly #job: JobContext;

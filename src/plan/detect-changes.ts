@@ -1,9 +1,9 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
 import type { RemovalLimits } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
-import type { Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { Completeness, Departed, Listed, Sighting, Unreadable } from "../contracts/source.ts";
-import { fileTypeOf } from "../lib/file-type.ts";
+import { type DiskLookup, judgeFile } from "./judge.ts";
 import { heldBecause } from "./removal-guard.ts";
 
 export interface DetectPolicy {
@@ -19,13 +19,10 @@ export interface DetectPolicy {
 }
 
 /** What is remembered of the source; `items` may leave out what was neither listed nor heard of. */
-export interface KnownItems extends Pick<Ledger, "getMany" | "items"> {
+interface KnownItems extends Pick<Ledger, "getMany" | "items"> {
   /** How many there are. */
   count(): Promise<{ readonly items: number }>;
 }
-
-/** What the disk holds at a path of ours, undefined when nothing. */
-export type DiskLookup = (file: string) => { readonly size: number; readonly mtimeMs: number } | undefined;
 
 export interface Detected {
   readonly completeness: Completeness;
@@ -37,9 +34,6 @@ export interface Detected {
   readonly heldBecause: string;
 }
 
-/** File systems keep modified times with different precision. */
-export const MTIME_TOLERANCE_MS = 2;
-
 /**
  * The plan, in pages: one change for every item that was listed or is known. Touches nothing; a dry run prints what this yields.
  * Absence counts as deletion only where the listing was complete.
@@ -50,7 +44,7 @@ export async function* detectChanges(
   disk: DiskLookup,
   policy: DetectPolicy,
 ): AsyncGenerator<readonly Change[], Detected> {
-  const look: Look = {
+  const state: ListingState = {
     completeness: "complete",
     unreadable: [],
     listed: new Set(),
@@ -65,24 +59,24 @@ export async function* detectChanges(
   };
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
-    for (const each of step.value) if (each.kind === "sighting" && each.withheld) look.withheld.push(each.itemId);
+    for (const each of step.value) if (each.kind === "sighting" && each.withheld) state.withheld.push(each.itemId);
     const sightings = step.value.filter((each) => each.kind === "sighting");
     for (const each of step.value) {
-      if (each.kind === "unreadable") look.unreadable.push(each);
-      if (each.kind === "departed") look.departed.set(each.itemId, each);
-      if (each.kind === "undecided") look.undecided.set(each.itemId, each.reason);
+      if (each.kind === "unreadable") state.unreadable.push(each);
+      if (each.kind === "departed") state.departed.set(each.itemId, each);
+      if (each.kind === "undecided") state.undecided.set(each.itemId, each.reason);
     }
     const entries = await ledger.getMany(sightings.map(({ itemId }) => itemId));
-    yield sightings.map((sighting, i) => judgeListed(sighting, entries[i], look, disk, policy));
+    yield sightings.map((sighting, i) => judgeListed(sighting, entries[i], state, disk, policy));
   }
-  look.completeness = step.value;
-  const heldBecause = yield* judgeAbsent(ledger, look, policy);
-  const { completeness, unreadable, listed, withheld } = look;
+  state.completeness = step.value;
+  const heldBecause = yield* judgeAbsent(ledger, state, policy);
+  const { completeness, unreadable, listed, withheld } = state;
   return { completeness, unreadable, listed: listed.size, withheld, heldBecause };
 }
 
-/** What has been seen of the source so far. */
-interface Look {
+/** What the listing has said so far. */
+interface ListingState {
   completeness: Completeness;
   readonly unreadable: Unreadable[];
   readonly listed: Set<ItemId>;
@@ -105,27 +99,27 @@ interface Look {
 function judgeListed(
   sighting: Sighting,
   entry: LedgerEntry | undefined,
-  look: Look,
+  state: ListingState,
   disk: DiskLookup,
   policy: DetectPolicy,
 ): Change {
   const { itemId } = sighting;
-  if (entry && !look.listed.has(itemId)) look.entries += 1;
-  look.listed.add(itemId);
-  look.atHostRoot = sighting.serverPath === `/${sighting.path}`;
+  if (entry && !state.listed.has(itemId)) state.entries += 1;
+  state.listed.add(itemId);
+  state.atHostRoot = sighting.serverPath === `/${sighting.path}`;
   const held = isHeld(entry);
-  if (held) look.known += 1;
+  if (held) state.known += 1;
   const unwanted = whyUnwanted(sighting, policy);
-  if (!unwanted) return withAddress(judge(sighting, entry, disk, policy), look);
-  if (held) look.unwantedNow.set(itemId, unwanted);
+  if (!unwanted) return withAddress(judgeFile(sighting, entry, disk, policy), state);
+  if (held) state.unwantedNow.set(itemId, unwanted);
   return { kind: "skipped", itemId, sighting, entry, reason: unwanted };
 }
 
 /** A site that moved to another address changes every link and no file. One item that is known tells for all. */
-function withAddress(change: ListedChange, look: Look): ListedChange {
-  const before = look.address === undefined ? change.entry?.seen?.rawUrl : undefined;
-  if (before) look.address = isSameOrigin(before, change.sighting.rawUrl) ? "same" : "other";
-  if (look.address !== "other" || change.kind !== "unchanged") return change;
+function withAddress(change: ListedChange, state: ListingState): ListedChange {
+  const before = state.address === undefined ? change.entry?.seen?.rawUrl : undefined;
+  if (before) state.address = isSameOrigin(before, change.sighting.rawUrl) ? "same" : "other";
+  if (state.address !== "other" || change.kind !== "unchanged") return change;
   return { ...change, kind: "moved", reason: "the site has another address" };
 }
 
@@ -146,82 +140,28 @@ function isHeld(entry: LedgerEntry | undefined): boolean {
   return entry !== undefined && (entry.mirrored !== null || entry.indexed !== null);
 }
 
-export function judge(
-  sighting: Sighting,
-  entry: LedgerEntry | undefined,
-  disk: DiskLookup,
-  policy: Pick<DetectPolicy, "mode">,
-): ListedChange {
-  const known = entry?.mirrored;
-  const base = { itemId: sighting.itemId, sighting, entry };
-  if (!known) return { kind: "added", ...base, reason: "new at the source" };
-  if (known.file === "") return { kind: "added", ...base, reason: "never fetched", anomaly: "missing" };
-  const onDisk = disk(known.file);
-  if (!onDisk) return { kind: "added", ...base, reason: "missing on disk", anomaly: "missing" };
-  const changed = whyChanged(sighting, known);
-  if (changed) return { kind: "changed", ...base, reason: changed };
-  const altered = whyAltered(known, onDisk, sighting);
-  if (altered) return { kind: "changed", ...base, reason: altered, anomaly: "altered" };
-  if (policy.mode === "full") return { kind: "changed", ...base, reason: "full crawl" };
-  if (known.sourceError) return { kind: "changed", ...base, reason: "the last download failed" };
-  if (sighting.serverPath === known.serverPath) return { kind: "unchanged", ...base, reason: "" };
-  return { kind: "moved", ...base, reason: `was '${known.serverPath}'` };
-}
-
-function whyAltered(
-  known: Mirrored,
-  onDisk: { size: number; mtimeMs: number },
-  { contentHash }: Pick<Sighting, "contentHash">,
-): string {
-  if (!known.observed) return "";
-  // As after a ledger was built again from exports that are older than the mirror.
-  if (contentHash && known.observed.sha256 !== contentHash) return "altered on disk: other content";
-  if (onDisk.size !== known.observed.size) return "altered on disk: another size";
-  if (Math.abs(onDisk.mtimeMs - known.observed.mtimeMs) > MTIME_TOLERANCE_MS) return "altered on disk: another time";
-  return "";
-}
-
-/** Listing against listing, never against bytes on disk. Times compare with !==: a restored version may be older. */
-function whyChanged(sighting: Sighting, known: Mirrored): string {
-  const now = sighting.fingerprint;
-  const was = known.fingerprint;
-  if (now.size !== was.size) return `size ${was.size} became ${now.size}`;
-  const isAsWas = sighting.dateIsLabel && was.contentVersion !== "" && now.contentVersion === was.contentVersion;
-  if (now.modifiedAt !== was.modifiedAt && !isAsWas) return `modified ${now.modifiedAt}`;
-  if (fileTypeOf(sighting.name) !== fileTypeOf(known.name)) return "another file type";
-  // The ETag changes with every touch, a rename or a property too; the content version tells whether the bytes did.
-  // What we do not remember (a lost `.lockstep/`) is no evidence of a change.
-  if (was.contentVersion && now.contentVersion) {
-    return now.contentVersion === was.contentVersion ? "" : "another content version";
-  }
-  // Nor is what the source does not tell just now, of the published version below a draft for one.
-  if (was.contentVersion) return "";
-  const touched = was.etag !== "" && now.etag !== "" && now.etag !== was.etag;
-  return touched ? "another ETag" : "";
-}
-
 async function* judgeAbsent(
   ledger: KnownItems,
-  look: Look,
+  state: ListingState,
   policy: DetectPolicy,
 ): AsyncGenerator<readonly Change[], string> {
-  const { absent, known } = await findAbsent(ledger, look);
+  const { absent, known } = await findAbsent(ledger, state);
   const kept: Change[] = [];
   const gone: AbsentChange[] = [];
   for (const entry of absent) {
-    const change = { itemId: entry.itemId, entry, stillListed: look.unwantedNow.has(entry.itemId) };
-    const departed = look.departed.get(entry.itemId);
-    const reason = departed === undefined ? whyKept(entry, look) : "";
-    const isUndecided = look.undecided.has(entry.itemId);
+    const change = { itemId: entry.itemId, entry, stillListed: state.unwantedNow.has(entry.itemId) };
+    const departed = state.departed.get(entry.itemId);
+    const reason = departed === undefined ? whyKept(entry, state) : "";
+    const isUndecided = state.undecided.has(entry.itemId);
     if (reason) kept.push({ kind: "kept", ...change, isUndecided, reason });
     else {
-      const why = departed?.reason ?? look.unwantedNow.get(entry.itemId) ?? "not listed any more";
+      const why = departed?.reason ?? state.unwantedNow.get(entry.itemId) ?? "not listed any more";
       gone.push({ kind: "removed", ...change, reason: why });
     }
   }
-  const replaced = findReplaced(gone, look);
+  const replaced = findReplaced(gone, state);
   const missing = gone.filter((change) => isHeld(change.entry) && !replaced.has(change)).length;
-  const listed = look.listed.size - look.unwantedNow.size;
+  const listed = state.listed.size - state.unwantedNow.size;
   const unheard = Math.max(0, (policy.heldBefore ?? known) - known);
   const justLeft = missing > 0 ? await policy.justLeft?.() : undefined;
   const loss = { missing, justLeft: justLeft ?? 0, known: known + unheard, listed: listed + unheard };
@@ -235,11 +175,11 @@ async function* judgeAbsent(
  * What moved is not lost: its successor comes in the same run. One for each successor; that many pages have become one and the
  * same is no move, and looks like a site that leads everybody to its sign-in page.
  */
-function findReplaced(gone: readonly AbsentChange[], look: Look): ReadonlySet<AbsentChange> {
+function findReplaced(gone: readonly AbsentChange[], state: ListingState): ReadonlySet<AbsentChange> {
   const bySuccessor = new Map<ItemId, AbsentChange>();
   for (const change of gone) {
-    const successor = look.departed.get(change.itemId)?.successor;
-    if (!successor || !look.listed.has(successor) || look.unwantedNow.has(successor)) continue;
+    const successor = state.departed.get(change.itemId)?.successor;
+    if (!successor || !state.listed.has(successor) || state.unwantedNow.has(successor)) continue;
     if (isHeld(change.entry) && !bySuccessor.has(successor)) bySuccessor.set(successor, change);
   }
   return new Set(bySuccessor.values());
@@ -250,33 +190,33 @@ function hold(change: AbsentChange, because: string): AbsentChange {
 }
 
 /** The entries whose items were not listed, or not wanted; and how many entries stand for something in all. */
-async function findAbsent(ledger: KnownItems, look: Look): Promise<{ absent: LedgerEntry[]; known: number }> {
+async function findAbsent(ledger: KnownItems, state: ListingState): Promise<{ absent: LedgerEntry[]; known: number }> {
   const absent: LedgerEntry[] = [];
-  let known = look.known;
+  let known = state.known;
   // Everything that was listed is known and wanted, and nothing else is known.
-  const isAllKnown = look.unwantedNow.size === 0 && look.entries === look.listed.size;
-  if (isAllKnown && (await ledger.count()).items === look.entries) return { absent, known };
+  const isAllKnown = state.unwantedNow.size === 0 && state.entries === state.listed.size;
+  if (isAllKnown && (await ledger.count()).items === state.entries) return { absent, known };
   for await (const items of ledger.items()) {
-    const missing = items.filter((item) => !look.listed.has(item) || look.unwantedNow.has(item));
+    const missing = items.filter((item) => !state.listed.has(item) || state.unwantedNow.has(item));
     if (missing.length === 0) continue;
     for (const entry of await ledger.getMany(missing)) {
       if (!entry) continue;
-      if (!look.listed.has(entry.itemId) && isHeld(entry)) known += 1;
+      if (!state.listed.has(entry.itemId) && isHeld(entry)) known += 1;
       absent.push(entry);
     }
   }
   return { absent, known };
 }
 
-function whyKept(entry: LedgerEntry, look: Look): string {
-  const undecided = look.undecided.get(entry.itemId);
+function whyKept(entry: LedgerEntry, state: ListingState): string {
+  const undecided = state.undecided.get(entry.itemId);
   if (undecided !== undefined) return undecided;
-  if (look.completeness === "partial") return "the listing was incomplete";
+  if (state.completeness === "partial") return "the listing was incomplete";
   const path = entry.mirrored?.serverPath ?? entry.seen?.serverPath ?? "";
   // Where something unknown lies above the root, it is better to keep too much than to miss what is below the hole.
   const isCovered = (hole: string): boolean =>
-    look.atHostRoot ? `${path}/`.startsWith(`/${hole}/`) : `${path}/`.includes(`/${hole}/`);
-  const cover = look.unreadable.find(
+    state.atHostRoot ? `${path}/`.startsWith(`/${hole}/`) : `${path}/`.includes(`/${hole}/`);
+  const cover = state.unreadable.find(
     (hole) => hole.path === "" || hole.itemId === entry.itemId || isCovered(hole.path),
   );
   return cover ? `not readable: ${cover.reason}` : "";

@@ -12,11 +12,11 @@ import type { JobContext } from "../../src/contracts/job.ts";
 import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
 import type { SourceRun } from "../../src/contracts/source-kind.ts";
+import { markOf, recordCommit } from "../../src/engine/commit-plan.ts";
 import type { EngineParts } from "../../src/engine/engine-parts.ts";
 import { emptyPlan } from "../../src/engine/plan-index.ts";
-import { markOf, recordCommit } from "../../src/engine/record-commit.ts";
 import { noCounts } from "../../src/engine/tally.ts";
-import { verifyMirror } from "../../src/engine/verify.ts";
+import { verifyMirror } from "../../src/engine/verify-mirror.ts";
 import { withLedger } from "../../src/engine/with-ledger.ts";
 import { SqlPlan } from "../../src/ledger/sql-plan.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
@@ -102,12 +102,13 @@ test("an orphan is deleted; a file that came while the run was on may be another
     hashed: 0,
     detected,
     disk,
-    news: undefined,
+    delta: undefined,
   };
-  const tools = { ledger, mirror, converter: undefined, returned: new Set<string>(), before: undefined };
-  await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, tools, job, noCounts());
+  const step = { ledger, mirror, converter: undefined, job };
+  const applied = { counts: noCounts(), returned: new Set<string>(), before: undefined };
+  await verifyMirror({ ...plan, startedAtMs: placedAtMs - 1 }, applied, step);
   assert.ok(existsSync(mirror.absolute(file)));
-  await verifyMirror({ ...plan, startedAtMs: placedAtMs + 1 }, tools, job, noCounts());
+  await verifyMirror({ ...plan, startedAtMs: placedAtMs + 1 }, applied, step);
   assert.ok(!existsSync(mirror.absolute(file)));
 });
 
@@ -129,8 +130,9 @@ async function refuse(mirror: Mirror, run: SourceRun, meanwhile: (file: string) 
   };
   await meanwhile(mirror.absolute(file));
   const index = undefined as unknown as Index;
-  const target = { index, store: "vs_1" as VectorStoreId, isOwn: true, maps: "", reader: "1" };
-  await recordCommit(outcome, { ledger, mirror, ...target }, job);
+  const target = { index, store: "vs_1" as VectorStoreId, isOwn: true };
+  const extractor = { revision: "1" } as EngineParts["extractor"];
+  await recordCommit(outcome, { ledger, mirror, target, job }, { extractor });
   await ledger.close();
 }
 

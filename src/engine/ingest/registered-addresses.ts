@@ -13,6 +13,7 @@ import { afterIndexed } from "../../plan/web/after-indexed.ts";
 import { withEvent } from "../../plan/web/item-events.ts";
 import { newMember, withStanding } from "../../plan/web/member-standing.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import type { SourceStep } from "../run-context.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 import { changeItem } from "./item-records.ts";
 import { dropItems, type ItemRecords, type ItemShelf, type Warn } from "./remove-items.ts";
@@ -44,22 +45,22 @@ export async function findUnregistered(
   return lost;
 }
 
-interface KeepTools extends Pick<EngineParts, "shelf" | "domains" | "backend"> {
-  readonly ledger: Ledger;
-  readonly confirmDeletes: boolean;
-  readonly dryRun: boolean;
-}
+type RegistryParts = Pick<EngineParts, "shelf" | "domains" | "backend">;
 
 /** The same source, with a word for what the registry lost: only what somebody took out, or confirms, leaves the index. */
-export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTools): Source {
+export function keepUnregistered(
+  source: Source,
+  { run, request, ledger, job }: Pick<SourceStep, "run" | "request" | "ledger" | "job">,
+  parts: RegistryParts,
+): Source {
   if (!isOfRegistered(run)) return source;
   return {
     ...source,
     async *list(signal): Listing {
-      if (!tools.dryRun) await restoreMembers(run, tools, signal);
+      if (!job.dryRun) await restoreMembers(run, ledger, parts, signal);
       const completeness = yield* source.list(signal);
-      if (tools.confirmDeletes) return completeness;
-      const lost = await findUnregistered(run, tools.ledger, tools.shelf());
+      if (request.confirmDeletes) return completeness;
+      const lost = await findUnregistered(run, ledger, parts.shelf());
       const kept = [...lost].map(
         ([itemId, path]): Listed => ({ kind: "unreadable", itemId, path, reason: UNREGISTERED }),
       );
@@ -73,10 +74,14 @@ export function keepUnregistered(source: Source, run: SourceRun, tools: KeepTool
  * When the ledger was lost, its members were, too: addresses that the index has and the registry knows are members again, and those
  * that no domain has, if this is the only one in which addresses are registered.
  */
-async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools, signal: AbortSignal): Promise<void> {
-  const { registry, members } = tools.shelf();
+async function restoreMembers(
+  { domainId, config }: SourceRun,
+  ledger: Ledger,
+  parts: RegistryParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { registry, members } = parts.shelf();
   const { sourceId } = config;
-  const { ledger } = tools;
   if (!ledger.wasLost) for await (const items of ledger.items()) if (items.length > 0) return;
   const restore = async (records: readonly (RegisteredItem | undefined)[]): Promise<void> => {
     const found = records.flatMap((record) => record?.item ?? []);
@@ -86,9 +91,9 @@ async function restoreMembers({ domainId, config }: SourceRun, tools: KeepTools,
     });
     await members.change(lost, (known, added) => known ?? added);
   };
-  const { domains } = await tools.domains.list();
+  const { domains } = await parts.domains.list();
   const { vectorStoreId = "" } = domains.find((one) => one.domainId === domainId) ?? {};
-  const index = vectorStoreId && (await tools.backend.openIndex(vectorStoreId, domainId, signal));
+  const index = vectorStoreId && (await parts.backend.openIndex(vectorStoreId, domainId, signal));
   if (!index) return;
   let isLost = false;
   for await (const held of index.holdings(sourceId)) {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { FileId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Indexed, LedgerEntry, Mirrored } from "../../src/contracts/ledger.ts";
 import type { IndexedRef } from "../../src/contracts/search-index.ts";
-import { type IndexView, judgeIndex } from "../../src/plan/detect-index-changes.ts";
+import { type IndexState, judgeDocument } from "../../src/plan/judge.ts";
 
 const at = "2024-01-15T10:30:00.000000Z";
 const mirrored: Mirrored = {
@@ -42,7 +42,8 @@ const held: IndexedRef = {
   embeddedAt: at,
 };
 const entry: LedgerEntry = { itemId: "1" as ItemId, seen: null, mirrored, indexed };
-const view: IndexView = {
+const view: IndexState = {
+  hasMoved: false,
   store: "vs_1" as VectorStoreId,
   mode: "incremental",
   held,
@@ -53,7 +54,7 @@ const view: IndexView = {
   mayRemove: true,
 };
 
-const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexView>, kind: string][] = [
+const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexState>, kind: string][] = [
   ["in step", {}, {}, "none"],
   ["new", { indexed: null }, { held: undefined }, "put"],
   ["changed content", { mirrored: { ...mirrored, observed: { size: 5, mtimeMs: 1, sha256: "bb" } } }, {}, "put"],
@@ -107,6 +108,6 @@ const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexVie
 
 for (const [title, facets, changed, kind] of table) {
   test(`${title}: ${kind}`, () => {
-    assert.equal(judgeIndex({ ...entry, ...facets }, { ...view, ...changed }).kind, kind);
+    assert.equal(judgeDocument({ ...entry, ...facets }, { ...view, ...changed }).kind, kind);
   });
 }

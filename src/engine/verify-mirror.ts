@@ -1,28 +1,33 @@
-import type { JobContext } from "../contracts/job.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/plural.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import type { DownloadPlan, DownloadTools } from "./download.ts";
+import { tell } from "./dry-run.ts";
+import type { DownloadPlan } from "./make-plan.ts";
 import { FETCHED } from "./planned-changes.ts";
-import { tell } from "./tally.ts";
+import type { DownloadStep } from "./run-context.ts";
 
-type VerifyTools = Pick<DownloadTools, "ledger" | "mirror" | "converter"> & {
+type MirrorStep = Pick<DownloadStep, "ledger" | "mirror" | "converter">;
+
+/** What is known when the plan was carried out. */
+interface Applied {
+  readonly counts: StepCounts;
   /** Where files lay that are back in their places. */
   readonly returned: ReadonlySet<string>;
-};
+  /** The comparison of an idle run, which was made before; undefined: it is yet to be made. */
+  readonly before: MirrorComparison | undefined;
+}
 
 /**
  * The end of every download: does the disk hold what the ledger says, and nothing else? Files that no ledger entry knows
- * are deleted, but only after a complete look at the source; before that they may be all that is left of something.
+ * are deleted, but only after a complete listing; before that they may be all that is left of something.
  */
 export async function verifyMirror(
   plan: DownloadPlan,
-  { before, ...tools }: VerifyTools & { readonly before: MirrorComparison | undefined },
-  job: JobContext,
-  counts: StepCounts,
+  { counts, returned, before }: Applied,
+  step: MirrorStep & Pick<DownloadStep, "job">,
 ): Promise<void> {
-  const { mirror, returned } = tools;
-  const { files, missing, orphans } = before ?? (await compareMirror(plan, tools));
+  const { mirror, job } = step;
+  const { files, missing, orphans } = before ?? (await compareMirror(plan, step));
   for (const file of job.dryRun ? [] : missing)
     job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
   for (const file of orphans) {
@@ -48,10 +53,7 @@ interface MirrorComparison {
   readonly orphans: readonly string[];
 }
 
-async function compareTouched(
-  { items }: DownloadPlan,
-  { ledger, mirror }: Pick<VerifyTools, "ledger" | "mirror">,
-): Promise<MirrorComparison> {
+async function compareTouched({ items }: DownloadPlan, { ledger, mirror }: MirrorStep): Promise<MirrorComparison> {
   const missing: string[] = [];
   for await (const page of items.items("download", ["moved", ...FETCHED])) {
     for (const entry of await ledger.getMany(page.map(({ itemId }) => itemId))) {
@@ -62,20 +64,17 @@ async function compareTouched(
   return { files: await ledger.countFiles(), missing, orphans: [] };
 }
 
-export async function compareMirror(
-  plan: DownloadPlan,
-  tools: Omit<VerifyTools, "returned">,
-): Promise<MirrorComparison> {
-  const { ledger, mirror } = tools;
-  const { disk, startedAtMs, detected, news } = plan;
+export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promise<MirrorComparison> {
+  const { ledger, mirror } = step;
+  const { disk, startedAtMs, detected, delta } = plan;
   const isIdle = plan.size.removed + plan.size.moved + plan.size.fetched === 0;
   // Every file was met when its item was judged, and the ledger knows of no other.
   if (isIdle && plan.found === disk.size && (await ledger.countFiles()) === disk.size) {
     return { files: disk.size, missing: [], orphans: [] };
   }
-  const touched = await compareTouched(plan, tools);
-  if (news?.isHinted) return touched;
-  const few = news?.inStep && (await compareChanged(plan, touched, tools));
+  const touched = await compareTouched(plan, step);
+  if (delta?.isHinted) return touched;
+  const few = delta?.inStep && (await compareChanged(plan, touched, step));
   if (few) return few;
   const missing = new Set(touched.missing);
   let [files, found] = [0, 0];
@@ -95,7 +94,7 @@ export async function compareMirror(
   if (plan.left !== undefined) return { files, missing: [...missing], orphans: [] };
   const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;
   if (!sawEverything || found === disk.size) return { files, missing: [...missing], orphans: [] };
-  const strangers = await findStrangers(disk, tools);
+  const strangers = await findStrangers(disk, step);
   // What came to its place since this run began may be the work of another step, whose rows we have not read.
   const isOrphan = (file: string): boolean => (mirror.find(file)?.placedAtMs ?? startedAtMs) < startedAtMs;
   return { files, missing: [...missing], orphans: [...strangers].filter(isOrphan) };
@@ -105,7 +104,7 @@ export async function compareMirror(
 async function compareChanged(
   { disk }: DownloadPlan,
   { files, missing }: MirrorComparison,
-  { ledger }: Pick<VerifyTools, "ledger">,
+  { ledger }: MirrorStep,
 ): Promise<MirrorComparison | undefined> {
   if (missing.length > 0 || files !== disk.size) return undefined;
   const owned = await ledger.filesAmong(disk.changed);
@@ -114,17 +113,14 @@ async function compareChanged(
 }
 
 /** Files on disk that do not belong to what the ledger has: neither to an item nor to a document that is made of it. */
-async function findStrangers(
-  disk: DownloadPlan["disk"],
-  tools: Omit<VerifyTools, "returned">,
-): Promise<ReadonlySet<string>> {
+async function findStrangers(disk: DownloadPlan["disk"], step: MirrorStep): Promise<ReadonlySet<string>> {
   const strangers = new Set(disk.keys());
-  const originals = tools.mirror.originalsAmong(disk.keys());
-  for await (const entries of tools.ledger.entries()) {
+  const originals = step.mirror.originalsAmong(disk.keys());
+  for await (const entries of step.ledger.entries()) {
     for (const entry of entries) {
       if (!entry.mirrored?.file) continue;
       strangers.delete(entry.mirrored.file);
-      const companion = companionOf(entry, originals, tools);
+      const companion = companionOf(entry, originals, step);
       if (companion) strangers.delete(companion);
     }
   }
@@ -134,7 +130,7 @@ async function findStrangers(
 function companionOf(
   { itemId, mirrored }: LedgerEntry,
   originals: ReadonlySet<string>,
-  { mirror, converter }: Pick<VerifyTools, "mirror" | "converter">,
+  { mirror, converter }: MirrorStep,
 ): string | undefined {
   if (!converter || !mirrored) return undefined;
   const item = { itemId, listItemId: mirrored.listItemId, name: mirrored.name };

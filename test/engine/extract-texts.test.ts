@@ -10,8 +10,7 @@ import { type ItemId, type JobId, parseDomainId, parseSourceId } from "../../src
 import type { Ledger } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import { type CrawlRequest, crawlRequest, type StepCounts } from "../../src/engine/crawl-request.ts";
-import { keepDocuments } from "../../src/engine/keep-documents.ts";
-import { withKeptText } from "../../src/engine/kept-text.ts";
+import { extractTexts, withStoredText } from "../../src/engine/extract-texts.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { SqlPlan } from "../../src/ledger/sql-plan.ts";
 import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
@@ -89,17 +88,18 @@ class Source {
     const ledger = await this.ledger(dryRun);
     const plan = SqlPlan.temporary();
     for (const [itemId, change] of this.touched) plan.add({ step: "download", itemId, change, reason: "" });
-    const { counts, problems } = await keepDocuments({
-      run: { domainId: D, config: this.config },
-      request: crawlRequest(D, request),
-      look: {
-        complete: true,
-        hiddenRows: 0,
-        sawAll: true,
-        listed: 1,
-        plan,
-      },
-      parts: {
+    const job = {
+      jobId: "jb_1" as JobId,
+      dryRun,
+      signal: new AbortController().signal,
+      log: (line: string) => lines.push(line),
+      checkpoint: async () => undefined,
+    };
+    const step = { request: crawlRequest(D, request), ledger, mirror: this.mirror, job };
+    const { counts, problems } = await extractTexts(
+      step,
+      { plan },
+      {
         acceptedTypes: new Set(["md", "txt", "docx", "png"]),
         extractor: {
           ...extractor,
@@ -112,16 +112,7 @@ class Source {
         keeping: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
         now: () => this.now,
       },
-      ledger,
-      mirror: this.mirror,
-      job: {
-        jobId: "jb_1" as JobId,
-        dryRun,
-        signal: new AbortController().signal,
-        log: (line) => lines.push(line),
-        checkpoint: async () => undefined,
-      },
-    });
+    );
     await ledger.close();
     this.touched.clear();
     const told = Object.entries(counts).filter(([, each]) => each > 0);
@@ -307,7 +298,7 @@ test("the embed step takes a text that is of these bytes, this type and this rev
   const file = { itemId: "doc_a" as ItemId, path: "/gone", sha256, bytes: 1, label };
   const run = { domainId: D, config: source.config };
   const ask = (wishes: Partial<typeof file>, revision = source.revision) =>
-    withKeptText({ ...file, ...wishes }, run, source.mirror).keptText?.(revision);
+    withStoredText({ ...file, ...wishes }, run, source.mirror).keptText?.(revision);
   assert.equal((await ask({}))?.markdown, "# Alpha\n\nwords");
   assert.equal((await ask({}))?.title, "Alpha");
   assert.equal(await ask({}, "another"), undefined);

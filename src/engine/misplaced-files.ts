@@ -1,22 +1,17 @@
 import type { ListedChange } from "../contracts/change.ts";
-import type { SourceConfig } from "../contracts/domain.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { Ledger, Mirrored } from "../contracts/ledger.ts";
+import type { Mirrored } from "../contracts/ledger.ts";
 import { hashFile } from "../lib/hash-file.ts";
 import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import { judge } from "../plan/detect-changes.ts";
-import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
-import type { DownloadPlan, DownloadSetting, PlanSize } from "./download.ts";
+import { judgeFile } from "../plan/judge.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import { tell } from "./dry-run.ts";
+import type { DownloadPlan } from "./make-plan.ts";
 import { FETCHED, listedChanges, toItem } from "./planned-changes.ts";
-import { tell } from "./tally.ts";
+import type { DownloadStep } from "./run-context.ts";
 
 /** What is planned so far. */
-interface Planned {
-  readonly config: SourceConfig;
-  readonly mode: CrawlRequest["mode"];
-  readonly disk: FilesOnDisk;
-  readonly size: PlanSize;
+interface Planned extends Pick<DownloadPlan, "disk" | "size"> {
   readonly counts: StepCounts;
   /** Of the files that are missing. */
   readonly lostSizes: ReadonlySet<number>;
@@ -35,26 +30,23 @@ export function lostFile(
  * WRONG_PATH: a file that is missing where the ledger has it, but lies somewhere else in the mirror where nobody owns it,
  * is to go back to its place: moving is cheaper than fetching. Its item is judged again as if it were there already.
  */
-export async function findMisplaced(
-  { config, mode, disk, size, counts, lostSizes }: Planned,
-  { draft, ledger, mirror }: DownloadSetting,
-  job: JobContext,
-): Promise<void> {
-  const strays = await findStrays(disk, lostSizes, { ledger, mirror }, job);
+export async function findMisplaced({ disk, size, counts, lostSizes }: Planned, step: DownloadStep): Promise<void> {
+  const { run, request, plan, ledger, mirror, job } = step;
+  const strays = await findStrays(disk, lostSizes, step);
   if (strays.size === 0) return;
-  for await (const page of listedChanges(draft, FETCHED, ledger)) {
+  for await (const page of listedChanges(plan, FETCHED, ledger)) {
     await job.checkpoint();
     for (const change of page) {
       const stray = strays.get(lostFile(change, mirror)?.observed?.sha256 ?? "")?.pop();
       if (stray === undefined) continue;
-      const now = judge(change.sighting, change.entry, () => disk.get(stray), { mode });
+      const now = judgeFile(change.sighting, change.entry, () => disk.get(stray), request);
       counts[change.kind] -= 1;
       counts[now.kind] += 1;
       size.strayed += 1;
       if (!now.anomaly) size.healed -= 1;
       if (now.kind === "moved" || now.kind === "unchanged") size.fetched -= 1;
       if (now.kind === "moved") size.moved += 1;
-      draft.replace({ ...toItem(now, config, mirror), strayedTo: stray });
+      plan.replace({ ...toItem(now, run.config, mirror), strayedTo: stray });
     }
   }
 }
@@ -63,8 +55,7 @@ export async function findMisplaced(
 async function findStrays(
   disk: FilesOnDisk,
   sizes: ReadonlySet<number>,
-  { ledger, mirror }: { readonly ledger: Ledger; readonly mirror: Mirror },
-  job: JobContext,
+  { ledger, mirror, job }: DownloadStep,
 ): Promise<ReadonlyMap<string, string[]>> {
   const files = new Set([...disk].flatMap(([file, { size }]) => (sizes.has(size) ? [file] : [])));
   for await (const page of ledger.states()) for (const { file } of page) if (file) files.delete(file);
@@ -81,8 +72,7 @@ async function findStrays(
 /** Puts misplaced files back, as the plan says; returns where they lay. */
 export async function returnMisplaced(
   { items, size }: DownloadPlan,
-  { ledger, mirror }: { readonly ledger: Ledger; readonly mirror: Mirror },
-  job: JobContext,
+  { ledger, mirror, job }: DownloadStep,
 ): Promise<ReadonlySet<string>> {
   const returned = new Set<string>();
   if (size.strayed === 0) return returned;

@@ -1,0 +1,435 @@
+import { hash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { isEmptyReason } from "../contracts/document.ts";
+import { CancelledError, explain } from "../contracts/errors.ts";
+import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
+import type { Indexed, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../contracts/search-index.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
+import { forEachConcurrent } from "../lib/concurrency.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
+import { plural } from "../lib/plural.ts";
+import type { Mirror } from "../mirror/mirror.ts";
+import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
+import { stopWhenFull } from "./disk-full.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { withStoredText } from "./extract-texts.ts";
+import { type IndexPlan, isEmptyPlan } from "./plan-index.ts";
+import { MAX_READER_TRIES, readerTries, withReader, withTries } from "./reader-tries.ts";
+import type { EmbedStep } from "./run-context.ts";
+import { Progress } from "./tally.ts";
+
+/** Our own index works on this machine; a remote one is mostly waited for. */
+const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
+const PAGE = 500;
+/** As in a listing: one or two that vanish are believable. */
+const SUSPICIOUSLY_MANY = 3;
+
+type CommitParts = Pick<EngineParts, "ledgers" | "extractor">;
+
+/** Whatever may succeed at another try gets one, at the end, when what ailed it may have passed. */
+export async function commitPlan(
+  plan: IndexPlan,
+  step: EmbedStep,
+  parts: CommitParts,
+): Promise<{ readonly failed: readonly FailedRef[]; readonly doubtful: ReadonlySet<ItemId> }> {
+  const doubtful = new Set<ItemId>();
+  if (isEmptyPlan(plan)) return { failed: [], doubtful };
+  const final = await reviveFailed(plan, step);
+  const lost = new Set(final.map(({ itemId }) => itemId));
+  let failed = await commitOnce(
+    onlyFor(plan, (itemId) => !lost.has(itemId)),
+    step,
+    doubtful,
+    parts,
+  );
+  for (let batch = 2; batch <= step.request.retryBatches; batch++) {
+    // What a reader failed at has had its time in this run.
+    const mayPass = ({ permanent, byReader = false }: FailedRef): boolean => !permanent && !byReader;
+    final.push(...failed.filter((one) => !mayPass(one)));
+    const again = new Set(failed.filter(mayPass).map(({ itemId }) => itemId));
+    failed = [];
+    if (again.size === 0) break;
+    step.job.log(`Trying ${plural(again.size, "failed document")} once more.`);
+    failed = await commitOnce(
+      onlyFor(plan, (itemId) => again.has(itemId)),
+      step,
+      doubtful,
+      parts,
+    );
+  }
+  return { failed: [...final, ...failed], doubtful };
+}
+
+function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPlan {
+  return {
+    put: new Map([...plan.put].filter(([itemId]) => isMeant(itemId))),
+    revive: [],
+    relabel: plan.relabel.filter(isMeant),
+    adopt: new Map([...plan.adopt].filter(([itemId]) => isMeant(itemId))),
+    remove: plan.remove.filter(isMeant),
+  };
+}
+
+/** Files that had failed and are tried again come back from `03_failed/` first; returns those that cannot. */
+async function reviveFailed({ revive }: IndexPlan, { ledger, mirror, job }: EmbedStep): Promise<FailedRef[]> {
+  const lost: FailedRef[] = [];
+  for (const itemId of revive) {
+    const mirrored = (await ledger.get(itemId))?.mirrored;
+    if (!mirrored) continue;
+    const file = mirror.embeddedFile(mirror.relativePath(mirrored.file));
+    try {
+      await mirror.moveOut(itemId, mirrored.file);
+      ledger.put(itemId, { mirrored: { ...mirrored, file } });
+      await ledger.flush();
+      await mirror.moveIn(itemId, file);
+    } catch (error) {
+      stopWhenFull(error);
+      job.log(`ERROR: '${mirrored.file}' cannot be tried again: ${explain(error)}`);
+      lost.push({ itemId, reason: explain(error), permanent: false });
+    }
+  }
+  return lost;
+}
+
+async function commitOnce(
+  plan: IndexPlan,
+  step: EmbedStep,
+  doubtful: Set<ItemId>,
+  parts: CommitParts,
+): Promise<readonly FailedRef[]> {
+  const marks: PutMarks = new Map();
+  const committed = await commitDraft(plan, step, marks, parts);
+  await recordCommit({ plan, marks, doubtful, ...committed }, step, parts);
+  return committed.failed;
+}
+
+/** Nothing is visible before the commit; a draft that is not committed leaves readers where they were. */
+async function commitDraft(
+  plan: IndexPlan,
+  step: EmbedStep,
+  marks: PutMarks,
+  parts: CommitParts,
+): ReturnType<IndexDraft["commit"]> {
+  const { run, target, request, job } = step;
+  const draft = await target.index.draft(run.config.sourceId, target.crawl);
+  try {
+    await fillDraft(plan, draft, step, marks, parts);
+    return await draft.commit(job.signal, { allowEmpty: request.confirmDeletes || mayEmpty(plan) });
+  } catch (error) {
+    await draft.discard();
+    if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
+    throw error;
+  }
+}
+
+/** Removals have passed the guard. Where several files were put and yet nothing is left, none of them could be read. */
+function mayEmpty({ put }: IndexPlan): boolean {
+  return put.size < SUSPICIOUSLY_MANY;
+}
+
+async function fillDraft(
+  plan: IndexPlan,
+  draft: IndexDraft,
+  { run, request, target, ledger, mirror, job }: EmbedStep,
+  marks: PutMarks,
+  parts: CommitParts,
+): Promise<void> {
+  const uploaded = target.swap && (await openUploads(run, target.swap.before, parts));
+  for (const itemId of plan.remove) {
+    await job.checkpoint();
+    await draft.remove(itemId, { mayReturn: !run.config.kind.abilities.hasIds });
+  }
+  for await (const entry of entriesOf([...plan.relabel, ...plan.adopt.keys()], ledger)) {
+    await job.checkpoint();
+    // Another step has taken its file away since this was planned.
+    if (!entry.mirrored?.file) continue;
+    marks.set(entry.itemId, markOf(entry.mirrored));
+    await draft.relabel(entry.itemId, labelOf(run, entry, mirror));
+  }
+  const progress = new Progress(job, plan.put.size);
+  const entries = entriesOf([...plan.put.keys()], ledger);
+  await forEachConcurrent(entries, PUTS_AT_ONCE[target.index.commits], async (entry) => {
+    await job.checkpoint();
+    if (!entry.mirrored?.file) return;
+    marks.set(entry.itemId, markOf(entry.mirrored));
+    const file = withStoredText(documentOf(run, entry, mirror), run, mirror);
+    const knownFileId = await uploaded?.(file);
+    const isLastTry = !request.retryFailed && readerTries(entry, parts.extractor.revision) + 1 >= MAX_READER_TRIES;
+    await draft.put({ ...file, ...(knownFileId && { knownFileId }), isLastTry }, job.signal);
+    progress.step(`Indexing '${mirror.relativePath(entry.mirrored?.file ?? "")}'.`);
+  });
+}
+
+async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenerator<LedgerEntry> {
+  await ledger.flush();
+  for (let from = 0; from < items.length; from += PAGE) {
+    for (const entry of await ledger.getMany(items.slice(from, from + PAGE))) if (entry) yield entry;
+  }
+}
+
+/** The id under which the backend has the very same bytes of this item. */
+type Uploads = (file: Pick<DocumentFile, "itemId" | "sha256">) => Promise<FileId | undefined>;
+
+/** What the store that is to be replaced has of this source: the same bytes need not be uploaded again. */
+async function openUploads(run: SourceRun, store: VectorStoreId, { ledgers }: CommitParts): Promise<Uploads> {
+  const ledger = await ledgers.open(run, { readOnly: true });
+  return async ({ itemId, sha256 }) => {
+    const indexed = (await ledger.get(itemId))?.indexed;
+    const same = indexed?.vectorStoreId === store && sha256 !== "" && indexed.sha256 === sha256;
+    return same && indexed.fileId ? indexed.fileId : undefined;
+  };
+}
+
+/** Backends cap attribute values at this length. */
+const MAX_ATTRIBUTE = 512;
+
+/** The mirrored file of an entry, ready for a draft. */
+function documentOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): DocumentFile {
+  const { mirrored } = entry;
+  if (!mirrored?.file) throw new Error(`index ${entry.itemId}: nothing was downloaded`);
+  return {
+    itemId: entry.itemId,
+    path: mirror.absolute(mirrored.file),
+    sha256: mirrored.observed?.sha256 ?? "",
+    bytes: mirrored.observed?.size ?? mirrored.fingerprint.size,
+    label: labelOf(run, entry, mirror),
+  };
+}
+
+/** The marks by which we know our documents again in any backend, and what results show of them. */
+function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Label {
+  const { mirrored, seen } = entry;
+  const name = mirrored?.name ?? "";
+  // The type of what is embedded: a page is called `Home.aspx`, and its document is HTML.
+  const fileType = fileTypeOf(mirrored?.file ?? "");
+  return {
+    name,
+    path: mirror.relativePath(mirrored?.file ?? ""),
+    url: seen?.url ?? "",
+    fileType,
+    modifiedAt: mirrored?.fingerprint.modifiedAt ?? "",
+    attributes: {
+      domain_id: run.domainId,
+      source_id: run.config.sourceId,
+      item_id: entry.itemId.slice(0, MAX_ATTRIBUTE),
+      content_hash: mirrored?.observed?.sha256 ?? "",
+      file_type: fileType.slice(0, MAX_ATTRIBUTE),
+      last_modified: mirrored?.fingerprint.modifiedAt ?? "",
+    },
+  };
+}
+
+const ROWS_PER_FLUSH = 1000;
+
+type RecordStep = Pick<EmbedStep, "ledger" | "mirror" | "target" | "job">;
+type RecordParts = Pick<EngineParts, "extractor">;
+
+/** By item, what was put: see markOf. */
+type PutMarks = Map<ItemId, string>;
+
+interface CommitOutcome {
+  readonly plan: IndexPlan;
+  readonly marks: PutMarks;
+  /** Gets those of the failed items whose bytes may be the fault. */
+  readonly doubtful: Set<ItemId>;
+  readonly ready: readonly IndexedRef[];
+  readonly failed: readonly FailedRef[];
+}
+
+/** Writes down what the index now holds. A run killed before finds the documents in the index without a row, adopts them, and comes through here again. */
+export async function recordCommit(outcome: CommitOutcome, step: RecordStep, parts: RecordParts): Promise<void> {
+  const { plan, failed } = outcome;
+  const { ledger } = step;
+  const failedItems = new Set(failed.map(({ itemId }) => itemId));
+  for (let from = 0; from < outcome.ready.length; from += ROWS_PER_FLUSH) {
+    const refs = outcome.ready.slice(from, from + ROWS_PER_FLUSH).filter(({ itemId }) => plan.put.has(itemId));
+    const entries = await entriesAsPut(
+      refs.map(({ itemId }) => itemId),
+      outcome,
+      step,
+    );
+    for (const ref of refs) {
+      const entry = entries.get(ref.itemId);
+      if (entry) ledger.putEmbedded(entry, rowOf(entry, step, ref));
+    }
+    // A first crawl writes a row for everything there is: not all of them wait in memory at once.
+    await ledger.flush();
+  }
+  const labelled = [...plan.adopt.keys(), ...plan.relabel].filter((itemId) => !failedItems.has(itemId));
+  for (let from = 0; from < labelled.length; from += ROWS_PER_FLUSH) {
+    const entries = await entriesAsPut(labelled.slice(from, from + ROWS_PER_FLUSH), outcome, step);
+    for (const [itemId, entry] of entries) {
+      const held = plan.adopt.get(itemId);
+      if (held) ledger.putEmbedded(entry, rowOf(entry, step, held));
+      else if (entry.indexed) ledger.putEmbedded(entry, { ...entry.indexed, ...copiedFrom(entry.mirrored) });
+    }
+    await ledger.flush();
+  }
+  for (const itemId of plan.remove) {
+    // A document that could not be removed keeps its row: the next run sees it and tries again.
+    if (!failedItems.has(itemId)) ledger.put(itemId, { indexed: null });
+  }
+  await recordFailures(outcome, step, parts);
+  await ledger.flush();
+}
+
+/** Tells whether a file, its name or its place is another one by now. */
+export function markOf(mirrored: Mirrored): string {
+  return hash("sha256", JSON.stringify(mirrored), "base64");
+}
+
+/** Of those that a download beside us changed, nothing is written down: what the index has is not what the ledger then says. */
+async function entriesAsPut(
+  items: readonly ItemId[],
+  { marks }: CommitOutcome,
+  { ledger, job }: RecordStep,
+): Promise<ReadonlyMap<ItemId, LedgerEntry>> {
+  const found = new Map<ItemId, LedgerEntry>();
+  for (const entry of await ledger.getMany(items)) {
+    if (!entry?.mirrored) continue;
+    if (marks.get(entry.itemId) === markOf(entry.mirrored)) found.set(entry.itemId, entry);
+    else job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+  }
+  return found;
+}
+
+function rowOf(entry: LedgerEntry, { target }: RecordStep, ref: IndexedRef): Indexed {
+  return {
+    ...copiedFrom(entry.mirrored),
+    fileId: ref.fileId,
+    vectorStoreId: target.store,
+    uploadedAt: ref.uploadedAt,
+    embeddedAt: ref.embeddedAt,
+    embeddingError: "",
+    sha256: entry.mirrored?.observed?.sha256 ?? ref.sha256,
+  };
+}
+
+function copiedFrom(
+  mirrored: Mirrored | null,
+): Pick<
+  Indexed,
+  "file" | "listItemId" | "name" | "size" | "modifiedAt" | "downloadedAt" | "sourceError" | "processingError"
+> {
+  return {
+    file: mirrored?.file ?? "",
+    listItemId: mirrored?.listItemId ?? 0,
+    name: mirrored?.name ?? "",
+    size: mirrored?.fingerprint.size ?? 0,
+    modifiedAt: mirrored?.fingerprint.modifiedAt ?? "",
+    downloadedAt: mirrored?.downloadedAt ?? "",
+    sourceError: mirrored?.sourceError ?? "",
+    processingError: mirrored?.processingError ?? "",
+  };
+}
+
+/**
+ * A file that will fail again goes to `03_failed/`; one that may succeed next time keeps its old version and its place.
+ * All leave, then the map files say where they are, then all arrive: whoever finds them on the way after a crash reads
+ * the map files.
+ */
+async function recordFailures(outcome: CommitOutcome, step: RecordStep, { extractor }: RecordParts): Promise<void> {
+  const { plan, failed, doubtful } = outcome;
+  const { ledger, target, job } = step;
+  const reader = extractor.revision;
+  const put = failed.flatMap(({ itemId }) => (plan.put.has(itemId) ? [itemId] : []));
+  const entries = await entriesAsPut(put, outcome, step);
+  const leaving: { itemId: ItemId; file: string }[] = [];
+  for (const failure of failed) {
+    const entry = entries.get(failure.itemId);
+    const told = withoutPath(failure.reason, entry?.mirrored?.file ?? "", step);
+    const reason = failure.byReader && entry ? withTries(told, entry, reader, readerTries(entry, reader) + 1) : told;
+    job.log(sayFailure({ ...failure, reason }, entry));
+    if (!entry?.mirrored) continue;
+    const { itemId } = entry;
+    const mayBeBytes = isDoubtful(entry.mirrored, entry.indexed);
+    if (mayBeBytes) doubtful.add(itemId);
+    if (await wasReplaced(entry.mirrored, step)) {
+      job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+      continue;
+    }
+    const permanent = failure.permanent && target.isOwn && !mayBeBytes;
+    const mirrored = permanent
+      ? await leave(itemId, entry.mirrored, step)
+      : withDoubt(entry.mirrored, { ...failure, reason });
+    if (mirrored.file !== entry.mirrored.file) leaving.push({ itemId, file: mirrored.file });
+    const refused = { ...NOT_INDEXED, sha256: entry.mirrored.observed?.sha256 ?? "" };
+    const kept = failure.permanent ? refused : versionOf(entry.indexed);
+    ledger.put(itemId, {
+      ...(target.isOwn ? { mirrored } : {}),
+      indexed: { ...copiedFrom(mirrored), ...kept, embeddingError: withReader(reason, reader) },
+    });
+  }
+  if (leaving.length > 0) await ledger.flush();
+  for (const { itemId, file } of leaving) await arrive(itemId, file, step);
+}
+
+/** Map files and reports travel: where this server has its files is nobody's business. */
+function withoutPath(reason: string, file: string, { mirror }: RecordStep): string {
+  if (!mirror.owns(file)) return reason;
+  const path = mirror.absolute(file);
+  return reason.includes(path) && !mirror.find(file) ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
+}
+
+/** What nobody can mend is no error; what was found before and is not any more is worth a word. */
+function sayFailure({ itemId, reason }: FailedRef, entry: LedgerEntry | undefined): string {
+  const name = entry?.mirrored?.serverPath ?? itemId;
+  if (!isEmptyReason(reason)) return `ERROR: index '${name}': ${reason}`;
+  const said = `'${name}' has nothing to index: ${reason}`;
+  return entry?.indexed?.fileId ? `WARNING: ${said} It had before, and has left the search.` : said;
+}
+
+/** A download beside us may have brought other bytes: what was said of those before is not said of these. */
+async function wasReplaced({ file, observed }: Mirrored, { mirror }: RecordStep): Promise<boolean> {
+  if (!observed || !mirror.owns(file)) return false;
+  const now = await stat(mirror.absolute(file)).catch(() => undefined);
+  return (
+    now !== undefined && (now.size !== observed.size || Math.abs(now.mtimeMs - observed.mtimeMs) > MTIME_TOLERANCE_MS)
+  );
+}
+
+/**
+ * Bytes that are not as many as were listed may be the fault, not the file: they are fetched again by the next run. If the
+ * very same bytes come a second time, they are what the file is. What came out of the process step never has the listed size.
+ */
+function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: Indexed | null): boolean {
+  const isProcessed = fileTypeOf(name) !== fileTypeOf(file);
+  const cameBefore = indexed?.fileId === "" && indexed.embeddingError !== "" && indexed.sha256 === observed?.sha256;
+  if (observed === null || isProcessed || cameBefore) return false;
+  return fingerprint.size !== 0 && observed.size !== fingerprint.size;
+}
+
+function withDoubt(mirrored: Mirrored, failure: FailedRef): Mirrored {
+  if (failure.isAltered) return { ...mirrored, sourceError: "altered on disk: other content" };
+  return failure.permanent ? { ...mirrored, sourceError: `cannot be read as it came: ${failure.reason}` } : mirrored;
+}
+
+type IndexIds = Pick<Indexed, "fileId" | "vectorStoreId" | "uploadedAt" | "embeddedAt" | "sha256">;
+const NOT_INDEXED: IndexIds = { fileId: "", vectorStoreId: "", uploadedAt: "", embeddedAt: "", sha256: "" };
+
+/** What a row says of the version that stays in the index; its name and place follow the file. */
+function versionOf(indexed: Indexed | null): IndexIds & Partial<Indexed> {
+  if (!indexed?.fileId) return NOT_INDEXED;
+  const { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256, size, modifiedAt, downloadedAt } = indexed;
+  return { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256, size, modifiedAt, downloadedAt };
+}
+
+async function leave(itemId: ItemId, mirrored: Mirrored, { mirror, job }: RecordStep): Promise<Mirrored> {
+  try {
+    await mirror.moveOut(itemId, mirrored.file);
+    return { ...mirrored, file: mirror.failedFile(mirrored.file) };
+  } catch (error) {
+    job.log(`WARNING: cannot move '${mirrored.file}' to 03_failed: ${explain(error)}`);
+    return mirrored;
+  }
+}
+
+async function arrive(itemId: ItemId, file: string, { mirror, job }: RecordStep): Promise<void> {
+  try {
+    await mirror.moveIn(itemId, file);
+  } catch (error) {
+    job.log(`WARNING: cannot move to '${file}': ${explain(error)}`);
+    await mirror.dropWaiting(itemId);
+  }
+}

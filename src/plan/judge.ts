@@ -1,0 +1,196 @@
+import type { ListedChange } from "../contracts/change.ts";
+import type { VectorStoreId } from "../contracts/ids.ts";
+import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { ManifestEntry } from "../contracts/manifest.ts";
+import type { IndexedRef } from "../contracts/search-index.ts";
+import type { Sighting } from "../contracts/source.ts";
+import { fileTypeOf } from "../lib/file-type.ts";
+
+/*
+ * What becomes of one item, judged step by step. Pure: what is known goes in, the outcome and its reason come out.
+ *
+ *     download  judgeFile       added, changed: fetch   moved: same bytes elsewhere       unchanged
+ *     process   judgeText       added, changed: extract moved: same text elsewhere        unchanged: only the manifest is behind
+ *     embed     judgeDocument   put: embed              relabel: same bytes, other label  adopt: only our row is behind   remove   none
+ *
+ * Whether an item that is not listed leaves is decided in detect-changes.ts, for all of them together.
+ */
+
+/** What the disk holds at a path of ours, undefined when nothing. */
+export type DiskLookup = (file: string) => { readonly size: number; readonly mtimeMs: number } | undefined;
+
+/** File systems keep modified times with different precision. */
+export const MTIME_TOLERANCE_MS = 2;
+
+/** What becomes of the file of a listed item. `disk` says what lies at the path that the ledger has. */
+export function judgeFile(
+  sighting: Sighting,
+  entry: LedgerEntry | undefined,
+  disk: DiskLookup,
+  { mode }: { readonly mode: "full" | "incremental" },
+): ListedChange {
+  const known = entry?.mirrored;
+  const base = { itemId: sighting.itemId, sighting, entry };
+  if (!known) return { kind: "added", ...base, reason: "new at the source" };
+  if (known.file === "") return { kind: "added", ...base, reason: "never fetched", anomaly: "missing" };
+  const onDisk = disk(known.file);
+  if (!onDisk) return { kind: "added", ...base, reason: "missing on disk", anomaly: "missing" };
+  const changed = whyChanged(sighting, known);
+  if (changed) return { kind: "changed", ...base, reason: changed };
+  const altered = whyAltered(known, onDisk, sighting);
+  if (altered) return { kind: "changed", ...base, reason: altered, anomaly: "altered" };
+  if (mode === "full") return { kind: "changed", ...base, reason: "full crawl" };
+  if (known.sourceError) return { kind: "changed", ...base, reason: "the last download failed" };
+  if (sighting.serverPath === known.serverPath) return { kind: "unchanged", ...base, reason: "" };
+  return { kind: "moved", ...base, reason: `was '${known.serverPath}'` };
+}
+
+function whyAltered(
+  known: Mirrored,
+  onDisk: { size: number; mtimeMs: number },
+  { contentHash }: Pick<Sighting, "contentHash">,
+): string {
+  if (!known.observed) return "";
+  // As after a ledger was built again from exports that are older than the mirror.
+  if (contentHash && known.observed.sha256 !== contentHash) return "altered on disk: other content";
+  if (onDisk.size !== known.observed.size) return "altered on disk: another size";
+  if (Math.abs(onDisk.mtimeMs - known.observed.mtimeMs) > MTIME_TOLERANCE_MS) return "altered on disk: another time";
+  return "";
+}
+
+/** Listing against listing, never against bytes on disk. Times compare with !==: a restored version may be older. */
+function whyChanged(sighting: Sighting, known: Mirrored): string {
+  const now = sighting.fingerprint;
+  const was = known.fingerprint;
+  if (now.size !== was.size) return `size ${was.size} became ${now.size}`;
+  const isAsWas = sighting.dateIsLabel && was.contentVersion !== "" && now.contentVersion === was.contentVersion;
+  if (now.modifiedAt !== was.modifiedAt && !isAsWas) return `modified ${now.modifiedAt}`;
+  if (fileTypeOf(sighting.name) !== fileTypeOf(known.name)) return "another file type";
+  // The ETag changes with every touch, a rename or a property too; the content version tells whether the bytes did.
+  // What we do not remember (a lost `.lockstep/`) is no evidence of a change.
+  if (was.contentVersion && now.contentVersion) {
+    return now.contentVersion === was.contentVersion ? "" : "another content version";
+  }
+  // Nor is what the source does not tell just now, of the published version below a draft for one.
+  if (was.contentVersion) return "";
+  const touched = was.etag !== "" && now.etag !== "" && now.etag !== was.etag;
+  return touched ? "another ETag" : "";
+}
+
+/** What becomes of the text of a file; undefined: nothing. */
+export type TextChange = "added" | "changed" | "moved" | "unchanged";
+
+/** The current text of a file, as the knowledge base has it. */
+interface StoredText {
+  /** Of the bytes it was made from. */
+  readonly hash: string;
+  readonly fileType: string;
+  readonly path: string;
+  /** Revision of the extractor that made it. */
+  readonly extractor: string;
+  /** Why there is no text; "" when there is one. */
+  readonly error: string;
+}
+
+/** A text is made again when bytes, type or extractor changed, or, if that is wanted, when it failed. */
+export function judgeText(
+  { path, contentHash, versions }: Pick<ManifestEntry, "path" | "contentHash" | "versions">,
+  stored: StoredText | undefined,
+  { extractor, retryFailed }: { readonly extractor: string; readonly retryFailed: boolean },
+): TextChange | undefined {
+  if (!stored) return "added";
+  const isMade = stored.hash === contentHash && stored.fileType === fileTypeOf(path) && stored.extractor === extractor;
+  if (!isMade || (stored.error !== "" && retryFailed)) return "changed";
+  if (stored.path !== path) return "moved";
+  return versions.at(-1)?.hash === contentHash ? undefined : "unchanged";
+}
+
+/**
+ * - put: embed the file. relabel: same bytes, new name or path. adopt: the index has it already and only our row does
+ *   not say so (a run was killed between commit and row). remove: no file stands for it any more.
+ */
+export type IndexChange =
+  | { readonly kind: "put" | "remove"; readonly reason: string }
+  | { readonly kind: "adopt"; readonly held: IndexedRef }
+  | { readonly kind: "relabel" }
+  | { readonly kind: "none" };
+
+/** What disk, ledger and index say of one item. */
+export interface IndexState {
+  readonly store: VectorStoreId;
+  readonly mode: "full" | "incremental";
+  readonly held: IndexedRef | undefined;
+  /** The file could not be embedded before and waits in `03_failed/`. */
+  readonly failed: boolean;
+  /** It is an original that waits for the process step: what is held of it stays until its document is there. */
+  readonly waiting: boolean;
+  /** What a label made now would say; "" where that is not known. */
+  readonly path: string;
+  readonly url: string;
+  /** The source was seen to have it no more. Without that, a row missing from a map file is no reason to remove anything. */
+  readonly mayRemove: boolean;
+  /** The download found it at another path or address. */
+  readonly hasMoved: boolean;
+}
+
+const NONE: IndexChange = { kind: "none" };
+
+/** What the index needs for one item. */
+export function judgeDocument(entry: LedgerEntry, state: IndexState): IndexChange {
+  const change = judgeContent(entry, state);
+  // A site under another address: nothing of the file changed, but where results lead did.
+  return change.kind === "none" && state.hasMoved && entry.indexed?.fileId ? { kind: "relabel" } : change;
+}
+
+function judgeContent({ mirrored, indexed }: LedgerEntry, state: IndexState): IndexChange {
+  const { held } = state;
+  if (!mirrored) {
+    return state.mayRemove && (held || indexed) ? { kind: "remove", reason: "no longer in the mirror" } : NONE;
+  }
+  if (mirrored.file === "" || state.waiting) return NONE;
+  if (state.failed) return held ? { kind: "remove", reason: "its file cannot be embedded" } : NONE;
+  if (state.mode === "full") return { kind: "put", reason: "full crawl" };
+  const mine = indexed?.fileId && indexed.vectorStoreId === state.store ? indexed : undefined;
+  if (!held || mine?.fileId !== held.fileId) {
+    if (held && isSameDocument(held, mirrored)) return { kind: "adopt", held };
+    if (!held && mine) return { kind: "put", reason: "missing in the vector store" };
+    return { kind: "put", reason: indexed?.embeddingError ? "the last embedding failed" : "new" };
+  }
+  if (isNewContent(mirrored, mine, held)) return { kind: "put", reason: "changed" };
+  // A new version failed, and the source has the old one again.
+  if (mine.embeddingError !== "") return { kind: "adopt", held };
+  return isNewLabel(mirrored, mine) || isOutdated(held, state) ? { kind: "relabel" } : NONE;
+}
+
+/** Our rows know of the move, but the index went back to before it (a rollback). */
+function isOutdated({ path, url }: IndexedRef, state: IndexState): boolean {
+  const differs = (held: string | undefined, now: string): boolean => held !== undefined && now !== "" && held !== now;
+  return differs(path, state.path) || differs(url, state.url);
+}
+
+/** The same bytes, read as the same type: another one would give another text. */
+function isSameDocument({ sha256, fileType }: IndexedRef, { file, observed }: Mirrored): boolean {
+  const sameType = fileType === undefined || fileType === fileTypeOf(file);
+  return sameType && sha256 !== "" && sha256 === observed?.sha256;
+}
+
+/**
+ * The store itself says best what it holds: our hash is lost with `.lockstep/`, and the map of another store has none. Where
+ * nobody knows a hash, size and time decide, as the specification says.
+ */
+function isNewContent(mirrored: Mirrored, mine: Indexed, held: IndexedRef): boolean {
+  // The same bytes read as another type give another text.
+  if ((held.fileType ?? fileTypeOf(mine.file)) !== fileTypeOf(mirrored.file)) return true;
+  const sha256 = held.sha256 || mine.sha256;
+  if (sha256 && mirrored.observed) return sha256 !== mirrored.observed.sha256;
+  return mine.size !== mirrored.fingerprint.size || mine.modifiedAt !== mirrored.fingerprint.modifiedAt;
+}
+
+function isNewLabel(mirrored: Mirrored, mine: Indexed): boolean {
+  return (
+    mine.file !== mirrored.file ||
+    mine.name !== mirrored.name ||
+    mine.modifiedAt !== mirrored.fingerprint.modifiedAt ||
+    mine.size !== mirrored.fingerprint.size
+  );
+}
