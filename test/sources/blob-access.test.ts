@@ -7,10 +7,9 @@ import { after, before, test } from "node:test";
 import { BadInputError, RemoteError } from "../../src/contracts/errors.ts";
 import type { FileTree } from "../../src/contracts/file-tree.ts";
 import type { Finding } from "../../src/contracts/finding.ts";
-import { isAzureHost } from "../../src/sources/blob/blob-address.ts";
 import type { BlobSourceConfig } from "../../src/sources/blob/blob-source-codec.ts";
 import { createBlobTree } from "../../src/sources/blob/create-blob-tree.ts";
-import { openContainer } from "../../src/sources/blob/open-container.ts";
+import { isAzureHost, openContainer } from "../../src/sources/blob/open-container.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
 import { type BlobWorld, openBlobWorld, pathsOf, walk } from "./blob-world.ts";
 

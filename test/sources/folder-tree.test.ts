@@ -14,8 +14,7 @@ import { parseSourceId } from "../../src/contracts/ids.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { LocalDevices } from "../../src/sources/folder/local-devices.ts";
-import { createLookAtFiles } from "../../src/sources/folder/look-at-files.ts";
-import { mountPointsIn, readMountPoints } from "../../src/sources/folder/walk-folder.ts";
+import { createLookAtFiles, mountPointsIn, readMountPoints } from "../../src/sources/folder/walk-folder.ts";
 import { ofKind } from "../kinds.ts";
 
 const LONG_AGO = new Date("2024-05-06T07:08:09.123Z");

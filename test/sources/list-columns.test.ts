@@ -1,10 +1,10 @@
 // Columns of a list are shown as a person reads them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { columnText } from "../../src/sources/sharepoint/lists/column-text.ts";
 import { fieldGroups } from "../../src/sources/sharepoint/lists/field-groups.ts";
-import { decodeFields } from "../../src/sources/sharepoint/lists/list-codec.ts";
+import { decodeFields } from "../../src/sources/sharepoint/lists/find-list.ts";
 import { type Column, chooseColumns } from "../../src/sources/sharepoint/lists/list-columns.ts";
+import { columnText } from "../../src/sources/sharepoint/lists/list-row.ts";
 
 type Field = Readonly<Record<string, unknown>>;
 

@@ -4,9 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { exportTable } from "../../src/sources/sharepoint/lists/open-sharepoint-list.ts";
-import { RowSpool } from "../../src/sources/sharepoint/lists/row-spool.ts";
-import { encodeTableRow, readTable } from "../../src/sources/sharepoint/lists/table-csv.ts";
+import { encodeTableRow, exportTable, RowSpool, readTable } from "../../src/sources/sharepoint/lists/list-export.ts";
 import { readAll } from "./scripted-tenant.ts";
 
 const TAIL = ["Created", "Modified", "Created By", "Modified By"];

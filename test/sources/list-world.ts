@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { SourceId } from "../../src/contracts/ids.ts";
 import type { Sighting, Source } from "../../src/contracts/source.ts";
+import { readTable } from "../../src/sources/sharepoint/lists/list-export.ts";
 import { openSharePointList } from "../../src/sources/sharepoint/lists/open-sharepoint-list.ts";
-import { readTable } from "../../src/sources/sharepoint/lists/table-csv.ts";
 import type { ListSourceConfig } from "../../src/sources/sharepoint/sharepoint-source-codec.ts";
 import { ofKind } from "../kinds.ts";
 import { type SandboxWorld, useSandbox } from "./sandbox-world.ts";

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import type { TreeFile } from "../../src/contracts/file-tree.ts";
-import { KeptBytes } from "../../src/sources/tree/kept-bytes.ts";
-import { readFiles } from "../../src/sources/tree/take-look.ts";
+import { KeptBytes, readFiles } from "../../src/sources/tree/read-files.ts";
 import { TreeWorld } from "./tree-world.ts";
 
 test("very many small files are read in their order, and others get their turn meanwhile", async () => {

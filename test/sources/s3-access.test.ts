@@ -9,10 +9,9 @@ import { after, before, beforeEach, test } from "node:test";
 import { BadInputError, RemoteError } from "../../src/contracts/errors.ts";
 import type { FileTree } from "../../src/contracts/file-tree.ts";
 import type { Finding } from "../../src/contracts/finding.ts";
-import { bucketPlace, isAwsHost } from "../../src/sources/s3/bucket-address.ts";
 import { createS3Tree } from "../../src/sources/s3/create-s3-tree.ts";
 import { findEnvironmentCredentials } from "../../src/sources/s3/environment-credentials.ts";
-import { openBucket } from "../../src/sources/s3/open-bucket.ts";
+import { bucketPlace, isAwsHost, openBucket } from "../../src/sources/s3/open-bucket.ts";
 import { pathsOf, temporaryFolder, walk } from "./blob-world.ts";
 import { S3Server, sendError } from "./s3-server.ts";
 

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BadInputError } from "../../src/contracts/errors.ts";
-import { parseErrorBody } from "../../src/sources/sharepoint/error-body.ts";
-import { encodePath, odataLiteral, pathBelow } from "../../src/sources/sharepoint/escaping.ts";
+import { askedWaitMs, judgeStatus } from "../../src/sources/sharepoint/http.ts";
 import { decodeRow } from "../../src/sources/sharepoint/library-codec.ts";
-import { askedWaitMs, judgeStatus } from "../../src/sources/sharepoint/retry.ts";
-import { parseSiteUrl } from "../../src/sources/sharepoint/site-url.ts";
+import { parseErrorBody } from "../../src/sources/sharepoint/rest-client.ts";
+import { encodePath, odataLiteral, parseSiteUrl, pathBelow } from "../../src/sources/sharepoint/site-url.ts";
 
 describe("site address", () => {
   it("is taken apart", () => {

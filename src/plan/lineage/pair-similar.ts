@@ -3,7 +3,7 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
 
 /** Renamed and edited: from this similarity of their texts on, two files are one document. */
-export const SIMILAR_ENOUGH = 0.5;
+const SIMILAR_ENOUGH = 0.5;
 
 /** Texts are read for so many comparisons of one file. */
 const MAX_CANDIDATES = 5;
@@ -13,7 +13,7 @@ const WINDOW = 12;
 const MAX_GROWTH = 4;
 const SMALL_BYTES = 4096;
 
-export interface Candidate {
+interface Candidate {
   readonly path: string;
   readonly size: number;
 }

@@ -1,12 +1,15 @@
 import { join } from "node:path";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
-import { belowStore, CREDENTIAL_FIELD, PREFIX_FIELD, STORE_SCAN_MS } from "../tree/object-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
+  belowStore,
+  CREDENTIAL_FIELD,
   describeTreeRules,
   HIDDEN_FIELD,
   locateIn,
   MAX_FILE_FIELD,
+  PREFIX_FIELD,
+  STORE_SCAN_MS,
   TREE_GLOBS,
   TREE_KIND,
   type TreeToolsOf,

@@ -3,8 +3,14 @@ import type { JsonObject } from "../../lib/json-object.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { unusualFields } from "../../lib/read-fields.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
-import { readCredential, readPrefix } from "../tree/object-kind.ts";
-import { fileFields, globFields, readTreeRules, type TreeSourceConfig } from "../tree/tree-source-codec.ts";
+import {
+  fileFields,
+  globFields,
+  readCredential,
+  readPrefix,
+  readTreeRules,
+  type TreeSourceConfig,
+} from "../tree/tree-source-codec.ts";
 
 /** A container of Azure Blob Storage, or what of it begins with a prefix. */
 export interface BlobSourceConfig extends TreeSourceConfig {

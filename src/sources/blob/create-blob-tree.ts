@@ -7,12 +7,16 @@ import {
   type StoredObject,
   type StoreWords,
 } from "../tree/create-object-tree.ts";
-import { plainAddress } from "./blob-address.ts";
 import type { BlobSourceConfig } from "./blob-source-codec.ts";
-import { ARCHIVED, explainContainer } from "./blob-trouble.ts";
-import { createPatience } from "./create-patience.ts";
-import { type OpenedContainer, openContainer, type ReadVariable } from "./open-container.ts";
-import { readBlob } from "./read-blob.ts";
+import {
+  ARCHIVED,
+  explainContainer,
+  type OpenedContainer,
+  openContainer,
+  plainAddress,
+  type ReadVariable,
+} from "./open-container.ts";
+import { createPatience, readBlob } from "./read-blob.ts";
 
 interface BlobTreeOptions {
   /** What the environment variable holds that `credential` names; undefined when it is not set. */

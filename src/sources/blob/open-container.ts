@@ -1,9 +1,9 @@
 import type { BlobClient, ContainerClient } from "@azure/storage-blob";
-import { BadInputError } from "../../contracts/errors.ts";
+import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import { AZURE_RETRIES, rememberedIdentity } from "../../lib/azure-account.ts";
+import { azureAnswer, explainAzure } from "../../lib/azure-trouble.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { objectUrl } from "../tree/create-object-tree.ts";
-import { containerNameOf, isAzureHost, isSamePlace, plainAddress } from "./blob-address.ts";
 
 export interface OpenedContainer {
   readonly client: ContainerClient;
@@ -55,7 +55,7 @@ export async function endpointOf(text: string, credential: string): Promise<URL>
 }
 
 /** As anybody reads it. */
-export async function openPublicContainer(place: URL, hint: string): Promise<OpenedContainer> {
+async function openPublicContainer(place: URL, hint: string): Promise<OpenedContainer> {
   const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
   const client = new ContainerClient(place.href, new AnonymousCredential(), AZURE_RETRIES);
   return await opened(client, place, { access: "no credential", hint });
@@ -152,4 +152,64 @@ async function opened(
   const { search } = new URL(client.url);
   // The library's own way to a blob takes `..` in its name for a step out of the container.
   return { client, place, ...words, blob: (name) => new BlobClient(objectUrl(place.href, name) + search, pipeline) };
+}
+
+/** Anonymous callers are told that there is no such container when it is only not for them. */
+const NOT_PUBLIC: ReadonlySet<string> = new Set([
+  "ResourceNotFound",
+  "PublicAccessNotPermitted",
+  "NoAuthenticationInformation",
+]);
+
+/** For people, without anything that the library says: that may hold the signature. */
+export function explainContainer(error: unknown, { place, hint }: OpenedContainer): RemoteError {
+  const what = `Cannot read the container ${place.href}`;
+  const { code } = azureAnswer(error);
+  if (code === "ContainerNotFound") return new RemoteError(`${what}: there is no such container`);
+  if (code === "ContainerBeingDeleted") return new RemoteError(`${what}: it is being deleted`);
+  if (NOT_PUBLIC.has(code)) return new RemoteError(`${what}: ${hint}`);
+  return explainAzure(error, what, hint);
+}
+
+/** Only the blob's own absence is one: everything else says nothing about it. */
+export function explainBlob(error: unknown, name: string, container: OpenedContainer): Error {
+  const { status, code } = azureAnswer(error);
+  if (code === "BlobNotFound") return new NotFoundError(`There is no blob '${name}' in ${container.place.href}.`);
+  if (status === 412) return new RemoteError(`'${name}' was changed while it was looked at; the next run takes it.`);
+  if (code === "BlobArchived" || code === "BlobBeingRehydrated") return new RemoteError(ARCHIVED);
+  return explainContainer(error, container);
+}
+
+export const ARCHIVED = "It lies in the archive tier, where it cannot be read before it is rehydrated.";
+
+/** Where accounts of Azure, of any of its clouds, answer. A token of this machine's identity is shown to nobody else. */
+const AZURE_HOST =
+  /^[a-z0-9-]+(\.z\d+)?\.blob\.(core\.(windows\.net|chinacloudapi\.cn|usgovcloudapi\.net)|storage\.azure\.net)$/;
+
+export function isAzureHost(host: string): boolean {
+  return AZURE_HOST.test(host.toLowerCase());
+}
+
+/** The same address without query, fragment, user and the slashes at its end. */
+export function plainAddress(url: URL): URL {
+  const place = new URL(url.origin);
+  place.pathname = url.pathname.replace(/\/+$/, "");
+  return place;
+}
+
+function isSamePlace(one: URL, other: URL): boolean {
+  const plain = (url: URL): string => url.origin + readable(plainAddress(url).pathname);
+  return plain(one) === plain(other);
+}
+
+function containerNameOf(place: URL): string {
+  return readable(place.pathname.slice(place.pathname.lastIndexOf("/") + 1));
+}
+
+function readable(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }

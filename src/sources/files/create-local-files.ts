@@ -6,9 +6,8 @@ import { isErrno } from "../../lib/atomic-file.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { msToUtcMicros } from "../../lib/time.ts";
 import { explainErrno } from "../folder/explain-errno.ts";
-import { isRacy, stampOf } from "../folder/file-facts.ts";
 import { type FolderRoot, type FolderTreeOptions, isWithin, openRoot } from "../folder/folder-root.ts";
-import { readLocalFile } from "../folder/read-local-file.ts";
+import { isRacy, readLocalFile, stampOf } from "../folder/read-local-file.ts";
 import { mediaTypeOf } from "../web/content-type.ts";
 import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
 

@@ -4,18 +4,19 @@ import type { IdentityAccount } from "../../lib/azure-account.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { decodedPath } from "../../plan/web/file-identity.ts";
-import { isAzureHost, plainAddress } from "../blob/blob-address.ts";
-import { ARCHIVED, explainBlob } from "../blob/blob-trouble.ts";
-import { createPatience } from "../blob/create-patience.ts";
 import {
+  ARCHIVED,
   endpointOf,
+  explainBlob,
+  isAzureHost,
   isConnectionString,
   type OpenedContainer,
   openContainer,
   openWithoutCredential,
+  plainAddress,
   type ReadVariable,
 } from "../blob/open-container.ts";
-import { readBlob } from "../blob/read-blob.ts";
+import { createPatience, readBlob } from "../blob/read-blob.ts";
 import { bareEtag } from "../tree/create-object-tree.ts";
 import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
 

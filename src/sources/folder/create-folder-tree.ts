@@ -6,13 +6,12 @@ import type { Finding } from "../../contracts/finding.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { plural } from "../../lib/plural.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
-import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
+import { createTreeRules } from "../tree/tree-rules.ts";
 import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root.ts";
 import type { FolderSourceConfig } from "./folder-source-codec.ts";
 import { LocalDevices } from "./local-devices.ts";
-import { createLookAtFiles } from "./look-at-files.ts";
 import { readLocalFile } from "./read-local-file.ts";
-import { type Walk, walkFolder, walkOnly } from "./walk-folder.ts";
+import { createLookAtFiles, type Walk, walkFolder, walkOnly } from "./walk-folder.ts";
 
 /** A folder on a disk of this machine, or a share that is mounted on it. */
 export function createFolderTree(config: FolderSourceConfig, options: FolderTreeOptions): FileTree {

@@ -1,6 +1,5 @@
 import type { SourceConfig } from "../../contracts/domain.ts";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
-import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
   describeTreeRules,
@@ -12,6 +11,7 @@ import {
   TREE_KIND,
   type TreeToolsOf,
 } from "../tree/tree-kind.ts";
+import { createTreeRules } from "../tree/tree-rules.ts";
 import { NO_RULES } from "../tree/tree-source-codec.ts";
 import { createFolderTree } from "./create-folder-tree.ts";
 import { type AllowedRoots, refuseRoot } from "./folder-root.ts";

@@ -17,7 +17,6 @@ import { promisify } from "node:util";
 import { NotFoundError } from "../../contracts/errors.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { inWords } from "./explain-errno.ts";
-import { stampOf } from "./file-facts.ts";
 import { isWithin } from "./folder-root.ts";
 import type { LocalDevices } from "./local-devices.ts";
 
@@ -28,7 +27,7 @@ const CHUNK_BYTES = 256 * 1024;
 /** A pipe that took the place of a file must not make us wait. */
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly root: string;
   /** What the file has to have; "": anything. */
   readonly stamp: string;
@@ -113,4 +112,26 @@ function* readSmall(fd: number, expected: number): Generator<Uint8Array, number>
   const size = readSync(fd, bytes, 0, expected, null);
   if (size > 0) yield bytes.subarray(0, size);
   return size;
+}
+
+/** What a file system tells of a file. Numbers beyond 2^53 (inodes of some shares) lose their end, which only ever means reading a file once more. */
+export interface FileFacts {
+  readonly size: number;
+  /** With its fraction: a quarter of a microsecond, which is as much as a number holds. */
+  readonly mtimeMs: number;
+  readonly ino: number;
+}
+
+/** `ignoreInodes`: where they change although the file does not. */
+export function stampOf({ size, mtimeMs, ino }: FileFacts, { ignoreInodes = false } = {}): string {
+  return ignoreInodes ? `${size}-${mtimeMs}` : `${size}-${mtimeMs}-${ino}`;
+}
+
+/** File systems count time in steps, of up to two seconds. */
+const STEP_MS = 2000;
+const DAY_MS = 86_400_000;
+
+/** So young that it may be changed again without getting another time. A time far in the future is not one that is being written now. */
+export function isRacy(mtimeMs: number, seenAtMs: number): boolean {
+  return mtimeMs > seenAtMs - STEP_MS && mtimeMs < seenAtMs + DAY_MS;
 }

@@ -1,4 +1,4 @@
-import { constants, type Dirent, lstatSync, readdirSync } from "node:fs";
+import { constants, type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
 import { lstat, open, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ignore } from "ignore";
@@ -7,13 +7,13 @@ import type { TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts"
 import type { Completeness } from "../../contracts/source.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { compareText } from "../../lib/compare-text.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { Turn } from "../../lib/turn.ts";
-import type { TreeRules } from "../../plan/lineage/tree-rules.ts";
+import type { TreeRules } from "../tree/tree-rules.ts";
 import { explainErrno } from "./explain-errno.ts";
-import { type FileFacts, isRacy, stampOf } from "./file-facts.ts";
 import { cannotLook, type FolderRoot, isWithin } from "./folder-root.ts";
 import type { LocalDevices } from "./local-devices.ts";
-import type { LookAtFiles } from "./look-at-files.ts";
+import { type FileFacts, isRacy, stampOf } from "./read-local-file.ts";
 
 export interface Walk {
   readonly root: FolderRoot;
@@ -295,4 +295,54 @@ export function mountPointsIn(mountinfo: string): ReadonlySet<string> {
 
 function fromOctal(code: string): string {
   return String.fromCharCode(Number.parseInt(code, 8));
+}
+
+const AT_ONCE = 16;
+
+/** Hears of each file, in the order of the names; a text says why it could not be looked at. */
+type LookAtFiles = (
+  folder: string,
+  device: number,
+  names: readonly string[],
+  hear: (name: string, found: Stats | string) => void,
+) => Promise<void>;
+
+/** On a disk of this machine one after the other, on a share many at once. */
+export function createLookAtFiles(devices: LocalDevices): LookAtFiles {
+  return async (folder, device, names, hear) => {
+    const isLocal = await devices.has(device, folder);
+    devices.note(folder, { isLocal });
+    if (!isLocal) return await lookAtOnce(folder, names, hear);
+    const turn = new Turn();
+    for (const name of names) {
+      hear(name, lookAt(`${folder}/${name}`, name));
+      if (turn.isOver()) await turn.next();
+    }
+  };
+}
+
+function lookAt(path: string, name: string): Stats | string {
+  try {
+    return lstatSync(path);
+  } catch (error) {
+    return whyNot(error, name);
+  }
+}
+
+async function lookAtOnce(
+  folder: string,
+  names: readonly string[],
+  hear: (name: string, found: Stats | string) => void,
+): Promise<void> {
+  const found = new Map<string, Stats | string>();
+  await forEachConcurrent(names, AT_ONCE, async (name) => {
+    found.set(name, await lstat(`${folder}/${name}`).catch((error: unknown) => whyNot(error, name)));
+  });
+  for (const name of names) hear(name, found.get(name) ?? "");
+}
+
+/** A name that is no UTF-8 cannot be asked for as it was read. */
+function whyNot(error: unknown, name: string): string {
+  const why = explainErrno(error);
+  return name.includes("\ufffd") ? `its name is not valid UTF-8, or ${why}` : why;
 }

@@ -5,11 +5,9 @@ import type { FileTree, TreeFile, TreeHole, TreePage } from "../../contracts/fil
 import type { Finding } from "../../contracts/finding.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
-import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
-import { MissingObjectError } from "./blob-reader.ts";
-import { findTip, type RemoteTip } from "./find-tip.ts";
+import { createTreeRules } from "../tree/tree-rules.ts";
 import { fileAddress, type GitAddress, parseGitAddress } from "./git-address.ts";
-import { GitCopy, type TreeEntry } from "./git-copy.ts";
+import { GitCopy, MissingObjectError, type TreeEntry } from "./git-copy.ts";
 import type { GitPlace } from "./git-source-codec.ts";
 import { Git, GitFailure } from "./run-git.ts";
 
@@ -368,4 +366,42 @@ function decode(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** What a branch of a repository points to. */
+interface RemoteTip {
+  /** What is fetched: `HEAD`, or the branch. */
+  readonly ref: string;
+  /** "": the repository has no branch at all, so there is no file in it. */
+  readonly commit: string;
+  /** For people; "" where a repository does not say what its default branch is called. */
+  readonly branch: string;
+}
+
+const HEADS = "refs/heads/";
+const NAMED = 5;
+
+/** Asks the other side, and fetches nothing. `branch`: "" for the default one. */
+async function findTip(git: Git, location: string, branch: string, signal: AbortSignal): Promise<RemoteTip> {
+  const list = async (...patterns: string[]): Promise<ReadonlyMap<string, string>> => {
+    const args = ["ls-remote", "--symref", "--", location, ...patterns];
+    const text = (await git.run(args, { signal, isRemote: true })).toString();
+    const lines = text.split("\n").map((line) => line.split("\t"));
+    // `ref: refs/heads/main` has no id, and is told of its name beside the line that has one.
+    return new Map(
+      lines.map(([id = "", ref = ""]) => (id.startsWith("ref: ") ? [`${ref} is`, id.slice(5)] : [ref, id])),
+    );
+  };
+  const ref = branch === "" ? "HEAD" : HEADS + branch;
+  const found = await list(ref);
+  const commit = found.get(ref);
+  const name = branch || (found.get("HEAD is") ?? "").replace(HEADS, "");
+  if (commit !== undefined) return { ref, commit, branch: name };
+  const branches = [...(await list()).keys()].flatMap((key) => (key.startsWith(HEADS) ? key.slice(HEADS.length) : []));
+  if (branches.length === 0) return { ref, commit: "", branch: name };
+  const named = branches.slice(0, NAMED).map((each) => `'${each}'`);
+  const others = branches.length > NAMED ? `, and ${branches.length - NAMED} more` : "";
+  const what =
+    branch === "" ? "it has no default branch, so one has to be named as 'branch'" : `it has no branch '${branch}'`;
+  throw new RemoteError(`${what}; there ${branches.length === 1 ? "is" : "are"} ${named.join(", ")}${others}`);
 }

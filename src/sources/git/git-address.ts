@@ -12,7 +12,7 @@ export interface GitAddress {
   readonly filePages: string;
 }
 
-export const REPOSITORY_EXAMPLE = "https://github.com/contoso/handbook.git";
+const REPOSITORY_EXAMPLE = "https://github.com/contoso/handbook.git";
 const CONTROL = /\p{Cc}/u;
 /** Neither user nor host may look like an option of ssh. */
 const SCP_FORM = /^(?:[\w][\w.-]*@)?[\w][\w.-]*:(?!\/\/|:)[^\s]+$/;

@@ -1,7 +1,7 @@
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
-import { CREDENTIAL_FIELD } from "../tree/object-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
+  CREDENTIAL_FIELD,
   describeTreeRules,
   HIDDEN_FIELD,
   isWholePath,

@@ -1,8 +1,13 @@
 import type { OwnFields } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { unusualFields } from "../../lib/read-fields.ts";
-import { readCredential } from "../tree/object-kind.ts";
-import { fileFields, globFields, readTreeRules, type TreeSourceConfig } from "../tree/tree-source-codec.ts";
+import {
+  fileFields,
+  globFields,
+  readCredential,
+  readTreeRules,
+  type TreeSourceConfig,
+} from "../tree/tree-source-codec.ts";
 import { findBranchProblem, parseGitAddress } from "./git-address.ts";
 
 /** A branch of a Git repository. */

@@ -9,7 +9,7 @@ export class GitFailure extends Error {
   override readonly name = "GitFailure";
 }
 
-export interface GitOptions {
+interface GitOptions {
   /** The repository it works in; without one in none, whatever folder lockstep was started in. */
   readonly gitDir?: string;
   readonly signal: AbortSignal;
@@ -198,7 +198,7 @@ export class Git {
   }
 }
 
-export const NO_GIT = "There is no git on this machine (none in PATH), and repositories are read with it.";
+const NO_GIT = "There is no git on this machine (none in PATH), and repositories are read with it.";
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 

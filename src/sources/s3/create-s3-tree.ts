@@ -6,15 +6,20 @@ import {
   type ObjectRules,
   type ObjectStore,
   objectUrl,
+  readResuming,
   type StoreWords,
 } from "../tree/create-object-tree.ts";
-import { readResuming } from "../tree/read-resuming.ts";
-import { bucketPlace } from "./bucket-address.ts";
 import type { ReadVariable } from "./environment-credentials.ts";
-import { listObjects } from "./list-objects.ts";
-import { type BucketSettings, type OpenedBucket, openBucket } from "./open-bucket.ts";
+import {
+  type BucketSettings,
+  bucketPlace,
+  changedMeanwhile,
+  explainObject,
+  listObjects,
+  type OpenedBucket,
+  openBucket,
+} from "./open-bucket.ts";
 import type { S3Answer, S3Pace } from "./s3-client.ts";
-import { changedMeanwhile, explainObject } from "./s3-trouble.ts";
 
 interface S3TreeOptions {
   /** What an environment variable holds: the one that `credential` names, and those of AWS. */

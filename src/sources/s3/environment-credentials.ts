@@ -15,7 +15,7 @@ export interface AwsCredentials {
 /** Reads an environment variable; undefined when it is not set. */
 export type ReadVariable = (name: string) => string | undefined;
 
-export interface FoundCredentials {
+interface FoundCredentials {
   /** For people: `the role of this container`. */
   readonly access: string;
   /** As they are now: those of a role are asked for again before they end. */

@@ -1,11 +1,11 @@
-import { BadInputError } from "../../contracts/errors.ts";
+import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
-import { bucketPlace, isAwsHost } from "./bucket-address.ts";
+import { explainNetwork } from "../../lib/network-trouble.ts";
+import { bareEtag, type StoredObject } from "../tree/create-object-tree.ts";
 import { type AwsCredentials, findEnvironmentCredentials, type ReadVariable } from "./environment-credentials.ts";
-import { listPage } from "./list-objects.ts";
-import { createS3Client, type S3Client, S3Failure, type S3Pace } from "./s3-client.ts";
+import { createS3Client, parseXml, readText, type S3Client, S3Failure, type S3Pace } from "./s3-client.ts";
 import type { S3SourceConfig } from "./s3-source-codec.ts";
-import { isRefusal } from "./s3-trouble.ts";
 
 export interface OpenedBucket {
   readonly client: S3Client;
@@ -74,4 +74,152 @@ async function isRefused(bucket: OpenedBucket): Promise<boolean> {
   } catch (error) {
     return error instanceof S3Failure && isRefusal(error);
   }
+}
+
+interface Listing {
+  readonly objects: readonly StoredObject[];
+  /** Where the next page begins; "" for the last. */
+  readonly next: string;
+}
+
+/** A thousand keys of 1024 bytes, each written as three, and as much again for what is said of them. */
+const MAX_LISTING_BYTES = 8 * 1024 * 1024;
+const ARCHIVES: ReadonlySet<unknown> = new Set(["GLACIER", "DEEP_ARCHIVE"]);
+
+/** Every object whose key begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
+export async function* listObjects(
+  bucket: OpenedBucket,
+  prefix: string,
+  signal: AbortSignal,
+): AsyncGenerator<readonly StoredObject[], void> {
+  for (let token = ""; ; ) {
+    const { objects, next } = await listPage(bucket, { prefix, token }, signal).catch((error: unknown) => {
+      throw explainBucket(error, bucket);
+    });
+    yield objects;
+    if (next === "") return;
+    if (next === token) throw new RemoteError(`Cannot read the bucket ${bucket.place}: its list does not go on`);
+    token = next;
+  }
+}
+
+/** Throws S3Failure. */
+async function listPage(
+  { client, place }: { readonly client: S3Client; readonly place: string },
+  { prefix = "", token = "", maxKeys = 1000 }: { prefix?: string; token?: string; maxKeys?: number },
+  signal: AbortSignal,
+): Promise<Listing> {
+  const query = Object.entries({ "list-type": 2, "encoding-type": "url", "max-keys": maxKeys, prefix });
+  if (token) query.push(["continuation-token", token]);
+  const url = `${place}?${query.map((pair) => pair.map(encodeURIComponent).join("=")).join("&")}`;
+  // Others may refuse what they do not know.
+  const isAws = isAwsHost(new URL(place).hostname);
+  const headers = isAws ? { "x-amz-optional-object-attributes": "RestoreStatus" } : {};
+  return await client.get({ url, headers }, signal, async ({ body }) => {
+    const listing = readListing((await readText(body, MAX_LISTING_BYTES)) ?? "");
+    // Half a list is worth another try.
+    if (!listing) throw new S3Failure(undefined, "no list of objects");
+    return listing;
+  });
+}
+
+/** undefined for what is no list, or not all of one. */
+function readListing(text: string): Listing | undefined {
+  const list = parseXml(text)?.["ListBucketResult"];
+  if (!isJsonObject(list)) return undefined;
+  const { IsTruncated, NextContinuationToken: next, EncodingType, Contents = [] } = list;
+  const isTruncated = IsTruncated === "true";
+  if (!Array.isArray(Contents) || (!isTruncated && IsTruncated !== "false")) return undefined;
+  if (isTruncated && (typeof next !== "string" || next === "")) return undefined;
+  const objects: StoredObject[] = [];
+  for (const content of Contents) {
+    const name = isJsonObject(content) ? readKey(content["Key"], EncodingType) : undefined;
+    if (name === undefined) return undefined;
+    objects.push(toObject(name, content as JsonObject));
+  }
+  return { objects, next: isTruncated ? (next as string) : "" };
+}
+
+/** XML has no way to write some characters, so services are asked to write keys as forms do. Not all know how. */
+function readKey(key: unknown, encoding: unknown): string | undefined {
+  if (typeof key !== "string" || key === "") return undefined;
+  if (encoding !== "url") return key;
+  try {
+    return decodeURIComponent(key.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}
+
+function toObject(name: string, { Size, LastModified, ETag, StorageClass, RestoreStatus }: JsonObject): StoredObject {
+  const modifiedAtMs = Date.parse(String(LastModified));
+  return {
+    name,
+    size: Number(Size) || 0,
+    modifiedAtMs: Number.isNaN(modifiedAtMs) ? 0 : modifiedAtMs,
+    etag: typeof ETag === "string" ? bareEtag(ETag) : "",
+    unreadable: ARCHIVES.has(StorageClass) ? whyArchived(RestoreStatus) : "",
+  };
+}
+
+/** A copy of an archived object can be read for some days. */
+function whyArchived(restore: unknown): string {
+  if (!isJsonObject(restore)) return ARCHIVED;
+  if (restore["IsRestoreInProgress"] === "true") return RESTORING;
+  return Date.parse(String(restore["RestoreExpiryDate"])) > Date.now() ? "" : ARCHIVED;
+}
+
+/** Codes that come with 400, too. */
+const REFUSALS: ReadonlySet<string> = new Set(["ExpiredToken", "InvalidToken", "InvalidAccessKeyId"]);
+
+const ARCHIVED = "It lies in an archive class (Glacier), where it cannot be read before it is restored.";
+const RESTORING = "It is being restored from an archive class (Glacier), and cannot be read yet.";
+
+function isRefusal({ status, code }: S3Failure): boolean {
+  return status === 401 || status === 403 || REFUSALS.has(code);
+}
+
+/** For people. Only S3Failure is explained. */
+function explainBucket(error: unknown, { place, region, hint }: OpenedBucket): unknown {
+  if (!(error instanceof S3Failure)) return error;
+  const what = `Cannot read the bucket ${place}`;
+  const { status, code } = error;
+  const answer = [status, code].filter(Boolean).join(" ");
+  if (code === "NoSuchBucket") return new RemoteError(`${what}: there is no such bucket`);
+  if (error.region && error.region !== region) {
+    return new RemoteError(`${what}: it lies in the region '${error.region}'; set 'region' to that`);
+  }
+  if (code === "RequestTimeTooSkewed") return new RemoteError(`${what}: the clock of this machine is wrong`);
+  if (isRefusal(error)) return new RemoteError(`${what}: S3 refuses (${answer}); ${hint}`);
+  return new RemoteError(`${what}: ${explainNetwork(code) ?? (answer ? `S3 answered ${answer}` : "no answer")}`);
+}
+
+/** Only the object's own absence is one: everything else says nothing about it. */
+export function explainObject(error: unknown, key: string, bucket: OpenedBucket): unknown {
+  if (!(error instanceof S3Failure)) return error;
+  const { status, code } = error;
+  if (code === "NoSuchKey") return new NotFoundError(`There is no object '${key}' in ${bucket.place}.`);
+  if (status === 412) return changedMeanwhile(key);
+  if (code === "InvalidObjectState") return new RemoteError(ARCHIVED);
+  return explainBucket(error, bucket);
+}
+
+export function changedMeanwhile(key: string): RemoteError {
+  return new RemoteError(`'${key}' was changed while it was looked at; the next run takes it.`);
+}
+
+/** Where S3 itself answers, in any partition and form. Nobody else gives out names like these. */
+const AWS_HOST = /^([a-z0-9.-]+\.)?s3[.-]([a-z0-9-]+\.)*amazonaws\.com(\.cn)?$/;
+
+/** Session tokens of this machine's role are shown to nobody else. */
+export function isAwsHost(host: string): boolean {
+  return AWS_HOST.test(host.toLowerCase());
+}
+
+/** Where a bucket is, without a slash at its end. Other services than AWS are asked by path, which all of them understand. */
+export function bucketPlace(bucket: string, endpoint: string, region: string): string {
+  if (endpoint) return `${endpoint}/${bucket}`;
+  const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
+  // The certificate of AWS is for one name below its host, and a name with a dot is two; one with '_' is no name of a host.
+  return /[._]/.test(bucket) ? `https://${host}/${bucket}` : `https://${bucket}.${host}`;
 }

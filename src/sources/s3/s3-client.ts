@@ -33,7 +33,7 @@ interface FailureHints {
   readonly retryAfterMs?: number | undefined;
 }
 
-export interface S3ClientOptions {
+interface S3ClientOptions {
   readonly region: string;
   /** What requests are signed with, anew for each; none: they are not. */
   readonly credentials?: (() => Promise<AwsCredentials>) | undefined;
@@ -56,7 +56,7 @@ export interface S3Client {
   get<T>(request: S3Request, signal: AbortSignal, take: (answer: S3Answer) => Promise<T>): Promise<T>;
 }
 
-export interface S3Request {
+interface S3Request {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
 }

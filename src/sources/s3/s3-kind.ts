@@ -1,20 +1,23 @@
 import { join } from "node:path";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
-import { belowStore, CREDENTIAL_FIELD, PREFIX_FIELD, STORE_SCAN_MS } from "../tree/object-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
+  belowStore,
+  CREDENTIAL_FIELD,
   describeTreeRules,
   HIDDEN_FIELD,
   locateIn,
   MAX_FILE_FIELD,
+  PREFIX_FIELD,
+  STORE_SCAN_MS,
   TREE_GLOBS,
   TREE_KIND,
   type TreeToolsOf,
 } from "../tree/tree-kind.ts";
 import { NO_RULES } from "../tree/tree-source-codec.ts";
-import { bucketPlace } from "./bucket-address.ts";
 import { createS3Tree } from "./create-s3-tree.ts";
 import type { ReadVariable } from "./environment-credentials.ts";
+import { bucketPlace } from "./open-bucket.ts";
 import { formatBucket, parseBucket, type S3SourceConfig } from "./s3-source-codec.ts";
 
 export function createS3Kind(

@@ -3,8 +3,14 @@ import type { JsonObject } from "../../lib/json-object.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { unusualFields } from "../../lib/read-fields.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
-import { readCredential, readPrefix } from "../tree/object-kind.ts";
-import { fileFields, globFields, readTreeRules, type TreeSourceConfig } from "../tree/tree-source-codec.ts";
+import {
+  fileFields,
+  globFields,
+  readCredential,
+  readPrefix,
+  readTreeRules,
+  type TreeSourceConfig,
+} from "../tree/tree-source-codec.ts";
 
 /** A bucket of S3 or of what is compatible with it, or what of it begins with a prefix. */
 export interface S3SourceConfig extends TreeSourceConfig {
@@ -17,7 +23,7 @@ export interface S3SourceConfig extends TreeSourceConfig {
   readonly credential: string;
 }
 
-export const USUAL_REGION = "us-east-1";
+const USUAL_REGION = "us-east-1";
 const HELD = { example: "REPORTS_KEY", held: "the key (ACCESS_KEY:SECRET)" };
 
 export function parseBucket(value: JsonObject, where: string, problems: string[]): OwnFields<S3SourceConfig> {

@@ -1,10 +1,10 @@
 import { RemoteError } from "../../contracts/errors.ts";
-import { isObject } from "./error-body.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
 import { rowKey } from "./library-codec.ts";
 import { type ItemsQuery, readItems } from "./read-items.ts";
 
 /** What a listing of a library or list saw. */
-export interface SeenRows {
+interface SeenRows {
   readonly what: "library" | "list";
   readonly query: Omit<ItemsQuery, "fields">;
   /** By `keyOf`. */
@@ -17,7 +17,7 @@ export interface SeenRows {
 
 /** What identifies a row, whichever columns were asked for. */
 export function keyOf(row: unknown): string {
-  return rowKey(row) || (isObject(row) ? `row ${row["Id"] ?? row["ID"]}` : "");
+  return rowKey(row) || (isJsonObject(row) ? `row ${row["Id"] ?? row["ID"]}` : "");
 }
 
 /**
@@ -49,7 +49,7 @@ export async function confirmListing(seen: SeenRows): Promise<number> {
 
 const AGAIN = "The next crawl looks again.";
 /** For rows that the app is never shown. */
-export const WAY_OUT =
+const WAY_OUT =
   "Rows stay hidden from the app while they are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them.";
 
 async function countNow({ what, count }: SeenRows): Promise<number> {

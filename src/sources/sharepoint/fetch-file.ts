@@ -1,9 +1,8 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { Fetched, ItemRef } from "../../contracts/source.ts";
-import { lineFailure } from "./http-line.ts";
+import { first, lineFailure, TransientFailure } from "./http.ts";
 import { GUID } from "./library-codec.ts";
 import { type CallContext, type OpenAnswer, type RestClient, SharePointError } from "./rest-client.ts";
-import { first, TransientFailure } from "./retry.ts";
 import type { SiteAddress } from "./site-url.ts";
 
 /** By id, not by path: what was renamed or moved since it was listed is still found. */
@@ -21,7 +20,7 @@ export function fileUrl(site: SiteAddress, item: ItemRef): string {
   return `${site.api}web/GetFileById('${item.itemId}')`;
 }
 
-export interface WantedVersion {
+interface WantedVersion {
   /** Only while it is still this version; "" for whatever there is. */
   readonly etag: string;
   /** Instead, when it is another one, or none that says which it is. Without it, another one is a failure. */

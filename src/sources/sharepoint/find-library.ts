@@ -1,5 +1,6 @@
 import { RemoteError } from "../../contracts/errors.ts";
-import { odataLiteral, pathBelow } from "./escaping.ts";
+import type { Alternatives } from "../../contracts/finding.ts";
+import { nearestNames } from "../../lib/nearest-names.ts";
 import {
   decodeFolderExists,
   decodeLibrary,
@@ -11,9 +12,8 @@ import {
   type Place,
   WEB_FIELDS,
 } from "./library-codec.ts";
-import { missingPlace } from "./missing-place.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
-import type { SiteAddress } from "./site-url.ts";
+import { odataLiteral, pathBelow, type SiteAddress } from "./site-url.ts";
 
 /** What a source lists: a whole library, or one folder of it. */
 export interface LibraryPart {
@@ -117,4 +117,39 @@ const NOT_IN_RANGE = -2147024809;
 
 function encodedHint(urlPart: string): string {
   return /%[0-9A-Fa-f]{2}/.test(urlPart) ? " (write spaces as spaces, not as %20)" : "";
+}
+
+/** More would help nobody to choose. */
+const MAX_ALTERNATIVES = 100;
+
+/** The site is there, and what the source names in it is not. */
+export class MissingPlaceError extends RemoteError {
+  /** What the site has instead, the likeliest first. */
+  readonly alternatives: Alternatives;
+  constructor(message: string, alternatives: Alternatives) {
+    super(message);
+    this.alternatives = alternatives;
+  }
+}
+
+interface Wanted {
+  readonly field: string;
+  /** "" when nothing is named yet. */
+  readonly wanted: string;
+  /** All there are. */
+  readonly names: readonly string[];
+  /** What stands before a name where it is used. */
+  readonly prefix?: string;
+}
+
+/** `problem` says what is missing. */
+export function missingPlace(problem: string, { field, wanted, names, prefix = "" }: Wanted): MissingPlaceError {
+  const near = wanted === "" ? [] : nearestNames(wanted, names);
+  const others = names.filter((name) => !near.includes(name)).toSorted((a, b) => a.localeCompare(b, "en"));
+  const values = [...near, ...others].slice(0, MAX_ALTERNATIVES).map((name) => prefix + name);
+  const meant = near.map((name) => `'${prefix}${name}'`).join(" or ");
+  return new MissingPlaceError(`${problem}; ${meant ? `did you mean ${meant}?` : `check '${field}'`}`, {
+    field,
+    values,
+  });
 }

@@ -2,9 +2,9 @@ import { RemoteError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Sighting, Unreadable } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { isObject } from "./error-body.ts";
-import { encodePath, pathBelow } from "./escaping.ts";
+import { encodePath, pathBelow } from "./site-url.ts";
 
 /** SharePoint's JSON (nometadata) in our words: the only file that knows its field names. */
 
@@ -50,7 +50,7 @@ export function decodeWebPath(answer: Record<string, unknown>): string {
 
 export function decodeLibrary(answer: Record<string, unknown>): LibraryRoot {
   const root = answer["RootFolder"];
-  const path = isObject(root) ? root["ServerRelativeUrl"] : undefined;
+  const path = isJsonObject(root) ? root["ServerRelativeUrl"] : undefined;
   const { Id: listId, Title: title, ItemCount: itemCount } = answer;
   if (typeof listId !== "string" || typeof path !== "string" || typeof itemCount !== "number") {
     throw new RemoteError("SharePoint's description of the library lacks its id, its folder or its item count");
@@ -62,7 +62,7 @@ export function decodeLibrary(answer: Record<string, unknown>): LibraryRoot {
     title: text(title),
     path: path.replace(/\/+$/, ""),
     itemCount,
-    changeToken: isObject(token) ? text(token["StringValue"]) : "",
+    changeToken: isJsonObject(token) ? text(token["StringValue"]) : "",
     mayHoldDrafts: ["EnableMinorVersions", "EnableModeration", "ForceCheckout"].some((name) => answer[name] === true),
     isModerated: answer["EnableModeration"] === true,
     showing: JSON.stringify(SHOWING_FIELDS.map((name) => answer[name] ?? null)),
@@ -74,8 +74,8 @@ export const LIBRARY_PATHS_QUERY = "$select=BaseType,Hidden,RootFolder/ServerRel
 
 export function decodeLibraryPaths(answer: Record<string, unknown>): string[] {
   return decodePage(answer).rows.flatMap((row) => {
-    if (!isObject(row) || row["BaseType"] !== LIBRARY || row["Hidden"] === true) return [];
-    return isObject(row["RootFolder"]) ? text(row["RootFolder"]["ServerRelativeUrl"]) || [] : [];
+    if (!isJsonObject(row) || row["BaseType"] !== LIBRARY || row["Hidden"] === true) return [];
+    return isJsonObject(row["RootFolder"]) ? text(row["RootFolder"]["ServerRelativeUrl"]) || [] : [];
   });
 }
 
@@ -119,15 +119,15 @@ export interface Place {
 
 /** By what a row is known, whichever columns were asked for; "" when it does not tell. */
 export function rowKey(row: unknown): string {
-  if (!isObject(row)) return "";
-  const id = text(row["UniqueId"]) || (isObject(row["File"]) ? text(row["File"]["UniqueId"]) : "");
+  if (!isJsonObject(row)) return "";
+  const id = text(row["UniqueId"]) || (isJsonObject(row["File"]) ? text(row["File"]["UniqueId"]) : "");
   return id.replaceAll(/[{}]/g, "").toLowerCase();
 }
 
 export function decodeRow(row: unknown, place: Place): Row {
   const { origin, library, root } = place;
-  if (!isObject(row)) return senseless("", "", "a row is not an object");
-  const file = isObject(row["File"]) ? row["File"] : undefined;
+  if (!isJsonObject(row)) return senseless("", "", "a row is not an object");
+  const file = isJsonObject(row["File"]) ? row["File"] : undefined;
   const key = rowKey(row);
   const serverPath = text(row["FileRef"]) || text(file?.["ServerRelativeUrl"]);
   if (row["FileSystemObjectType"] === 1) return { kind: "aside", key, folder: true };

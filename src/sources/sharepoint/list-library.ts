@@ -25,7 +25,7 @@ export interface LibraryListing {
 }
 
 /** What rows are asked for, and what they are. */
-export interface RowReading {
+interface RowReading {
   /** Columns beside those that every file has. */
   readonly columns: readonly string[];
   decode(row: unknown, place: Place): Row;

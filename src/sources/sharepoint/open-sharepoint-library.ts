@@ -1,20 +1,20 @@
 import { RemoteError } from "../../contracts/errors.ts";
-import type { Source } from "../../contracts/source.ts";
+import type { Listing, Source } from "../../contracts/source.ts";
 import type { OnWait } from "../../lib/pace.ts";
-import { adviseOn } from "./advise-on.ts";
-import { examineSource } from "./examine-source.ts";
+import { adviseOn, examineSource } from "./diagnose-source.ts";
 import { downloadFailure } from "./fetch-file.ts";
+import { type FilePlace, type FileReading, readingOf } from "./file-reader.ts";
 import { findLibrary } from "./find-library.ts";
+import { oncePerPause } from "./http.ts";
 import type { LibraryRoot } from "./library-codec.ts";
-import { type FileReading, listFiles, readingOf } from "./list-files.ts";
-import { oncePerPause } from "./once-per-pause.ts";
+import { type LibraryListing, listLibrary } from "./list-library.ts";
 import { openChangeFeed } from "./open-change-feed.ts";
 import type { CallContext } from "./rest-client.ts";
 import type { SharePointConnection } from "./sharepoint-connection.ts";
 import type { FileSourceConfig } from "./sharepoint-source-codec.ts";
 import { parseSiteUrl } from "./site-url.ts";
 
-export interface SharePointLibraryOptions {
+interface SharePointLibraryOptions {
   /** Told when requests wait, because the server asked for it or before another try; once per pause, not per request. */
   readonly onWait?: OnWait;
   readonly pageSize?: number;
@@ -78,4 +78,23 @@ export function openSharePointLibrary(
       return examineSource({ connection, site, call: callWith(signal), subject: `Library '${urlPart}'`, filter, find });
     },
   };
+}
+
+/** Every file of the library as `readingOf` has it. `onFound` is told how before the first page of the listing. */
+async function* listFiles(
+  wanted: Omit<LibraryListing, "chooseReading"> & FilePlace,
+  onFound: (reading: FileReading) => void,
+): Listing {
+  let reading: FileReading | undefined;
+  const listing = listLibrary({
+    ...wanted,
+    async chooseReading({ library }) {
+      reading = readingOf(library, wanted);
+      onFound(reading);
+      return { columns: [], decode: reading.decode };
+    },
+  });
+  let step = await listing.next();
+  for (; !step.done; step = await listing.next()) yield (await reading?.settle(step.value, wanted.call)) ?? step.value;
+  return step.value;
 }

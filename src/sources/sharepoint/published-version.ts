@@ -15,7 +15,7 @@ export type Publication = "published" | "draft over a published version" | "neve
 export const VERSION_FIELDS: readonly string[] = ["Level", "UIVersion"];
 
 /** A major version has a multiple of this number, its drafts the numbers after it. */
-export const VERSIONS_PER_MAJOR = 512;
+const VERSIONS_PER_MAJOR = 512;
 const PUBLISHED_LEVEL = 1;
 
 /** A row whose file does not tell counts as published: a library without versions publishes everything. */

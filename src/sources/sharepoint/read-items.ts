@@ -1,8 +1,7 @@
 import { RemoteError } from "../../contracts/errors.ts";
-import { throwIfCancelled } from "./cancelled.ts";
+import { QUERY_THROTTLED, throwIfCancelled } from "./http.ts";
 import { decodePage, type ItemPage } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
-import { QUERY_THROTTLED } from "./retry.ts";
 import type { SiteAddress } from "./site-url.ts";
 
 /** What is asked of a list or library. */
@@ -22,7 +21,7 @@ export interface ItemsQuery {
 }
 
 /** Makes of a page's rows what is worth keeping; the answer itself is many times that. */
-export type TakeRows<T> = (rows: readonly unknown[]) => T;
+type TakeRows<T> = (rows: readonly unknown[]) => T;
 
 /**
  * The rows of all levels, page by page; the next page is on its way while one is dealt with. A list too large for the

@@ -1,8 +1,14 @@
 import { createPace, type Waited } from "../../lib/pace.ts";
 import { releaseNumber } from "../../lib/release.ts";
-import { createHttpLine, DEFAULT_TIMEOUTS, type Timeouts } from "./http-line.ts";
+import {
+  createHttpLine,
+  DEFAULT_RETRY_POLICY,
+  DEFAULT_TIMEOUTS,
+  first,
+  type RetryPolicy,
+  type Timeouts,
+} from "./http.ts";
 import { createRestClient, type RestClient } from "./rest-client.ts";
-import { DEFAULT_RETRY_POLICY, first, type RetryPolicy } from "./retry.ts";
 import { type ClientCertificate, createSignIn, type SignIn } from "./sign-in.ts";
 
 export interface SharePointConnectionOptions {

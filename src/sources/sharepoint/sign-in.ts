@@ -1,12 +1,18 @@
 import { X509Certificate } from "node:crypto";
 import type { AuthenticationResult, ConfidentialClientApplication, INetworkModule } from "@azure/msal-node";
 import { RemoteError } from "../../contracts/errors.ts";
+import { isJsonObject } from "../../lib/json-object.ts";
 import { createPace, type OnWait } from "../../lib/pace.ts";
-import { throwIfCancelled, unlessCancelled } from "./cancelled.ts";
-import { isObject } from "./error-body.ts";
-import type { HttpLine } from "./http-line.ts";
-import { askedWaitMs, first, type RetryPolicy, TransientFailure, withRetries } from "./retry.ts";
-import { adviseOnSignIn } from "./sign-in-advice.ts";
+import {
+  askedWaitMs,
+  first,
+  type HttpLine,
+  type RetryPolicy,
+  TransientFailure,
+  throwIfCancelled,
+  unlessCancelled,
+  withRetries,
+} from "./http.ts";
 
 /** What the app registration knows the crawler by. */
 export interface ClientCertificate {
@@ -222,7 +228,7 @@ function createSignInNetwork(
 function parseBody(text: string, status: number): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
-    if (isObject(value)) return value;
+    if (isJsonObject(value)) return value;
   } catch {
     // Falls through: not JSON and not an object are the same trouble.
   }
@@ -243,4 +249,60 @@ function errorCodes(body: Record<string, unknown>): readonly number[] {
 
 function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, first(value)]));
+}
+
+/** What is missing when Entra refuses a sign-in, by its AADSTS code, and who can do something about it. */
+const ADVICE: Readonly<Record<number, string>> = {
+  700027:
+    "Upload this certificate to the app registration (Certificates & secrets), or configure the one that is registered there; an owner of the registration can.",
+  50027: "Check the certificate: its private key does not sign as the app registration expects.",
+  700021: "Check CRAWLER_CLIENT_ID: the sign-in was made out for another app.",
+  700023: "Check CRAWLER_TENANT_ID and CRAWLER_TOKEN_ENDPOINT: they belong to different tenants.",
+  700016:
+    "Check CRAWLER_CLIENT_ID and CRAWLER_TENANT_ID; if both are right, an administrator of that tenant has to consent to the app first.",
+  90002: "Check CRAWLER_TENANT_ID: the tenant's id or domain, from the overview of the app registration.",
+  700024: "Check the clock of this machine: the sign-in is valid for a few minutes only.",
+  500011:
+    "Check the host name in 'site_url'; if it is right, the tenant has no SharePoint under that name, or CRAWLER_TENANT_ID is another tenant's.",
+  1002012: "Check 'site_url': the address of the site has to begin with the tenant's own host.",
+  7000215:
+    "Use a certificate: SharePoint accepts no client secret, so lockstep never sends one; check CRAWLER_TOKEN_ENDPOINT.",
+  7000218: "Use a certificate: set CRAWLER_CLIENT_CERTIFICATE_PFX_FILE or CRAWLER_CLIENT_CERTIFICATE_PEM_FILE.",
+  7000222: "Renew the credential of the app registration, as a certificate; an owner of the registration can.",
+  90033: "Wait and try again: the sign-in service has a passing fault.",
+  90055: "Wait and try again: the tenant's sign-ins are being throttled.",
+  53003: "Ask an Entra administrator: a conditional access policy keeps this app out.",
+  7000112: "Ask an Entra administrator to enable the app: it is disabled in the tenant.",
+};
+
+const EXPIRED =
+  "The certificate has expired: make a new one, upload it to the app registration (Certificates & secrets), and configure it here; an owner of the registration can.";
+
+/** "" where nothing is known about any of the codes. */
+export function adviseOnSignIn(codes: readonly number[], reason: string): string {
+  if (codes.includes(700027) && /\bexpired\b/i.test(reason)) return EXPIRED;
+  return codes.map((code) => ADVICE[code]).find((text) => text !== undefined) ?? "";
+}
+
+/** What an access token says about the app. For advice only: tokens are the server's to read, and it alone decides. */
+interface TokenClaims {
+  /** The permissions an administrator consented to. */
+  readonly roles: readonly string[];
+  /** How the app proved who it is: "1" by a secret, "2" by a certificate; "" when it does not tell. */
+  readonly proof: string;
+}
+
+/** undefined: the token cannot be read, which is its right. */
+export function readTokenClaims(token: string): TokenClaims | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+    if (!isJsonObject(claims)) return undefined;
+    const { roles, appidacr } = claims;
+    return {
+      roles: Array.isArray(roles) ? roles.map(String) : [],
+      proof: typeof appidacr === "string" ? appidacr : "",
+    };
+  } catch {
+    return undefined;
+  }
 }

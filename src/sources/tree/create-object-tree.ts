@@ -8,7 +8,7 @@ import type { Finding } from "../../contracts/finding.ts";
 import type { Unreadable } from "../../contracts/source.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { plural } from "../../lib/plural.ts";
-import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
+import { createTreeRules } from "./tree-rules.ts";
 
 /** An object as its store lists it. */
 export interface StoredObject {
@@ -282,5 +282,30 @@ async function write(file: FileHandle, chunk: Uint8Array): Promise<boolean> {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** How often a body that was cut is asked for from where it ended. */
+const MAX_RESUMES = 3;
+
+/** The bytes of one object. `ask` gives the body from a byte on; what it throws is final. */
+export async function* readResuming(
+  name: string,
+  ask: (from: number) => Promise<AsyncIterable<Uint8Array>>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  let bytes = 0;
+  for (let resumes = 0; ; resumes++) {
+    const body = await ask(bytes);
+    try {
+      for await (const chunk of body) {
+        yield chunk;
+        bytes += chunk.byteLength;
+      }
+      return;
+    } catch {
+      signal.throwIfAborted();
+      if (resumes === MAX_RESUMES) throw new RemoteError(`'${name}' did not arrive whole: the connection was cut.`);
+    }
   }
 }

@@ -1,20 +1,24 @@
-import { createHash } from "node:crypto";
-import { NotFoundError } from "../../contracts/errors.ts";
+import { randomUUID } from "node:crypto";
+import { RemoteError } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
-import type { Fetched, Source } from "../../contracts/source.ts";
+import type { ListedFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
+import type { ChangesSince, Listing, LookOutcome, RememberedItem, Sighting, Source } from "../../contracts/source.ts";
+import { compareText } from "../../lib/compare-text.ts";
+import { fastHash } from "../../lib/fast-hash.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { plural } from "../../lib/plural.ts";
 import { nameOf } from "../../lib/tree-path.ts";
-import type { KeptBytes } from "./kept-bytes.ts";
-import { TreeLooks } from "./tree-looks.ts";
+import { asMissing, stillMissing } from "../../plan/lineage/manifest-entry.ts";
+import { type Look, type LookTools, MAX_CHANGED, refuseOtherRoot, takeLook } from "./identify-files.ts";
+import { fetchFile, KeptBytes } from "./read-files.ts";
+import { compareAll, compareOnly, Hidden, type ScanDiff } from "./scan-tree.ts";
 import type { TreeSourceConfig } from "./tree-source-codec.ts";
 
 /** What is known of a document without its manifest entry. */
-export type MirroredFile = Pick<
-  ManifestEntry,
-  "docId" | "path" | "contentHash" | "size" | "modifiedAt" | "lastSeenAt"
-> & { readonly versions: () => Promise<ManifestEntry["versions"]> };
+type MirroredFile = Pick<ManifestEntry, "docId" | "path" | "contentHash" | "size" | "modifiedAt" | "lastSeenAt"> & {
+  readonly versions: () => Promise<ManifestEntry["versions"]>;
+};
 
 export interface TreeTools {
   readonly tree: FileTree;
@@ -60,42 +64,200 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
   };
 }
 
-/** The bytes that were hashed. `stamp`: what the file had then, "" when nobody can tell. */
-async function fetchFile(
-  path: string,
-  { stamp, contentHash }: { readonly stamp: string; readonly contentHash: string },
-  { tree, kept }: { readonly tree: FileTree; readonly kept: KeptBytes },
-  signal: AbortSignal,
-): Promise<Fetched> {
-  const bytes = kept.take(contentHash);
-  if (bytes) return { status: "fetched", body: oneChunk(bytes) };
-  const chunks = tree.read(path, signal, stamp)[Symbol.asyncIterator]();
-  try {
-    const first = await chunks.next();
-    return { status: "fetched", body: verified(first, chunks, contentHash) };
-  } catch (error) {
-    if (error instanceof NotFoundError) return { status: "gone" };
-    throw error;
+/** A look of this run. */
+interface TakenLook extends Look {
+  /** As TreeLook. */
+  readonly root: string;
+  readonly turn: number;
+  /** What it is to be called. */
+  readonly mark: string;
+  /** Only some folders were walked. */
+  readonly isPartial: boolean;
+}
+
+/** Where stamps do not tell everything, a hundredth of the files is read in every run, another one each time. */
+const PARTS = 100;
+
+/** One run's look at a tree, compared with its manifest: all of it, or the folders that somebody told of. */
+class TreeLooks {
+  readonly #tools: LookTools;
+  readonly #takesTurns: boolean;
+  #taken: TakenLook | undefined;
+  #looking: Promise<TakenLook> | undefined;
+  /** Names the look of this run, once it is concluded. */
+  readonly mark = randomUUID();
+  readonly kept = new KeptBytes();
+
+  constructor(config: TreeSourceConfig, tools: TreeTools) {
+    this.#takesTurns = config.ignoreInodes === true;
+    this.#tools = { ...tools, kept: this.kept };
   }
-}
 
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
-  yield bytes;
-}
-
-async function* verified(
-  first: IteratorResult<Uint8Array>,
-  rest: AsyncIterator<Uint8Array>,
-  contentHash: string,
-): AsyncGenerator<Uint8Array, void> {
-  const hash = createHash("sha256");
-  try {
-    for (let step = first; !step.done; step = await rest.next()) {
-      hash.update(step.value);
-      yield step.value;
+  /** What the feed saw of the tree need not be seen again, also when it could not vouch for all of it. */
+  async *list(signal: AbortSignal): Listing {
+    const taken = await this.#lookOnce(signal);
+    const { completeness, unreadable, lost } = taken;
+    if (unreadable.length > 0) yield unreadable;
+    const lostIds = new Set(lost.map(({ docId }) => docId));
+    const hidden = new Hidden(unreadable);
+    const isThere = ({ docId, path }: ListedFile): boolean => !lostIds.has(docId) && !hidden.has(path);
+    for await (const page of (await this.#tools.manifest()).active()) {
+      yield page.filter(isThere).map((entry) => sightingOf(entry, this.#tools.tree));
     }
-  } finally {
-    await rest.return?.();
+    return completeness;
   }
-  if (hash.digest("hex") !== contentHash) throw new Error("it changed since it was listed; the next run fetches it");
+
+  /** Only what is not in the manifest is told, so the last look must have been carried out, and with this manifest. */
+  async since(mark: string, signal: AbortSignal): Promise<ChangesSince | undefined> {
+    if (this.#tools.checksum || mark === "" || (await this.#tools.manifest()).look?.id !== mark) return undefined;
+    const taken = await this.#look(signal, mark);
+    const { completeness, unreadable, changed, lost } = taken;
+    if (completeness !== "complete" || unreadable.length > 0 || changed.length > MAX_CHANGED) return undefined;
+    return {
+      mark: taken.mark,
+      touched: changed.map((entry) => sightingOf(entry, this.#tools.tree)),
+      gone: lost.map(({ docId }) => docId),
+      recall,
+    };
+  }
+
+  async conclude(outcome: LookOutcome): Promise<void> {
+    if (this.#taken) await concludeLook(this.#taken, outcome, this.#tools);
+  }
+
+  /** Of two listings at once, one looks: two looks would give each new file two documents. */
+  async #lookOnce(signal: AbortSignal): Promise<TakenLook> {
+    const looking = (this.#looking ?? Promise.resolve()).catch(() => undefined);
+    this.#looking = looking.then(() => this.#taken ?? this.#look(signal));
+    return await this.#looking;
+  }
+
+  /** `before`: what the last look was called, if only what changed since is wanted. */
+  async #look(signal: AbortSignal, before?: string): Promise<TakenLook> {
+    const { tree, log, checksum, acceptedTypes, manifest: open, onlyFolders } = this.#tools;
+    const manifest = await open();
+    const identity = await tree.identity(signal);
+    const root = identity && `${identity} ${tree.place}`;
+    const isSameRoot = manifest.look?.root === root;
+    // Where nothing is known, any is as good as another.
+    const last = manifest.look?.turn ?? Math.floor(Math.random() * PARTS);
+    const next = this.#takesTurns ? (last + 1) % PARTS : last;
+    const isTurn = (path: string): boolean => partOf(path) === next;
+    const asked = { tree, manifest: open, acceptedTypes, checksum, signal };
+    const hints = before !== undefined && isSameRoot ? onlyFolders : undefined;
+    const some = hints && (await compareOnly(asked, hints));
+    const comparison = some ?? (await compareAll({ ...asked, ...(this.#takesTurns && { isTurn }) }));
+    if ((await tree.identity(signal)) !== identity) {
+      throw new RemoteError(
+        `look at '${tree.place}': another folder took its place meanwhile. The next run looks again.`,
+      );
+    }
+    if (!isSameRoot) await refuseOtherRoot(root, tree.place, manifest, comparison.sawKnown);
+    for (const line of comparison.leftOut.lines()) log(line);
+    const recalled = some ? [] : await recallEntries(comparison, this.#tools);
+    const look = await takeLook(comparison, recalled, this.#tools, signal);
+    const mark = (look.isQuiet && before) || this.mark;
+    this.#taken = { ...look, root, turn: some ? last : next, mark, isPartial: some !== undefined };
+    return this.#taken;
+  }
+}
+
+/** The same for ever, and spread evenly enough. */
+function partOf(path: string): number {
+  return fastHash(path) % PARTS;
+}
+
+/** `lastSeenAt` of files that never change is right to the hour. */
+const NOTED_FOR_MS = 3_600_000;
+
+/** The plan was carried out: what was lost is missing now, unless it is held, and the look is known by its name. */
+async function concludeLook(look: TakenLook, { complete, stillHeld }: LookOutcome, tools: LookTools): Promise<void> {
+  if (!complete) return;
+  const manifest = await tools.manifest();
+  const at = tools.now();
+  let missing = 0;
+  // A look at some folders says nothing about the others, and what is missing could be anywhere.
+  if (!look.isPartial) {
+    for await (const page of manifest.withStatus("missing")) {
+      const gone = page.filter(({ docId }) => !stillHeld.has(docId));
+      for (const entry of gone) manifest.put(stillMissing(entry, at));
+      missing += gone.length;
+    }
+  }
+  const leaving = look.lost.filter(({ docId }) => !stillHeld.has(docId));
+  const known = await manifest.find(leaving.map(({ docId }) => docId));
+  for (const entry of leaving) manifest.put(asMissing(known.get(entry.docId) ?? entry, at));
+  const isHeld = leaving.length < look.lost.length;
+  // What is held, or could not be read, may be back next time just as it was, which only a listing tells.
+  const id = isHeld || look.unreadable.length > 0 ? "" : look.mark;
+  const { look: before } = manifest;
+  const ageMs = at.getTime() - Date.parse(before?.at ?? "");
+  const isFresh = look.isPartial || (ageMs >= 0 && ageMs < NOTED_FOR_MS);
+  const isNoted = look.isQuiet && missing === 0 && isFresh && before?.id === id && before.turn === look.turn;
+  if (!isNoted && look.hidden === 0) {
+    const sawAll = !look.isPartial && !isHeld;
+    manifest.noteLook({ root: look.root, at: sawAll ? at.toISOString() : (before?.at ?? ""), id, turn: look.turn });
+  }
+  await manifest.flush();
+}
+
+/**
+ * The documents that mirror or knowledge base have and the manifest does not, oldest first. There are none unless it was lost, or
+ * an earlier one was put in its place: then they are what the files at their paths were. Of several with one path the last has it,
+ * unless the bytes tell otherwise.
+ */
+async function recallEntries(
+  { toRead }: ScanDiff,
+  { manifest: open, mirrored, log }: LookTools,
+): Promise<readonly ManifestEntry[]> {
+  if (toRead.length === 0) return [];
+  const known = await (await open()).knownAt(toRead.map(({ path }) => path));
+  if (toRead.every(({ path }) => known.has(path))) return [];
+  const recalled: ManifestEntry[] = [];
+  for await (const page of mirrored()) for (const file of page) recalled.push(await entryOf(file));
+  if (recalled.length > 0) {
+    const what = plural(recalled.length, "document");
+    log(`WARNING: the manifest does not have ${what} of mirror and knowledge base; they are recalled.`);
+  }
+  return recalled.sort((a, b) => compareText(a.lastSeenAt, b.lastSeenAt));
+}
+
+async function entryOf(file: MirroredFile): Promise<ManifestEntry> {
+  const unknown = { stamp: "", node: "", error: "", missingSinceAt: "", deletedAt: "" };
+  const versions = await file.versions();
+  return { ...file, ...unknown, versions, status: "active", retryCount: 0, missingRuns: 0, lineage: [] };
+}
+
+/** A file as the engine sees it: its document is the item, and the hash of its bytes tells its versions apart. */
+function sightingOf(entry: ListedFile, tree: Pick<FileTree, "addressOf">): Sighting {
+  const { docId, path, size, modifiedAt, contentHash } = entry;
+  const name = nameOf(path);
+  const { url, rawUrl } = tree.addressOf(path);
+  return {
+    kind: "sighting",
+    itemId: docId,
+    listItemId: 0,
+    name,
+    path,
+    serverPath: `/${path}`,
+    url,
+    rawUrl,
+    documentType: fileTypeOf(name),
+    form: "document",
+    fingerprint: { size, modifiedAt, etag: "", contentVersion: contentHash },
+    contentHash,
+  };
+}
+
+/** The same, from what the ledger remembers of it. Of a version that never arrived it may have the hash of the one before. */
+function recall(item: RememberedItem): Sighting {
+  const { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint } = item;
+  const remembered = { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint };
+  return {
+    ...remembered,
+    kind: "sighting",
+    path: serverPath.slice(1),
+    documentType: fileTypeOf(name),
+    form: "document",
+  };
 }

@@ -5,8 +5,8 @@ import type {
   SourceOptions,
   SourceRun,
 } from "../../contracts/source-kind.ts";
-import { createTreeRules } from "../../plan/lineage/tree-rules.ts";
 import type { TreeTools } from "./open-tree-source.ts";
+import { createTreeRules } from "./tree-rules.ts";
 import { type TreeSourceConfig, USUAL_FILE_MB } from "./tree-source-codec.ts";
 
 /** What a run of such a source works with, besides its tree. `folder`: where it may keep something between runs; in a dry run it may only read there. */
@@ -98,3 +98,42 @@ export function locateIn(
 export function isWholePath(path: string): boolean {
   return /^(\/|[A-Za-z]:\/|[a-z][a-z0-9+.-]*:\/\/)/i.test(path);
 }
+
+/** The path below the root of what may be written as a whole address; undefined: it lies elsewhere. */
+export function belowStore(place: string, prefix: string, called: string): string | undefined {
+  const path = called.trim().replaceAll("\\", "/");
+  const start = `${place}/`;
+  const isAddress = path.startsWith(start);
+  if (!isAddress && isWholePath(path)) return undefined;
+  const name = isAddress ? decoded(path.slice(start.length)) : path;
+  const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+  if (name.startsWith(prefix)) return name.slice(folder.length);
+  return isAddress ? undefined : name;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** It is asked over the network, and every answer may cost money. */
+export const STORE_SCAN_MS = 30_000;
+
+export const PREFIX_FIELD = {
+  name: "prefix",
+  label: "Prefix",
+  placeholder: "manuals/",
+  optional: true,
+  described: "Of containers and buckets: what the names in them begin with.",
+} as const satisfies SourceField;
+
+export const CREDENTIAL_FIELD = {
+  name: "credential",
+  pattern: "[A-Z_][A-Z0-9_]{0,63}",
+  optional: true,
+  described:
+    "The name of the environment variable that holds what opens it: of a container a SAS or a connection string, of a bucket ACCESS_KEY:SECRET, of a repository a token.",
+} as const;

@@ -71,3 +71,39 @@ function readGlobs(value: unknown, where: string, problems: string[]): readonly 
   }
   return globs;
 }
+
+/** What the names of `objects` begin with. */
+export function readPrefix(value: unknown = "", where: string, objects: string, problems: string[]): string {
+  if (typeof value !== "string" || value.length > 1024 || CONTROL.test(value)) {
+    problems.push(`${where} must be what the names of the ${objects} begin with, like "reports/".`);
+    return "";
+  }
+  if (/\b(sig|\w+key|\w+signature)=/i.test(value)) {
+    problems.push(
+      `${where} must not hold a key or signature: put it into an environment variable and give that variable's name as 'credential'.`,
+    );
+    return "";
+  }
+  return value.trim();
+}
+
+/** How keys of AWS begin: capitals and digits like a name, but not one. */
+const ACCESS_KEY = /^A(KIA|SIA)[A-Z0-9]{12,}$/;
+
+/**
+ * A name in capitals cannot be a signature or a secret that was pasted here; whatever it is, it is not repeated. `words`: what
+ * such a variable may be called, and what it holds.
+ */
+export function readCredential(
+  value: unknown = "",
+  where: string,
+  words: { readonly example: string; readonly held: string },
+  problems: string[],
+): string {
+  const text = typeof value === "string" ? value.trim() : undefined;
+  if (text !== undefined && /^([A-Z_][A-Z0-9_]{0,63})?$/.test(text) && !ACCESS_KEY.test(text)) return text;
+  problems.push(
+    `${where} must be the name of an environment variable in capitals, like ${words.example}; ${words.held} itself belongs into that variable, never here.`,
+  );
+  return "";
+}

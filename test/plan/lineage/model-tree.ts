@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { ItemId } from "../../../src/contracts/ids.ts";
 import type { ManifestEntry } from "../../../src/contracts/manifest.ts";
-import { asSeen } from "../../../src/plan/lineage/seen-entry.ts";
-import { asDeleted, asMissing } from "../../../src/plan/lineage/sweep-entry.ts";
+import { asDeleted, asMissing, asSeen } from "../../../src/plan/lineage/manifest-entry.ts";
 import {
   type LineageQuestion,
   type ReadFile,

@@ -15,7 +15,7 @@ export const VERSION_LABEL = "OData__UIVersionString";
 export const TERMS = "TaxCatchAll";
 export const SHOWN_TEXTS = "FieldValuesAsText";
 
-export interface GroupOptions {
+interface GroupOptions {
   /** Whether items of this list have attachments at all. */
   readonly attachments: boolean;
   readonly touchCount: boolean;

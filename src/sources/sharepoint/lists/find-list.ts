@@ -1,17 +1,8 @@
 import { RemoteError } from "../../../contracts/errors.ts";
-import { odataLiteral } from "../escaping.ts";
-import { missingPlace } from "../missing-place.ts";
+import { isJsonObject } from "../../../lib/json-object.ts";
+import { missingPlace } from "../find-library.ts";
 import { type CallContext, type RestClient, SharePointError } from "../rest-client.ts";
-import type { SiteAddress } from "../site-url.ts";
-import {
-  decodeFields,
-  decodeList,
-  decodeTitles,
-  type FieldDescription,
-  LIST_FIELDS,
-  type ListRoot,
-  TITLE_FIELDS,
-} from "./list-codec.ts";
+import { odataLiteral, type SiteAddress } from "../site-url.ts";
 
 /** Throws RemoteError when there is no such list, naming those with a title like it. */
 export async function findList(
@@ -72,4 +63,98 @@ async function readTitles(rest: RestClient, site: SiteAddress, call: CallContext
     if (error instanceof RemoteError) return [];
     throw error;
   }
+}
+
+/** SharePoint's JSON about a list and its columns in our words. */
+
+export interface ListRoot {
+  readonly listId: string;
+  readonly title: string;
+  /** As the server spells it, without a trailing slash: `/sites/demo/Lists/Tasks`. */
+  readonly path: string;
+  /** Items and folders on all levels. */
+  readonly itemCount: number;
+}
+
+const LIST_FIELDS = "Id,Title,BaseType,ItemCount,RootFolder/ServerRelativeUrl";
+
+/** A column as SharePoint describes it. */
+export interface FieldDescription {
+  readonly internalName: string;
+  /** What the column is called in an item's JSON. */
+  readonly property: string;
+  readonly title: string;
+  readonly type: string;
+  readonly hidden: boolean;
+  readonly readOnly: boolean;
+  /** The column of the other list that a lookup shows. */
+  readonly lookupField: string;
+  readonly dateOnly: boolean;
+  /** undefined where SharePoint does not tell. */
+  readonly richText: boolean | undefined;
+  readonly currencyLocaleId: number;
+}
+
+/** Of SharePoint's `BaseType`; 0 is a list. */
+const LIBRARY = 1;
+
+function decodeList(answer: Record<string, unknown>): ListRoot {
+  const root = answer["RootFolder"];
+  const path = isJsonObject(root) ? root["ServerRelativeUrl"] : undefined;
+  const { Id: listId, ItemCount: itemCount } = answer;
+  const title = text(answer["Title"]);
+  if (typeof listId !== "string" || typeof path !== "string" || typeof itemCount !== "number") {
+    throw new RemoteError("SharePoint's description of the list lacks its id, its folder or its item count");
+  }
+  if (answer["BaseType"] === LIBRARY) {
+    throw new RemoteError(`'${title}' is a document library, not a list; make it one of the 'file_sources'`);
+  }
+  return { listId, title, path: path.replace(/\/+$/, ""), itemCount };
+}
+
+const TITLE_FIELDS = "Title,BaseType,Hidden";
+
+/** Titles of the lists a person would name. */
+function decodeTitles(answer: Record<string, unknown>): string[] {
+  return rowsOf(answer)
+    .filter((list) => list["BaseType"] !== LIBRARY && list["Hidden"] !== true)
+    .map((list) => text(list["Title"]))
+    .filter((title) => title !== "");
+}
+
+export function decodeFields(answer: Record<string, unknown>): FieldDescription[] {
+  return rowsOf(answer).map((field) => {
+    const internalName = text(field["InternalName"]);
+    return {
+      internalName,
+      property: text(field["EntityPropertyName"]) || internalName,
+      title: text(field["Title"]) || internalName,
+      type: text(field["TypeAsString"]),
+      hidden: field["Hidden"] === true,
+      readOnly: field["ReadOnlyField"] === true,
+      lookupField: text(field["LookupField"]),
+      dateOnly: text(field["TypeAsString"]) === "DateTime" && field["DisplayFormat"] === DATE_ONLY,
+      richText: typeof field["RichText"] === "boolean" ? field["RichText"] : undefined,
+      currencyLocaleId: typeof field["CurrencyLocaleId"] === "number" ? field["CurrencyLocaleId"] : 0,
+    };
+  });
+}
+
+const DATE_ONLY = 0;
+
+/** By the ids of people, those who have one. */
+export function decodeMails(answer: Record<string, unknown>): [number, string][] {
+  return rowsOf(answer)
+    .map((user): [number, string] => [Number(user["Id"]), text(user["Email"])])
+    .filter(([, mail]) => mail !== "");
+}
+
+function rowsOf(answer: Record<string, unknown>): Record<string, unknown>[] {
+  const rows = answer["value"];
+  if (!Array.isArray(rows)) throw new RemoteError("SharePoint's answer is not a list of descriptions");
+  return rows.filter(isJsonObject);
+}
+
+export function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

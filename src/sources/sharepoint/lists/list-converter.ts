@@ -1,11 +1,19 @@
 import { basename } from "node:path";
 import type { Converted, Converter, OriginalItem } from "../../../contracts/converter.ts";
 import { explain } from "../../../contracts/errors.ts";
-import { throwIfCancelled } from "../cancelled.ts";
-import { listTitleOf } from "./list-file-name.ts";
-import { rowMarkdown } from "./row-markdown.ts";
-import { readTableFile } from "./table-csv.ts";
-import { MIN_COLUMNS, rowId } from "./table-layout.ts";
+import { throwIfCancelled } from "../http.ts";
+import { cleanLines, oneLine, splitCurrencyTitle } from "./list-columns.ts";
+import {
+  ID_AT,
+  listTitleOf,
+  MIN_COLUMNS,
+  OWN_FROM,
+  readTableFile,
+  rowId,
+  TAIL,
+  TITLE_AT,
+  UTC_MARK,
+} from "./list-export.ts";
 
 /** Makes a Markdown document of each row of a list's export. */
 export function createListConverter(): Converter {
@@ -71,4 +79,65 @@ function convertRow(
     return { problem: `the row has ${cells.length} values for ${titles.length} columns` };
   }
   return { document: Buffer.from(rowMarkdown(list, titles, cells)) };
+}
+
+/** A longer heading would be taken for text, and it is repeated with every passage below it. */
+const MAX_HEADING_PART = 200;
+
+/**
+ * One row of a list as a document: a heading and a bullet for every value, empty ones left out. Values are text, whatever
+ * they look like: nothing in them begins a heading, a bullet or a code block of its own.
+ */
+export function rowMarkdown(list: string, titles: readonly string[], cells: readonly string[]): string {
+  const title = oneLine(cells[TITLE_AT] ?? "") || `Item ${cells[ID_AT] ?? ""}`;
+  const lines = [heading(list, title), ""];
+  for (const at of shownColumns(titles.length)) {
+    const bullet = toBullet(titles[at] ?? "", cells[at] ?? "");
+    if (bullet) lines.push(bullet);
+  }
+  return `${lines.join("\n").trimEnd()}\n`;
+}
+
+/** All but ID, Created and Modified: the times change with every touch, and say nothing about the content. */
+function shownColumns(count: number): number[] {
+  const own = Array.from({ length: count - TAIL - OWN_FROM }, (_, at) => OWN_FROM + at);
+  return [TITLE_AT, ...own, count - 2, count - 1];
+}
+
+function heading(list: string, title: string): string {
+  const text = `"${shorten(oneLine(list))}" - ${shorten(title)}`;
+  // `Title #` would lose its mark: at the end of a heading it counts as decoration.
+  return `### ${text.replace(/(?<=\s)#+$/, "\\$&")}`;
+}
+
+function shorten(text: string): string {
+  const letters = Array.from(text);
+  return letters.length > MAX_HEADING_PART ? `${letters.slice(0, MAX_HEADING_PART).join("")}…` : text;
+}
+
+function toBullet(title: string, cell: string): string {
+  const [first, ...more] = cleanLines(cell);
+  if (first === undefined) return "";
+  const lines = [toFirstLine(title, first), ...more.map((line) => `  ${asText(line)}`)];
+  return lines.join("\n");
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
+
+/** What the title tells about the values stands beside the value. */
+function toFirstLine(title: string, value: string): string {
+  const bullet = (label: string, text: string): string => `- ${asText(oneLine(label))}: ${text}`;
+  if (title.endsWith(` ${UTC_MARK}`) && INSTANT.test(value)) {
+    return bullet(title.slice(0, -UTC_MARK.length).trimEnd(), `${value} UTC`);
+  }
+  const { label, sign } = splitCurrencyTitle(title);
+  return bullet(label, sign && Number.isFinite(Number(value)) ? `${sign} ${value}` : value);
+}
+
+const OPENS_A_BLOCK = /^(?:#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|`{3}|~{3}|\||<|[-=:*_]{2,}|[-:][-:| ]*$)/;
+
+/** The beginning of a line marked so that it cannot open a block. */
+function asText(line: string): string {
+  if (OPENS_A_BLOCK.test(line)) return `\\${line}`;
+  return line.replace(/^(\d{1,9})(?=[.)](?:\s|$))/, "$1\\");
 }

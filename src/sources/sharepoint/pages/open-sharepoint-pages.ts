@@ -2,28 +2,30 @@ import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Fetched, ItemRef, Listing, Source } from "../../../contracts/source.ts";
 import type { OnWait } from "../../../lib/pace.ts";
-import { adviseOn } from "../advise-on.ts";
-import { encodePath } from "../escaping.ts";
-import { examineSource } from "../examine-source.ts";
+import { adviseOn, examineSource } from "../diagnose-source.ts";
 import { expectedOutcome } from "../fetch-file.ts";
 import { findLibrary, type LibraryPart } from "../find-library.ts";
+import { oncePerPause } from "../http.ts";
 import type { LibraryRoot } from "../library-codec.ts";
 import { type LibraryListing, listLibrary } from "../list-library.ts";
-import { oncePerPause } from "../once-per-pause.ts";
-import { publicationOf, withPublished } from "../published-version.ts";
-import type { CallContext } from "../rest-client.ts";
+import { publicationOf, readApproved, type VersionedPlace, withPublished } from "../published-version.ts";
+import { type CallContext, SharePointError } from "../rest-client.ts";
 import type { SharePointConnection } from "../sharepoint-connection.ts";
 import type { SitePageSourceConfig } from "../sharepoint-source-codec.ts";
-import { parseSiteUrl } from "../site-url.ts";
+import { encodePath, parseSiteUrl } from "../site-url.ts";
 import {
+  COLUMN_NAME_FIELDS,
+  decodeColumns,
   decodePageIdentity,
   decodePageRow,
   decodePageTexts,
+  decodePublishedItemVersion,
   holdsText,
+  ITEM_VERSION_FIELDS,
   PAGE_FIELDS,
+  type PageColumns,
   pageSighting,
 } from "./page-codec.ts";
-import { listUrl, openPageLibrary, type PageLibrary, readPublishedTexts } from "./page-library.ts";
 import { writePageOriginal } from "./page-original.ts";
 
 interface SharePointPagesOptions {
@@ -161,4 +163,47 @@ async function* listPages(
   for (; !step.done; step = await listing.next())
     yield await withPublished(step.value, drafts, { ...(found ?? { rest, site }), call }, pageSighting);
   return step.value;
+}
+
+/** A library of pages that was found. */
+interface PageLibrary extends VersionedPlace {
+  readonly listId: string;
+  readonly columns: PageColumns;
+}
+
+async function openPageLibrary(
+  { rest, site }: Pick<PageLibrary, "rest" | "site">,
+  { listId, isModerated }: LibraryRoot,
+  call: CallContext,
+): Promise<PageLibrary> {
+  const place = { rest, site, listId, ...(isModerated && { moderatedListId: listId }) };
+  const url = `${listUrl(place)}/fields?$select=${COLUMN_NAME_FIELDS}`;
+  return { ...place, columns: decodeColumns(await rest.getJson(url, call)) };
+}
+
+/** The columns of that version. */
+async function readPublishedTexts(
+  library: PageLibrary,
+  listItemId: number,
+  call: CallContext,
+): Promise<Record<string, unknown>> {
+  const { rest, columns } = library;
+  const versions = `${listUrl(library)}/items(${listItemId})/versions`;
+  const answer = await rest.getJson(`${versions}?$select=${ITEM_VERSION_FIELDS}`, call);
+  const version = decodePublishedItemVersion(answer, await readApproved(library, listItemId, call)) ?? notInHistory();
+  try {
+    return await rest.getJson(`${versions}(${version})?$select=${["VersionId", ...columns.texts].join()}`, call);
+  } catch (error) {
+    if (!(error instanceof SharePointError) || error.status !== 400) throw error;
+    // A column may be younger than the version, or not to be chosen there: then all there are, of this one version.
+    return await rest.getJson(`${versions}(${version})`, call);
+  }
+}
+
+function listUrl({ site, listId }: Pick<PageLibrary, "site" | "listId">): string {
+  return `${site.api}web/lists(guid'${encodeURIComponent(listId)}')`;
+}
+
+function notInHistory(): never {
+  throw new RemoteError("the published version is not in the history of the page");
 }

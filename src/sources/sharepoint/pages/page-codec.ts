@@ -1,9 +1,9 @@
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { Sighting } from "../../../contracts/source.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
-import { pathBelow } from "../escaping.ts";
 import { decodeRow, type Place, type Row } from "../library-codec.ts";
 import { newestMajor, type Publication, publicationOf, VERSION_FIELDS, versionLabel } from "../published-version.ts";
+import { pathBelow } from "../site-url.ts";
 import { MARKUP_COLUMNS } from "./page-converter.ts";
 import type { PageOriginal } from "./page-original.ts";
 

@@ -4,8 +4,7 @@ import { explain } from "../../../contracts/errors.ts";
 import type { HtmlNode } from "../../../lib/html/html-tree.ts";
 import { parseHtml } from "../../../lib/html/parse-html.ts";
 import { canvasNodes } from "./canvas-nodes.ts";
-import { cleanHtml } from "./clean-html.ts";
-import { escapeHtml } from "./clean-inline.ts";
+import { cleanHtml, escapeHtml } from "./clean-html.ts";
 import { type PageOriginal, readPageOriginal } from "./page-original.ts";
 
 /** SharePoint refuses to save a page long before this; beyond it, somebody put another file there. */

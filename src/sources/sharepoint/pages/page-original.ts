@@ -1,6 +1,6 @@
 import type { HtmlElement } from "../../../lib/html/html-tree.ts";
 import { parseHtml } from "../../../lib/html/parse-html.ts";
-import { escapeHtml } from "./clean-inline.ts";
+import { escapeHtml } from "./clean-html.ts";
 
 /** A page as SharePoint keeps it: everything its document is made of. */
 export interface PageOriginal {

@@ -1,8 +1,7 @@
 import type { ItemId } from "../../contracts/ids.ts";
-import type { Fetched, ItemRef, Listed, Listing, Sighting } from "../../contracts/source.ts";
+import type { Fetched, ItemRef, Listed, Sighting } from "../../contracts/source.ts";
 import { downloadFailure, expectedOutcome, fetchFile, fetchFrom, fileUrl, touchCount } from "./fetch-file.ts";
 import { decodeRow, type LibraryRoot, type Place, type Row } from "./library-codec.ts";
-import { type LibraryListing, listLibrary } from "./list-library.ts";
 import {
   NEVER_PUBLISHED,
   type PublishedVersion,
@@ -58,25 +57,6 @@ export function readingOf(library: LibraryRoot, { rest, site, drafts: takesDraft
         : fetchFrom(`${fileUrl(site, item)}/$value`, rest, item, call, { etag, otherwise: ask });
     },
   };
-}
-
-/** Every file of the library as `readingOf` has it. `onFound` is told how before the first page of the listing. */
-export async function* listFiles(
-  wanted: Omit<LibraryListing, "chooseReading"> & FilePlace,
-  onFound: (reading: FileReading) => void,
-): Listing {
-  let reading: FileReading | undefined;
-  const listing = listLibrary({
-    ...wanted,
-    async chooseReading({ library }) {
-      reading = readingOf(library, wanted);
-      onFound(reading);
-      return { columns: [], decode: reading.decode };
-    },
-  });
-  let step = await listing.next();
-  for (; !step.done; step = await listing.next()) yield (await reading?.settle(step.value, wanted.call)) ?? step.value;
-  return step.value;
 }
 
 /** Without a content version, which only the latest one tells: the label stands for it until there is another. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Listed, Sighting, Source } from "../../src/contracts/source.ts";
 import { LocalDevices } from "../../src/sources/folder/local-devices.ts";
-import { KeptBytes } from "../../src/sources/tree/kept-bytes.ts";
+import { KeptBytes } from "../../src/sources/tree/read-files.ts";
 import { TreeWorld } from "./tree-world.ts";
 
 const never = new AbortController().signal;

@@ -1,8 +1,8 @@
 // The rules of a tree say which files are taken and which folders are entered.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { folderOf, nameOf } from "../../../src/lib/tree-path.ts";
-import { createTreeRules } from "../../../src/plan/lineage/tree-rules.ts";
+import { folderOf, nameOf } from "../../src/lib/tree-path.ts";
+import { createTreeRules } from "../../src/sources/tree/tree-rules.ts";
 
 interface Rules {
   readonly include: readonly string[];

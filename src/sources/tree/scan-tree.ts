@@ -6,10 +6,9 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { plural } from "../../lib/plural.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
 import { Turn } from "../../lib/turn.ts";
-import { Hidden } from "./hidden.ts";
 
 /** The tree beside the manifest, before anything was read. */
-export interface Comparison {
+export interface ScanDiff {
   readonly completeness: Completeness;
   /** New paths, and paths whose stamp is another. */
   readonly toRead: readonly TreeFile[];
@@ -49,7 +48,7 @@ interface CompareTools {
 const BATCH = 1000;
 
 /** Everything is compared, file by file. */
-export async function compareAll(tools: CompareTools): Promise<Comparison> {
+export async function compareAll(tools: CompareTools): Promise<ScanDiff> {
   const comparing = new Comparing(tools);
   const completeness = await comparing.walk();
   if (completeness === "complete") await comparing.missEverywhere();
@@ -57,7 +56,7 @@ export async function compareAll(tools: CompareTools): Promise<Comparison> {
 }
 
 /** Only these folders, and those that are new in them, can have changed. undefined: they are not what they should be, so everything has to be walked. */
-export async function compareOnly(tools: CompareTools, only: ReadonlySet<string>): Promise<Comparison | undefined> {
+export async function compareOnly(tools: CompareTools, only: ReadonlySet<string>): Promise<ScanDiff | undefined> {
   const comparing = new Comparing(tools);
   const known = await knownBelow(only, await tools.manifest());
   let next: ReadonlySet<string> = only;
@@ -269,7 +268,7 @@ class Comparing {
     });
   }
 
-  async result(completeness: Completeness): Promise<Comparison> {
+  async result(completeness: Completeness): Promise<ScanDiff> {
     const absent = completeness === "complete" ? this.#absent : [];
     this.#unreadable.push(...findUnmounted(absent, this.#devices, this.#familiar));
     const holes = new Hidden(this.#unreadable);
@@ -370,5 +369,28 @@ class LeftOut {
     const names = most.slice(0, NAMED).map(([type, n]) => `${type || "no type"} ${n}`);
     const rest = most.length > NAMED ? ", and others" : "";
     yield `Left out ${plural(count, "file")} of types that are not accepted: ${names.join(", ")}${rest}.`;
+  }
+}
+
+/** What lies at or below something that could not be looked at: nobody knows whether it is there. */
+export class Hidden {
+  readonly #holes: ReadonlyMap<string, Unreadable>;
+
+  constructor(unreadable: readonly Unreadable[]) {
+    this.#holes = new Map(unreadable.map((hole) => [hole.path, hole]));
+  }
+
+  has(path: string): boolean {
+    return this.above(path) !== undefined;
+  }
+
+  /** What hides it: the nearest one. */
+  above(path: string): Unreadable | undefined {
+    if (this.#holes.size === 0) return undefined;
+    for (let at = path; at !== ""; at = folderOf(at)) {
+      const hole = this.#holes.get(at);
+      if (hole) return hole;
+    }
+    return this.#holes.get("");
   }
 }

@@ -1,20 +1,33 @@
-import { createHash } from "node:crypto";
-import { explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import { randomBytes } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, TreeFile } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Completeness, Unreadable } from "../../contracts/source.ts";
+import { isErrno } from "../../lib/atomic-file.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
 import { plural } from "../../lib/plural.ts";
-import { folderOf, hasInode } from "../../lib/tree-path.ts";
-import { Turn } from "../../lib/turn.ts";
-import { asReadable, asSeen, asUnreadable } from "../../plan/lineage/seen-entry.ts";
-import type { ReadFile } from "../../plan/lineage/trace-lineage.ts";
-import type { Comparison } from "./compare-tree.ts";
-import { Hidden } from "./hidden.ts";
-import type { KeptBytes } from "./kept-bytes.ts";
+import { folderOf, hasInode, nameOf } from "../../lib/tree-path.ts";
+import { asReadable, asSeen, asUnreadable } from "../../plan/lineage/manifest-entry.ts";
+import { candidateFinder, pairBest, type ScoredPair } from "../../plan/lineage/pair-similar.ts";
+import { similarityOf, sketchText, type TextSketch } from "../../plan/lineage/text-similarity.ts";
+import {
+  type LineageAnswer,
+  type LineageQuestion,
+  type ReadFile,
+  type Traced,
+  traceLineage,
+} from "../../plan/lineage/trace-lineage.ts";
 import type { TreeTools } from "./open-tree-source.ts";
-import { recognizeFiles } from "./recognize-files.ts";
+import { type FailedFile, type KeptBytes, readFiles } from "./read-files.ts";
+import { Hidden, type ScanDiff } from "./scan-tree.ts";
 
 /** What a look at the tree came to. The manifest knows of every file that is there; what is lost is still in its place. */
 export interface Look {
@@ -32,7 +45,7 @@ export interface Look {
 /** Beyond so many, whoever wants to know lists everything. */
 export const MAX_CHANGED = 10_000;
 /** Where nothing can have moved, so many are read before their identities are written down and the next ones are read. */
-const BATCH = 5000;
+const READ_BATCH = 5000;
 
 export interface LookTools extends TreeTools {
   readonly kept: KeptBytes;
@@ -40,7 +53,7 @@ export interface LookTools extends TreeTools {
 
 /** Reads what has to be read, finds out who is who, and writes it down. A look that is cut short leaves everything else as it was. */
 export async function takeLook(
-  comparison: Comparison,
+  comparison: ScanDiff,
   recalled: readonly ManifestEntry[],
   tools: LookTools,
   signal: AbortSignal,
@@ -78,7 +91,7 @@ export async function refuseOtherRoot(
 }
 
 class Looking {
-  readonly #comparison: Comparison;
+  readonly #comparison: ScanDiff;
   /** As recallEntries() says. */
   readonly #recalled: readonly ManifestEntry[];
   readonly #recalledAt: ReadonlyMap<string, ManifestEntry>;
@@ -88,7 +101,7 @@ class Looking {
   readonly changed: ManifestEntry[] = [];
   lost: readonly ManifestEntry[] = [];
 
-  constructor(comparison: Comparison, recalled: readonly ManifestEntry[], tools: LookTools, signal: AbortSignal) {
+  constructor(comparison: ScanDiff, recalled: readonly ManifestEntry[], tools: LookTools, signal: AbortSignal) {
     this.#comparison = comparison;
     this.#recalled = recalled;
     this.#recalledAt = new Map(recalled.map((entry) => [entry.path, entry]));
@@ -124,11 +137,11 @@ class Looking {
 
   async #takeInBatches(manifest: Manifest): Promise<void> {
     const { toRead } = this.#comparison;
-    for (let at = 0; at < toRead.length; at += BATCH) {
-      await this.#takeAll(toRead.slice(at, at + BATCH), manifest);
+    for (let at = 0; at < toRead.length; at += READ_BATCH) {
+      await this.#takeAll(toRead.slice(at, at + READ_BATCH), manifest);
       await manifest.flush();
-      const done = Math.min(at + BATCH, toRead.length);
-      if (toRead.length > BATCH) this.#tools.log(`Read ${done} of ${plural(toRead.length, "file")}.`);
+      const done = Math.min(at + READ_BATCH, toRead.length);
+      if (toRead.length > READ_BATCH) this.#tools.log(`Read ${done} of ${plural(toRead.length, "file")}.`);
     }
   }
 
@@ -136,8 +149,8 @@ class Looking {
     const read: ReadFile[] = [];
     const failed: FailedFile[] = [];
     const before = new Map<string, ManifestEntry>();
-    for (let at = 0; at < files.length; at += BATCH) {
-      const some = files.slice(at, at + BATCH);
+    for (let at = 0; at < files.length; at += READ_BATCH) {
+      const some = files.slice(at, at + READ_BATCH);
       const outcomes = await readFiles(some, this.#tools, this.#signal);
       const present = await this.#presentAt(
         some.map(({ path }) => path),
@@ -303,68 +316,139 @@ async function findSuspects(
   return suspects;
 }
 
-/** Files on their way through the hash at the same time. */
-const AT_ONCE = 4;
-
-interface FailedFile {
-  readonly file: TreeFile;
-  readonly reason: string;
+interface Recognized {
+  /** What the manifest is to say of the files that were read. */
+  readonly entries: readonly ManifestEntry[];
+  readonly lost: readonly ManifestEntry[];
 }
 
-type ReadOutcome = { readonly file: TreeFile; readonly contentHash: string } | FailedFile;
-
-interface ReadTools {
-  readonly tree: FileTree;
-  readonly kept: KeptBytes;
-}
-
-/** One outcome for each file, in their order. Only an abort throws. */
-export async function readFiles(
-  files: readonly TreeFile[],
-  tools: ReadTools,
+/** Which document is each of the files? */
+async function recognizeFiles(
+  question: LineageQuestion,
+  tools: Pick<TreeTools, "tree" | "keptText" | "textOf" | "log" | "now">,
   signal: AbortSignal,
-): Promise<readonly ReadOutcome[]> {
-  const outcomes: ReadOutcome[] = Array.from({ length: files.length });
-  const turn = new Turn();
-  await forEachConcurrent(files.entries(), AT_ONCE, async ([i, file]) => {
-    outcomes[i] = await readOne(file, tools, signal);
-    if (turn.isOver()) await turn.next();
+): Promise<Recognized> {
+  const { traced, lost } = await followEdits(question, tools, signal);
+  const now = tools.now();
+  return { entries: traced.map((one) => asSeen(one, now, newDocId)), lost };
+}
+
+/** By their texts: what was renamed and edited at once, and what is back at its path, edited. */
+async function followEdits(
+  question: LineageQuestion,
+  tools: Pick<TreeTools, "tree" | "keptText" | "textOf" | "log">,
+  signal: AbortSignal,
+): Promise<LineageAnswer> {
+  const { traced, lost } = traceLineage(question);
+  const found = traced.filter(({ kind }) => kind === "found").map(({ read }) => read);
+  const paths = new Set(found.map(({ file }) => file.path));
+  const placed = new Set(traced.flatMap((one) => ("entry" in one ? one.entry.docId : [])));
+  const back = question.absent.filter(
+    ({ status, path, docId }) => status === "missing" && paths.has(path) && !placed.has(docId),
+  );
+  const pairs = await pairEdited(found, [...lost, ...back], tools, signal);
+  if (pairs.size === 0) return { traced, lost };
+  const kept = new Set([...pairs.values()].map(({ entry }) => entry.docId));
+  return {
+    traced: traced.map((one): Traced => {
+      const pair = pairs.get(one.read);
+      if (!pair) return one;
+      return { kind: pair.entry.status === "missing" ? "restored" : "moved-and-edited", read: one.read, ...pair };
+    }),
+    lost: lost.filter(({ docId }) => !kept.has(docId)),
+  };
+}
+
+/** Those that are born together are neighbours in every index that has them. */
+function newDocId(): ItemId {
+  const bornAt = Date.now().toString(16).padStart(12, "0");
+  return `doc_${bornAt}${randomBytes(10).toString("hex")}` as ItemId;
+}
+
+/** Texts have to be made for this, which takes a process each: of so many files in one look, and not of huge ones. */
+const MAX_COMPARED = 200;
+const MAX_COMPARED_BYTES = 16 * 1024 * 1024;
+/** Texts on their way at the same time: mostly that is waiting for the disk. */
+const TEXTS_AT_ONCE = 4;
+
+/** By the file that appeared: the lost document that it is, renamed and edited, and how similar the texts are. */
+type EditedPairs = ReadonlyMap<ReadFile, { readonly entry: ManifestEntry; readonly certainty: number }>;
+
+interface Appeared {
+  readonly path: string;
+  readonly size: number;
+  readonly read: ReadFile;
+}
+
+async function pairEdited(
+  found: readonly ReadFile[],
+  lost: readonly ManifestEntry[],
+  tools: Pick<TreeTools, "tree" | "keptText" | "textOf" | "log">,
+  signal: AbortSignal,
+): Promise<EditedPairs> {
+  const pairs = new Map<ReadFile, { entry: ManifestEntry; certainty: number }>();
+  if (found.length === 0 || lost.length === 0) return pairs;
+  const candidatesOf = candidateFinder(lost.filter(({ size }) => size <= MAX_COMPARED_BYTES));
+  const keptSketch = rememberSketches(tools.keptText);
+  const scored: ScoredPair<Appeared, ManifestEntry>[] = [];
+  let compared = 0;
+  await forEachConcurrent(found, TEXTS_AT_ONCE, async (read) => {
+    const { path, size } = read.file;
+    const appeared = { path, size, read };
+    const candidates = size <= MAX_COMPARED_BYTES ? candidatesOf(appeared) : [];
+    if (candidates.length === 0) return;
+    compared += 1;
+    if (compared > MAX_COMPARED) return;
+    const text = await textAt(path, tools, signal);
+    if (!text) return;
+    const sketch = sketchText(text);
+    for (const vanished of candidates) {
+      const kept = await keptSketch(vanished.docId);
+      if (kept) scored.push({ appeared, vanished, score: similarityOf(sketch, kept) });
+    }
   });
-  return outcomes;
+  if (compared > MAX_COMPARED) {
+    tools.log(
+      `${plural(compared - MAX_COMPARED, "new file")} could not be compared with what vanished; they count as new.`,
+    );
+  }
+  for (const { appeared, vanished, score } of pairBest(scored)) {
+    pairs.set(appeared.read, { entry: vanished, certainty: score });
+  }
+  return pairs;
 }
 
-async function readOne(file: TreeFile, tools: ReadTools, signal: AbortSignal): Promise<ReadOutcome> {
-  try {
-    return { file, contentHash: (await hashFile(file.path, file.stamp, tools, signal)).contentHash };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof NotFoundError) return { file, reason: explain(error) };
-  }
-  try {
-    // It changed since it was listed: what is there now counts, and the next look sees how it is listed then.
-    const { contentHash, size } = await hashFile(file.path, "", tools, signal);
-    return { file: { ...file, size, stamp: "" }, contentHash };
-  } catch (error) {
-    signal.throwIfAborted();
-    return { file, reason: explain(error) };
-  }
+function rememberSketches(keptText: TreeTools["keptText"]): (docId: ItemId) => Promise<TextSketch | undefined> {
+  const sketches = new Map<ItemId, Promise<TextSketch | undefined>>();
+  return (docId) => {
+    const sketch = sketches.get(docId) ?? keptText(docId).then((text) => (text ? sketchText(text) : undefined));
+    sketches.set(docId, sketch);
+    return sketch;
+  };
 }
 
-async function hashFile(
+async function textAt(
   path: string,
-  stamp: string,
-  { tree, kept }: ReadTools,
+  { tree, textOf }: Pick<TreeTools, "tree" | "textOf">,
   signal: AbortSignal,
-): Promise<{ readonly contentHash: string; readonly size: number }> {
-  const hash = createHash("sha256");
-  let size = 0;
-  let first: Uint8Array | undefined;
-  for await (const chunk of tree.read(path, signal, stamp)) {
-    hash.update(chunk);
-    size += chunk.byteLength;
-    first ??= chunk;
+): Promise<string | undefined> {
+  const type = fileTypeOf(nameOf(path));
+  const local = tree.localPath?.(path);
+  if (local !== undefined) return await textOf(local, type, signal);
+  const folder = await mkdtemp(join(tmpdir(), "lockstep-"));
+  try {
+    await spool(tree, path, join(folder, "file"), signal);
+    return await textOf(join(folder, "file"), type, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isErrno(error, "ENOSPC", "EDQUOT")) throw error;
+    // It went, or changed, since it was read: it has no text that could be compared.
+    return undefined;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
-  const contentHash = hash.digest("hex");
-  if (first?.byteLength === size) kept.keep(contentHash, first);
-  return { contentHash, size };
+}
+
+async function spool(tree: FileTree, path: string, target: string, signal: AbortSignal): Promise<void> {
+  await pipeline(Readable.from(tree.read(path, signal)), createWriteStream(target), { signal });
 }

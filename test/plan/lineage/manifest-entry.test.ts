@@ -3,8 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ItemId } from "../../../src/contracts/ids.ts";
 import type { ManifestEntry } from "../../../src/contracts/manifest.ts";
-import { asReadable, asSeen, asUnreadable } from "../../../src/plan/lineage/seen-entry.ts";
-import { asDeleted, asMissing, isExpired, stillMissing } from "../../../src/plan/lineage/sweep-entry.ts";
+import {
+  asDeleted,
+  asMissing,
+  asReadable,
+  asSeen,
+  asUnreadable,
+  isExpired,
+  stillMissing,
+} from "../../../src/plan/lineage/manifest-entry.ts";
 import type { Traced } from "../../../src/plan/lineage/trace-lineage.ts";
 
 const HOUR_MS = 3_600_000;

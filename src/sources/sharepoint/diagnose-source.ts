@@ -1,15 +1,12 @@
-import { RemoteError } from "../../contracts/errors.ts";
+import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { Finding } from "../../contracts/finding.ts";
-import { fine, problem, type Step, unknown, type Verdict, walkSteps } from "./examine-steps.ts";
-import { checkWeb } from "./find-library.ts";
+import { checkWeb, MissingPlaceError } from "./find-library.ts";
 import { decodePage } from "./library-codec.ts";
 import { isThresholdError, itemsUrl } from "./read-items.ts";
 import { type CallContext, SharePointError } from "./rest-client.ts";
 import type { SharePointConnection } from "./sharepoint-connection.ts";
-import { SignInError } from "./sign-in.ts";
-import { adviseOnSignIn } from "./sign-in-advice.ts";
+import { adviseOnSignIn, readTokenClaims, SignInError } from "./sign-in.ts";
 import type { SiteAddress } from "./site-url.ts";
-import { readTokenClaims } from "./token-claims.ts";
 
 /** A library, a list, the pages of a site: what a source reads, and how it is found. */
 interface Examined extends Visitor {
@@ -200,4 +197,74 @@ async function graphRoles({ connection, call }: Visitor): Promise<readonly strin
     if (error instanceof RemoteError) return [];
     throw error;
   }
+}
+
+type Verdict = Omit<Finding, "subject">;
+
+/** One thing to look at. What `look` throws as RemoteError is a problem with that thing. */
+interface Step {
+  readonly subject: string;
+  /** Looked at even when an earlier step failed, and no reason not to look at the later ones. */
+  readonly independent?: boolean;
+  look(): Promise<Verdict>;
+  /** What can be done about an error; "" when nothing is known. */
+  remedy?(error: RemoteError): string;
+}
+
+function fine(detail: string): Verdict {
+  return { outcome: "ok", detail, remedy: "" };
+}
+
+function problem(detail: string, remedy: string): Verdict {
+  return { outcome: "problem", detail, remedy };
+}
+
+function unknown(detail: string): Verdict {
+  return { outcome: "not checked", detail, remedy: "" };
+}
+
+/** One finding for each step. After a problem the others cannot be looked at, and say so. */
+async function* walkSteps(steps: readonly Step[]): AsyncGenerator<Finding, void> {
+  let failed = "";
+  for (const step of steps) {
+    const { subject } = step;
+    const skipped = failed && !step.independent;
+    const verdict = skipped ? unknown(`Cannot be looked at before this is solved: ${failed}.`) : await lookAt(step);
+    if (verdict.outcome === "problem" && !step.independent) failed ||= subject;
+    yield { subject, ...verdict };
+  }
+}
+
+async function lookAt(step: Step): Promise<Verdict> {
+  try {
+    return await step.look();
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error;
+    const verdict = problem(asSentence(explain(error)), step.remedy?.(error) ?? "");
+    return error instanceof MissingPlaceError ? { ...verdict, alternatives: error.alternatives } : verdict;
+  }
+}
+
+function asSentence(text: string): string {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+/** The reason, and what a person can do about it where we know. */
+export function adviseOn(error: RemoteError, filter: string): string {
+  const reason = error.message;
+  if (isThresholdError(error)) {
+    return filter
+      ? `${reason}. There are too many rows for the filter "${filter}": filter by an indexed column, or leave 'filter' empty.`
+      : `${reason}. Ask the site's owner about the list view threshold.`;
+  }
+  if (!(error instanceof SharePointError)) return reason;
+  if (error.status === 400 && filter) return `${reason}. Check the filter "${filter}".`;
+  if (error.status === 401)
+    return `${reason}. The app needs a certificate and a permission on SharePoint, not on Graph; 'lockstep doctor' names the steps.`;
+  if (error.status === 403)
+    return `${reason}. Grant the app read access to this site (Sites.Selected or Sites.Read.All); 'lockstep doctor' names the steps.`;
+  if (error.status === 404) return `${reason}. Check 'site_url'.`;
+  if (error.status >= 300 && error.status < 400) return `${reason}. The site may have moved: check 'site_url'.`;
+  return reason;
 }

@@ -1,0 +1,253 @@
+import type { Dispatcher } from "undici";
+import { CancelledError, RemoteError } from "../../contracts/errors.ts";
+import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
+import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
+import { createProxyAgent } from "../../lib/proxy-agent.ts";
+import { type AnswerHeaders, headerOf, readNumber, readRetryAfterMs } from "../../lib/retry-after.ts";
+import { sleep } from "../../lib/time.ts";
+import type { ErrorBody } from "./rest-client.ts";
+
+export interface Timeouts {
+  readonly connectMs: number;
+  readonly headersMs: number;
+  /** Between two pieces of a body; a body may take as long as it likes while it keeps coming. */
+  readonly idleMs: number;
+}
+
+export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, headersMs: 60_000, idleMs: 60_000 };
+
+interface HttpRequest {
+  readonly method: "GET" | "POST";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Dispatcher.ResponseData["body"];
+}
+
+/** One request, one answer: no retries, no redirects, no meaning. Trouble on the line is a TransientFailure. */
+export interface HttpLine {
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
+  /** The whole body as text; the answer is used up. */
+  readText(answer: HttpAnswer, signal: AbortSignal): Promise<string>;
+  readonly timeouts: Timeouts;
+  close(): Promise<void>;
+}
+
+export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer) => void = () => undefined): HttpLine {
+  const dispatcher = createProxyAgent({
+    connectTimeout: timeouts.connectMs,
+    headersTimeout: timeouts.headersMs,
+    bodyTimeout: timeouts.idleMs,
+    // Over HTTP/1.1 a cut body is always recognisable by its length or its last chunk.
+    allowH2: false,
+  });
+  return {
+    timeouts,
+    async send(request, signal) {
+      const url = new URL(request.url);
+      try {
+        const answer = await dispatcher.request({
+          origin: url.origin,
+          path: `${url.pathname}${url.search}`,
+          method: request.method,
+          headers: request.headers,
+          body: request.body ?? null,
+          signal,
+        });
+        const { statusCode: status, headers, body } = answer;
+        onAnswer({ status, headers, body });
+        return { status, headers, body };
+      } catch (error) {
+        throw lineFailure(url.host, error, signal);
+      }
+    },
+    async readText(answer, signal) {
+      try {
+        return await answer.body.text();
+      } catch (error) {
+        throw lineFailure("", error, signal);
+      }
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+/** A line that broke may work the next time, except where the certificate or the name says it will not. */
+export function lineFailure(host: string, error: unknown, signal: AbortSignal): Error {
+  throwIfCancelled(signal);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const reason = REASONS[code] ?? (error instanceof Error ? error.message || code : String(error));
+  const remote = new RemoteError(`${host ? `reach ${host}` : "read the answer"}: ${reason}`, { cause: error });
+  return PERMANENT_LINE.test(code) ? remote : new TransientFailure(remote);
+}
+
+const PERMANENT_LINE = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nobody answers at that address (connection refused)",
+  ECONNRESET: "the connection was reset",
+  ENOTFOUND: "there is no such host; check the address and the network",
+  EAI_AGAIN: "the host name could not be looked up just now",
+  ETIMEDOUT: "the connection timed out",
+  UND_ERR_CONNECT_TIMEOUT: "no connection within the time limit",
+  UND_ERR_HEADERS_TIMEOUT: "no answer within the time limit",
+  UND_ERR_BODY_TIMEOUT: "the answer stopped coming",
+  UND_ERR_SOCKET: "the connection was closed in the middle",
+};
+
+/** `attempts`: when the server or the line fails, or the server is too busy to say for how long. */
+export interface RetryPolicy extends RetryLimits {
+  /** Being told when to come back is no failure and does not use up attempts; only this much time. */
+  readonly patienceMs: number;
+}
+
+export const DEFAULT_RETRY_POLICY: RetryPolicy = {
+  attempts: 6,
+  firstMs: 2_000,
+  longestMs: 120_000,
+  patienceMs: 30 * 60_000,
+};
+
+export type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Worth another try. `error` is what is thrown when there is none left. */
+export class TransientFailure extends Error {
+  readonly error: RemoteError;
+  readonly throttled: boolean;
+  /** How long the server asked us to wait, undefined when it did not. */
+  readonly askedMs: number | undefined;
+  constructor(error: RemoteError, options?: { throttled?: boolean; askedMs?: number | undefined }) {
+    super(error.message, { cause: error });
+    this.error = error;
+    this.throttled = options?.throttled ?? false;
+    this.askedMs = options?.askedMs;
+  }
+}
+
+interface RetryContext {
+  readonly policy: RetryPolicy;
+  readonly pace: Pace;
+  readonly signal: AbortSignal;
+  readonly onWait: OnWait;
+}
+
+/**
+ * Runs `attempt` at the pace until it succeeds or throws anything but a TransientFailure.
+ * A successful attempt releases its slot itself, because a streamed answer goes on after it returned.
+ */
+export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot) => Promise<T>): Promise<T> {
+  const { policy, pace, signal, onWait } = context;
+  const startedAt = performance.now();
+  let failures = 0;
+  for (;;) {
+    const slot = await enter(context);
+    try {
+      const value = await attempt(slot);
+      pace.recordSuccess(slot);
+      return value;
+    } catch (error) {
+      slot.release();
+      throwIfCancelled(signal);
+      if (!(error instanceof TransientFailure)) throw error;
+      const asked = error.throttled ? error.askedMs : undefined;
+      if (asked === undefined) failures += 1;
+      const waitMs = error.askedMs ?? jitter(backoffMs(failures, policy));
+      const tooLong = performance.now() + waitMs - startedAt > policy.patienceMs;
+      // Whoever gives up leaves the pause behind: the others must not ask either.
+      if (error.throttled) pace.pause(waitMs, error.message);
+      if (failures >= policy.attempts || tooLong) throw error.error;
+      if (!error.throttled) {
+        onWait(error.message, Math.ceil(waitMs));
+        await sleep(waitMs, signal);
+      }
+    }
+  }
+}
+
+/** After a pause that is longer than patience, asking would earn nothing but a longer one, and waiting would look like hanging. */
+async function enter({ pace, signal, onWait }: RetryContext): Promise<Slot> {
+  throwIfCancelled(signal);
+  const entered = await pace.acquire(signal, onWait).catch((error: unknown) => {
+    throwIfCancelled(signal);
+    throw error;
+  });
+  if (!("waitMs" in entered)) return entered;
+  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(entered.waitMs / 60_000)} minutes`);
+}
+
+/** The longer of Retry-After and RateLimit-Reset, which is in seconds. */
+export function askedWaitMs(headers: AnswerHeaders, nowMs?: number): number | undefined {
+  const resetSeconds = readNumber(headerOf(headers, "ratelimit-reset"));
+  const waits = [readRetryAfterMs(headers, nowMs), resetSeconds === undefined ? undefined : resetSeconds * 1000];
+  const known = waits.filter((ms) => ms !== undefined);
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+export function first(value: string | string[] | undefined): string {
+  return (Array.isArray(value) ? value[0] : value) ?? "";
+}
+
+/** The list view threshold: a 500 that will be a 500 for ever. */
+export const QUERY_THROTTLED = -2147024860;
+const PERMANENT_CODES: ReadonlySet<number | undefined> = new Set([QUERY_THROTTLED, -2147024809]);
+const PERMANENT_EXCEPTION = /(SPQueryThrottledException|InvalidClientQueryException|ArgumentException)$/;
+/** A looked-up value that is empty where SharePoint cannot bear it. */
+const PROJECTION = /projected field/i;
+
+/** What an error status means for the next try. */
+export function judgeStatus(
+  status: number,
+  body: ErrorBody,
+  method: "GET" | "POST" = "GET",
+): "throttled" | "fault" | "final" {
+  if (status === 429 || status === 503) return "throttled";
+  // Seen in the wild: a 401 whose body says it is a 429.
+  if (status === 401 && /^429\b/.test(body.message)) return "throttled";
+  if (status === 408 || status === 502 || status === 504) return "fault";
+  // SharePoint refuses a question it was posted with a 500 too: an old change token, a bad query.
+  if (status !== 500 || method === "POST") return "final";
+  if (PROJECTION.test(body.message)) return "final";
+  return PERMANENT_CODES.has(body.code) || PERMANENT_EXCEPTION.test(body.exception) ? "final" : "fault";
+}
+
+/** Four downloads wait for the same pause; the log should say so once. */
+export function oncePerPause(onWait: OnWait | undefined): OnWait {
+  let toldUntilMs = 0;
+  return (reason, ms) => {
+    const untilMs = performance.now() + ms;
+    if (!onWait || untilMs <= toldUntilMs + SAME_PAUSE_MS) return;
+    toldUntilMs = untilMs;
+    onWait(reason, ms);
+  };
+}
+
+/** Computed at slightly different moments, the end of one pause differs by about this much. */
+const SAME_PAUSE_MS = 50;
+
+/** The signal's own CancelledError when it carries one, so that the reason given by whoever stopped us survives. */
+export function throwIfCancelled(signal: AbortSignal): void {
+  if (!signal.aborted) return;
+  if (signal.reason instanceof CancelledError) throw signal.reason;
+  throw new CancelledError("read SharePoint: stopped", { cause: signal.reason });
+}
+
+/** Waits for a promise that others wait for too: our signal ends our waiting, not the work. */
+export async function unlessCancelled<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  throwIfCancelled(signal);
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } catch (error) {
+    throwIfCancelled(signal);
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { explain, NotFoundError } from "../../contracts/errors.ts";
+import type { FileTree, TreeFile } from "../../contracts/file-tree.ts";
+import type { Fetched } from "../../contracts/source.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { Turn } from "../../lib/turn.ts";
+
+/** Files on their way through the hash at the same time. */
+const HASHES_AT_ONCE = 4;
+
+export interface FailedFile {
+  readonly file: TreeFile;
+  readonly reason: string;
+}
+
+type ReadOutcome = { readonly file: TreeFile; readonly contentHash: string } | FailedFile;
+
+interface ReadTools {
+  readonly tree: FileTree;
+  readonly kept: KeptBytes;
+}
+
+/** One outcome for each file, in their order. Only an abort throws. */
+export async function readFiles(
+  files: readonly TreeFile[],
+  tools: ReadTools,
+  signal: AbortSignal,
+): Promise<readonly ReadOutcome[]> {
+  const outcomes: ReadOutcome[] = Array.from({ length: files.length });
+  const turn = new Turn();
+  await forEachConcurrent(files.entries(), HASHES_AT_ONCE, async ([i, file]) => {
+    outcomes[i] = await readOne(file, tools, signal);
+    if (turn.isOver()) await turn.next();
+  });
+  return outcomes;
+}
+
+async function readOne(file: TreeFile, tools: ReadTools, signal: AbortSignal): Promise<ReadOutcome> {
+  try {
+    return { file, contentHash: (await hashFile(file.path, file.stamp, tools, signal)).contentHash };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof NotFoundError) return { file, reason: explain(error) };
+  }
+  try {
+    // It changed since it was listed: what is there now counts, and the next look sees how it is listed then.
+    const { contentHash, size } = await hashFile(file.path, "", tools, signal);
+    return { file: { ...file, size, stamp: "" }, contentHash };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { file, reason: explain(error) };
+  }
+}
+
+async function hashFile(
+  path: string,
+  stamp: string,
+  { tree, kept }: ReadTools,
+  signal: AbortSignal,
+): Promise<{ readonly contentHash: string; readonly size: number }> {
+  const hash = createHash("sha256");
+  let size = 0;
+  let first: Uint8Array | undefined;
+  for await (const chunk of tree.read(path, signal, stamp)) {
+    hash.update(chunk);
+    size += chunk.byteLength;
+    first ??= chunk;
+  }
+  const contentHash = hash.digest("hex");
+  if (first?.byteLength === size) kept.keep(contentHash, first);
+  return { contentHash, size };
+}
+
+/** The bytes that were hashed. `stamp`: what the file had then, "" when nobody can tell. */
+export async function fetchFile(
+  path: string,
+  { stamp, contentHash }: { readonly stamp: string; readonly contentHash: string },
+  { tree, kept }: { readonly tree: FileTree; readonly kept: KeptBytes },
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const bytes = kept.take(contentHash);
+  if (bytes) return { status: "fetched", body: oneChunk(bytes) };
+  const chunks = tree.read(path, signal, stamp)[Symbol.asyncIterator]();
+  try {
+    const first = await chunks.next();
+    return { status: "fetched", body: verified(first, chunks, contentHash) };
+  } catch (error) {
+    if (error instanceof NotFoundError) return { status: "gone" };
+    throw error;
+  }
+}
+
+async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  yield bytes;
+}
+
+async function* verified(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+  contentHash: string,
+): AsyncGenerator<Uint8Array, void> {
+  const hash = createHash("sha256");
+  try {
+    for (let step = first; !step.done; step = await rest.next()) {
+      hash.update(step.value);
+      yield step.value;
+    }
+  } finally {
+    await rest.return?.();
+  }
+  if (hash.digest("hex") !== contentHash) throw new Error("it changed since it was listed; the next run fetches it");
+}
+
+/** A file larger than this is read again: of the few that are, reading is not the most of it. */
+const MAX_FILE_BYTES = 64 * 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
+/** What a file costs besides its bytes, so that very many tiny ones count for something. */
+const OVERHEAD_BYTES = 1024;
+
+/** What was read to be hashed, for whoever fetches it a moment later: the first small ones, each for one fetch. */
+export class KeptBytes {
+  readonly #byHash = new Map<string, Uint8Array>();
+  #room = MAX_BYTES;
+
+  keep(contentHash: string, bytes: Uint8Array): void {
+    const cost = costOf(bytes);
+    if (bytes.byteLength > MAX_FILE_BYTES || cost > this.#room || this.#byHash.has(contentHash)) return;
+    this.#byHash.set(contentHash, bytes);
+    this.#room -= cost;
+  }
+
+  take(contentHash: string): Uint8Array | undefined {
+    const bytes = this.#byHash.get(contentHash);
+    if (bytes && this.#byHash.delete(contentHash)) this.#room += costOf(bytes);
+    return bytes;
+  }
+}
+
+function costOf({ byteLength }: Uint8Array): number {
+  return byteLength + OVERHEAD_BYTES;
+}
