@@ -1,7 +1,7 @@
 import type OpenAI from "openai";
 import type { Principal } from "../contracts/access.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
-import type { PageWish } from "./read-pages.ts";
+import type { PageWish } from "./backend-calls.ts";
 import type { ReplicateRequest } from "./replicate.ts";
 import type { NotedResponse } from "./response-notes.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { listPart, MOST_LOOKED_AT } from "../../src/http/inventory/list-part.ts";
 import type { Listing } from "../../src/http/routing/listing.ts";
-import type { PageWish } from "../../src/inventory/read-pages.ts";
+import type { PageWish } from "../../src/inventory/backend-calls.ts";
 
 interface Row {
   readonly id: string;

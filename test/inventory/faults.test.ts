@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import OpenAI from "openai";
 import { CancelledError, explain, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
+import { readAll } from "../../src/inventory/backend-calls.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
-import { readAll } from "../../src/inventory/read-pages.ts";
 import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 import { type FaultyService, openFaultyService, recordSteps } from "./faulty-service.ts";
 

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import OpenAI from "openai";
 import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
-import { RETIRED } from "../../src/inventory/assistants.ts";
-import { createInventory } from "../../src/inventory/create-inventory.ts";
+import { createInventory, RETIRED } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { createResponseNotes } from "../../src/inventory/response-notes.ts";
 

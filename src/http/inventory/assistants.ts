@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
-import { RETIRED, storesOf } from "../../inventory/assistants.ts";
+import { RETIRED, storesOf } from "../../inventory/create-inventory.ts";
 import type { Assistant } from "../../inventory/inventory.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import type { Html } from "../pages/layout.ts";

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import { explain } from "../../contracts/errors.ts";
+import type { PageWish } from "../../inventory/backend-calls.ts";
 import type { Pages } from "../../inventory/inventory.ts";
-import type { PageWish } from "../../inventory/read-pages.ts";
 import { type Frame, type Html, layout } from "../pages/layout.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { assistants } from "./assistants.ts";

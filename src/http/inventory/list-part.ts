@@ -1,5 +1,5 @@
+import type { PageWish } from "../../inventory/backend-calls.ts";
 import type { Pages } from "../../inventory/inventory.ts";
-import type { PageWish } from "../../inventory/read-pages.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { type Listing, takePart } from "../routing/listing.ts";
 

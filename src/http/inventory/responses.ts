@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type OpenAI from "openai";
 import { BadInputError } from "../../contracts/errors.ts";
+import { conversationOf } from "../../inventory/create-inventory.ts";
 import type { ModelResponse } from "../../inventory/inventory.ts";
 import type { NotedResponse } from "../../inventory/response-notes.ts";
-import { conversationOf } from "../../inventory/responses.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import type { Html } from "../pages/layout.ts";
 import { okPart } from "../routing/endpoint.ts";
