@@ -12,7 +12,7 @@ import type { Steps } from "./inventory.ts";
 const openai = later<typeof import("openai")>("openai/index.mjs");
 
 /** What a call is about, for the sentence that says why it failed. */
-export interface Asking {
+export interface BackendCall {
   /** `verb object` */
   readonly what: string;
   /** Said when the backend does not know what was asked for. */
@@ -20,7 +20,7 @@ export interface Asking {
 }
 
 /** Calls the backend; what it refuses becomes an error for people, without anything that could be a key. */
-export async function askBackend<T>({ what, missing }: Asking, call: () => PromiseLike<T>): Promise<T> {
+export async function callBackend<T>({ what, missing }: BackendCall, call: () => PromiseLike<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
@@ -90,7 +90,7 @@ function withoutKeys(text: string): string {
 }
 
 /** In which order, and how many at once at most; lists of the backend are sorted by when things were created. */
-export interface PageWish {
+export interface PageQuery {
   readonly order: "asc" | "desc";
   readonly pageSize: number;
 }
@@ -125,7 +125,7 @@ export async function* readPages<T extends { readonly id: string }>(
 }
 
 async function readFrom<T>({ what, missing, read }: ListCall<T>, after: string | undefined) {
-  return askBackend({ what, ...(missing !== undefined && after === undefined && { missing }) }, async () => {
+  return callBackend({ what, ...(missing !== undefined && after === undefined && { missing }) }, async () => {
     try {
       return await read(after);
     } catch (error) {

@@ -3,9 +3,9 @@ import { askerOf, maySee, type Principal } from "../contracts/access.ts";
 import { NotFoundError } from "../contracts/errors.ts";
 import type { Result } from "../contracts/job.ts";
 import {
-  type Asking,
-  askBackend,
   attempt,
+  type BackendCall,
+  callBackend,
   type FileFailure,
   hasStatus,
   isMissing,
@@ -33,17 +33,17 @@ import type {
   VectorStores,
 } from "./inventory.ts";
 import { type InventoryParts, replicate } from "./replicate.ts";
-import type { ResponseNotes } from "./response-notes.ts";
+import type { ResponseLog } from "./response-log.ts";
 
 export interface InventoryOptions {
   /** Speaks to the backend, embedded or remote. */
   readonly client: OpenAI;
   /** The same, for somebody: shows them their own answers only. */
   readonly clientFor: (by: Principal) => OpenAI;
-  readonly notes: ResponseNotes;
+  readonly responseLog: ResponseLog;
 }
 
-export function createInventory({ client, clientFor, notes }: InventoryOptions): Inventory {
+export function createInventory({ client, clientFor, responseLog }: InventoryOptions): Inventory {
   const names = (): ReturnType<typeof createFileNames> => createFileNames(client);
   const stores = createVectorStores(client, names);
   return {
@@ -51,7 +51,7 @@ export function createInventory({ client, clientFor, notes }: InventoryOptions):
     stores,
     storeFiles: createStoreFiles(client, names),
     assistants: createAssistants(client, stores),
-    responses: createResponses(clientFor, notes),
+    responses: createResponses(clientFor, responseLog),
   };
 }
 
@@ -68,9 +68,9 @@ export function createVectorStores(client: OpenAI, namesFor: () => FileNames): V
             ...(after !== undefined && { after }),
           }),
       }),
-    get: (id) => askBackend(about("get", id), () => client.vectorStores.retrieve(id)),
-    create: (wanted) => askBackend({ what: "create the vector store" }, () => client.vectorStores.create(wanted)),
-    update: (id, changes) => askBackend(about("update", id), () => client.vectorStores.update(id, changes)),
+    get: (id) => callBackend(about("get", id), () => client.vectorStores.retrieve(id)),
+    create: (wanted) => callBackend({ what: "create the vector store" }, () => client.vectorStores.create(wanted)),
+    update: (id, changes) => callBackend(about("update", id), () => client.vectorStores.update(id, changes)),
     delete: (store, mode, steps) => deleteStore({ client, names: namesFor() }, store, mode, steps),
     async checkReplicate({ sources, targets }) {
       for (const id of [...sources, ...targets]) await stores.get(id);
@@ -109,12 +109,12 @@ async function deleteStore(
 }
 
 async function deleteFile(client: OpenAI, id: string): Promise<void> {
-  await unlessMissing(() => askBackend({ what: `delete file '${id}'`, missing: "" }, () => client.files.delete(id)));
+  await unlessMissing(() => callBackend({ what: `delete file '${id}'`, missing: "" }, () => client.files.delete(id)));
 }
 
 async function removeStore(client: OpenAI, id: string): Promise<void> {
   const what = `delete vector store '${id}'`;
-  await unlessMissing(() => askBackend({ what, missing: "" }, () => client.vectorStores.delete(id)));
+  await unlessMissing(() => callBackend({ what, missing: "" }, () => client.vectorStores.delete(id)));
 }
 
 export const RETIRED =
@@ -123,20 +123,20 @@ export const RETIRED =
 export function createAssistants(client: OpenAI, stores: VectorStores): Assistants {
   const { assistants } = client.beta;
   /** A 404 for one assistant may mean that one or all of them. */
-  const ask = async <T>(asking: Asking, call: () => PromiseLike<T>): Promise<T> => {
+  const ask = async <T>(asking: BackendCall, call: () => PromiseLike<T>): Promise<T> => {
     try {
-      return await askBackend(asking, call);
+      return await callBackend(asking, call);
     } catch (error) {
       if (isMissing(error) && (await areRetired(client))) throw new NotFoundError(RETIRED);
       throw error;
     }
   };
-  const about = (verb: string, id: string): Asking => ({
+  const about = (verb: string, id: string): BackendCall => ({
     what: `${verb} assistant '${id}'`,
     missing: `Assistant '${id}' does not exist.`,
   });
   const remove = async (id: string): Promise<void> => {
-    await unlessMissing(() => askBackend(about("delete", id), () => assistants.delete(id)));
+    await unlessMissing(() => callBackend(about("delete", id), () => assistants.delete(id)));
   };
   return {
     pages: ({ order, pageSize }) =>
@@ -205,36 +205,36 @@ async function findStore(stores: VectorStores, id: string): Promise<VectorStore 
   }
 }
 
-export function createResponses(clientFor: (by: Principal) => OpenAI, notes: ResponseNotes): Responses {
-  const about = (verb: string, id: string): Asking => ({
+export function createResponses(clientFor: (by: Principal) => OpenAI, log: ResponseLog): Responses {
+  const about = (verb: string, id: string): BackendCall => ({
     what: `${verb} response '${id}'`,
     missing: `Response '${id}' does not exist.`,
   });
   return {
     async list(by) {
-      const own = (await notes.list()).filter(({ owner }) => maySee(askerOf(by), owner));
+      const own = (await log.list()).filter(({ owner }) => maySee(askerOf(by), owner));
       return own.map(({ id, created_at, model }) => ({ id, created_at, model }));
     },
     async get(id, by) {
       try {
-        return await askBackend(about("get", id), () => clientFor(by).responses.retrieve(id));
+        return await callBackend(about("get", id), () => clientFor(by).responses.retrieve(id));
       } catch (error) {
         // Responses expire: one that the backend has forgotten does not stay in the list.
-        const noted = isMissing(error) ? await notes.find(id) : undefined;
-        if (noted && maySee(askerOf(by), noted.owner)) await notes.forget(id);
+        const logged = isMissing(error) ? await log.find(id) : undefined;
+        if (logged && maySee(askerOf(by), logged.owner)) await log.remove(id);
         throw error;
       }
     },
-    create: (wanted, by) => askBackend({ what: "create the response" }, () => clientFor(by).responses.create(wanted)),
+    create: (wanted, by) => callBackend({ what: "create the response" }, () => clientFor(by).responses.create(wanted)),
     async delete(response, mode, by) {
       const client = clientFor(by);
       const conversation = mode === "with_conversation" ? conversationOf(response) : undefined;
       if (conversation !== undefined) {
         const what = `delete conversation '${conversation}'`;
-        await unlessMissing(() => askBackend({ what }, () => client.conversations.delete(conversation)));
+        await unlessMissing(() => callBackend({ what }, () => client.conversations.delete(conversation)));
       }
-      await unlessMissing(() => askBackend(about("delete", response.id), () => client.responses.delete(response.id)));
-      await notes.forget(response.id);
+      await unlessMissing(() => callBackend(about("delete", response.id), () => client.responses.delete(response.id)));
+      await log.remove(response.id);
     },
   };
 }

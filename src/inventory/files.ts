@@ -1,6 +1,6 @@
 import type OpenAI from "openai";
 import { forEachConcurrent } from "../lib/concurrency.ts";
-import { askBackend, isMissing, readPages } from "./backend-calls.ts";
+import { callBackend, isMissing, readPages } from "./backend-calls.ts";
 import type { Files, StoreFiles } from "./inventory.ts";
 
 export function createFiles(client: OpenAI): Files {
@@ -11,9 +11,9 @@ export function createFiles(client: OpenAI): Files {
         what: "list files",
         read: (after) => client.files.list({ order, limit: pageSize, ...(after !== undefined && { after }) }),
       }),
-    get: (id) => askBackend({ what: `get file '${id}'`, missing: missing(id) }, () => client.files.retrieve(id)),
+    get: (id) => callBackend({ what: `get file '${id}'`, missing: missing(id) }, () => client.files.retrieve(id)),
     async delete(id) {
-      await askBackend({ what: `delete file '${id}'`, missing: missing(id) }, () => client.files.delete(id));
+      await callBackend({ what: `delete file '${id}'`, missing: missing(id) }, () => client.files.delete(id));
     },
   };
 }
@@ -32,14 +32,14 @@ export function createStoreFiles(client: OpenAI, namesFor: () => FileNames): Sto
       }
     },
     async get(storeId, fileId) {
-      const file = await askBackend(about(storeId, fileId, "get"), () =>
+      const file = await callBackend(about(storeId, fileId, "get"), () =>
         client.vectorStores.files.retrieve(fileId, { vector_store_id: storeId }),
       );
       const named = await namesFor().of([fileId]);
       return { ...file, filename: named.get(fileId) ?? "" };
     },
     async detach(storeId, fileId) {
-      await askBackend(about(storeId, fileId, "remove"), () =>
+      await callBackend(about(storeId, fileId, "remove"), () =>
         client.vectorStores.files.delete(fileId, { vector_store_id: storeId }),
       );
     },
@@ -111,7 +111,7 @@ async function learnAll(client: OpenAI, known: Map<string, string>): Promise<voi
 
 async function nameOf(client: OpenAI, id: string): Promise<string> {
   try {
-    return (await askBackend({ what: `get file '${id}'`, missing: "" }, () => client.files.retrieve(id))).filename;
+    return (await callBackend({ what: `get file '${id}'`, missing: "" }, () => client.files.retrieve(id))).filename;
   } catch (error) {
     if (isMissing(error)) return "";
     throw error;

@@ -4,8 +4,8 @@ import type { Result } from "../contracts/job.ts";
 import { type AttachRequests, attachFiles, STALLED_MS } from "../lib/attach-files.ts";
 import { sleep } from "../lib/time.ts";
 import {
-  askBackend,
   attempt,
+  callBackend,
   type FileFailure,
   hasStatus,
   isMissing,
@@ -152,7 +152,7 @@ async function detachFiles(
     const label = `[ ${at + 1} / ${ids.length} ] Removing file '${filename}' (ID='${id}') from '${store}'...`;
     const error = await attempt(steps, label, () =>
       unlessMissing(() =>
-        askBackend({ what: `remove file '${id}'`, missing: "" }, () =>
+        callBackend({ what: `remove file '${id}'`, missing: "" }, () =>
           client.vectorStores.files.delete(id, { vector_store_id: store }),
         ),
       ),
@@ -241,7 +241,7 @@ function attachRequests(
       await steps.checkpoint();
     },
     attachBatch: (files) =>
-      askBackend({ what: `add files to vector store '${store}'` }, async () => {
+      callBackend({ what: `add files to vector store '${store}'` }, async () => {
         try {
           const { id } = await client.vectorStores.fileBatches.create(store, { files: [...files] });
           return { batchId: id };
@@ -255,7 +255,7 @@ function attachRequests(
       await steps.checkpoint();
       try {
         const call = { what: `add file '${file.file_id}'`, missing: "The file does not exist any more." };
-        await askBackend(call, () => client.vectorStores.files.create(store, file));
+        await callBackend(call, () => client.vectorStores.files.create(store, file));
         return undefined;
       } catch (error) {
         return explain(error);
@@ -279,7 +279,7 @@ function attachRequests(
       try {
         const call = { what: `look at file '${id}'`, missing: "" };
         const get = () => client.vectorStores.files.retrieve(id, { vector_store_id: store });
-        return { state: await askBackend(call, get) };
+        return { state: await callBackend(call, get) };
       } catch (error) {
         if (isMissing(error)) return { state: undefined };
         throw error;

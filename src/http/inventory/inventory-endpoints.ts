@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import { explain } from "../../contracts/errors.ts";
-import type { PageWish } from "../../inventory/backend-calls.ts";
+import type { PageQuery } from "../../inventory/backend-calls.ts";
 import type { Pages } from "../../inventory/inventory.ts";
 import { type Frame, type Html, layout } from "../pages/layout.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
@@ -84,7 +84,7 @@ function overview({ inventory }: App): Endpoint {
 }
 
 /** Reads one page. A failure of one resource does not keep the others from being counted. */
-async function count(pages: (query: PageWish) => Pages<unknown>): Promise<ResourceCount> {
+async function count(pages: (query: PageQuery) => Pages<unknown>): Promise<ResourceCount> {
   try {
     let found = 0;
     for await (const page of pages({ order: "desc", pageSize: 100 })) {

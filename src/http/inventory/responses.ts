@@ -3,7 +3,7 @@ import type OpenAI from "openai";
 import { BadInputError } from "../../contracts/errors.ts";
 import { conversationOf } from "../../inventory/create-inventory.ts";
 import type { ModelResponse } from "../../inventory/inventory.ts";
-import type { NotedResponse } from "../../inventory/response-notes.ts";
+import type { LoggedResponse } from "../../inventory/response-log.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import type { Html } from "../pages/layout.ts";
 import { okPart } from "../routing/endpoint.ts";
@@ -96,7 +96,7 @@ export const responses = resource({
     tableId: "responses",
     empty: "No responses yet.",
     forms: { role: "read", html: askForm },
-    name: ({ id = "" }: Omit<NotedResponse, "owner" | "kind"> | ShownResponse) => id,
+    name: ({ id = "" }: Omit<LoggedResponse, "owner" | "kind"> | ShownResponse) => id,
     detailTitle: ({ id }) => (id === undefined ? "Dry run" : "Response"),
     columns: [
       {
