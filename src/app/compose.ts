@@ -27,7 +27,7 @@ import { createStanding } from "../engine/standing.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
-import { createResponseNotes } from "../inventory/response-notes.ts";
+import { createResponseLog } from "../inventory/response-log.ts";
 import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
 import { createJobRunner } from "../jobs/job-runner.ts";
 import { createJobStore, type JobStore } from "../jobs/job-store.ts";
@@ -85,7 +85,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const domains = createDomainStore({ domainsFolder: folder("domains"), crawlerFolder: folder("crawler"), kinds });
   const extractor = createExtractor(pace.extract);
   const searching = createSearching();
-  const notes = createResponseNotes(folder("inventory"));
+  const responseLog = createResponseLog(folder("inventory"));
   const crawlerFolder = folder("crawler");
   const reports = createReportStore(folder("reports"));
   const ledgers = openLedgers({
@@ -104,7 +104,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const opened = await openBackend(config, {
     indexFolder: folder("index"),
     extractor,
-    notes,
+    responseLog,
     searching,
     uploads: ledgers.uploads,
     ...pace,
@@ -134,7 +134,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     access,
     audit: createAuditLog(folder("audit")),
     get inventory() {
-      inventory ??= createInventory({ client: opened.client(), clientFor: opened.client, notes });
+      inventory ??= createInventory({ client: opened.client(), clientFor: opened.client, responseLog });
       return inventory;
     },
     get ingest() {
@@ -162,7 +162,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     wire: opened.wire,
     async close() {
       await starter.stop("Server stopped.");
-      await notes.settled();
+      await responseLog.flush();
       for (const part of [app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
     },
   };

@@ -13,9 +13,9 @@ import { openPostgresHouse } from "../index/postgres/open-postgres-house.ts";
 import { createSearchThreads } from "../index/search/search-threads.ts";
 import { openSqliteHouse } from "../index/sqlite/open-sqlite-house.ts";
 import type { StoreHouse } from "../index/store.ts";
-import { noting } from "../inventory/note-responses.ts";
-import { onlyOwn } from "../inventory/only-own.ts";
-import type { ResponseNotes } from "../inventory/response-notes.ts";
+import { withResponseLog } from "../inventory/log-responses.ts";
+import type { ResponseLog } from "../inventory/response-log.ts";
+import { restrictToOwner } from "../inventory/restrict-to-owner.ts";
 import { later } from "../lib/later.ts";
 import { describePostgres } from "../lib/sql/postgres-trouble.ts";
 import { storageFolder } from "../mirror/layout.ts";
@@ -41,7 +41,7 @@ export interface BackendOptions {
   readonly indexFolder: string;
   readonly extractor: Extractor;
   /** Of the answers and conversations that are made over the wire. */
-  readonly notes: ResponseNotes;
+  readonly responseLog: ResponseLog;
   /** Of what is sent to a remote one. */
   readonly uploads: UploadJournals;
   readonly searching?: Searching;
@@ -73,7 +73,7 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
   });
   const setting = embeddings.kind === "onnx" ? "EMBEDDINGS_ONNX_FOLDER" : "EMBEDDINGS_BASE_URL";
   const facts = { place, vectors, embedder: embeddings.kind === "built-in" ? undefined : embedder, setting };
-  const wire = noting(backend.wire, options.notes);
+  const wire = withResponseLog(backend.wire, options.responseLog);
   const close = async (): Promise<void> => {
     await chat?.close();
     await backend.close();
@@ -111,7 +111,7 @@ async function openChatModel({ model, instructions, temperature }: AnswerSetting
 
 async function openRemote(
   settings: Exclude<Config["backend"], { kind: "embedded" }>,
-  { indexFolder, notes, uploads }: BackendOptions,
+  { indexFolder, responseLog, uploads }: BackendOptions,
 ): Promise<OpenedBackend> {
   const apiKey = settings.apiKey.reveal();
   const shared = { apiKey, model: settings.model };
@@ -125,9 +125,9 @@ async function openRemote(
   const { createProxy } = await import("../backends/openai/proxy.ts");
   const backend = createOpenAiBackend(options, { journals: uploads, folder: indexFolder });
   const proxy = createProxy(options);
-  const wire = onlyOwn(
-    noting((request, call) => proxy.forward(request, call?.tell), notes),
-    notes,
+  const wire = restrictToOwner(
+    withResponseLog((request, call) => proxy.forward(request, call?.tell), responseLog),
+    responseLog,
   );
   const close = async (): Promise<void> => {
     await backend.close();

@@ -1,9 +1,9 @@
 import type OpenAI from "openai";
 import type { Principal } from "../contracts/access.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
-import type { PageWish } from "./read-pages.ts";
+import type { PageQuery } from "./backend-calls.ts";
 import type { ReplicateRequest } from "./replicate.ts";
-import type { NotedResponse } from "./response-notes.ts";
+import type { LoggedResponse } from "./response-log.ts";
 
 export type FileObject = OpenAI.FileObject;
 export type VectorStore = OpenAI.VectorStore;
@@ -31,14 +31,14 @@ export interface Inventory {
 }
 
 export interface Files {
-  pages(wish: PageWish): Pages<FileObject>;
+  pages(wish: PageQuery): Pages<FileObject>;
   get(id: string): Promise<FileObject>;
   /** From the backend as a whole, so out of every vector store too. */
   delete(id: string): Promise<void>;
 }
 
 export interface VectorStores {
-  pages(wish: PageWish): Pages<VectorStore>;
+  pages(wish: PageQuery): Pages<VectorStore>;
   get(id: string): Promise<VectorStore>;
   create(wanted: OpenAI.VectorStoreCreateParams): Promise<VectorStore>;
   update(id: string, changes: OpenAI.VectorStoreUpdateParams): Promise<VectorStore>;
@@ -53,7 +53,7 @@ export type DeleteMode = "default" | "with_files";
 
 export interface StoreFiles {
   /** Names are looked up page by page. */
-  pages(storeId: string, wish: PageWish): Pages<StoreFile>;
+  pages(storeId: string, wish: PageQuery): Pages<StoreFile>;
   get(storeId: string, fileId: string): Promise<StoreFile>;
   /** Out of the store; the file itself stays. */
   detach(storeId: string, fileId: string): Promise<void>;
@@ -61,7 +61,7 @@ export interface StoreFiles {
 
 export interface Assistants {
   /** NotFoundError with RETIRED where the backend has no assistants any more. */
-  pages(wish: PageWish): Pages<Assistant>;
+  pages(wish: PageQuery): Pages<Assistant>;
   get(id: string): Promise<Assistant>;
   create(wanted: OpenAI.Beta.AssistantCreateParams): Promise<Assistant>;
   update(id: string, changes: OpenAI.Beta.AssistantUpdateParams): Promise<Assistant>;
@@ -71,7 +71,7 @@ export interface Assistants {
 /** One's own; for administrators all. Those of others do not exist. */
 export interface Responses {
   /** The ones created here, newest first: the wire protocol has no list of them. */
-  list(by: Principal): Promise<readonly Omit<NotedResponse, "owner" | "kind">[]>;
+  list(by: Principal): Promise<readonly Omit<LoggedResponse, "owner" | "kind">[]>;
   get(id: string, by: Principal): Promise<ModelResponse>;
   create(wanted: OpenAI.Responses.ResponseCreateParamsNonStreaming, by: Principal): Promise<ModelResponse>;
   /** The conversation first, where there is one and it is to go too. */

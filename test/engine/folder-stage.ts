@@ -23,7 +23,7 @@ import {
 import type { MaintenanceRequest } from "../../src/engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { createResponseNotes } from "../../src/inventory/response-notes.ts";
+import { createResponseLog } from "../../src/inventory/response-log.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { ofKind } from "../kinds.ts";
@@ -215,7 +215,7 @@ export class FolderStage {
     this.#reader ??= await openBackend(readConfig(this.settings), {
       indexFolder: storageFolder(this.storage, "index"),
       extractor: createExtractor(),
-      notes: createResponseNotes(storageFolder(this.storage, "inventory")),
+      responseLog: createResponseLog(storageFolder(this.storage, "inventory")),
       uploads: openTestLedgers(storageFolder(this.storage, "crawler")).uploads,
       searchesHere: true,
     });

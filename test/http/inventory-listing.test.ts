@@ -1,9 +1,9 @@
 // A part of a backend's list is read no further than needed, within a bound.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { listPart, MOST_LOOKED_AT } from "../../src/http/endpoints/inventory-listing.ts";
+import { listPart, MAX_SCANNED_ROWS } from "../../src/http/inventory/list-part.ts";
 import type { Listing } from "../../src/http/routing/listing.ts";
-import type { PageWish } from "../../src/inventory/read-pages.ts";
+import type { PageQuery } from "../../src/inventory/backend-calls.ts";
 
 interface Row {
   readonly id: string;
@@ -18,7 +18,7 @@ const ALL: Listing = { limit: undefined, offset: 0, sort: undefined, filter: "" 
 function backend(total: number) {
   const asked = { pages: 0, rows: 0, sizes: new Set<number>() };
   const nameOf = (at: number): string => (at % 1000 === 999 ? `needle ${at}` : `row ${total - at}`);
-  async function* pages({ order, pageSize }: PageWish): AsyncGenerator<readonly Row[], void> {
+  async function* pages({ order, pageSize }: PageQuery): AsyncGenerator<readonly Row[], void> {
     asked.sizes.add(pageSize);
     for (let start = 0; start < total; start += pageSize) {
       const places = Array.from({ length: Math.min(pageSize, total - start) }, (_, i) => start + i);
@@ -65,7 +65,7 @@ describe("a part of a list of the backend", () => {
     const { ok, error, data } = await listPart(pages, { ...ALL, limit: 50, filter: "needle" }, OPTIONS);
     assert.deepEqual([ok, data.length], [false, 20]);
     assert.match(error, /only the 20000 newest were looked through/);
-    assert.ok(asked.rows <= MOST_LOOKED_AT + 100);
+    assert.ok(asked.rows <= MAX_SCANNED_ROWS + 100);
   });
 
   it("sorts within the bound by what the backend does not sort by, and says when there is more", async () => {

@@ -1,7 +1,7 @@
 // The inventory of another server is shown and changed through the proxy, also when it is in trouble.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { RETIRED } from "../../src/inventory/assistants.ts";
+import { RETIRED } from "../../src/inventory/create-inventory.ts";
 import { ask } from "./ask.ts";
 import { type InventoryStage, openInventoryStage, openRemoteStage } from "./inventory-stage.ts";
 import { serveScripted } from "./scripted-app.ts";

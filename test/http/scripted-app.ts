@@ -20,8 +20,8 @@ import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
 import type { Patience } from "../../src/http/middleware/slow-clients.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
-import { noting } from "../../src/inventory/note-responses.ts";
-import { createResponseNotes } from "../../src/inventory/response-notes.ts";
+import { withResponseLog } from "../../src/inventory/log-responses.ts";
+import { createResponseLog } from "../../src/inventory/response-log.ts";
 import { createJobRunner } from "../../src/jobs/job-runner.ts";
 import { createJobStore } from "../../src/jobs/job-store.ts";
 import { isErrno } from "../../src/lib/atomic-file.ts";
@@ -96,8 +96,8 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     kinds: BUILT_IN_KINDS,
   });
   const config = readConfig({ PERSISTENT_STORAGE_PATH: folder, ...options.settings });
-  const notes = createResponseNotes(join(folder, "inventory"));
-  const wire = noting((request, call) => script.wire(request, call), notes);
+  const log = createResponseLog(join(folder, "inventory"));
+  const wire = withResponseLog((request, call) => script.wire(request, call), log);
   const client = wireClient(wire);
   const app: App = {
     config,
@@ -111,7 +111,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       adminKey: config.access.adminKey.reveal(),
     }),
     audit: createAuditLog(join(folder, "audit")),
-    inventory: createInventory({ client, clientFor: () => client, notes }),
+    inventory: createInventory({ client, clientFor: () => client, responseLog: log }),
     get ingest() {
       return script.ingest;
     },

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import OpenAI from "openai";
 import { CancelledError, explain, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
+import { readAll } from "../../src/inventory/backend-calls.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
-import { readAll } from "../../src/inventory/read-pages.ts";
-import { createResponseNotes } from "../../src/inventory/response-notes.ts";
+import { createResponseLog } from "../../src/inventory/response-log.ts";
 import { type FaultyService, openFaultyService, recordSteps } from "./faulty-service.ts";
 
 interface Told {
@@ -130,7 +130,11 @@ describe("the inventory of a service that misbehaves", () => {
       return true;
     });
     const client = new OpenAI({ baseURL: "http://127.0.0.1:9", apiKey: "sk-secret-0123456789", maxRetries: 0 });
-    const unreachable = createInventory({ client, clientFor: () => client, notes: createResponseNotes("/nowhere") });
+    const unreachable = createInventory({
+      client,
+      clientFor: () => client,
+      responseLog: createResponseLog("/nowhere"),
+    });
     await assert.rejects(unreachable.files.get("file-1"), (error) => {
       assert.ok(error instanceof RemoteError);
       assert.match(explain(error), /^Cannot get file 'file-1': no answer from the backend/);

@@ -5,7 +5,7 @@ import OpenAI, { toFile } from "openai";
 import { CancelledError } from "../../src/contracts/errors.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory, Steps } from "../../src/inventory/inventory.ts";
-import { createResponseNotes } from "../../src/inventory/response-notes.ts";
+import { createResponseLog } from "../../src/inventory/response-log.ts";
 import { startWireService, type WireService } from "../backends/openai-wire-service.ts";
 
 /** The inventory over a real port, to a service that can be made to misbehave. */
@@ -24,7 +24,7 @@ export async function openFaultyService(): Promise<FaultyService> {
   const service = await startWireService(folder);
   const client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: "sk-secret-0123456789", maxRetries: 0 });
   return {
-    inventory: createInventory({ client, clientFor: () => client, notes: createResponseNotes(folder) }),
+    inventory: createInventory({ client, clientFor: () => client, responseLog: createResponseLog(folder) }),
     service,
     client,
     upload: async (name) => {

@@ -3,17 +3,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import OpenAI from "openai";
 import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
-import { RETIRED } from "../../src/inventory/assistants.ts";
-import { createInventory } from "../../src/inventory/create-inventory.ts";
+import { createInventory, RETIRED } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
-import { createResponseNotes } from "../../src/inventory/response-notes.ts";
+import { createResponseLog } from "../../src/inventory/response-log.ts";
 
 /** A backend that answers everything in one way. */
 function answering(status: number, message: string): Inventory {
   const fetch = async (): Promise<Response> =>
     Response.json({ error: { message, type: "invalid_request_error", param: null, code: null } }, { status });
   const client = new OpenAI({ baseURL: "http://backend.invalid", apiKey: "none", maxRetries: 0, fetch });
-  return createInventory({ client, clientFor: () => client, notes: createResponseNotes("/nowhere") });
+  return createInventory({ client, clientFor: () => client, responseLog: createResponseLog("/nowhere") });
 }
 
 const CASES = [

@@ -13,7 +13,7 @@ import type { IndexedRef } from "../../../src/contracts/search-index.ts";
 import { type CrawlRequest, type CrawlResult, crawlRequest } from "../../../src/engine/crawl-request.ts";
 import type { QuerySource } from "../../../src/engine/query.ts";
 import { createExtractor } from "../../../src/extract/extractor.ts";
-import { createResponseNotes } from "../../../src/inventory/response-notes.ts";
+import { createResponseLog } from "../../../src/inventory/response-log.ts";
 import { storageFolder } from "../../../src/mirror/layout.ts";
 import { openTestLedgers } from "../../ledger/open-test-ledgers.ts";
 import { type Fixture, unpackFolder } from "./fixture.ts";
@@ -117,7 +117,7 @@ export class OpenFixture {
     const reader = await openBackend(readConfig(this.#settings), {
       indexFolder: storageFolder(this.storage, "index"),
       extractor: createExtractor(),
-      notes: createResponseNotes(storageFolder(this.storage, "inventory")),
+      responseLog: createResponseLog(storageFolder(this.storage, "inventory")),
       uploads: openTestLedgers(storageFolder(this.storage, "crawler")).uploads,
       searchesHere: true,
     });

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { noteResponses } from "../../src/inventory/note-responses.ts";
-import { createResponseNotes, type ResponseNotes } from "../../src/inventory/response-notes.ts";
+import { logResponses } from "../../src/inventory/log-responses.ts";
+import { createResponseLog, type ResponseLog } from "../../src/inventory/response-log.ts";
 
 const RESPONSE = { id: "resp_1", object: "response", created_at: 5, model: "gpt", store: true };
 const NOTED = { id: "resp_1", created_at: 5, model: "gpt" };
@@ -20,26 +20,26 @@ describe("what is noted of passing responses", () => {
   let folder = "";
   let opened = 0;
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "lockstep-notes-"));
+    folder = await mkdtemp(join(tmpdir(), "lockstep-log-"));
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
   /** A list of its own. */
-  const open = (below = `inventory-${opened++}`): ResponseNotes => createResponseNotes(join(folder, below));
+  const open = (below = `inventory-${opened++}`): ResponseLog => createResponseLog(join(folder, below));
 
-  it("notes a whole answer and leaves it as it is", async () => {
+  it("log a whole answer and leaves it as it is", async () => {
     for (const path of ["/responses", "/v1/responses", "/openai/v1/responses", "/openai/responses/"]) {
-      const notes = open();
+      const log = open();
       const answer = Response.json(RESPONSE, { status: 200, headers: { "x-request-id": "req_1" } });
-      const passed = noteResponses(notes, post(path), answer);
+      const passed = logResponses(log, post(path), answer);
       assert.equal(passed.headers.get("x-request-id"), "req_1");
       assert.deepEqual(await passed.json(), RESPONSE);
-      assert.deepEqual(await notes.list(), [NOTED], path);
+      assert.deepEqual(await log.list(), [NOTED], path);
     }
   });
 
   it("passes every piece of a stream on before the next one comes", async () => {
-    const notes = open();
+    const log = open();
     const first = `event: response.created\ndata: ${JSON.stringify({ type: "response.created", response: RESPONSE })}\n\n`;
     const halves = [first.slice(0, 40), first.slice(40)];
     let taken = 0;
@@ -54,16 +54,16 @@ describe("what is noted of passing responses", () => {
       { highWaterMark: 0 },
     );
     const answer = new Response(source, { headers: { "content-type": "text/event-stream" } });
-    const reader = noteResponses(notes, post(), answer).body?.getReader();
+    const reader = logResponses(log, post(), answer).body?.getReader();
     assert.equal(new TextDecoder().decode((await reader?.read())?.value), halves[0]);
-    assert.deepEqual(await notes.list(), []);
+    assert.deepEqual(await log.list(), []);
     assert.equal(new TextDecoder().decode((await reader?.read())?.value), halves[1]);
-    assert.deepEqual(await notes.list(), [NOTED]);
+    assert.deepEqual(await log.list(), [NOTED]);
     await reader?.cancel();
   });
 
-  it("notes nothing that is no kept response", async () => {
-    const notes = open();
+  it("log nothing that is no kept response", async () => {
+    const log = open();
     const kinds: [Request, Response][] = [
       [post(), Response.json({ ...RESPONSE, store: false })],
       [post(), Response.json({ error: {} }, { status: 400 })],
@@ -73,25 +73,25 @@ describe("what is noted of passing responses", () => {
       [post("/chat/completions"), Response.json(RESPONSE)],
       [new Request("http://x/responses/resp_1"), Response.json(RESPONSE)],
     ];
-    for (const [request, response] of kinds) await noteResponses(notes, request, response).text();
-    assert.deepEqual(await notes.list(), []);
+    for (const [request, response] of kinds) await logResponses(log, request, response).text();
+    assert.deepEqual(await log.list(), []);
   });
 
   it("forgets what was deleted, and only that", async () => {
-    const notes = open();
-    for (const id of ["resp_1", "resp_2"]) await notes.note({ ...NOTED, id });
+    const log = open();
+    for (const id of ["resp_1", "resp_2"]) await log.add({ ...NOTED, id });
     const remove = (path: string): Request => new Request(`http://x${path}`, { method: "DELETE" });
-    noteResponses(notes, remove("/responses/resp_1"), Response.json({ deleted: true }));
-    noteResponses(notes, remove("/responses/resp_2"), Response.json({}, { status: 404 }));
-    noteResponses(notes, remove("/files/resp_2"), Response.json({ deleted: true }));
-    assert.deepEqual(await notes.list(), [{ ...NOTED, id: "resp_2" }]);
+    logResponses(log, remove("/responses/resp_1"), Response.json({ deleted: true }));
+    logResponses(log, remove("/responses/resp_2"), Response.json({}, { status: 404 }));
+    logResponses(log, remove("/files/resp_2"), Response.json({ deleted: true }));
+    assert.deepEqual(await log.list(), [{ ...NOTED, id: "resp_2" }]);
   });
 
   it("is on disk when the inventory is closed", async () => {
-    const notes = open("closed");
-    await noteResponses(notes, post(), Response.json(RESPONSE)).text();
-    noteResponses(notes, new Request("http://x/responses/resp_0", { method: "DELETE" }), Response.json({}));
-    await notes.settled();
+    const log = open("closed");
+    await logResponses(log, post(), Response.json(RESPONSE)).text();
+    logResponses(log, new Request("http://x/responses/resp_0", { method: "DELETE" }), Response.json({}));
+    await log.flush();
     const lines = (await readFile(join(folder, "closed", "responses.jsonl"), "utf8")).split("\n").filter(Boolean);
     assert.deepEqual(
       lines.map((line) => JSON.parse(line)),
@@ -101,7 +101,7 @@ describe("what is noted of passing responses", () => {
 
   it("lets an answer pass whose id cannot be written down", async () => {
     await writeFile(join(folder, "no-folder"), "");
-    const passed = noteResponses(open("no-folder"), post(), Response.json(RESPONSE));
+    const passed = logResponses(open("no-folder"), post(), Response.json(RESPONSE));
     assert.deepEqual(await passed.json(), RESPONSE);
   });
 });

@@ -2,7 +2,7 @@ import { ownerOf } from "../contracts/access.ts";
 import type { Wire } from "../contracts/backend.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { parseSseEvents } from "../lib/sse.ts";
-import type { NotedResponse, ResponseNotes } from "./response-notes.ts";
+import type { LoggedResponse, ResponseLog } from "./response-log.ts";
 
 const PATH = /^(?:\/openai)?(?:\/v1)?(?:\/deployments\/[^/]+)?\/(responses|conversations|threads)(?:\/([^/]+))?\/?$/;
 /** What is made there, and goes on. */
@@ -13,9 +13,8 @@ const MOST_KEPT = 4 * 1024 * 1024;
 const LONGEST_FIELD = 2048;
 
 /** The same wire, with a note of every response and conversation that it makes, and whose it is. */
-export function noting(wire: Wire, notes: ResponseNotes): Wire {
-  return async (request, call) =>
-    noteResponses(notes, request, await wire(request, call), call?.by && ownerOf(call.by));
+export function withResponseLog(wire: Wire, log: ResponseLog): Wire {
+  return async (request, call) => logResponses(log, request, await wire(request, call), call?.by && ownerOf(call.by));
 }
 
 /**
@@ -23,16 +22,16 @@ export function noting(wire: Wire, notes: ResponseNotes): Wire {
  * finds their own. The bytes go on as they come: only a copy of their beginning is looked into. That an id could not be written down is no
  * reason to fail an answer.
  */
-export function noteResponses(notes: ResponseNotes, request: Request, response: Response, owner?: string): Response {
+export function logResponses(log: ResponseLog, request: Request, response: Response, owner?: string): Response {
   const path = PATH.exec(new URL(request.url).pathname);
   if (!path || !response.ok) return response;
   const [, , id] = path;
-  if (request.method === "DELETE" && id !== undefined) notes.forget(decode(id)).catch(() => undefined);
+  if (request.method === "DELETE" && id !== undefined) log.remove(decode(id)).catch(() => undefined);
   const makes = id === undefined || (path[1] === "threads" && id === "runs");
   if (request.method !== "POST" || !makes || response.body === null) return response;
   const streamed = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-  const found = (noted: NotedResponse): void =>
-    void notes.note({ ...noted, ...(owner !== undefined && { owner }) }).catch(() => undefined);
+  const found = (entry: LoggedResponse): void =>
+    void log.add({ ...entry, ...(owner !== undefined && { owner }) }).catch(() => undefined);
   return new Response(response.body.pipeThrough(watch(streamed ? inEvents : inJson(), found)), response);
 }
 
@@ -40,20 +39,20 @@ interface Finding {
   /** What of a piece is kept to look into. */
   keep(piece: string): string;
   /** `over`: nothing more comes. undefined: not known yet; null: there is nothing to note. */
-  find(text: string, over: boolean): NotedResponse | null | undefined;
+  find(text: string, over: boolean): LoggedResponse | null | undefined;
 }
 
 function watch(
   { keep, find }: Finding,
-  found: (noted: NotedResponse) => void,
+  found: (entry: LoggedResponse) => void,
 ): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   let text = "";
   let looking = true;
   const look = (over: boolean): void => {
-    const noted = find(text, over);
-    if (noted) found(noted);
-    if (noted === undefined && !over && text.length <= MOST_KEPT) return;
+    const entry = find(text, over);
+    if (entry) found(entry);
+    if (entry === undefined && !over && text.length <= MOST_KEPT) return;
     looking = false;
     text = "";
   };
@@ -113,26 +112,26 @@ function outermost(): (piece: string) => string {
 }
 
 /** The first event carries the response, with all that is needed of it. */
-function findInEvents(text: string): NotedResponse | null | undefined {
+function findInEvents(text: string): LoggedResponse | null | undefined {
   const [first] = parseSseEvents(text);
   if (!first) return undefined;
   const event = parse(first.data);
-  return isJsonObject(event) ? toNoted(event["response"] ?? event) : null;
+  return isJsonObject(event) ? toEntry(event["response"] ?? event) : null;
 }
 
-function findInJson(text: string, over: boolean): NotedResponse | null | undefined {
-  return over ? toNoted(parse(text)) : undefined;
+function findInJson(text: string, over: boolean): LoggedResponse | null | undefined {
+  return over ? toEntry(parse(text)) : undefined;
 }
 
 /** null for what is no response, and for one that the backend does not keep. */
-function toNoted(value: unknown): NotedResponse | null {
+function toEntry(value: unknown): LoggedResponse | null {
   if (!isJsonObject(value) || value["store"] === false) return null;
   const { object, created_at, model } = value;
   const id = object === "thread.run" ? value["thread_id"] : value["id"];
   if (typeof id !== "string" || id === "") return null;
-  const noted = { id, created_at: Number(created_at ?? 0), model: String(model ?? "") };
-  if (typeof object === "string" && CONVERSATIONS.has(object)) return { ...noted, model: "", kind: "conversation" };
-  return object === "response" ? noted : null;
+  const entry = { id, created_at: Number(created_at ?? 0), model: String(model ?? "") };
+  if (typeof object === "string" && CONVERSATIONS.has(object)) return { ...entry, model: "", kind: "conversation" };
+  return object === "response" ? entry : null;
 }
 
 function parse(text: string): unknown {

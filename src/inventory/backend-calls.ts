@@ -1,10 +1,18 @@
-import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../contracts/errors.ts";
+import {
+  BadInputError,
+  CancelledError,
+  ConflictError,
+  explain,
+  NotFoundError,
+  RemoteError,
+} from "../contracts/errors.ts";
 import { later } from "../lib/later.ts";
+import type { Steps } from "./inventory.ts";
 
 const openai = later<typeof import("openai")>("openai/index.mjs");
 
 /** What a call is about, for the sentence that says why it failed. */
-export interface Asking {
+export interface BackendCall {
   /** `verb object` */
   readonly what: string;
   /** Said when the backend does not know what was asked for. */
@@ -12,7 +20,7 @@ export interface Asking {
 }
 
 /** Calls the backend; what it refuses becomes an error for people, without anything that could be a key. */
-export async function askBackend<T>({ what, missing }: Asking, call: () => PromiseLike<T>): Promise<T> {
+export async function callBackend<T>({ what, missing }: BackendCall, call: () => PromiseLike<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
@@ -79,4 +87,89 @@ function answered(what: string, status: number, said: string): RemoteError {
 function withoutKeys(text: string): string {
   const line = text.replaceAll(/\bsk-[\w*-]+/g, "***").replaceAll(/\s+/g, " ");
   return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}
+
+/** In which order, and how many at once at most; lists of the backend are sorted by when things were created. */
+export interface PageQuery {
+  readonly order: "asc" | "desc";
+  readonly pageSize: number;
+}
+
+export interface ListCall<T> {
+  /** `verb object`, for errors. */
+  readonly what: string;
+  readonly missing?: string;
+  readonly read: (
+    after: string | undefined,
+  ) => PromiseLike<{ readonly data: readonly T[]; readonly has_more: boolean }>;
+}
+
+/** Follows the cursor page by page, as far as the caller reads. Ends normally only where the backend says that this was all. */
+export async function* readPages<T extends { readonly id: string }>(
+  list: ListCall<T>,
+): AsyncGenerator<readonly T[], void> {
+  const cursors = new Set<string>();
+  let after: string | undefined;
+  for (;;) {
+    const { data, has_more: more } = await readFrom(list, after);
+    yield data;
+    const last = data.at(-1)?.id;
+    if (!more) return;
+    // A server that ignores the cursor sends the same page for ever.
+    if (last === undefined || cursors.has(last)) {
+      throw new RemoteError(`Cannot ${list.what}: the backend repeats a page instead of going on.`);
+    }
+    cursors.add(last);
+    after = last;
+  }
+}
+
+async function readFrom<T>({ what, missing, read }: ListCall<T>, after: string | undefined) {
+  return callBackend({ what, ...(missing !== undefined && after === undefined && { missing }) }, async () => {
+    try {
+      return await read(after);
+    } catch (error) {
+      if (after === undefined || !hasStatus(error, 400, 404)) throw error;
+      throw new RemoteError(`Cannot ${what}: the list changed while it was read. Ask again.`);
+    }
+  });
+}
+
+/** A snapshot of a whole list, each id once. */
+export async function readAll<T extends { readonly id: string }>(
+  pages: AsyncIterable<readonly T[]>,
+  signal?: AbortSignal,
+): Promise<T[]> {
+  const found = new Map<string, T>();
+  for await (const page of pages) {
+    signal?.throwIfAborted();
+    for (const one of page) if (!found.has(one.id)) found.set(one.id, one);
+  }
+  return [...found.values()];
+}
+
+/** A file that a change could not be made to, as it is told in the result. */
+export interface FileFailure {
+  readonly file_id: string;
+  readonly filename: string;
+  readonly error: string;
+}
+
+/** One step of many: what goes wrong is told and returned, "" when nothing does. A dry run leaves it at the log line. */
+export async function attempt(steps: Steps, label: string, work: () => Promise<void>): Promise<string> {
+  await steps.checkpoint();
+  steps.log(label);
+  if (steps.dryRun) {
+    steps.log("  Dry run: nothing was changed.");
+    return "";
+  }
+  try {
+    await work();
+    steps.log("  OK.");
+    return "";
+  } catch (error) {
+    if (error instanceof CancelledError) throw error;
+    steps.log(`  ERROR: ${explain(error)}`);
+    return explain(error);
+  }
 }

@@ -6,7 +6,7 @@ import { fileStamp } from "../lib/file-stamp.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 
 /** What is remembered of a model response, or of a conversation. */
-export interface NotedResponse {
+export interface LoggedResponse {
   readonly id: string;
   /** Unix seconds. */
   readonly created_at: number;
@@ -18,59 +18,59 @@ export interface NotedResponse {
 }
 
 /** The responses and conversations that were created here, in a file of lines that is only appended to until it is too long. */
-export interface ResponseNotes {
+export interface ResponseLog {
   /** Found at once, and on disk when it resolves. */
-  note(response: NotedResponse): Promise<void>;
-  forget(id: string): Promise<void>;
+  add(response: LoggedResponse): Promise<void>;
+  remove(id: string): Promise<void>;
   /** Responses, newest first. */
-  list(): Promise<readonly NotedResponse[]>;
-  find(id: string): Promise<NotedResponse | undefined>;
+  list(): Promise<readonly LoggedResponse[]>;
+  find(id: string): Promise<LoggedResponse | undefined>;
   /** Resolves when nothing is on its way to the disk any more, however it went. */
-  settled(): Promise<void>;
+  flush(): Promise<void>;
 }
 
 const FILE = "responses.jsonl";
 /** Of each owner the newest are kept; the backend itself keeps responses for a limited time only. */
-const MOST_KEPT = 10_000;
+const MAX_PER_OWNER = 10_000;
 /** Rewritten beyond this: some twenty thousand lines. */
-const LONGEST_BYTES = 3 * 1024 * 1024;
+const MAX_BYTES = 3 * 1024 * 1024;
 
-type Notes = Map<string, NotedResponse>;
-type Line = NotedResponse | { readonly id: string; readonly deleted: true };
+type Entries = Map<string, LoggedResponse>;
+type Line = LoggedResponse | { readonly id: string; readonly deleted: true };
 
-export function createResponseNotes(folder: string, longestBytes = LONGEST_BYTES): ResponseNotes {
+export function createResponseLog(folder: string, maxBytes = MAX_BYTES): ResponseLog {
   const path = join(folder, FILE);
   const locked = <T>(work: () => Promise<T>): Promise<T> =>
     withFileLock(join(folder, ".lockstep", "responses.lock"), work);
   const pending = new Set<Promise<void>>();
   /** Not on disk yet: whoever was just told an id may use it at once. */
-  const underway = new Map<string, Line>();
-  let seen: { readonly stamp: string; readonly notes: Notes } | undefined;
-  let longest = longestBytes;
+  const unwritten = new Map<string, Line>();
+  let seen: { readonly stamp: string; readonly entries: Entries } | undefined;
+  let longest = maxBytes;
 
   /** Read again only when another process wrote. */
-  async function read(): Promise<Notes> {
+  async function read(): Promise<Entries> {
     const stamp = await fileStamp(path);
-    if (seen?.stamp !== stamp) seen = { stamp, notes: await readNotes(path) };
-    return seen.notes;
+    if (seen?.stamp !== stamp) seen = { stamp, entries: await readEntries(path) };
+    return seen.entries;
   }
 
   const write = (line: Line): Promise<void> =>
     locked(async () => {
       await mkdir(folder, { recursive: true });
-      const known = seen && seen.stamp === (await fileStamp(path)) ? seen.notes : undefined;
+      const known = seen && seen.stamp === (await fileStamp(path)) ? seen.entries : undefined;
       // The line end before it ends what a crash left of the line before.
       await appendFile(path, `\n${JSON.stringify(line)}\n`, { flush: true });
-      if (known) seen = { stamp: await fileStamp(path), notes: apply(known, line) };
+      if (known) seen = { stamp: await fileStamp(path), entries: apply(known, line) };
       if ((await stat(path)).size <= longest) return;
       await shorten(path);
       // Where many have much to remember, it is not rewritten for every line.
-      longest = Math.max(longestBytes, (await stat(path)).size * 2);
+      longest = Math.max(maxBytes, (await stat(path)).size * 2);
     });
   const append = (line: Line): Promise<void> => {
-    underway.set(line.id, line);
+    unwritten.set(line.id, line);
     const appended = write(line).finally(() => {
-      if (underway.get(line.id) === line) underway.delete(line.id);
+      if (unwritten.get(line.id) === line) unwritten.delete(line.id);
     });
     pending.add(appended);
     const settle = (): boolean => pending.delete(appended);
@@ -78,19 +78,19 @@ export function createResponseNotes(folder: string, longestBytes = LONGEST_BYTES
     return appended;
   };
   return {
-    note: ({ id, created_at, model, owner, kind }) =>
+    add: ({ id, created_at, model, owner, kind }) =>
       append({ id, created_at, model, ...(owner !== undefined && { owner }), ...(kind && { kind }) }),
-    forget: (id) => append({ id, deleted: true }),
+    remove: (id) => append({ id, deleted: true }),
     async list() {
       await Promise.allSettled(pending);
       return [...(await locked(read)).values()].filter(({ kind }) => kind === undefined).reverse();
     },
     async find(id) {
-      const line = underway.get(id);
+      const line = unwritten.get(id);
       if (line) return "deleted" in line ? undefined : line;
       return (await read()).get(id);
     },
-    async settled() {
+    async flush() {
       while (pending.size > 0) await Promise.allSettled(pending);
     },
   };
@@ -98,29 +98,29 @@ export function createResponseNotes(folder: string, longestBytes = LONGEST_BYTES
 
 async function shorten(path: string): Promise<void> {
   const counts = new Map<string, number>();
-  const kept = [...(await readNotes(path)).values()].reverse().filter(({ owner = "" }) => {
+  const kept = [...(await readEntries(path)).values()].reverse().filter(({ owner = "" }) => {
     const count = (counts.get(owner) ?? 0) + 1;
     counts.set(owner, count);
-    return count <= MOST_KEPT;
+    return count <= MAX_PER_OWNER;
   });
-  const lines = kept.reverse().map((note) => `${JSON.stringify(note)}\n`);
+  const lines = kept.reverse().map((entry) => `${JSON.stringify(entry)}\n`);
   await writeFileAtomic(path, lines.join(""));
 }
 
-async function readNotes(path: string): Promise<Notes> {
+async function readEntries(path: string): Promise<Entries> {
   const bytes = await readFileIfExists(path);
-  const notes: Notes = new Map();
+  const entries: Entries = new Map();
   for (const text of bytes?.toString().split("\n") ?? []) {
     const line = parseLine(text);
-    if (line) apply(notes, line);
+    if (line) apply(entries, line);
   }
-  return notes;
+  return entries;
 }
 
-function apply(notes: Notes, line: Line): Notes {
-  notes.delete(line.id);
-  if (!("deleted" in line)) notes.set(line.id, line);
-  return notes;
+function apply(entries: Entries, line: Line): Entries {
+  entries.delete(line.id);
+  if (!("deleted" in line)) entries.set(line.id, line);
+  return entries;
 }
 
 /** undefined for a line that a crash cut short. */

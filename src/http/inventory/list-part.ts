@@ -1,5 +1,5 @@
+import type { PageQuery } from "../../inventory/backend-calls.ts";
 import type { Pages } from "../../inventory/inventory.ts";
-import type { PageWish } from "../../inventory/read-pages.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { type Listing, takePart } from "../routing/listing.ts";
 
@@ -11,14 +11,14 @@ export interface ListOptions {
 }
 
 /** So many rows are looked through for a filter, or put in an order that the backend does not have. */
-export const MOST_LOOKED_AT = 20_000;
+export const MAX_SCANNED_ROWS = 20_000;
 
 /**
  * A part of a list of the backend, read as far as it takes and no further. The backend sorts by creation only, newest first; any other order,
- * and a filter, look through MOST_LOOKED_AT rows at most, and say so when there were more. Without a limit it is the whole list.
+ * and a filter, look through MAX_SCANNED_ROWS rows at most, and say so when there were more. Without a limit it is the whole list.
  */
 export async function listPart<T extends object>(
-  pages: (wish: PageWish) => Pages<T>,
+  pages: (wish: PageQuery) => Pages<T>,
   listing: Listing,
   { noun, largestPage }: ListOptions,
 ): Promise<Answer<readonly T[]>> {
@@ -29,7 +29,7 @@ export async function listPart<T extends object>(
   const size = limit ?? Number.POSITIVE_INFINITY;
   // One more than asked for tells whether there is more.
   const enough = sorted ? offset + size + 1 : Number.POSITIVE_INFINITY;
-  const bound = limit === undefined || (sorted && filter === "") ? Number.POSITIVE_INFINITY : MOST_LOOKED_AT;
+  const bound = limit === undefined || (sorted && filter === "") ? Number.POSITIVE_INFINITY : MAX_SCANNED_ROWS;
   const pageSize = filter === "" ? Math.min(largestPage, enough) : largestPage;
   const skip = sorted ? offset : 0;
   const { rows, found, end } = await gather(pages({ order, pageSize }), filter, { enough, bound, skip });
@@ -72,5 +72,5 @@ async function gather<T extends object>(
 function tellBound(noun: string, sort: string | undefined, filter: string): string {
   const which = sort === "created_at" ? "oldest" : "newest";
   const what = filter === "" ? "were sorted" : "were looked through";
-  return `There are too many ${noun} to look at each: only the ${MOST_LOOKED_AT} ${which} ${what}.`;
+  return `There are too many ${noun} to look at each: only the ${MAX_SCANNED_ROWS} ${which} ${what}.`;
 }

@@ -1,7 +1,7 @@
 import { type Asker, askerOf, maySee, mayWrite, NOT_YOURS_TO_ORDER } from "../contracts/access.ts";
 import type { Wire } from "../contracts/backend.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import type { NotedResponse, ResponseNotes } from "./response-notes.ts";
+import type { LoggedResponse, ResponseLog } from "./response-log.ts";
 
 /** A question with pictures in it fits. */
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -25,11 +25,11 @@ class Refusal extends Error {
  * A service knows one account, ours, and shows it everything. So whose an answer or a conversation is comes from the notes, and what is
  * others', or not in them, is not there for anybody but administrators. What was looked into is what is sent on.
  */
-export function onlyOwn(wire: Wire, notes: ResponseNotes): Wire {
+export function restrictToOwner(wire: Wire, log: ResponseLog): Wire {
   return async (request, call = {}) => {
     if (call.by === undefined) return wire(request, call);
     try {
-      return await wire(await checked(request, askerOf(call.by), notes), call);
+      return await wire(await checked(request, askerOf(call.by), log), call);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       await request.body?.cancel().catch(() => undefined);
@@ -40,7 +40,7 @@ export function onlyOwn(wire: Wire, notes: ResponseNotes): Wire {
   };
 }
 
-async function checked(request: Request, asker: Asker, notes: ResponseNotes): Promise<Request> {
+async function checked(request: Request, asker: Asker, log: ResponseLog): Promise<Request> {
   const [collection = "", id, ...below] = segmentsOf(new URL(request.url).pathname);
   const { seesAll } = asker;
   if (collection.toLowerCase() === "chat" && !seesAll && (below.length > 0 || request.method !== "POST")) {
@@ -48,8 +48,8 @@ async function checked(request: Request, asker: Asker, notes: ResponseNotes): Pr
   }
   const noun = NOUNS[collection.toLowerCase()];
   if (noun === undefined) return request;
-  const find = async (one: string, called: string): Promise<NotedResponse | undefined> => {
-    const found = await notes.find(one);
+  const find = async (one: string, called: string): Promise<LoggedResponse | undefined> => {
+    const found = await log.find(one);
     if (!maySee(asker, found?.owner)) throw new Refusal(404, `${called} with id '${one}' not found.`);
     return found;
   };
