@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { tmpdir, totalmem } from "node:os";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromiumPath } from "../test/browser/open-browser.ts";
@@ -11,8 +11,10 @@ const FILES_A_PROCESS = 12;
 // Folders of long files, which would leave cores idle at the end.
 const FILES_OF_LONG = 6;
 const LONG = ["test/stories", "test/browser", "test/engine", "test/postgres", "test/queue"];
-// More than two cores need: tests wait a good deal, for pages and other processes.
-const FILES_AT_ONCE = 3;
+const GIGABYTE = 1024 ** 3;
+const memory = Math.min(process.constrainedMemory() || Infinity, totalmem());
+// Two a core: tests wait a good deal, for pages and other processes. Each may take a gigabyte, with the browser or database that it starts.
+const FILES_AT_ONCE = Math.max(2, Math.min(8, 2 * availableParallelism(), Math.floor(memory / GIGABYTE)));
 const NOBODY = 65534;
 // These come first because they take long, and those of a line share a process. Those of the last four lines change or
 // measure what all in a process share.
@@ -76,8 +78,6 @@ function makeFolder() {
 }
 
 function hasMemoryForFiles() {
-  const GIGABYTE = 1024 ** 3;
-  const memory = Math.min(process.constrainedMemory() || Infinity, totalmem());
   try {
     const { bavail, bsize } = statfsSync("/dev/shm");
     return memory >= 12 * GIGABYTE && bavail * bsize >= 6 * GIGABYTE;
