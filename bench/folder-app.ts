@@ -1,7 +1,7 @@
 import type { App } from "../src/app/app.ts";
 import { compose } from "../src/app/compose.ts";
 import { readConfig } from "../src/app/config.ts";
-import { crawlJob } from "../src/app/crawl-job.ts";
+import { crawlJob } from "../src/app/jobs.ts";
 import { NotFoundError } from "../src/contracts/errors.ts";
 import { parseDomainId } from "../src/contracts/ids.ts";
 import { type CrawlResult, crawlRequest, type SourceResult, STEPS } from "../src/engine/crawl-request.ts";

@@ -1,7 +1,7 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { App } from "../src/app/app.ts";
-import { watchJob } from "../src/app/watch-job.ts";
+import { watchJob } from "../src/app/watch.ts";
 import { sleep } from "../src/lib/time.ts";
 import { textPath, writeBelow } from "./bulk-folder.ts";
 import { BENCH_DOMAIN, openFolderApp } from "./folder-app.ts";

@@ -1,9 +1,9 @@
 import { ownerOf } from "../contracts/access.ts";
-import type { Searching } from "../contracts/backend.ts";
+import type { Backend, Searching } from "../contracts/backend.ts";
 import { BusyError, DamagedError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { ArchivedMaps, LedgerSource } from "../contracts/ledger.ts";
+import type { ArchivedMaps, LedgerSource, Ledgers } from "../contracts/ledger.ts";
 import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
@@ -13,7 +13,7 @@ import { crawl } from "../engine/crawl.ts";
 import { crawlRequest } from "../engine/crawl-request.ts";
 import { planDeletion } from "../engine/delete-domain.ts";
 import { createDocuments } from "../engine/documents.ts";
-import type { EngineParts } from "../engine/engine-parts.ts";
+import type { EngineParts, KeepingRules } from "../engine/engine-parts.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
@@ -44,23 +44,19 @@ import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
-import { crawlJob } from "./crawl-job.ts";
-import { crawlTask } from "./crawl-task.ts";
-import { createSchedule, type ScheduleParts } from "./create-schedule.ts";
-import { endDeadJobs } from "./end-dead-jobs.ts";
 import { examineWith } from "./examine-with.ts";
+import { crawlJob, crawlTask } from "./jobs.ts";
 import { openBackend } from "./open-backend.ts";
 import { type FolderRoots, openFolderRoots } from "./open-folder-roots.ts";
-import { openParts, openTrees } from "./open-parts.ts";
 import { type LazyConnection, openSharePoint, type Pace } from "./open-sharepoint.ts";
 import { databaseOf, type OpenedWeb, openWeb, timesOf, type WebPace } from "./open-web.ts";
-import { prepareStorage } from "./prepare-storage.ts";
-import { createQueueingRunner } from "./queueing-runner.ts";
-import { removeOldFiles } from "./remove-old-files.ts";
+import { createQueueingRunner, endDeadJobs } from "./queued-jobs.ts";
+import { removeOldFiles } from "./remove-old.ts";
 import { runWorker } from "./run-worker.ts";
-import type { Schedule } from "./schedule.ts";
-import { type Connections, listKinds } from "./source-kinds.ts";
-import { WATCH_ACTION } from "./watch-job.ts";
+import { createSchedule, type Schedule, type ScheduleParts } from "./schedule.ts";
+import { type Connections, listKinds, type TreeConnections } from "./source-kinds.ts";
+import { prepareStorage } from "./storage-rights.ts";
+import { WATCH_ACTION } from "./watch.ts";
 
 export type ComposePace = Pace & {
   /** Only looks, as the doctor does: remembers nothing of what it finds. */
@@ -294,7 +290,7 @@ async function sayingWaits<T>(sharepoint: LazyConnection, job: JobContext, work:
 
 const LIMITS = { atOnce: 4, waiting: 100 };
 
-export function createSearching(limits = LIMITS): Searching {
+function createSearching(limits = LIMITS): Searching {
   const perKey = createAtMostPer(limits);
   return async ({ principal, signal }, work) => {
     if (!principal) return work();
@@ -310,7 +306,7 @@ export function createSearching(limits = LIMITS): Searching {
 }
 
 /** Whether a job ended before its work did although nobody wished it: its process was killed, or the server stopped. */
-export function wasCutOff(jobs: JobStore): (jobId: JobId) => Promise<boolean> {
+function wasCutOff(jobs: JobStore): (jobId: JobId) => Promise<boolean> {
   return async (jobId) => {
     try {
       const { state, result } = await jobs.get(jobId);
@@ -325,7 +321,7 @@ export function wasCutOff(jobs: JobStore): (jobId: JobId) => Promise<boolean> {
 const REPORTS_AT_ONCE = 20;
 
 /** The map files of a source in the last report that tells of it; undefined: none does, or it cannot be read. */
-export async function findArchivedMaps(reports: ReportStore, source: LedgerSource): Promise<ArchivedMaps | undefined> {
+async function findArchivedMaps(reports: ReportStore, source: LedgerSource): Promise<ArchivedMaps | undefined> {
   const { domainId } = source;
   for (let offset = 0; ; offset += REPORTS_AT_ONCE) {
     const page = await reports.list({ type: "crawl", domainId, limit: REPORTS_AT_ONCE, offset });
@@ -356,4 +352,56 @@ function namesIn(report: ReportSummary, source: LedgerSource): string[] {
   const place = `${source.config.kind.folder}/${source.config.sourceId}/`;
   const names = sourceIn(report, source)?.["map_files"];
   return (Array.isArray(names) ? names : []).filter((name) => typeof name === "string" && name.startsWith(place));
+}
+
+const MAX_FILE_BYTES = 512 * 1024 * 1024;
+
+interface Opened {
+  readonly domains: DomainStore;
+  readonly backend: Backend;
+  readonly reports: ReportStore;
+  readonly web: OpenedWeb;
+  readonly trees: TreeConnections;
+  readonly ledgers: Ledgers;
+}
+
+function openTrees(
+  { storagePath, trees, variables }: Config,
+  parts: Pick<TreeConnections, "roots" | "extractor" | "acceptedTypes" | "now">,
+): TreeConnections {
+  const { identityClientId } = trees;
+  return { storagePath, identityClientId, credential: (name) => variables.read(name), ...parts };
+}
+
+function keepingRules({ trees }: Config): KeepingRules {
+  const [hour, day] = [3_600_000, 86_400_000];
+  return {
+    graceRuns: trees.graceRuns,
+    graceMs: trees.graceHours * hour,
+    deletedMs: trees.keepDeletedDays * day,
+    versions: trees.keepVersions,
+    versionMs: trees.keepVersionDays * day,
+  };
+}
+
+/** What the verbs need. */
+function openParts(config: Config, { domains, backend, reports, web, trees, ledgers }: Opened): EngineParts {
+  const crawlerFolder = storageFolder(config.storagePath, "crawler");
+  return {
+    domains,
+    backend,
+    acceptedTypes: trees.acceptedTypes,
+    maxFileBytes: MAX_FILE_BYTES,
+    crawlerFolder,
+    domainsFolder: storageFolder(config.storagePath, "domains"),
+    archive: (archive) => reports.archive(archive),
+    openSource: (run, options) => run.config.kind.open(run, options),
+    extractor: trees.extractor,
+    keeping: keepingRules(config),
+    now: trees.now,
+    shelf: () => web,
+    ledgers,
+    defaultVectorStoreId: config.search.defaultVectorStoreId,
+    keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,
+  };
 }

@@ -1,21 +1,15 @@
+import { existsSync } from "node:fs";
 import { delimiter, resolve } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
+import type { DomainId } from "../contracts/ids.ts";
+import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure-account.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
+import type { CheckPolicy } from "../plan/web/schedule-item.ts";
 import { looksRandom } from "../security/looks-random.ts";
 import type { WithoutKeys } from "../security/open-access.ts";
-import { type AnswerSettings, readAnswers } from "./answer-settings.ts";
-import {
-  type DatabaseSettings,
-  type EmbeddingSettings,
-  type JobPlace,
-  readDatabase,
-  readEmbeddings,
-} from "./index-settings.ts";
-import { Secret } from "./secret.ts";
-import { createSettingReader, type Environment, type SettingReader } from "./setting-reader.ts";
+import { createSettingReader, type Environment, Secret, type SettingReader } from "./setting-reader.ts";
 import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
 import type { GroupAccess } from "./storage-rights.ts";
-import { readWebSettings, type WebSettings } from "./web-settings.ts";
 
 /** Every setting, parsed and checked once at the start. Plain data; what must not be printed is a Secret. */
 export interface Config {
@@ -49,7 +43,7 @@ export interface Config {
   readonly warnings: readonly string[];
 }
 
-export type BackendSettings =
+type BackendSettings =
   | { readonly kind: "embedded" }
   | {
       readonly kind: "openai";
@@ -69,7 +63,7 @@ export type BackendSettings =
       readonly model: string;
     };
 
-export interface SearchSettings {
+interface SearchSettings {
   /** "" for none. */
   readonly defaultVectorStoreId: string;
   readonly maxNumResults: number;
@@ -166,7 +160,7 @@ function readAcceptedTypes(reader: SettingReader): ReadonlySet<string> | null {
 }
 
 /** Who may come in, and how much of it. */
-export interface AccessSettings {
+interface AccessSettings {
   /** A key with every right that is not kept on disk; empty for none. */
   readonly adminKey: Secret;
   /** null: tokens of Entra ID are not accepted. */
@@ -181,7 +175,7 @@ export interface AccessSettings {
   readonly withoutKeys: WithoutKeys;
 }
 
-export interface EntraSettings {
+interface EntraSettings {
   readonly tenantId: string;
   readonly audience: string;
   readonly authority: string;
@@ -191,7 +185,7 @@ const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const HOST_NAME = /^[a-z0-9._-]+$/i;
 const SHORTEST_KEY = 24;
 
-export function readAccess(reader: SettingReader, host: string): AccessSettings {
+function readAccess(reader: SettingReader, host: string): AccessSettings {
   const allowedHosts = readAllowedHosts(reader);
   const behindProxy = reader.flag("BEHIND_PROXY");
   return {
@@ -256,7 +250,7 @@ function readAllowedHosts(reader: SettingReader): string[] {
 }
 
 /** What is kept of files without ids, and which folders may be read at all. */
-export interface TreeSettings {
+interface TreeSettings {
   /** Absolute. Folders that sources may lie in; none: anywhere. */
   readonly roots: readonly string[];
   /** Absolute. Folders that files registered one by one may lie in; none: nowhere. */
@@ -275,7 +269,7 @@ export interface TreeSettings {
   readonly keepVersionDays: number;
 }
 
-export function readTreeSettings(reader: SettingReader): TreeSettings {
+function readTreeSettings(reader: SettingReader): TreeSettings {
   const count = (name: string, usual: number, max: number, min = 0): number => reader.number(name, usual, { min, max });
   return {
     roots: foldersIn(reader.text("FOLDER_ROOTS")),
@@ -323,7 +317,7 @@ const OUR_PREFIXES =
 const NEAR = 2;
 
 /** One sentence for every setting that is set and has no effect. */
-export function warnOfUnused(env: Environment, known: ReadonlySet<string>): string[] {
+function warnOfUnused(env: Environment, known: ReadonlySet<string>): string[] {
   const warnings: string[] = [];
   for (const [name, value] of Object.entries(env)) {
     if (!value?.trim() || known.has(name)) continue;
@@ -376,4 +370,299 @@ export class Variables {
   read(name: string): string | undefined {
     return this.#settings[name] ?? process.env[name];
   }
+}
+
+/** Where the embedded index, the queue and everything several machines share is kept. */
+type DatabaseSettings =
+  /** Files below this folder, the storage folder unless another one is named. */
+  | { readonly kind: "sqlite"; readonly folder: string }
+  /** The whole address, with its password. */
+  | { readonly kind: "postgres"; readonly url: Secret };
+
+/** Where vectors come from. */
+export type EmbeddingSettings =
+  /** Learnt from the documents themselves. */
+  | { readonly kind: "built-in" }
+  | {
+      readonly kind: "endpoint";
+      /** Up to and including `/v1`; of Azure, up to and including the deployment. */
+      readonly baseUrl: string;
+      readonly apiKey: Secret;
+      readonly model: string;
+      /** "" but for Azure with dated versions. */
+      readonly apiVersion: string;
+      /** 0: as many as the model gives. */
+      readonly dimensions: number;
+    }
+  | { readonly kind: "onnx"; readonly folder: string };
+
+/** Where crawls run that somebody asked the server for. */
+type JobPlace = "server" | "workers";
+
+function readDatabase(reader: SettingReader, storagePath: string): DatabaseSettings {
+  const url = reader.text("DATABASE_URL");
+  const folder = reader.text("DATABASE_FOLDER");
+  if (url && folder) reader.problems.push("Set DATABASE_URL or DATABASE_FOLDER, not both.");
+  if (!url) return { kind: "sqlite", folder: folder ? resolve(folder) : storagePath };
+  const { protocol } = URL.parse(url) ?? {};
+  if (protocol !== "postgres:" && protocol !== "postgresql:") {
+    // Not repeated: it may hold a password.
+    reader.problems.push("DATABASE_URL must be an address like postgres://user:password@host:5432/database.");
+  }
+  return { kind: "postgres", url: new Secret(url) };
+}
+
+function readEmbeddings(reader: SettingReader): EmbeddingSettings {
+  const baseUrl = reader.url("EMBEDDINGS_BASE_URL", "warn");
+  const apiKey = new Secret(reader.text("EMBEDDINGS_API_KEY"));
+  const model = reader.text("EMBEDDINGS_MODEL");
+  const apiVersion = reader.text("EMBEDDINGS_API_VERSION");
+  const dimensions = reader.number("EMBEDDINGS_DIMENSIONS", 0, { min: 0, max: 4096 });
+  const folder = reader.text("EMBEDDINGS_ONNX_FOLDER");
+  if (baseUrl && folder) {
+    reader.problems.push("Set EMBEDDINGS_BASE_URL or EMBEDDINGS_ONNX_FOLDER, not both.");
+  }
+  if (folder) {
+    if (!existsSync(resolve(folder))) reader.problems.push(`EMBEDDINGS_ONNX_FOLDER: there is no folder '${folder}'.`);
+    return { kind: "onnx", folder: resolve(folder) };
+  }
+  if (!baseUrl) {
+    if (model) reader.problems.push("EMBEDDINGS_BASE_URL is needed, because EMBEDDINGS_MODEL is set.");
+    return { kind: "built-in" };
+  }
+  if (!model) reader.problems.push("EMBEDDINGS_MODEL is needed, because EMBEDDINGS_BASE_URL is set.");
+  return { kind: "endpoint", baseUrl, apiKey, model, apiVersion, dimensions };
+}
+
+/** How answers come about where the index is ours. */
+export interface AnswerSettings {
+  /** null: answers are quoted from what was found. */
+  readonly model: AnswerModel | null;
+  /** What the model is told before the passages; "" for our own words. */
+  readonly instructions: string;
+  /** null: the model's own. */
+  readonly temperature: number | null;
+}
+
+interface AnswerModel {
+  readonly kind: "openai" | "azure_openai";
+  /** OpenAI and its like: up to `/v1`, "" for OpenAI itself. Azure: the resource's endpoint. */
+  readonly baseUrl: string;
+  /** Empty for an address that wants none. */
+  readonly apiKey: Secret;
+  readonly organization: string;
+  /** "" but for Azure. */
+  readonly apiVersion: string;
+  /** Of Azure, the deployment. */
+  readonly name: string;
+}
+
+/** With another backend the settings of OpenAI are that backend's, and answers are its business. */
+function readAnswers(reader: SettingReader, kind: "embedded" | "openai" | "azure_openai"): AnswerSettings {
+  const instructions = reader.text("SEARCH_DEFAULT_INSTRUCTIONS");
+  const temperature = readTemperature(reader);
+  const model = kind === "embedded" ? readModel(reader) : null;
+  if (!model) {
+    const reason = kind === "embedded" ? "no model writes answers" : `OPENAI_SERVICE_TYPE is ${kind}`;
+    for (const name of ["SEARCH_DEFAULT_INSTRUCTIONS", "SEARCH_DEFAULT_TEMPERATURE"]) {
+      if (reader.text(name)) reader.warnings.push(`${name} is set but has no effect: ${reason}.`);
+    }
+  }
+  return { model, instructions, temperature };
+}
+
+function readTemperature(reader: SettingReader): number | null {
+  const given = reader.text("SEARCH_DEFAULT_TEMPERATURE");
+  if (!given) return null;
+  const value = Number(given);
+  if (/^\d(\.\d+)?$/.test(given) && value <= 2) return value;
+  reader.problems.push(`SEARCH_DEFAULT_TEMPERATURE must be a number from 0 to 2; it is '${given}'.`);
+  return null;
+}
+
+function readModel(reader: SettingReader): AnswerModel | null {
+  const openAi = readOpenAi(reader);
+  const azure = readAzure(reader);
+  if (openAi && azure) {
+    const name = "AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME";
+    reader.warnings.push(`${name} is set but has no effect: OPENAI_DEFAULT_MODEL_NAME writes the answers.`);
+  }
+  return openAi ?? azure;
+}
+
+const EMBEDDED = "has no effect: OPENAI_SERVICE_TYPE is embedded";
+
+function readOpenAi(reader: SettingReader): AnswerModel | null {
+  const name = reader.text("OPENAI_DEFAULT_MODEL_NAME");
+  const key = reader.text("OPENAI_API_KEY");
+  const baseUrl = reader.text("OPENAI_BASE_URL");
+  if (name && (key || baseUrl)) {
+    const organization = reader.text("OPENAI_ORGANIZATION");
+    return { kind: "openai", baseUrl, apiKey: new Secret(key), organization, apiVersion: "", name };
+  }
+  if (key || baseUrl) {
+    const set = key ? "OPENAI_API_KEY" : "OPENAI_BASE_URL";
+    reader.warnings.push(`${set} is set but ${EMBEDDED}, and OPENAI_DEFAULT_MODEL_NAME names no model for answers.`);
+  }
+  if (name) {
+    const need = "set OPENAI_API_KEY or OPENAI_BASE_URL, too, to have it write answers";
+    reader.warnings.push(`OPENAI_DEFAULT_MODEL_NAME is set but has no effect: ${need}.`);
+  }
+  return null;
+}
+
+function readAzure(reader: SettingReader): AnswerModel | null {
+  const name = reader.text("AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME");
+  const key = reader.text("AZURE_OPENAI_API_KEY");
+  const baseUrl = reader.text("AZURE_OPENAI_ENDPOINT");
+  if (name && key && baseUrl) {
+    const apiVersion = reader.text("AZURE_OPENAI_API_VERSION", "2025-04-01-preview");
+    return { kind: "azure_openai", baseUrl, apiKey: new Secret(key), organization: "", apiVersion, name };
+  }
+  if (key) {
+    const need = "answers need AZURE_OPENAI_ENDPOINT and AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME, too";
+    reader.warnings.push(`AZURE_OPENAI_API_KEY is set but ${EMBEDDED}, and ${need}.`);
+  }
+  return null;
+}
+
+/** How web sites are asked, and where what is known of them is kept. */
+interface WebSettings {
+  readonly contactUrl: string;
+  readonly allowPrivateNetworks: boolean;
+  readonly requestsPerHost: number;
+  readonly hostDelayMs: number;
+  readonly timeoutSeconds: number;
+  /** Of one crawl, over all hosts. */
+  readonly pagesAtOnce: number;
+  readonly maxBytes: number;
+  readonly keepSnapshotsDays: number;
+  readonly render: { readonly enabled: boolean; readonly browserPath: string };
+  readonly trackingPrefixes: readonly string[];
+  readonly images: {
+    readonly minWidth: number;
+    readonly minHeight: number;
+    readonly minArea: number;
+    readonly minBytes: number;
+    readonly maxAspect: number;
+    readonly enableSvg: boolean;
+  };
+  readonly checks: CheckPolicy & {
+    /** How often the timer looks for what is due. */
+    readonly timerSeconds: number;
+    readonly itemsAtOnce: number;
+    readonly keepGoneDays: number;
+  };
+  readonly defaultDomain: DomainId;
+  readonly registry: StorePlace & { readonly tableName: string; readonly partitions: "host" | "scheme" };
+  readonly queue: StorePlace;
+  /** Of the settings, whatever is kept there. */
+  readonly account: StorageAccount | undefined;
+}
+
+/** database: SQLite, or PostgreSQL where DATABASE_URL names one. */
+type StorePlace = { readonly kind: "database" } | { readonly kind: "azure"; readonly account: StorageAccount };
+
+/** As AzureAccount, its secret hidden. */
+export type StorageAccount =
+  | { readonly kind: "connection string"; readonly connectionString: Secret }
+  | IdentityAccount;
+
+const SECONDS_OF_A_YEAR = 31_536_000;
+
+function readWebSettings(reader: SettingReader): WebSettings {
+  const count = (name: string, usual: number, max: number, min = 0): number => reader.number(name, usual, { min, max });
+  const goneSpacingSeconds = count("CRAWL_GONE_SPACING_SECONDS", 3600, SECONDS_OF_A_YEAR);
+  return {
+    contactUrl: reader.url("WEB_CONTACT_URL", "warn"),
+    allowPrivateNetworks: reader.flag("WEB_ALLOW_PRIVATE_NETWORKS"),
+    requestsPerHost: count("WEB_REQUESTS_PER_HOST", 4, 64, 1),
+    hostDelayMs: count("WEB_HOST_DELAY_MS", 100, 3_600_000),
+    pagesAtOnce: count("WEB_PAGES_AT_ONCE", 16, 256, 1),
+    timeoutSeconds: count("WEB_TIMEOUT_SECONDS", 30, 3600, 1),
+    maxBytes: count("WEB_MAX_MEGABYTES", 50, 512, 1) * 1024 * 1024,
+    keepSnapshotsDays: count("WEB_SNAPSHOT_KEEP_DAYS", 0, 36_500),
+    render: { enabled: reader.flag("WEB_RENDER"), browserPath: reader.text("WEB_BROWSER_PATH") },
+    trackingPrefixes: reader
+      .text("TRACKING_PARAM_PREFIXES", "utm_, gclid, fbclid, msclkid")
+      .split(",")
+      .map((prefix) => prefix.trim().toLowerCase())
+      .filter((prefix) => prefix !== ""),
+    images: {
+      minWidth: count("IMAGE_MIN_WIDTH", 128, 10_000),
+      minHeight: count("IMAGE_MIN_HEIGHT", 128, 10_000),
+      minArea: count("IMAGE_MIN_AREA", 16_384, 100_000_000),
+      minBytes: count("IMAGE_MIN_BYTES", 5000, 100_000_000),
+      maxAspect: count("IMAGE_MAX_ASPECT", 6, 1000, 1),
+      enableSvg: reader.flag("IMAGE_ENABLE_SVG"),
+    },
+    checks: {
+      baseIntervalSeconds: count("CRAWL_BASE_INTERVAL_SECONDS", 86_400, SECONDS_OF_A_YEAR, 1),
+      maxIntervalSeconds: count("CRAWL_MAX_INTERVAL_SECONDS", 1_209_600, SECONDS_OF_A_YEAR, 1),
+      errorBackoffSeconds: count("CRAWL_ERROR_BACKOFF_BASE", 600, SECONDS_OF_A_YEAR, 1),
+      goneSpacingSeconds,
+      movedSpacingSeconds: count("CRAWL_MOVED_SPACING_SECONDS", goneSpacingSeconds, SECONDS_OF_A_YEAR),
+      forceOnCanonicalChange: reader.choice("FORCE_REINDEX_ON_CANONICAL_CHANGE", ["true", "false"]) === "true",
+      timerSeconds: count("CRAWL_TIMER_SECONDS", 60, 86_400, 1),
+      itemsAtOnce: count("CRAWL_ITEMS_AT_ONCE", 4, 64, 1),
+      keepGoneDays: count("REGISTRY_GONE_KEEP_DAYS", 30, 36_500),
+    },
+    defaultDomain: readDefaultDomain(reader),
+    ...readPlaces(reader),
+  };
+}
+
+function readDefaultDomain(reader: SettingReader): DomainId {
+  const given = reader.text("INGEST_DEFAULT_DOMAIN", "INGEST");
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(given)) {
+    reader.problems.push("INGEST_DEFAULT_DOMAIN must be 1 to 64 letters, digits, underscores or hyphens.");
+  }
+  return given as DomainId;
+}
+
+function readPlaces(reader: SettingReader): Pick<WebSettings, "registry" | "queue" | "account"> {
+  const account = readAccount(reader);
+  const place = (name: string): StorePlace => {
+    const chosen = reader.choice(name, ["auto", "database", "azure"]);
+    if (chosen === "azure" && !account) {
+      reader.problems.push(
+        `AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_ACCOUNT_URL is needed, because ${name} is azure.`,
+      );
+    }
+    return chosen === "database" || !account ? { kind: "database" } : { kind: "azure", account };
+  };
+  const tableName = reader.text("REGISTRY_TABLE_NAME", "IngestItems");
+  if (!/^[A-Za-z][A-Za-z0-9]{2,55}$/.test(tableName)) {
+    reader.problems.push("REGISTRY_TABLE_NAME must be 3 to 56 letters and digits, beginning with a letter.");
+  }
+  const partitions = reader.choice("REGISTRY_PARTITION_STRATEGY", ["host", "scheme"]);
+  return {
+    registry: { ...place("REGISTRY_STORE"), tableName, partitions },
+    queue: place("INGEST_QUEUE_STORE"),
+    account,
+  };
+}
+
+/** A key or signature goes before an address; without either, the managed identity of the machine is what opens the account. */
+function readAccount(reader: SettingReader): StorageAccount | undefined {
+  const connection = reader.text("AZURE_STORAGE_CONNECTION_STRING");
+  const address = reader.url("AZURE_STORAGE_ACCOUNT_URL", "refuse");
+  const clientId = reader.text("AZURE_MANAGED_IDENTITY_CLIENT_ID");
+  const told = connection ? endpointsIn(connection) : undefined;
+  if (connection && !told) return { kind: "connection string", connectionString: new Secret(connection) };
+  if (told) {
+    if (AZURE_SERVICES.some((service) => URL.parse(told[service])?.protocol !== "https:")) {
+      reader.problems.push(
+        "AZURE_STORAGE_CONNECTION_STRING has neither a key nor a signature, so its endpoints must begin with https://: a token is shown to no other.",
+      );
+      return undefined;
+    }
+    return { kind: "identity", endpoints: told, clientId };
+  }
+  const url = URL.parse(address);
+  const endpoints = url && endpointsBeside(url);
+  if (url && !endpoints) {
+    reader.problems.push("AZURE_STORAGE_ACCOUNT_URL must be as https://ACCOUNT.blob.core.windows.net.");
+  }
+  return endpoints ? { kind: "identity", endpoints, clientId } : undefined;
 }

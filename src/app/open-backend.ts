@@ -19,10 +19,8 @@ import { restrictToOwner } from "../inventory/restrict-to-owner.ts";
 import { later } from "../lib/later.ts";
 import { describePostgres } from "../lib/sql/postgres-trouble.ts";
 import { storageFolder } from "../mirror/layout.ts";
-import type { AnswerSettings } from "./answer-settings.ts";
-import type { Config } from "./config.ts";
+import type { AnswerSettings, Config, EmbeddingSettings } from "./config.ts";
 import type { IndexFacts } from "./examine-index.ts";
-import type { EmbeddingSettings } from "./index-settings.ts";
 
 const openai = later<typeof import("openai")>("openai/index.mjs");
 

@@ -36,8 +36,7 @@ import { createPageRenderer, examineBrowser, type PageRendererOptions } from "..
 import { createWebClient } from "../sources/web/web-client.ts";
 import { createWebDocuments, type SnapshotShelf } from "../sources/web/web-documents.ts";
 import { createWebImages } from "../sources/web/web-images.ts";
-import type { Config } from "./config.ts";
-import type { StorageAccount } from "./web-settings.ts";
+import type { Config, StorageAccount } from "./config.ts";
 
 /** The container of snapshots in Azure. */
 const SNAPSHOTS = "lockstep-snapshots";

@@ -7,10 +7,8 @@ import type { JobStore } from "../jobs/job-store.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { sleep } from "../lib/time.ts";
 import type { App } from "./app.ts";
-import { crawlJob } from "./crawl-job.ts";
-import { CRAWL_TASK, readCrawlTask } from "./crawl-task.ts";
-import { endUnqueuedJobs } from "./end-dead-jobs.ts";
-import { jobOf } from "./task-job.ts";
+import { CRAWL_TASK, crawlJob, readCrawlTask } from "./jobs.ts";
+import { endUnqueuedJobs, jobOf } from "./queued-jobs.ts";
 
 export interface WorkerOptions {
   /** For people: who has a task, in the queue and in the job's log. */

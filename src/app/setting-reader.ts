@@ -1,3 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { inspect, parseEnv } from "node:util";
+import { isErrno } from "../lib/atomic-file.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -76,4 +80,35 @@ function kindOfUrl(given: string): "fine" | keyof typeof URL_RULES {
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) return "no address";
   if (url.username || url.password) return "with password";
   return url.protocol === "http:" && !isLoopbackHost(url.hostname) ? "plain http" : "fine";
+}
+
+/** The `.env` file of the folder, if there is one, beneath the real environment: what is set for the process wins. */
+export function loadEnvironment(folder: string, real: Environment = process.env): Environment {
+  try {
+    const text = readFileSync(join(folder, ".env"), "utf8");
+    return { ...parseEnv(text.replace(/^\uFEFF/, "")), ...real };
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return { ...real };
+    throw error;
+  }
+}
+
+/** A text that shows itself only when asked by name: not in logs, not in JSON, not in a debugger's print-out. */
+export class Secret {
+  readonly #text: string;
+  constructor(text: string) {
+    this.#text = text;
+  }
+  reveal(): string {
+    return this.#text;
+  }
+  toString(): string {
+    return "(secret)";
+  }
+  toJSON(): string {
+    return "(secret)";
+  }
+  [inspect.custom](): string {
+    return "(secret)";
+  }
 }

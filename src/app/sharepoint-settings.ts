@@ -5,8 +5,7 @@ import type forge from "node-forge";
 import { BadInputError } from "../contracts/errors.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { later } from "../lib/later.ts";
-import { Secret } from "./secret.ts";
-import type { SettingReader } from "./setting-reader.ts";
+import { Secret, type SettingReader } from "./setting-reader.ts";
 
 export interface SharePointSettings {
   readonly tenantId: string;

@@ -4,8 +4,8 @@ import type { Registered } from "../engine/ingest/ingest.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainText } from "./plain-text.ts";
 import { isAddress, sourceNamed } from "./source-named.ts";
+import { plainText } from "./terminal-text.ts";
 
 export const addCommand: Command = {
   name: "add",

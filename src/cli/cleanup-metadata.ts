@@ -1,4 +1,4 @@
-import { cleanupMetadataJob } from "../app/cleanup-metadata-job.ts";
+import { cleanupMetadataJob } from "../app/jobs.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import type { Command } from "./command.ts";
 import { runJob } from "./run-job.ts";

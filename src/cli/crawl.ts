@@ -1,4 +1,4 @@
-import { crawlJob } from "../app/crawl-job.ts";
+import { crawlJob } from "../app/jobs.ts";
 import { BUILT_IN_KINDS } from "../app/source-kinds.ts";
 import { parseDomainId, parseSourceId, parseVectorStoreId } from "../contracts/ids.ts";
 import {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { styleText } from "node:util";
 import type { App } from "../app/app.ts";
-import { loadEnvironment } from "../app/load-environment.ts";
+import { loadEnvironment } from "../app/setting-reader.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError, RemoteError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";

@@ -7,7 +7,7 @@ import { plural } from "../lib/plural.ts";
 import { sayBytes } from "../lib/say-bytes.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainLine, plainText } from "./plain-text.ts";
+import { plainLine, plainText } from "./terminal-text.ts";
 
 const USUAL_LIMIT = "50";
 

@@ -6,7 +6,7 @@ import type { GenerationsView } from "../engine/generations.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainText } from "./plain-text.ts";
+import { plainText } from "./terminal-text.ts";
 
 export const generationsCommand: Command = {
   name: "generations",

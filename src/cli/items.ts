@@ -5,8 +5,8 @@ import type { Ingest, ItemView } from "../engine/ingest/ingest.ts";
 import { plural } from "../lib/plural.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainText } from "./plain-text.ts";
 import { itemNamed } from "./source-named.ts";
+import { plainText } from "./terminal-text.ts";
 
 const USUAL_LIMIT = "50";
 

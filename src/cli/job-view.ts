@@ -1,7 +1,7 @@
 import type { App } from "../app/app.ts";
 import type { JobId } from "../contracts/ids.ts";
 import { parseSseEvents } from "../lib/sse.ts";
-import { cutToWidth } from "./text-width.ts";
+import { cutToWidth } from "./terminal-text.ts";
 
 const BAR_WIDTH = 30;
 const ROOM_FOR_NUMBERS = 20;

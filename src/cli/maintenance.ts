@@ -1,4 +1,4 @@
-import { maintenanceJob } from "../app/maintenance-job.ts";
+import { maintenanceJob } from "../app/jobs.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { FREED, type MaintenanceResult } from "../engine/maintain/maintenance-result.ts";
 import { sayBytes } from "../lib/say-bytes.ts";

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { migrateJob } from "../app/migrate-job.ts";
+import { migrateJob } from "../app/jobs.ts";
 import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import type { MigratedSourceResult, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { Command } from "./command.ts";

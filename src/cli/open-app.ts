@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { App } from "../app/app.ts";
 import { type Config, readConfig } from "../app/config.ts";
-import { loadEnvironment } from "../app/load-environment.ts";
+import { loadEnvironment } from "../app/setting-reader.ts";
 import { closeStorage } from "../app/storage-rights.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { rebuildIndexJob } from "../app/rebuild-index-job.ts";
+import { rebuildIndexJob } from "../app/jobs.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { plural } from "../lib/plural.ts";
 import type { Command } from "./command.ts";

@@ -3,8 +3,8 @@ import { parseDomainId } from "../contracts/ids.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainText } from "./plain-text.ts";
 import { itemNamed } from "./source-named.ts";
+import { plainText } from "./terminal-text.ts";
 
 export const removeCommand: Command = {
   name: "remove",

@@ -1,4 +1,4 @@
-import { renameJob } from "../app/rename-job.ts";
+import { renameJob } from "../app/jobs.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import type { Command } from "./command.ts";
 import { runJob } from "./run-job.ts";

@@ -1,6 +1,5 @@
 import { styleText } from "node:util";
-import { plainText } from "./plain-text.ts";
-import { cutToWidth, textWidth } from "./text-width.ts";
+import { cutToWidth, plainText, textWidth } from "./terminal-text.ts";
 
 export interface ShownPassage {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { watchJob } from "../app/watch-job.ts";
+import { watchJob } from "../app/watch.ts";
 import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import type { StepCounts } from "../engine/crawl-request.ts";
 import { noCounts, sumUp } from "../engine/tally.ts";

@@ -1,10 +1,13 @@
-import { type FileHandle, mkdir, open, rename, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { JobState } from "../contracts/job.ts";
+import { NotFoundError } from "../contracts/errors.ts";
+import type { JobId } from "../contracts/ids.ts";
+import { type ControlAction, JOB_STATES, type JobRecord, type JobState, type Result } from "../contracts/job.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import type { FoundJobFile } from "./find-job-files.ts";
-import { formatJobFileName, type JobFileName } from "./job-file-name.ts";
-import { findCompleteSize, findLastEvent } from "./read-job-file.ts";
+import { logLine } from "../lib/log-line.ts";
+import { isProcessGone, type ProcessIdentity } from "../lib/process-identity.ts";
+import { encodeSseEvent, parseSseEvents, type SseEvent } from "../lib/sse.ts";
+import { sleep, toUtcMicros } from "../lib/time.ts";
 
 const FLUSH_AFTER_MS = 100;
 const FLUSH_AT_CHARACTERS = 64 * 1024;
@@ -35,7 +38,7 @@ export interface JobFile {
   leave(bytes: string): Promise<void>;
 }
 
-export interface NewJobFile {
+interface NewJobFile {
   readonly folder: string;
   readonly name: Omit<JobFileName, "extension">;
   /** The bytes of `start_json`, event 1. */
@@ -193,4 +196,377 @@ async function appendWhole(handle: FileHandle, bytes: Buffer): Promise<void> {
     await handle.truncate(size).catch(() => undefined);
     throw error;
   }
+}
+
+/** A live job touches its file every 30 s, so this is ten signs of life that did not come. */
+const STALLED_AFTER_MS = 5 * 60_000;
+
+const HEAD_BYTES = 16 * 1024;
+const TAIL_BYTES = 32 * 1024;
+
+/** A job file as read now: the record, and what ending the job in its place needs. */
+export interface ReadJob {
+  readonly record: JobRecord;
+  readonly file: FoundJobFile;
+  readonly facts: JobFacts;
+  /** For a worker: nobody runs it, and nobody has to give signs of life. */
+  readonly waiting: boolean;
+}
+
+/** Reads the first and the last event, never the log between them. undefined: the file is not there (any more). */
+export async function readJobFile(file: FoundJobFile): Promise<ReadJob | undefined> {
+  const handle = await openIfExists(file.path);
+  if (!handle) return undefined;
+  try {
+    const { size, mtimeMs } = await handle.stat();
+    const head = await readRange(handle, 0, Math.min(size, HEAD_BYTES));
+    const start = await readStart(handle, head, size);
+    const nameSaysOver = isOver(file.extension);
+    const isEnd = (event: SseEvent): boolean => event.event === "end_json";
+    const last = await findLastEvent(handle, size, nameSaysOver ? isEnd : () => true, { onlyTheLast: !nameSaysOver });
+    const end = last && isEnd(last) ? decodeFacts(last) : undefined;
+    const waiting = !start?.process && last?.event === "log" && last.data === WAITING;
+    return toReadJob(file, { start, end, waiting }, mtimeMs);
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * The last complete event that matches, found from the end in growing steps. With `onlyTheLast` no further event is
+ * looked at than the very last complete one: a job that runs has its end there or nowhere.
+ */
+export async function findLastEvent(
+  handle: FileHandle,
+  size: number,
+  matches: (event: SseEvent) => boolean,
+  options: { readonly onlyTheLast: boolean },
+): Promise<SseEvent | undefined> {
+  for (let bytes = TAIL_BYTES; ; bytes *= 4) {
+    const from = Math.max(0, size - bytes);
+    const events = parseSseEvents(fromFirstEvent(await readRange(handle, from, size - from), from === 0));
+    const last = events.at(-1);
+    const match = options.onlyTheLast ? (last && matches(last) ? last : undefined) : events.findLast(matches);
+    if (match || from === 0 || (options.onlyTheLast && last)) return match;
+  }
+}
+
+/** Where the last complete event ends: what a crash left after it is no event. */
+export async function findCompleteSize(handle: FileHandle, size: number): Promise<number> {
+  for (let bytes = TAIL_BYTES; ; bytes *= 4) {
+    const from = Math.max(0, size - bytes);
+    const blank = (await readRange(handle, from, size - from)).lastIndexOf("\n\n");
+    if (blank >= 0) return from + blank + 2;
+    if (from === 0) return 0;
+  }
+}
+
+export async function readRange(handle: FileHandle, from: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(buffer, filled, length - filled, from + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
+}
+
+export async function openIfExists(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "r");
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+/** `start_json` is longer than the head only when a very long URL started the job. */
+async function readStart(handle: FileHandle, head: Buffer, size: number): Promise<Partial<JobFacts> | undefined> {
+  let bytes = head;
+  while (!bytes.includes("\n\n") && bytes.length < size && bytes.length < 64 * HEAD_BYTES) {
+    bytes = await readRange(handle, 0, Math.min(size, bytes.length * 4));
+  }
+  const first = parseSseEvents(bytes.toString())[0];
+  return first?.event === "start_json" ? decodeFacts(first) : undefined;
+}
+
+function fromFirstEvent(bytes: Buffer, isBeginning: boolean): string {
+  if (isBeginning) return bytes.toString();
+  const start = bytes.indexOf("\nevent: ");
+  return start < 0 ? "" : bytes.subarray(start + 1).toString();
+}
+
+function isOver(extension: string): boolean {
+  return extension === "completed" || extension === "cancelled";
+}
+
+/** What the first and the last event say. */
+interface Told {
+  readonly start: Partial<JobFacts> | undefined;
+  readonly end: Partial<JobFacts> | undefined;
+  readonly waiting: boolean;
+}
+
+/** The end event outranks the name: a crash may come between writing the one and changing the other. */
+function toReadJob(file: FoundJobFile, { start, end, waiting }: Told, mtimeMs: number): ReadJob {
+  const state = end?.state ?? (file.extension as JobState);
+  const over = isOver(state);
+  const lastModifiedAt = toUtcMicros(new Date(mtimeMs));
+  const process = start?.process ?? null;
+  const facts: JobFacts = {
+    jobId: file.jobId,
+    endpoint: start?.endpoint || end?.endpoint || "",
+    state,
+    startedAt: start?.startedAt || stampToUtc(file.stamp),
+    endedAt: over ? end?.endedAt || lastModifiedAt : "",
+    result: over ? (end?.result ?? { ok: false, error: "The job ended without a result.", data: {} }) : null,
+    dryRun: start?.dryRun ?? false,
+    process,
+  };
+  const silent = Date.now() - mtimeMs > STALLED_AFTER_MS;
+  const stalled = !over && !waiting && (silent || (process !== null && isProcessGone(process)));
+  const { process: _process, ...record } = facts;
+  const { router, action, object } = file;
+  return {
+    record: { ...record, stalled, router, action, object, lastModifiedAt },
+    file,
+    facts,
+    waiting: waiting && !over,
+  };
+}
+
+function stampToUtc(stamp: string): string {
+  const [date = "", time = ""] = stamp.split("_");
+  return `${date}T${time.replaceAll("-", ":")}.000000Z`;
+}
+
+/** What `start_json` and `end_json` say about a job. */
+export interface JobFacts {
+  readonly jobId: JobId;
+  readonly endpoint: string;
+  readonly state: JobState;
+  readonly startedAt: string;
+  readonly endedAt: string;
+  readonly result: Result | null;
+  readonly dryRun: boolean;
+  /** null in files of writers that do not tell, and of jobs that are for whichever worker is there. */
+  readonly process: ProcessIdentity | null;
+}
+
+/** The last line of a job that nobody runs yet, or any more. */
+export const WAITING = "Waiting for a worker.";
+
+export function encodeStart(eventId: number, facts: JobFacts): string {
+  const json = JSON.stringify({
+    job_id: facts.jobId,
+    endpoint: facts.endpoint,
+    state: facts.state,
+    start_utc: facts.startedAt,
+    end_utc: "",
+    result: null,
+    dry_run: facts.dryRun,
+    ...facts.process,
+  });
+  return encodeSseEvent({ id: String(eventId), event: "start_json", data: json });
+}
+
+/** One line, whatever it quotes: progress is read from the beginnings of lines, and a file name must not write one. */
+export function encodeLog(eventId: number, text: string): string {
+  return encodeSseEvent({ id: String(eventId), event: "log", data: logLine(text) });
+}
+
+export function encodeEnd(eventId: number, facts: JobFacts): string {
+  const json = {
+    job_id: facts.jobId,
+    endpoint: facts.endpoint,
+    state: facts.state,
+    start_utc: facts.startedAt,
+    end_utc: facts.endedAt,
+    result: facts.result,
+    dry_run: facts.dryRun,
+  };
+  return encodeSseEvent({ id: String(eventId), event: "end_json", data: JSON.stringify(json, null, 2) });
+}
+
+/** What a `start_json` or `end_json` says, as far as it can be understood; undefined when it is no JSON object. */
+function decodeFacts(event: SseEvent): Partial<JobFacts> | undefined {
+  const json = parseObject(event.data);
+  if (!json) return undefined;
+  return {
+    endpoint: text(json["endpoint"]),
+    startedAt: text(json["start_utc"]),
+    endedAt: text(json["end_utc"]),
+    result: decodeResult(json["result"]),
+    dryRun: json["dry_run"] === true,
+    process: decodeProcess(json),
+    ...(isEndState(json["state"]) ? { state: json["state"] } : {}),
+  };
+}
+
+function isEndState(value: unknown): value is JobState {
+  return value === "completed" || value === "cancelled";
+}
+
+function decodeResult(value: unknown): Result | null {
+  if (typeof value !== "object" || value === null || !("ok" in value)) return null;
+  const { ok, error, data } = value as Record<string, unknown>;
+  return { ok: ok === true, error: text(error), data: data ?? {} };
+}
+
+function decodeProcess(json: Record<string, unknown>): ProcessIdentity | null {
+  const { pid, host, birth } = json;
+  if (typeof pid !== "number" || !Number.isInteger(pid) || pid <= 0 || typeof host !== "string") return null;
+  return { pid, host, birth: text(birth) };
+}
+
+function parseObject(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** NotFoundError when there is none. */
+export function findJob(jobsFolder: string, id: JobId): Promise<ReadJob> {
+  return retryRenamed(async () => {
+    const files = await findJobFiles(jobsFolder);
+    const file = files.find((candidate) => candidate.jobId === id && isJobState(candidate.extension));
+    return file && readJobFile(file);
+  }, id);
+}
+
+/** A listing may miss a file that is renamed while it is read, so "not there" is believed only the third time. */
+export async function retryRenamed<T>(attempt: () => Promise<T | undefined>, id: JobId): Promise<T> {
+  for (let tries = 1; tries <= 3; tries++) {
+    const found = await attempt();
+    if (found !== undefined) return found;
+    await sleep(10);
+  }
+  throw new NotFoundError(`Job '${id}' does not exist.`);
+}
+
+/** A job file or a control file, where it was when the folder was read. It may have been renamed since. */
+export interface FoundJobFile extends JobFileName {
+  /** Folders below `jobs/`, `/`-separated. */
+  readonly router: string;
+  readonly path: string;
+}
+
+/** Every job and control file below the folder. Names are enough for this: no file is opened. */
+export async function findJobFiles(jobsFolder: string): Promise<FoundJobFile[]> {
+  const found: FoundJobFile[] = [];
+  await collect(jobsFolder, "", found);
+  return found;
+}
+
+/** The control files for one job in its folder. A bare `[jb_42].pause_requested` counts too. */
+export function requestsFor(
+  jobId: JobId,
+  names: readonly string[],
+): { readonly name: string; readonly request: ControlRequest }[] {
+  const requests: { name: string; request: ControlRequest }[] = [];
+  for (const name of names) {
+    const dot = name.lastIndexOf(".");
+    const extension = name.slice(dot + 1);
+    if (!isControlRequest(extension)) continue;
+    const isBare = name.slice(0, dot) === `[${jobId}]`;
+    if (isBare || parseJobFileName(name)?.jobId === jobId) requests.push({ name, request: extension });
+  }
+  return requests;
+}
+
+async function collect(folder: string, router: string, found: FoundJobFile[]): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return [];
+    throw error;
+  });
+  for (const entry of entries) {
+    if (entry.name.startsWith(".")) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) {
+      await collect(path, router === "" ? entry.name : `${router}/${entry.name}`, found);
+      continue;
+    }
+    const name = parseJobFileName(entry.name);
+    if (name) found.push({ ...name, router, path });
+  }
+}
+
+/** The parts of `2025-11-26_14-20-30_[crawl]_[jb_42]_[DEMO].running`. */
+export interface JobFileName {
+  /** `2025-11-26_14-20-30`, UTC. */
+  readonly stamp: string;
+  readonly action: string;
+  readonly jobId: JobId;
+  /** "" for none; the name then ends with the job id. */
+  readonly object: string;
+  readonly extension: JobState | ControlRequest;
+}
+
+type ControlRequest = `${ControlAction}_requested`;
+
+const REQUESTS: readonly string[] = [
+  "cancel_requested",
+  "pause_requested",
+  "resume_requested",
+] satisfies ControlRequest[];
+
+/** Two parts of this length, stamp, id and state stay below the 255 bytes that file systems give a name. */
+const MAX_PART_BYTES = 80;
+
+const NAME =
+  /^(\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2})_\[([^[\]]+)\]_\[(jb_[1-9]\d{0,14})\](?:_\[([^[\]]+)\])?\.([a-z_]+)$/u;
+
+export function formatJobFileName(name: JobFileName): string {
+  const object = name.object === "" ? "" : `_[${toNamePart(name.object)}]`;
+  return `${name.stamp}_[${toNamePart(name.action)}]_[${name.jobId}]${object}.${name.extension}`;
+}
+
+/** undefined for every name that is not a job's. */
+export function parseJobFileName(text: string): JobFileName | undefined {
+  const match = NAME.exec(text);
+  if (!match) return undefined;
+  const [, stamp = "", action = "", jobId = "", object = "", extension = ""] = match;
+  if (!isJobState(extension) && !isControlRequest(extension)) return undefined;
+  return { stamp, action, jobId: jobId as JobId, object, extension };
+}
+
+export function isJobState(text: string): text is JobState {
+  return (JOB_STATES as readonly string[]).includes(text);
+}
+
+function isControlRequest(text: string): text is ControlRequest {
+  return REQUESTS.includes(text);
+}
+
+export function jobNumber(id: JobId): number {
+  return Number(id.slice("jb_".length));
+}
+
+/** undefined when the text cannot be a job's id. */
+export function parseJobId(text: string): JobId | undefined {
+  return /^jb_[1-9]\d{0,14}$/.test(text) ? (text as JobId) : undefined;
+}
+
+/** Whatever a file name cannot hold on some system, and the brackets that hold the parts together, become underscores. */
+export function toNamePart(text: string): string {
+  const safe = text
+    .toWellFormed()
+    .replaceAll(/[^\p{L}\p{M}\p{N} ._~@,;=+()-]/gu, "_")
+    .trim();
+  let part = "";
+  for (const character of safe) {
+    if (Buffer.byteLength(part + character) > MAX_PART_BYTES) break;
+    part += character;
+  }
+  return part.trim() || "_";
 }

@@ -3,8 +3,7 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobContext, JobState, Result } from "../contracts/job.ts";
 import { countRepeats } from "../lib/count-repeats.ts";
-import { encodeLog } from "./job-events.ts";
-import type { JobFile } from "./job-file.ts";
+import { encodeLog, type JobFile } from "./job-file.ts";
 
 export const CANCELLED_BY_USER = "Cancelled by user.";
 

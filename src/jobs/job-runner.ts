@@ -9,15 +9,23 @@ import { claimNumber, highestClaim } from "../lib/numbered-claim.ts";
 import { createOneAtATime } from "../lib/one-at-a-time.ts";
 import { thisProcess } from "../lib/process-identity.ts";
 import { nowUtcMicros, sleep, toFileStamp } from "../lib/time.ts";
-import { findJob } from "./find-job.ts";
-import { findJobFiles } from "./find-job-files.ts";
-import { encodeEnd, encodeLog, encodeStart, type JobFacts, WAITING } from "./job-events.ts";
-import { createJobFile, type JobFile, reopenJobFile } from "./job-file.ts";
-import { jobNumber, toNamePart } from "./job-file-name.ts";
+import { createRequestWatch, JOBS_LOCK, type RequestWatch, takeRequests } from "./job-control.ts";
+import {
+  createJobFile,
+  encodeEnd,
+  encodeLog,
+  encodeStart,
+  findJob,
+  findJobFiles,
+  type JobFacts,
+  type JobFile,
+  jobNumber,
+  type ReadJob,
+  reopenJobFile,
+  toNamePart,
+  WAITING,
+} from "./job-file.ts";
 import { type JobRun, type Outcome, runJob } from "./job-run.ts";
-import type { ReadJob } from "./read-job-file.ts";
-import { JOBS_LOCK } from "./request-control.ts";
-import { createRequestWatch, type RequestWatch, takeRequests } from "./watch-requests.ts";
 
 export interface JobStart {
   /** Folder below `jobs/`: `crawler`. */

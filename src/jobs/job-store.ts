@@ -4,15 +4,27 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobRecord } from "../contracts/job.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { EndedJobs } from "./ended-jobs.ts";
-import { findJob, retryRenamed } from "./find-job.ts";
-import { type FoundJobFile, findJobFiles } from "./find-job-files.ts";
-import { isJobState } from "./job-file-name.ts";
+import { forceCancel, requestControl } from "./job-control.ts";
+import {
+  type FoundJobFile,
+  findJob,
+  findJobFiles,
+  findLastEvent,
+  isJobState,
+  openIfExists,
+  type ReadJob,
+  retryRenamed,
+} from "./job-file.ts";
 import { createTailSharing, type JobFileAccess, type JobTail } from "./job-tail.ts";
-import { type JobPage, type JobPageRequest, pageOfJobs } from "./page-of-jobs.ts";
-import { findLastEvent, openIfExists, type ReadJob } from "./read-job-file.ts";
-import { type JobFilter, readJobs, readListed } from "./read-jobs.ts";
-import { forceCancel, requestControl } from "./request-control.ts";
+import {
+  EndedJobs,
+  type JobFilter,
+  type JobPage,
+  type JobPageRequest,
+  pageOfJobs,
+  readJobs,
+  readListed,
+} from "./list-jobs.ts";
 
 /** The job files on disk, as any process sees them. */
 export interface JobStore {

@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { sleep } from "../lib/time.ts";
-import { readRange } from "./read-job-file.ts";
+import { readRange } from "./job-file.ts";
 
 const POLL_MS = 100;
 const OVER_CHECK_MS = 1_000;

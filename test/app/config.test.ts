@@ -6,8 +6,7 @@ import { delimiter, join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { inspect } from "node:util";
 import { type Config, ConfigError, readConfig, Variables } from "../../src/app/config.ts";
-import { loadEnvironment } from "../../src/app/load-environment.ts";
-import { Secret } from "../../src/app/secret.ts";
+import { loadEnvironment, Secret } from "../../src/app/setting-reader.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 

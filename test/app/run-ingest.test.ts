@@ -4,8 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
-import { createIndexing } from "../../src/app/index-behind.ts";
-import { runIngest } from "../../src/app/run-ingest.ts";
+import { createIndexing, runIngest } from "../../src/app/run-ingest.ts";
 import { type Behind, REGISTERED_SOURCE } from "../../src/engine/ingest/ingest.ts";
 import { INGEST, IngestStage } from "../engine/ingest-stage.ts";
 

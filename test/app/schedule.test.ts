@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { busyWith } from "../../src/app/busy-with.ts";
-import { createSchedule } from "../../src/app/create-schedule.ts";
+import { createSchedule } from "../../src/app/schedule.ts";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { DomainId, JobId } from "../../src/contracts/ids.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { busyWith } from "../../src/app/busy-with.ts";
-import { WATCH_ACTION, type WatchOptions, watchJob } from "../../src/app/watch-job.ts";
+import { WATCH_ACTION, type WatchOptions, watchJob } from "../../src/app/watch.ts";
 import { type DomainId, type JobId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { WatchFolder } from "../../src/lib/watch-folder-tree.ts";

@@ -1,7 +1,7 @@
 // `lockstep documents` lists, explains and compares documents, and prints nothing that a terminal obeys.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { plainLine } from "../../src/cli/plain-text.ts";
+import { plainLine } from "../../src/cli/terminal-text.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import type { Called } from "./call-here.ts";
 import { runCommand } from "./run-command.ts";

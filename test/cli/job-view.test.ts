@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { showJob } from "../../src/cli/job-view.ts";
 import { showAnswer } from "../../src/cli/show-answer.ts";
-import { cutToWidth, textWidth } from "../../src/cli/text-width.ts";
+import { cutToWidth, textWidth } from "../../src/cli/terminal-text.ts";
 import { encodeSseEvent } from "../../src/lib/sse.ts";
 
 async function shown(terminal: boolean, lines: readonly string[], columns = 60): Promise<string> {

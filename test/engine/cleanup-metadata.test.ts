@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import { cleanupMetadataJob } from "../../src/app/cleanup-metadata-job.ts";
+import { cleanupMetadataJob } from "../../src/app/jobs.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";

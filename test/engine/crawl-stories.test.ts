@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
-import { crawlJob } from "../../src/app/crawl-job.ts";
+import { crawlJob } from "../../src/app/jobs.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import { parseDomain } from "../kinds.ts";
 import { DOMAIN, World } from "./world.ts";

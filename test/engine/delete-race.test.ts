@@ -5,7 +5,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { busyWith } from "../../src/app/busy-with.ts";
-import { crawlJob } from "../../src/app/crawl-job.ts";
+import { crawlJob } from "../../src/app/jobs.ts";
 import type { Domain } from "../../src/contracts/domain.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";

@@ -1,7 +1,6 @@
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
-import { crawlJob } from "../../src/app/crawl-job.ts";
-import { maintenanceJob } from "../../src/app/maintenance-job.ts";
+import { crawlJob, maintenanceJob } from "../../src/app/jobs.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { type CrawlRequest, crawlRequest } from "../../src/engine/crawl-request.ts";
 import { FOLDERS } from "./folder-stage.ts";

@@ -8,7 +8,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import sharp from "sharp";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
-import { renameJob } from "../../src/app/rename-job.ts";
+import { renameJob } from "../../src/app/jobs.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, type SourceId } from "../../src/contracts/ids.ts";
 import type { IngestItem } from "../../src/contracts/registry.ts";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
-import { migrateJob } from "../../src/app/migrate-job.ts";
+import { migrateJob } from "../../src/app/jobs.ts";
 import { BadInputError, NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";

@@ -6,8 +6,7 @@ import { mkdir, readdir, readFile, rename as renameFolder, rm, writeFile } from 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
-import { crawlJob } from "../../src/app/crawl-job.ts";
-import { renameJob } from "../../src/app/rename-job.ts";
+import { crawlJob, renameJob } from "../../src/app/jobs.ts";
 import { type DomainId, type JobId, parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { App } from "../../src/app/app.ts";
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
-import { crawlJob } from "../../src/app/crawl-job.ts";
+import { crawlJob } from "../../src/app/jobs.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import {
   type CrawlRequest,

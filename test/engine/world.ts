@@ -5,7 +5,7 @@ import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
 import { type ComposePace, compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
-import { crawlJob } from "../../src/app/crawl-job.ts";
+import { crawlJob } from "../../src/app/jobs.ts";
 import type { Pace } from "../../src/app/open-sharepoint.ts";
 import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
 import { CancelledError } from "../../src/contracts/errors.ts";

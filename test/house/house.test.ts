@@ -36,7 +36,7 @@ const COMPOSE: readonly string[] = [
   "app/compose.ts",
   "app/open-backend.ts",
   "app/open-folder-roots.ts",
-  "app/open-parts.ts",
+  "app/compose.ts",
   "app/open-sharepoint.ts",
   "app/open-web.ts",
   "app/source-kinds.ts",

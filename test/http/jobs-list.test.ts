@@ -4,7 +4,7 @@ import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { JobId } from "../../src/contracts/ids.ts";
-import { encodeLog, encodeStart } from "../../src/jobs/job-events.ts";
+import { encodeLog, encodeStart } from "../../src/jobs/job-file.ts";
 import { parseSseEvents } from "../../src/lib/sse.ts";
 import { ask, type Reading } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";

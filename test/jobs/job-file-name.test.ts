@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JobId } from "../../src/contracts/ids.ts";
-import { formatJobFileName, type JobFileName, parseJobFileName, toNamePart } from "../../src/jobs/job-file-name.ts";
+import { formatJobFileName, type JobFileName, parseJobFileName, toNamePart } from "../../src/jobs/job-file.ts";
 
 const EXTENSIONS: readonly JobFileName["extension"][] = [
   "running",

@@ -5,10 +5,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
-import { findJob } from "../../src/jobs/find-job.ts";
-import { encodeEnd, encodeLog, encodeStart, type JobFacts } from "../../src/jobs/job-events.ts";
-import type { JobFilter } from "../../src/jobs/read-jobs.ts";
-import { requestControl } from "../../src/jobs/request-control.ts";
+import { requestControl } from "../../src/jobs/job-control.ts";
+import { encodeEnd, encodeLog, encodeStart, findJob, type JobFacts } from "../../src/jobs/job-file.ts";
+import type { JobFilter } from "../../src/jobs/list-jobs.ts";
 import { CRAWL, endlessWork, FINE, openJobs, untilLogged } from "./job-fixture.ts";
 
 const MINUTE_MS = 60_000;

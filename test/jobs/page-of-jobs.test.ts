@@ -4,8 +4,8 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { JobId } from "../../src/contracts/ids.ts";
-import { encodeEnd, encodeStart, type JobFacts } from "../../src/jobs/job-events.ts";
-import type { JobPageRequest } from "../../src/jobs/page-of-jobs.ts";
+import { encodeEnd, encodeStart, type JobFacts } from "../../src/jobs/job-file.ts";
+import type { JobPageRequest } from "../../src/jobs/list-jobs.ts";
 import { type Jobs, openJobs } from "./job-fixture.ts";
 
 const ALL: JobPageRequest = { words: "", order: undefined, offset: 0, limit: undefined };

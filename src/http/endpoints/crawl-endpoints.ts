@@ -1,7 +1,5 @@
 import type { App } from "../../app/app.ts";
-import { cleanupMetadataJob } from "../../app/cleanup-metadata-job.ts";
-import { crawlJob } from "../../app/crawl-job.ts";
-import { crawlTask } from "../../app/crawl-task.ts";
+import { cleanupMetadataJob, crawlJob, crawlTask } from "../../app/jobs.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { App } from "../../app/app.ts";
-import { renameJob } from "../../app/rename-job.ts";
+import { renameJob } from "../../app/jobs.ts";
 import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";

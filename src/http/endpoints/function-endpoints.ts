@@ -1,5 +1,5 @@
 import type { App } from "../../app/app.ts";
-import { rebuildIndexJob } from "../../app/rebuild-index-job.ts";
+import { rebuildIndexJob } from "../../app/jobs.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";

@@ -1,5 +1,5 @@
 import type { App } from "../../app/app.ts";
-import { rebuildIndexJob } from "../../app/rebuild-index-job.ts";
+import { rebuildIndexJob } from "../../app/jobs.ts";
 import { NotFoundError } from "../../contracts/errors.ts";
 import { dryRun } from "../routing/dry-run.ts";
 import { type Endpoint, endpoint, ok, type RawAnswer } from "../routing/endpoint.ts";

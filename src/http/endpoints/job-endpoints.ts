@@ -2,7 +2,7 @@ import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
 import { JOB_STATES, type Result } from "../../contracts/job.ts";
-import { JOB_ORDERS, type JobPageRequest } from "../../jobs/page-of-jobs.ts";
+import { JOB_ORDERS, type JobPageRequest } from "../../jobs/list-jobs.ts";
 import { jobPage, jobResultPage } from "../pages/job-page.ts";
 import { jobsUi } from "../pages/jobs-page.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";

@@ -1,5 +1,5 @@
 import type { App } from "../../app/app.ts";
-import { maintenanceJob } from "../../app/maintenance-job.ts";
+import { maintenanceJob } from "../../app/jobs.ts";
 import { dryRun } from "../routing/dry-run.ts";
 import { type Endpoint, endpoint } from "../routing/endpoint.ts";
 import { optional, withDefault } from "../routing/parameters.ts";

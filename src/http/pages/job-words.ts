@@ -1,4 +1,4 @@
-import { WATCH_ACTION } from "../../app/watch-job.ts";
+import { WATCH_ACTION } from "../../app/watch.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 
 export function isActive(job: JobRecord): boolean {

@@ -8,7 +8,7 @@ import {
   type SourceId,
   type VectorStoreId,
 } from "../../contracts/ids.ts";
-import { parseJobId } from "../../jobs/job-file-name.ts";
+import { parseJobId } from "../../jobs/job-file.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** How one parameter is read. `accepts` completes the sentence "'mode' must be …" in errors and documentation alike. */

@@ -38,8 +38,8 @@ async function carryOut(task: ChildTask): Promise<ChildAnswer> {
   syncBuiltinESMExports();
   const { compose } = await import("../../../src/app/compose.ts");
   const { readConfig } = await import("../../../src/app/config.ts");
-  const { crawlJob } = await import("../../../src/app/crawl-job.ts");
-  const { renameJob } = await import("../../../src/app/rename-job.ts");
+  const { crawlJob } = await import("../../../src/app/jobs.ts");
+  const { renameJob } = await import("../../../src/app/jobs.ts");
   const { crawlRequest } = await import("../../../src/engine/crawl-request.ts");
   const { parseDomainId } = await import("../../../src/contracts/ids.ts");
   const { parseDomain } = await import("../../../src/domains/domain-codec.ts");

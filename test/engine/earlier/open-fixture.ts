@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { App } from "../../../src/app/app.ts";
 import { compose } from "../../../src/app/compose.ts";
 import { readConfig } from "../../../src/app/config.ts";
-import { crawlJob } from "../../../src/app/crawl-job.ts";
+import { crawlJob } from "../../../src/app/jobs.ts";
 import { openBackend } from "../../../src/app/open-backend.ts";
 import { REGISTERED_SOURCE } from "../../../src/contracts/domain.ts";
 import { type DomainId, parseDomainId } from "../../../src/contracts/ids.ts";

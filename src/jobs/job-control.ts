@@ -1,15 +1,20 @@
 import { open, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
+import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobRecord } from "../contracts/job.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
-import { nowUtcMicros, toFileStamp } from "../lib/time.ts";
-import { encodeEnd } from "./job-events.ts";
-import { formatJobFileName } from "./job-file-name.ts";
-import { CANCELLED_BY_USER } from "./job-run.ts";
-import { findCompleteSize, findLastEvent, type ReadJob } from "./read-job-file.ts";
-import { takeRequests } from "./watch-requests.ts";
+import { nowUtcMicros, sleep, toFileStamp } from "../lib/time.ts";
+import {
+  encodeEnd,
+  findCompleteSize,
+  findLastEvent,
+  formatJobFileName,
+  type ReadJob,
+  requestsFor,
+} from "./job-file.ts";
+import { CANCELLED_BY_USER, type JobRun } from "./job-run.ts";
 
 /** Held by whoever writes into a job file that another process wrote into before. */
 export const JOBS_LOCK = join(".lockstep", "force-cancel.lock");
@@ -105,4 +110,84 @@ async function appendEnd(job: ReadJob, reason: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+export interface RequestWatch {
+  /** Watches as long as there are jobs. */
+  start(): void;
+  /** Ends the wait between two looks, for a process that wants to exit. */
+  wake(): void;
+}
+
+/**
+ * Looks for control files of all jobs of this process, and gives their files a sign of life. It reads each folder
+ * once a round: system notifications do not reach across network disks, and one listing costs less than a watcher.
+ */
+export function createRequestWatch(
+  jobs: ReadonlyMap<JobId, JobRun>,
+  timing: { readonly pollMs: number; readonly heartbeatMs: number },
+): RequestWatch {
+  let watching = false;
+  let waiting = new AbortController();
+  let touchedAt = performance.now();
+
+  async function watch(): Promise<void> {
+    while (jobs.size > 0) {
+      waiting = new AbortController();
+      await sleep(timing.pollMs, waiting.signal);
+      for (const [folder, group] of groupByFolder(jobs)) await look(folder, group);
+      if (performance.now() - touchedAt < timing.heartbeatMs) continue;
+      touchedAt = performance.now();
+      // A missed sign of life is made up for by the next one.
+      await Promise.allSettled([...jobs.values()].map((run) => run.file.touch()));
+    }
+  }
+  function start(): void {
+    if (watching) return;
+    watching = true;
+    touchedAt = performance.now();
+    void watch().finally(() => {
+      watching = false;
+      if (jobs.size > 0) start();
+    });
+  }
+  return { start, wake: () => waiting.abort() };
+}
+
+/** Deletes the requests for a job and tells the one that counts: cancel before pause before resume. */
+export async function takeRequests(
+  folder: string,
+  jobId: JobId,
+  names: readonly string[],
+): Promise<ControlAction | undefined> {
+  const requests = requestsFor(jobId, names);
+  for (const { name } of requests) await rm(join(folder, name), { force: true });
+  const asked = new Set(requests.map(({ request }) => request));
+  return (["cancel", "pause", "resume"] as const).find((action) => asked.has(`${action}_requested`));
+}
+
+async function look(folder: string, group: readonly (readonly [JobId, JobRun])[]): Promise<void> {
+  try {
+    const names = await readdir(folder);
+    for (const [jobId, run] of group) {
+      const action = await takeRequests(folder, jobId, names);
+      if (action) run.request(action);
+      if (!names.includes(basename(run.file.path)) && !(await run.file.isMine())) {
+        run.fail(new Error("The job was ended by another process."));
+      }
+    }
+  } catch {
+    // A folder that cannot be read now is read again in the next round; the work itself is not concerned.
+  }
+}
+
+function groupByFolder(jobs: ReadonlyMap<JobId, JobRun>): Map<string, (readonly [JobId, JobRun])[]> {
+  const groups = new Map<string, (readonly [JobId, JobRun])[]>();
+  for (const job of jobs) {
+    const folder = dirname(job[1].file.path);
+    const group = groups.get(folder);
+    if (group) group.push(job);
+    else groups.set(folder, [job]);
+  }
+  return groups;
 }

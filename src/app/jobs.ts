@@ -1,0 +1,163 @@
+import { BadInputError, NotFoundError } from "../contracts/errors.ts";
+import { type DomainId, parseDomainId } from "../contracts/ids.ts";
+import type { JobContext, Result } from "../contracts/job.ts";
+import type { NewTask } from "../contracts/queue.ts";
+import type { DomainRename } from "../domains/domain-rename.ts";
+import { type CrawlRequest, crawlRequest, STEPS } from "../engine/crawl-request.ts";
+import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
+import { folderSourcesOf, type MigrateRequest } from "../engine/migrate/migrate.ts";
+import type { JobWork } from "../jobs/job-runner.ts";
+import type { App } from "./app.ts";
+
+/** A crawl, or one step of it, as the job it runs in: how its file is called, and what its end says. It is ok when nothing was a problem. */
+export function crawlJob(
+  app: Pick<App, "crawl">,
+  request: CrawlRequest,
+  options: { readonly dryRun: boolean },
+): JobWork {
+  return {
+    start: { router: "crawler", action: actionOf(request), object: request.domainId, dryRun: options.dryRun },
+    async work(job) {
+      const result = await app.crawl(request, job);
+      return { ok: result.problems.length === 0, error: result.problems.join(" "), data: result };
+    },
+  };
+}
+
+/** As the endpoints are called: `crawl`, `download_data`. */
+function actionOf({ steps }: CrawlRequest): string {
+  return steps.length === STEPS.length ? "crawl" : `${steps.join("_")}_data`;
+}
+
+/** A crawl, or one step of it, for a worker. */
+export const CRAWL_TASK = "crawl";
+
+/** What the job's own file does not tell. */
+export function crawlTask(request: CrawlRequest): NewTask {
+  return { kind: CRAWL_TASK, payload: { request } };
+}
+
+/** The other end. Wishes that another release wrote and this one does not know are left at their defaults. */
+export function readCrawlTask(payload: unknown): CrawlRequest {
+  const { request } = (payload ?? {}) as { readonly request?: Partial<CrawlRequest> & { domainId?: DomainId } };
+  if (typeof request?.domainId !== "string") throw new BadInputError("read crawl task: it names no domain");
+  return crawlRequest(parseDomainId(request.domainId), request);
+}
+
+/** Maintenance as the job it runs in; it may have to wait for crawls. NotFoundError when there is no such domain. */
+export async function maintenanceJob(
+  app: Pick<App, "maintain" | "domains">,
+  request: MaintenanceRequest,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<JobWork> {
+  if (request.domainId !== undefined) await app.domains.get(request.domainId);
+  return {
+    start: { router: "maintenance", action: "maintenance", object: request.domainId ?? "", dryRun },
+    async work(job) {
+      const data = await app.maintain(request, job);
+      return { ok: data.problems.length === 0, error: data.problems.join(" "), data };
+    },
+  };
+}
+
+/** The cleanup as the job it runs in; it may have to wait for a crawl. NotFoundError when there is no such domain. */
+export async function cleanupMetadataJob(
+  app: Pick<App, "cleanupMetadata" | "domains">,
+  domainId: DomainId,
+  options: { readonly dryRun: boolean },
+): Promise<JobWork> {
+  await app.domains.get(domainId);
+  return {
+    start: { router: "crawler", action: "cleanup_metadata", object: domainId, dryRun: options.dryRun },
+    async work(job) {
+      const { problem, ...data } = await app.cleanupMetadata(domainId, job);
+      return { ok: problem === "", error: problem, data };
+    },
+  };
+}
+
+interface IndexRebuild {
+  readonly domainId: DomainId;
+  readonly force: boolean;
+  /** soft: everything is queued. blueGreen: the domain is crawled in full, which looks at all of it, and readers see it in one moment. */
+  readonly mode: "soft" | "blueGreen";
+}
+
+type Parts = Pick<App, "config" | "crawl" | "checkCrawl" | "domains" | "ingest">;
+
+/** As the job it runs in. NotFoundError when there is no such domain. */
+export async function rebuildIndexJob(
+  app: Parts,
+  rebuild: IndexRebuild,
+  options: { readonly dryRun: boolean },
+): Promise<JobWork> {
+  const { domainId } = rebuild;
+  await app.domains.get(domainId);
+  const start = { router: "ingest", action: "rebuild", object: domainId, dryRun: options.dryRun };
+  return { start, work: (job) => carryOut(app, rebuild, job) };
+}
+
+async function carryOut(app: Parts, { domainId, force, mode }: IndexRebuild, job: JobContext): Promise<Result> {
+  const { queued } = await app.ingest.rebuild({ domainId, force }, job);
+  const counted = { domain_id: domainId, mode, ...(job.dryRun ? { would_queue: queued } : { queued }) };
+  if (mode === "soft") return { ok: true, error: "", data: counted };
+  // The embedded index shows a crawl in one moment anyway.
+  const request = crawlRequest(domainId, { mode: "full", swap: app.config.backend.kind !== "embedded" });
+  await app.checkCrawl(request);
+  const crawled = await app.crawl(request, job);
+  const data = { ...crawled, ...counted };
+  return { ok: crawled.problems.length === 0, error: crawled.problems.join(" "), data };
+}
+
+/** A rename as the job it runs in, named after what the domain was called when it began. */
+export function renameJob(
+  app: Pick<App, "renameDomain">,
+  rename: DomainRename,
+  options: { readonly dryRun: boolean },
+): JobWork {
+  return {
+    start: { router: "domains", action: "rename", object: rename.from, dryRun: options.dryRun },
+    async work(job) {
+      const { domain, changes } = await app.renameDomain(rename, job);
+      return { ok: true, error: "", data: { domain_id: domain.domainId, changes } };
+    },
+  };
+}
+
+/** A migration as the job it runs in. Refuses what cannot be meant: NotFoundError, BadInputError. */
+export async function migrateJob(
+  app: Pick<App, "migrate" | "domains">,
+  request: MigrateRequest,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<JobWork> {
+  await check(app, request);
+  return {
+    start: { router: "maintenance", action: "migrate", object: request.domainId ?? "", dryRun },
+    async work(job) {
+      const data = await app.migrate(request, job);
+      return { ok: data.problems.length === 0, error: data.problems.join(" "), data };
+    },
+  };
+}
+
+async function check({ domains }: Pick<App, "domains">, request: MigrateRequest): Promise<void> {
+  const { domainId, sourceId, from, undo, force } = request;
+  if (from !== "" && undo)
+    throw new BadInputError("Either --from or --undo: an undone migration knows where it came from.");
+  if (force && !undo) throw new BadInputError("--force is for --undo.");
+  if (domainId === undefined) {
+    if (sourceId !== undefined || from !== "" || undo) {
+      throw new BadInputError("--source, --from and --undo are about one domain: name it.");
+    }
+    return;
+  }
+  const found = folderSourcesOf(await domains.get(domainId), sourceId);
+  if (sourceId !== undefined && found.length === 0) {
+    throw new NotFoundError(`Domain '${domainId}' has no folder source '${sourceId}'.`);
+  }
+  if (from !== "" && found.length !== 1) {
+    throw new BadInputError(
+      `--from is about one source, and domain '${domainId}' has ${found.length} folder sources: name it with --source.`,
+    );
+  }
+}
