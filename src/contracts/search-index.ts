@@ -1,5 +1,6 @@
 import type { ExtractedDocument } from "./document.ts";
 import type { FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
+import type { IndexAudit } from "./index-audit.ts";
 
 /** At most 16 keys, as the wire protocol has them. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -150,6 +151,8 @@ export interface Index {
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
   /** The sources of the domain of which something is visible now. */
   sources(): Promise<ReadonlySet<SourceId>>;
+  /** For verify: compares what is stored of a source with what its bytes give. */
+  openAudit?(source: SourceId): Promise<IndexAudit>;
   /** How much a search can find now. Cheap: nothing is listed, and what did not change is not counted again. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;

@@ -1,6 +1,7 @@
 import type { Extractor } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
   CleanUp,
   DocumentCount,
@@ -18,6 +19,7 @@ import type {
   SearchQuery,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
+import { auditDocument, disownBody } from "./audit-document.ts";
 import { countDocuments, documentsOfSource, type SourceKey } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import {
@@ -108,6 +110,17 @@ export class EmbeddedIndex implements Index {
 
   async sources(): Promise<ReadonlySet<SourceId>> {
     return new Set((await this.count()).bySource?.keys());
+  }
+
+  async openAudit(sourceId: SourceId): Promise<IndexAudit> {
+    const source = this.#keyOf(sourceId);
+    const { extractor } = this.#options;
+    return {
+      basis: "label, text, sections, chunks, vectors",
+      check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
+      leftovers: async function* () {},
+      disown: async (itemId) => disownBody(await this.#options.store(), source, itemId),
+    };
   }
 
   async count(): Promise<DocumentCount> {

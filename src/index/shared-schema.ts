@@ -30,3 +30,10 @@ CREATE TABLE kept_documents (
 CREATE INDEX kept_documents_body ON kept_documents (body_id);
 `;
 }
+
+/** Of each vector, as checksumOf makes it; NULL for those of earlier releases. Added to tables that may be there already. */
+export function checksumColumn(integer: string): string {
+  return `
+ALTER TABLE vectors ADD COLUMN checksum ${integer};
+`;
+}

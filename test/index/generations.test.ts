@@ -164,7 +164,7 @@ describe("generations in a SQLite file", () => {
     await at.house.close();
     const file = new DatabaseSync(path);
     file.exec(
-      "DROP TABLE kept_documents; DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3",
+      "ALTER TABLE vectors DROP COLUMN checksum; DROP TABLE kept_documents; DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3",
     );
     file.close();
     const draft = await at.index.draft(LIBRARY, "jb_1");

@@ -27,6 +27,7 @@ function openHouse(): Promise<PostgresHouse> {
 test("a store of format 1 opens, and its generations count each by itself", async () => {
   const earlier = await openHouse();
   const { db } = await earlier.open(STORE);
+  await db.run("ALTER TABLE vectors DROP COLUMN checksum");
   await db.run("DROP TABLE kept_documents");
   await db.run("DROP INDEX generations_crawl");
   await db.run("ALTER TABLE generations DROP COLUMN crawl");

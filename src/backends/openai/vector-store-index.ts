@@ -2,6 +2,7 @@ import type { ComparisonFilter, CompoundFilter } from "openai/resources/shared";
 import type { VectorStoreSearchParams } from "openai/resources/vector-stores/vector-stores";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, FileId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
+import type { IndexAudit } from "../../contracts/index-audit.ts";
 import type {
   AttributeFilter,
   Attributes,
@@ -16,6 +17,7 @@ import type {
 import type { UploadJournal } from "../../contracts/uploads.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
+import { openStoreAudit } from "./audit-store.ts";
 import { embedFiles } from "./embed-files.ts";
 import { hasStatus } from "./refusal.ts";
 import { assertStoreExists, countStoreFiles, findStore, listStoreFiles, type Store } from "./store-files.ts";
@@ -70,6 +72,10 @@ export class VectorStoreIndex implements Index {
       refs.push(fileType === undefined ? known : { ...known, fileType });
     }
     yield refs;
+  }
+
+  async openAudit(sourceId: SourceId): Promise<IndexAudit> {
+    return openStoreAudit(await this.#survey(sourceId), { domainId: this.#requireDomain(), sourceId });
   }
 
   /** As of the last listing: each is of the whole store. */

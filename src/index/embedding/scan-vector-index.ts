@@ -4,7 +4,7 @@ import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import type { ChunkVector, Near, Selection, VectorIndex } from "../store.ts";
 import { createDotProducts, type DotProducts } from "./dot-products.ts";
-import { packVector, scaleOf, stepsOf } from "./vectors.ts";
+import { checksumOf, packVector, scaleOf, stepsOf } from "./vectors.ts";
 
 const PAGE = 20_000;
 /** So many deleted ones may stay in memory: they are found and then not visible. */
@@ -65,8 +65,11 @@ async function addVectors(sql: Sql, spaceId: number, vectors: readonly ChunkVect
     [spaceId],
   );
   await sql.insert(
-    "vectors (space_id, chunk_id, body_id, vector)",
-    vectors.map(({ chunkId, bodyId, vector }) => [spaceId, chunkId, bodyId, packVector(vector)]),
+    "vectors (space_id, chunk_id, body_id, vector, checksum)",
+    vectors.map(({ chunkId, bodyId, vector }) => {
+      const packed = packVector(vector);
+      return [spaceId, chunkId, bodyId, packed, checksumOf(spaceId, chunkId, packed)];
+    }),
   );
   // Memory grows by what lies behind the last chunk, so what comes before it would be missed.
   if (last && first.chunkId < last.id) {

@@ -1,3 +1,5 @@
+import { crc32 } from "node:zlib";
+
 /** A vector as 4 bytes of scale (float32, little-endian) and one signed byte per dimension: a quarter of the size, and no visible loss. */
 export function packVector(vector: Float32Array): Uint8Array {
   let largest = 0;
@@ -28,4 +30,9 @@ export function normalise(vector: Float32Array): Float32Array {
     for (let i = 0; i < vector.length; i++) vector[i] = (vector[i] as number) * factor;
   }
   return vector;
+}
+
+/** Stored beside a packed vector. Tells a damaged one, and one that belongs to another passage or space. */
+export function checksumOf(spaceId: number, chunkId: number, packed: Uint8Array): number {
+  return crc32(packed, crc32(`${spaceId}/${chunkId}`));
 }

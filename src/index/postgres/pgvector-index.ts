@@ -1,7 +1,7 @@
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { listSpaces } from "../embedding/spaces.ts";
-import { packVector, stepsOf } from "../embedding/vectors.ts";
+import { checksumOf, packVector, stepsOf } from "../embedding/vectors.ts";
 import type { ChunkVector, Selection, VectorIndex } from "../store.ts";
 
 /** Below this, comparing with every vector is as fast, exact, and costs nothing to keep. */
@@ -32,7 +32,7 @@ export function createPgvectorIndex({ indexFrom = INDEX_FROM }: PgvectorOptions 
     async add(sql, spaceId, vectors) {
       const [first] = vectors;
       if (!first) return;
-      await sql.insert("vectors (space_id, chunk_id, body_id, vector, near)", toRows(spaceId, vectors));
+      await sql.insert("vectors (space_id, chunk_id, body_id, vector, checksum, near)", toRows(spaceId, vectors));
       // A process that was started before the server had pgvector goes on writing without it.
       await fillSome(sql);
       await makeIndex(sql, spaceId, first.vector.length, indexFrom);
@@ -136,7 +136,10 @@ function indexName(spaceId: number): string {
 }
 
 function toRows(spaceId: number, vectors: readonly ChunkVector[]): (string | number | Uint8Array)[][] {
-  return vectors.map(({ chunkId, bodyId, vector }) => [spaceId, chunkId, bodyId, packVector(vector), toText(vector)]);
+  return vectors.map(({ chunkId, bodyId, vector }) => {
+    const packed = packVector(vector);
+    return [spaceId, chunkId, bodyId, packed, checksumOf(spaceId, chunkId, packed), toText(vector)];
+  });
 }
 
 function toText(vector: Float32Array): string {

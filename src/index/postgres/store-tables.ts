@@ -1,5 +1,5 @@
 import type { Schema } from "../../lib/sql/sql.ts";
-import { crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
+import { checksumColumn, crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
 
 /**
  * Full-text tables. `chunks_text` and `labels_text` hold the words of each row, made by analyze() and joined by blanks;
@@ -188,11 +188,14 @@ ${TEXT_TABLES}
 const CRAWLS = crawlColumn('text COLLATE "C"');
 const KEPT = keptTable({ text: 'text COLLATE "C"', integer: "bigint" });
 
+const CHECKSUMS = checksumColumn("bigint");
+
 export const STORE_TABLES: Schema = {
-  version: 3,
-  sql: TABLES + CRAWLS + KEPT,
+  version: 4,
+  sql: TABLES + CRAWLS + KEPT + CHECKSUMS,
   upgrades: new Map([
     [1, CRAWLS],
     [2, KEPT],
+    [3, CHECKSUMS],
   ]),
 };

@@ -1,5 +1,5 @@
 import type { Schema } from "../../lib/sql/sql.ts";
-import { crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
+import { checksumColumn, crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
 
 /**
  * Full-text tables. Their texts are words made by analyze(), joined by blanks. The tokenizer `ascii` takes everything
@@ -279,6 +279,9 @@ const CRAWLS = crawlColumn("TEXT");
 /** What format 5 adds. */
 const KEPT = keptTable({ text: "TEXT", integer: "INTEGER" });
 
+/** What format 6 adds. */
+const CHECKSUMS = checksumColumn("INTEGER");
+
 /** By the format they start from; `tables` is the schema of format 3. */
 function storeUpgrades(tables: string): ReadonlyMap<number, string> {
   return new Map([
@@ -286,7 +289,12 @@ function storeUpgrades(tables: string): ReadonlyMap<number, string> {
     [2, from2(tables)],
     [3, CRAWLS],
     [4, KEPT],
+    [5, CHECKSUMS],
   ]);
 }
 
-export const STORE_TABLES: Schema = { version: 5, sql: TABLES + CRAWLS + KEPT, upgrades: storeUpgrades(TABLES) };
+export const STORE_TABLES: Schema = {
+  version: 6,
+  sql: TABLES + CRAWLS + KEPT + CHECKSUMS,
+  upgrades: storeUpgrades(TABLES),
+};

@@ -1,0 +1,195 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Extractor } from "../contracts/document.ts";
+import type { ItemId } from "../contracts/ids.ts";
+import type { DocumentAudit, IndexDifference } from "../contracts/index-audit.ts";
+import type { DocumentFile } from "../contracts/search-index.ts";
+import { plural } from "../lib/plural.ts";
+import { isListed, listOf } from "../lib/sql/is-listed.ts";
+import type { Sql } from "../lib/sql/sql.ts";
+import { type SectionRow, sectionsOfBody } from "./bodies.ts";
+import { parseChunkingKey } from "./chunk-sections.ts";
+import { DOCUMENT_COLUMNS, type DocumentRow, type SourceKey } from "./documents.ts";
+import { activeSpace } from "./embedding/spaces.ts";
+import { checksumOf, scaleOf } from "./embedding/vectors.ts";
+import { type PreparedBody, prepareBody } from "./prepare-body.ts";
+import type { Store } from "./store.ts";
+import { writeInTurn } from "./store-state.ts";
+
+interface StoredBody {
+  readonly title: string;
+  readonly language: string;
+  readonly sections: readonly SectionRow[];
+  readonly chunks: readonly StoredChunk[];
+}
+
+interface StoredChunk {
+  readonly id: number;
+  readonly position: number;
+  readonly sectionPath: string;
+  readonly page: number;
+  readonly text: string;
+}
+
+/** Compares everything stored of a document with what its bytes give: label, text, sections, chunks, vectors. */
+export async function auditDocument(
+  store: Store,
+  extractor: Extractor,
+  source: SourceKey,
+  file: DocumentFile,
+  signal: AbortSignal,
+): Promise<DocumentAudit> {
+  const row = await shownDocument(store.db, source, file.itemId);
+  if (!row) return onlyDifference("document", "the index does not show it");
+  if (row.bodyId === null) return onlyDifference("document", `it has no text in the index (${row.status})`);
+  const differences = [...compareDocument(row, file), ...compareLabel(row, file)];
+  // Of other bytes nothing can be the same.
+  if (row.sha256 !== file.sha256) return { differences, chunks: 0, vectors: 0, unsummed: 0 };
+  const body = await readBody(store.db, row.bodyId);
+  if (!body) return { differences: [...differences, missingText()], chunks: 0, vectors: 0, unsummed: 0 };
+  const fresh = await prepareBody(extractor, bodySource(row, file), signal);
+  const vectors = await auditVectors(store.db, body.chunks);
+  differences.push(...compareBody(body, fresh), ...vectors.differences);
+  return { differences, chunks: body.chunks.length, vectors: vectors.count, unsummed: vectors.unsummed };
+}
+
+function onlyDifference(part: IndexDifference["part"], detail: string): DocumentAudit {
+  return { differences: [{ part, detail }], chunks: 0, vectors: 0, unsummed: 0 };
+}
+
+function missingText(): IndexDifference {
+  return { part: "text", detail: "its text is not in the store" };
+}
+
+async function shownDocument(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  itemId: ItemId,
+): Promise<DocumentRow | undefined> {
+  return sql.get<DocumentRow>(
+    `SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE domain_id = $1 AND source_id = $2 AND item_id = $3 ORDER BY id DESC`,
+    [domainId, sourceId, itemId],
+  );
+}
+
+function bodySource({ chunking }: DocumentRow, { path, sha256, label, keptText }: DocumentFile) {
+  const base = { path, sha256, fileType: label.fileType, chunking: parseChunkingKey(chunking) };
+  return keptText ? { ...base, keptText } : base;
+}
+
+function compareDocument(row: DocumentRow, file: DocumentFile): IndexDifference[] {
+  if (row.sha256 !== file.sha256) return [{ part: "document", detail: "it was made of other bytes" }];
+  if (row.status !== "completed") return [{ part: "document", detail: `its status is ${row.status}` }];
+  return [];
+}
+
+function compareLabel(row: DocumentRow, { label }: DocumentFile): IndexDifference[] {
+  const stored = JSON.parse(row.attributes) as Record<string, unknown>;
+  const wrong = (["name", "path", "url", "fileType", "modifiedAt"] as const).filter((key) => row[key] !== label[key]);
+  // Others may have added attributes of their own over the wire.
+  const attributes = Object.keys(label.attributes).filter(
+    (key) => key !== "content_hash" && stored[key] !== label.attributes[key],
+  );
+  const names = [...wrong.map((key) => NAMES[key]), ...attributes.map((key) => `attribute ${key}`)];
+  return names.length === 0 ? [] : [{ part: "label", detail: `other than in the mirror: ${names.join(", ")}` }];
+}
+
+const NAMES = {
+  name: "name",
+  path: "path",
+  url: "address",
+  fileType: "file type",
+  modifiedAt: "modified time",
+} as const;
+
+async function readBody(sql: Sql, bodyId: number): Promise<StoredBody | undefined> {
+  const body = await sql.get<Pick<StoredBody, "title" | "language">>(
+    "SELECT title, language FROM bodies WHERE id = $1",
+    [bodyId],
+  );
+  if (!body) return undefined;
+  const chunks = await sql.all<StoredChunk>(
+    `SELECT id, position, section_path AS "sectionPath", page, text FROM chunks WHERE body_id = $1 ORDER BY position, id`,
+    [bodyId],
+  );
+  return { ...body, sections: await sectionsOfBody(sql, bodyId), chunks };
+}
+
+/** Rows compare by what they say; `id` is the store's own. */
+function compareBody(stored: StoredBody, fresh: PreparedBody): IndexDifference[] {
+  const differences: IndexDifference[] = [];
+  if (stored.title !== fresh.title || stored.language !== fresh.language) {
+    differences.push({ part: "text", detail: "it has another title or language" });
+  }
+  const sections = compareRows(stored.sections.map(pickSection), fresh.sections.map(pickSection), "section");
+  const chunks = compareRows(stored.chunks.map(pickChunk), fresh.chunks.map(pickChunk), "passage");
+  if (sections) differences.push({ part: "sections", detail: sections });
+  if (chunks) differences.push({ part: "chunks", detail: chunks });
+  return differences;
+}
+
+type PositionedRow = { readonly position: number };
+
+function pickSection({ position, parent, heading, level, content }: SectionRow): SectionRow {
+  return { position, parent, heading, level, content };
+}
+
+function pickChunk({ position, sectionPath, page, text }: Omit<StoredChunk, "id">): Omit<StoredChunk, "id"> {
+  return { position, sectionPath, page, text };
+}
+
+/** "" when both have the same rows. Positions count from 0; people count from 1. */
+function compareRows<T extends PositionedRow>(stored: readonly T[], fresh: readonly T[], noun: string): string {
+  const found = new Map(stored.map((row) => [row.position, row]));
+  const wrong = fresh.flatMap((row) => {
+    const other = found.get(row.position);
+    if (!other) return [`${noun} ${row.position + 1} is missing`];
+    return isDeepStrictEqual(other, row) ? [] : [`${noun} ${row.position + 1} is another`];
+  });
+  const extra = stored.length - fresh.filter(({ position }) => found.has(position)).length;
+  if (extra > 0) wrong.push(`${plural(extra, noun)} too many`);
+  const [first = ""] = wrong;
+  return wrong.length > 1 ? `${first}, and ${wrong.length - 1} more` : first;
+}
+
+async function auditVectors(
+  sql: Sql,
+  chunks: readonly StoredChunk[],
+): Promise<{ differences: IndexDifference[]; count: number; unsummed: number }> {
+  const space = await activeSpace(sql);
+  if (!space || chunks.length === 0) return { differences: [], count: 0, unsummed: 0 };
+  const rows = await sql.all<{ chunkId: number; vector: Uint8Array; checksum: number | null }>(
+    `SELECT chunk_id AS "chunkId", vector, checksum FROM vectors
+     WHERE space_id = $1 AND ${isListed(sql, "chunk_id", "$2", "integer")}`,
+    [space.id, listOf(chunks.map(({ id }) => id))],
+  );
+  const byChunk = new Map(rows.map((row) => [row.chunkId, row]));
+  const wrong: string[] = [];
+  for (const { id, position } of chunks) {
+    const row = byChunk.get(id);
+    const where = `of passage ${position + 1}`;
+    if (!row) wrong.push(`the vector ${where} is missing`);
+    else if (row.vector.byteLength !== space.dimensions + 4 || !Number.isFinite(scaleOf(row.vector))) {
+      wrong.push(`the vector ${where} is none of its space`);
+    } else if (row.checksum !== null && row.checksum !== checksumOf(space.id, id, row.vector)) {
+      wrong.push(`the vector ${where} has not the checksum that was stored with it`);
+    }
+  }
+  const detail = wrong.length > 1 ? `${wrong[0]}, and ${wrong.length - 1} more` : wrong[0];
+  return {
+    differences: detail === undefined ? [] : [{ part: "vectors", detail }],
+    count: rows.length,
+    unsummed: rows.filter(({ checksum }) => checksum === null).length,
+  };
+}
+
+/** Under this key nobody looks for bodies; documents that have one go on showing it until they are put again. */
+const DISOWNED = "disowned";
+
+/** The next put of these bytes makes the text, its sections, chunks and vectors anew. */
+export async function disownBody(store: Store, source: SourceKey, itemId: ItemId): Promise<void> {
+  await writeInTurn(store.db, async (sql) => {
+    const bodyId = (await shownDocument(sql, source, itemId))?.bodyId;
+    if (bodyId == null) return;
+    await sql.run("UPDATE bodies SET sha256 = $2, chunking = $3 WHERE id = $1", [bodyId, DISOWNED, String(bodyId)]);
+  });
+}
