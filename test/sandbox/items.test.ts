@@ -1,36 +1,14 @@
 // Rows of libraries come from the sandbox as from SharePoint.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { addFile, addFolder } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
+import { addFile } from "../../src/sandbox/sharepoint/tenant/file-operations.ts";
 import { fillFolder } from "../../src/sandbox/sharepoint/tenant/fill-folder.ts";
 import { recycleItem } from "../../src/sandbox/sharepoint/tenant/relocate-item.ts";
-import { apiOf, errorOf, type JsonObject, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";
+import { reportLibrary } from "./report-library.ts";
+import { errorOf, type JsonObject, jsonOf, rowsOf, sandboxForTests } from "./sandbox-client.ts";
 
 const sandbox = await sandboxForTests();
-const api = await apiOf(sandbox);
-const { tenant } = sandbox;
-const root = "/sites/demo/Shared Documents";
-const library = tenant.libraryAt(root);
-const items = `/sites/demo/_api/web/lists(guid'${library.id}')/items`;
-
-addFolder(tenant, `${root}/Reports`, { at: "2024-01-01T00:00:00Z" });
-addFile(tenant, `${root}/Reports/Q1.docx`, "one", {
-  at: "2024-03-29T17:57:44Z",
-  columns: { Department: "Finance", Pages: 12 },
-});
-addFile(tenant, `${root}/Reports/Q2.docx`, "two", {
-  at: "2024-06-28T09:00:00Z",
-  columns: { Department: "finance", Pages: 7, Final: true },
-});
-addFile(tenant, `${root}/O'Brien & Co.txt`, "three", {
-  at: "2025-01-15T10:30:00Z",
-  columns: { Department: "Sales", Due: "2025-02-01T00:00:00Z" },
-});
-addFile(tenant, `${root}/notes.md`, "four", { at: "2025-01-15T10:30:01Z" });
-
-async function namesOf(query: string): Promise<unknown[]> {
-  return (await rowsOf(await api(`${items}?${query}`))).map((row) => row["FileLeafRef"]);
-}
+const { api, tenant, root, library, items, namesOf } = await reportLibrary(sandbox);
 
 describe("rows", () => {
   test("flat, in order of id, folders included", async () => {
