@@ -1,30 +1,30 @@
 import type { Browser, BrowserContextOptions } from "playwright-core";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World, type WorldOptions } from "../engine/world.ts";
+import type { World, WorldOptions } from "../engine/world.ts";
+import { type ServedWorld, serveWorld } from "../http/served-world.ts";
 import { openBrowser } from "./open-browser.ts";
 import { type Visit, visit } from "./visit.ts";
 
 /** A tenant, the server over it, and a browser in front of both. */
 export class BrowserStage {
-  readonly world: World;
   readonly browser: Browser;
-  readonly #server: RunningServer;
+  readonly #served: ServedWorld;
 
-  private constructor(world: World, server: RunningServer, browser: Browser) {
-    this.world = world;
-    this.#server = server;
+  private constructor(served: ServedWorld, browser: Browser) {
+    this.#served = served;
     this.browser = browser;
   }
 
   /** `prepare` runs before the server is there. */
   static async open(options: WorldOptions = {}, prepare?: (world: World) => Promise<void>): Promise<BrowserStage> {
-    const world = await World.open(options);
-    await prepare?.(world);
-    return new BrowserStage(world, await serveHttp(world.app, { host: "127.0.0.1", port: 0 }), await openBrowser());
+    return new BrowserStage(await serveWorld(options, prepare), await openBrowser());
+  }
+
+  get world(): World {
+    return this.#served.world;
   }
 
   get url(): string {
-    return this.#server.url;
+    return this.#served.url;
   }
 
   visit(path: string, options: BrowserContextOptions = {}): Promise<Visit> {
@@ -33,7 +33,6 @@ export class BrowserStage {
 
   async close(): Promise<void> {
     await this.browser.close();
-    await this.#server.close();
-    await this.world.close();
+    await this.#served.close();
   }
 }

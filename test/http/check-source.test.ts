@@ -7,11 +7,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
-import { World } from "../engine/world.ts";
 import { type AskInit, ask, type Reply } from "./ask.ts";
 import { type OpenServer, openServer } from "./open-server.ts";
+import { type ServedWorld, serveWorld } from "./served-world.ts";
 
 function rowsOf<T>(reply: Reply, key: string): readonly T[] {
   const rows: unknown = reply.json["data"]?.[key];
@@ -131,22 +130,22 @@ describe("/v2/domains/check_source of a web site", () => {
 });
 
 describe("/v2/domains/check_source", () => {
-  let world: World;
-  let server: RunningServer;
+  let served: ServedWorld;
   before(async () => {
-    world = await World.open({ seed: "company" });
-    await world.control("POST", "add-list", { path: "/sites/demo/Lists/Wombats", title: "Wombat Tasks", columns: [] });
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+    served = await serveWorld({ seed: "company" }, async (world) => {
+      await world.control("POST", "add-list", {
+        path: "/sites/demo/Lists/Wombats",
+        title: "Wombat Tasks",
+        columns: [],
+      });
+    });
   });
-  after(async () => {
-    await server?.close();
-    await world?.close();
-  });
+  after(() => served?.close());
 
   const check = (fields: Record<string, string>): Promise<Reply> =>
     ask(
-      server.url,
-      `GET /v2/domains/check_source?${new URLSearchParams({ site_url: world.sandbox.siteUrl, ...fields }).toString()}`,
+      served.url,
+      `GET /v2/domains/check_source?${new URLSearchParams({ site_url: served.world.sandbox.siteUrl, ...fields }).toString()}`,
     );
   const subjects = (reply: Reply): string[] =>
     rowsOf<{ subject: string; outcome: string }>(reply, "findings").map(
@@ -155,13 +154,13 @@ describe("/v2/domains/check_source", () => {
   const suggested = (reply: Reply): readonly { field: string; values: string[] }[] => rowsOf(reply, "suggestions");
 
   it("tells that a library is there, and the filter valid, without a domain", async () => {
-    await world.control("DELETE", "log");
+    await served.world.control("DELETE", "log");
     const fields = { sharepoint_url_part: "/Shared Documents", filter: "ID gt 1", source_id: "docs" };
     const reply = await check({ source_type: "file_sources", ...fields });
     assert.equal(reply.status, 200, reply.text);
     assert.deepEqual([reply.json["ok"], reply.json["error"], suggested(reply)], [true, "", []]);
     assert.deepEqual(subjects(reply).slice(-3), ["Site ok", "Library ok", "Filter ok"]);
-    assert.ok((await world.requests()).length <= 10, "a handful of requests");
+    assert.ok((await served.world.requests()).length <= 10, "a handful of requests");
   });
 
   it("suggests the libraries of the site, the likeliest first", async () => {
@@ -185,13 +184,13 @@ describe("/v2/domains/check_source", () => {
   });
 
   it("a site that is not there is a finding, and nothing is suggested", async () => {
-    const site_url = world.sandbox.siteUrl.replace("/demo", "/nowhere");
+    const site_url = served.world.sandbox.siteUrl.replace("/demo", "/nowhere");
     const reply = await check({ source_type: "file_sources", site_url, sharepoint_url_part: "/Shared Documents" });
     assert.equal(reply.status, 200);
     assert.deepEqual(subjects(reply).slice(-2), ["Site problem", "Library not checked"]);
     assert.deepEqual(suggested(reply), []);
     const page = await ask(
-      server.url,
+      served.url,
       `GET /v2/domains/check_source?source_type=file_sources&format=html&site_url=${encodeURIComponent(site_url)}`,
     );
     assert.match(page.text, /problem/);
@@ -206,11 +205,11 @@ describe("/v2/domains/check_source", () => {
   ];
   for (const [fields, error] of REFUSED) {
     it(`names the field that is wrong: ${JSON.stringify(fields)}`, async () => {
-      await world.control("DELETE", "log");
+      await served.world.control("DELETE", "log");
       const reply = await check(fields);
       assert.equal(reply.status, 400, reply.text);
       assert.match(String(reply.json["error"]), error);
-      assert.deepEqual(await world.requests(), [], "and the tenant is not asked");
+      assert.deepEqual(await served.world.requests(), [], "and the tenant is not asked");
     });
   }
 });

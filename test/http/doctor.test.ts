@@ -6,8 +6,8 @@ import { after, before, describe, it } from "node:test";
 import { parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
 import type { FindingRow } from "../../src/http/endpoints/doctor-endpoints.ts";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { DOMAIN, World } from "../engine/world.ts";
+import { type ServedWorld, serveWorld } from "./served-world.ts";
 
 interface Answer {
   readonly ok: boolean;
@@ -16,24 +16,20 @@ interface Answer {
 }
 
 describe("/v2/domains/check", () => {
-  let world: World;
-  let server: RunningServer;
+  let served: ServedWorld;
   before(async () => {
-    world = await World.open({ seed: "company" });
-    const domain = await world.app.domains.get(DOMAIN);
-    const [docs] = domain.sources;
-    assert.ok(docs);
-    const again = { ...docs, sourceId: parseSourceId("again") };
-    await world.app.domains.update({ ...domain, sources: [docs, again] }, domain);
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+    served = await serveWorld({ seed: "company" }, async (world) => {
+      const domain = await world.app.domains.get(DOMAIN);
+      const [docs] = domain.sources;
+      assert.ok(docs);
+      const again = { ...docs, sourceId: parseSourceId("again") };
+      await world.app.domains.update({ ...domain, sources: [docs, again] }, domain);
+    });
   });
-  after(async () => {
-    await server?.close();
-    await world?.close();
-  });
+  after(() => served?.close());
 
   async function check(): Promise<Answer> {
-    const response = await fetch(`${server.url}/v2/domains/check?domain_id=STORY`);
+    const response = await fetch(`${served.url}/v2/domains/check?domain_id=STORY`);
     assert.equal(response.status, 200);
     return (await response.json()) as Answer;
   }
@@ -50,24 +46,24 @@ describe("/v2/domains/check", () => {
   });
 
   it("tells what is missing, and never the key", async () => {
-    world.sandbox.state.settings.roles = ["Sites.Selected"];
+    served.world.sandbox.state.settings.roles = ["Sites.Selected"];
     try {
       const { ok, error, data } = await check();
       assert.deepEqual([ok, error], [false, "1 problem was found."]);
       assert.equal(data.findings.filter(({ outcome }) => outcome === "not checked").length, 2, "one for each source");
       assert.doesNotMatch(JSON.stringify(data), /PRIVATE KEY|eyJ/);
-      const page = await (await fetch(`${server.url}/v2/domains/check?domain_id=STORY&format=html`)).text();
+      const page = await (await fetch(`${served.url}/v2/domains/check?domain_id=STORY&format=html`)).text();
       assert.match(page, /data-findings/);
       assert.match(page, /1 problem keeps a crawl from working/);
       assert.match(page, /&quot;roles&quot;:\[&quot;read&quot;\]/, "escaped");
     } finally {
-      world.sandbox.state.settings.roles = ["Sites.Read.All"];
+      served.world.sandbox.state.settings.roles = ["Sites.Read.All"];
     }
   });
 
   it("looks at the vector store that the domain names", async () => {
-    const domain = await world.app.domains.get(DOMAIN);
-    await world.app.domains.update({ ...domain, vectorStoreId: "vs_gone" as VectorStoreId }, domain);
+    const domain = await served.world.app.domains.get(DOMAIN);
+    await served.world.app.domains.update({ ...domain, vectorStoreId: "vs_gone" as VectorStoreId }, domain);
     const { data } = await check();
     const store = data.findings.find(({ subject }) => subject.startsWith("Vector store"));
     assert.equal(store?.outcome, "problem");
@@ -76,9 +72,9 @@ describe("/v2/domains/check", () => {
   });
 
   it("refuses an unknown domain, and explains itself", async () => {
-    const unknown = await fetch(`${server.url}/v2/domains/check?domain_id=NOPE`);
+    const unknown = await fetch(`${served.url}/v2/domains/check?domain_id=NOPE`);
     assert.equal(unknown.status, 404);
-    const bare = await fetch(`${server.url}/v2/domains/check`);
+    const bare = await fetch(`${served.url}/v2/domains/check`);
     assert.match(await bare.text(), /Tests the connection/);
   });
 });

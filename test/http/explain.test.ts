@@ -1,9 +1,9 @@
 // /v2/search/explain tells how far a document got on its way to the search.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { serveHttp } from "../../src/http/serve-http.ts";
-import { DOMAIN, World } from "../engine/world.ts";
+import { DOMAIN } from "../engine/world.ts";
 import { ask } from "./ask.ts";
+import { type ServedWorld, serveWorld } from "./served-world.ts";
 
 interface Explained {
   readonly name: string;
@@ -15,26 +15,19 @@ interface Explained {
 const EXPLAIN = `/v2/search/explain?domain_id=${DOMAIN}`;
 
 describe("/v2/search/explain", () => {
-  let world: World;
-  let url = "";
-  let stop: () => Promise<void>;
+  let served: ServedWorld;
   before(async () => {
-    world = await World.open();
-    const server = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => {} });
-    url = server.url;
-    stop = () => server.close();
-    await world.change("add", { path: "Travel/policy.txt", text: "A hotel night is approved by the zebra desk." });
-    await world.change("add", { path: "film.mp4", text: "moving pictures" });
-    await world.crawl();
+    served = await serveWorld({}, async (world) => {
+      await world.change("add", { path: "Travel/policy.txt", text: "A hotel night is approved by the zebra desk." });
+      await world.change("add", { path: "film.mp4", text: "moving pictures" });
+      await world.crawl();
+    });
   });
-  after(async () => {
-    await stop();
-    await world.close();
-  });
+  after(() => served?.close());
 
   const explain = async (query: string, document: string): Promise<Explained> => {
     const path = `${EXPLAIN}&query=${encodeURIComponent(query)}&document=${encodeURIComponent(document)}`;
-    const { status, json } = await ask(url, `GET ${path}`);
+    const { status, json } = await ask(served.url, `GET ${path}`);
     assert.equal(status, 200, JSON.stringify(json));
     const { documents } = (json as unknown as { data: { documents: Explained[] } }).data;
     return documents[0] ?? assert.fail("nothing was explained");
@@ -59,7 +52,7 @@ describe("/v2/search/explain", () => {
   });
 
   it("is a page, too, in which everything is text", async () => {
-    const page = await ask(url, `GET ${EXPLAIN}&query=%3Cb%3Ezebra&document=%3Ci%3Epolicy.txt&format=html`);
+    const page = await ask(served.url, `GET ${EXPLAIN}&query=%3Cb%3Ezebra&document=%3Ci%3Epolicy.txt&format=html`);
     assert.equal(page.status, 200);
     assert.match(page.text, /&lt;b&gt;zebra/);
     assert.match(page.text, /&lt;i&gt;policy\.txt/);
@@ -74,7 +67,7 @@ describe("/v2/search/explain", () => {
     ] as const) {
       const { verdict } = await explain(query, document);
       const { text } = await ask(
-        url,
+        served.url,
         `GET ${EXPLAIN}&query=${encodeURIComponent(query)}&document=${document}&format=html`,
       );
       const shown = verdict.replaceAll("&", "&amp;").replaceAll("'", "&#39;").replaceAll('"', "&quot;");
@@ -90,7 +83,7 @@ describe("/v2/search/explain", () => {
     [`GET ${EXPLAIN}&query=x&document=y&format=ui`, 400, /^Format 'ui' not supported\.$/],
   ] as const) {
     it(`refuses ${what}`, async () => {
-      const reply = await ask(url, what);
+      const reply = await ask(served.url, what);
       assert.equal(reply.status, status, reply.text);
       assert.match(String(reply.json["error"]), error);
     });

@@ -5,36 +5,34 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { unzipSync } from "fflate";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { serveHttp } from "../../src/http/serve-http.ts";
 import { runCommand } from "../cli/run-command.ts";
-import { World } from "../engine/world.ts";
 import { ask } from "./ask.ts";
+import { type ServedWorld, serveWorld } from "./served-world.ts";
 
 const NAMES = ["files_map.csv", "sharepoint_map.csv", "vectorstore_map.csv"];
 const ALL = ["01_files/docs", "05_folders/notes"].flatMap((place) => NAMES.map((name) => `${place}/${name}`));
 
 describe("maps on demand, of a library and a folder", () => {
   let place: string;
-  let world: World;
-  let server: RunningServer;
+  let served: ServedWorld;
   before(async () => {
     place = await mkdtemp(join(tmpdir(), "lockstep-maps-"));
     await mkdir(join(place, "notes"));
     await writeFile(join(place, "notes", "otter.md"), "The otter sleeps on its back.");
     const notes = { source_id: "notes", root: join(place, "notes") };
-    world = await World.open({ domain: { folder_sources: [notes] } });
-    await world.change("add", { path: "a/good.txt", text: "The axolotl budget is 12 euros." });
-    await world.crawl();
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => undefined });
+    served = await serveWorld({ domain: { folder_sources: [notes] } }, async (world) => {
+      await world.change("add", { path: "a/good.txt", text: "The axolotl budget is 12 euros." });
+      await world.crawl();
+    });
   });
   after(async () => {
-    await server.close();
-    await world.close();
+    await served?.close();
     await rm(place, { recursive: true, force: true });
   });
 
   const unzipped = async (query: string): Promise<Record<string, string>> => {
-    const response = await fetch(`${server.url}/v2/crawler/maps?domain_id=STORY${query}&format=zip`);
+    const response = await fetch(`${served.url}/v2/crawler/maps?domain_id=STORY${query}&format=zip`);
     assert.equal(response.headers.get("content-type"), "application/zip");
     const entries = Object.entries(unzipSync(new Uint8Array(await response.arrayBuffer())));
     return Object.fromEntries(entries.map(([name, bytes]) => [name, Buffer.from(bytes).toString()]));
@@ -44,7 +42,7 @@ describe("maps on demand, of a library and a folder", () => {
     const maps = await unzipped("");
     assert.deepEqual(Object.keys(maps).sort(), ALL);
     for (const name of NAMES) {
-      const onDisk = await readFile(join(world.storage, "crawler/STORY/01_files/docs", name), "utf8");
+      const onDisk = await readFile(join(served.world.storage, "crawler/STORY/01_files/docs", name), "utf8");
       assert.equal(maps[`01_files/docs/${name}`], onDisk);
       assert.match(onDisk, /,good\.txt,/);
       assert.match(maps[`05_folders/notes/${name}`] ?? "", /^[a-z_]+,[^\r]*\r\n[^\r]*,otter\.md,[^\r]*\r\n$/);
@@ -54,7 +52,7 @@ describe("maps on demand, of a library and a folder", () => {
 
   it("are in a report of what changed, and later ones name it", async () => {
     const reports = async (): Promise<[id: string, maps: unknown, mapsIn: unknown][]> =>
-      (await world.app.reports.list()).map(({ reportId, json }) => {
+      (await served.world.app.reports.list()).map(({ reportId, json }) => {
         const sources = json["sources"] as Record<string, unknown>[];
         const notes = sources.find((one) => one["source_id"] === "notes");
         return [reportId, notes?.["map_files"], notes?.["map_files_in"]];
@@ -63,8 +61,8 @@ describe("maps on demand, of a library and a folder", () => {
       (name) => `05_folders/notes/${name}`,
     );
     const [[first] = [""]] = await reports();
-    await world.crawl({ mode: "incremental" });
-    await world.crawl({ mode: "incremental" });
+    await served.world.crawl({ mode: "incremental" });
+    await served.world.crawl({ mode: "incremental" });
     const [[second] = [""]] = await reports();
     assert.deepEqual(
       (await reports()).map((one) => one.slice(1)),
@@ -74,11 +72,11 @@ describe("maps on demand, of a library and a folder", () => {
         [maps, undefined],
       ],
     );
-    const page = await ask(server.url, `GET /v2/reports/get?report_id=${second}&format=html`);
+    const page = await ask(served.url, `GET /v2/reports/get?report_id=${second}&format=html`);
     const link = `/v2/reports/get?report_id=${encodeURIComponent(first)}&amp;format=html`;
     assert.ok(page.text.includes(`unchanged since <a href="${link}">${first}</a>`), page.text);
     await writeFile(join(place, "notes", "otter.md"), "The otter eats fish.");
-    await world.crawl({ mode: "incremental" });
+    await served.world.crawl({ mode: "incremental" });
     assert.deepEqual((await reports())[0]?.slice(1), [maps, undefined]);
   });
 
@@ -91,12 +89,12 @@ describe("maps on demand, of a library and a folder", () => {
       ["domain_id=STORY&format=xml", 400, "xml"],
     ];
     for (const [query, status, error] of answers) {
-      const reply = await ask(server.url, `GET /v2/crawler/maps?${query}`);
+      const reply = await ask(served.url, `GET /v2/crawler/maps?${query}`);
       assert.equal(reply.status, status, query);
       assert.ok(String(reply.json["error"]).includes(error), reply.text);
     }
-    assert.match((await ask(server.url, "GET /v2/crawler/maps")).text, /source_id.*Only the map files of this source/);
-    const head = await fetch(`${server.url}/v2/crawler/maps?domain_id=STORY&source_id=notes`, { method: "HEAD" });
+    assert.match((await ask(served.url, "GET /v2/crawler/maps")).text, /source_id.*Only the map files of this source/);
+    const head = await fetch(`${served.url}/v2/crawler/maps?domain_id=STORY&source_id=notes`, { method: "HEAD" });
     assert.match(head.headers.get("content-disposition") ?? "", /filename="maps_STORY_notes\.zip"/);
   });
 
@@ -109,7 +107,7 @@ describe("maps on demand, of a library and a folder", () => {
         end();
       }
     }
-    const app = { ...world.app, mapFiles: async () => [{ name: "endless.csv", content }] };
+    const app = { ...served.world.app, mapFiles: async () => [{ name: "endless.csv", content }] };
     const endless = await serveHttp(app, { host: "127.0.0.1", port: 0, log: () => undefined });
     try {
       const leaving = new AbortController();
@@ -123,7 +121,7 @@ describe("maps on demand, of a library and a folder", () => {
     }
   });
 
-  const run = (...args: string[]) => runCommand(place, ["maps", ...args], world.settings);
+  const run = (...args: string[]) => runCommand(place, ["maps", ...args], served.world.settings);
 
   it("are written by lockstep maps, which replaces none unless told to", async () => {
     const maps = await unzipped("");

@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ROLES } from "../../src/contracts/access.ts";
 import { createHttpApp } from "../../src/http/http-app.ts";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
 import { type AskInit, ask, type Reply } from "./ask.ts";
 import { FORMATS, METHODS } from "./notation-checks.ts";
+import { type ServedWorld, serveWorld } from "./served-world.ts";
 
 interface Schema {
   readonly $ref?: string;
@@ -49,18 +48,13 @@ interface OpenApi {
 const ANSWER_BARE = ["/api/Search", "/api/SearchStatus"];
 
 describe("/openapi.json", () => {
-  let world: World;
-  let server: RunningServer;
+  let served: ServedWorld;
   let document: OpenApi;
   before(async () => {
-    world = await World.open();
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
-    document = (await ask(server.url, "GET /openapi.json")).json as unknown as OpenApi;
+    served = await serveWorld();
+    document = (await ask(served.url, "GET /openapi.json")).json as unknown as OpenApi;
   });
-  after(async () => {
-    await world.close();
-    await server.close();
-  });
+  after(() => served?.close());
 
   /** Every operation that is an endpoint of ours, not the protocol we pass on. */
   function operations(): { path: string; method: string; operation: Operation }[] {
@@ -94,10 +88,10 @@ describe("/openapi.json", () => {
   });
 
   it("has every route below /v2 and beside it, and /v2 lists the same", async () => {
-    const routes = createHttpApp(world.app).routes.filter(({ method }) => method === "ALL");
+    const routes = createHttpApp(served.world.app).routes.filter(({ method }) => method === "ALL");
     const paths = new Set(routes.map(({ path }) => path).filter((path) => /^\/(v2\/|api\/|query|describe)/.test(path)));
     assert.ok(paths.size > 40, [...paths].join());
-    const { text } = await ask(server.url, "GET /v2");
+    const { text } = await ask(served.url, "GET /v2");
     for (const path of paths) {
       const { get } = document.paths[path] ?? assert.fail(`${path} is not in the document`);
       const documents = get?.responses["200"]?.content?.["text/plain"] !== undefined;
@@ -108,7 +102,7 @@ describe("/openapi.json", () => {
   });
 
   it("the table on the home page links every endpoint, and says what it changes and who may", async () => {
-    const { text } = await ask(server.url, "GET /");
+    const { text } = await ask(served.url, "GET /");
     for (const { path, operation } of operations().filter(({ operation }) => operation.parameters.length > 0)) {
       const row = text.split("<tr").find((one) => one.includes(`<a href="${path}"`)) ?? assert.fail(path);
       assert.ok(row.includes(`<td>${operation["x-role"]}</td>`), row);
@@ -172,21 +166,21 @@ describe("/openapi.json", () => {
     for (const [path, item] of Object.entries(document.paths).filter(([one]) => !one.startsWith("/openai"))) {
       const doing = Object.entries(item).filter(([, operation]) => operation.parameters.length > 0);
       const methods = doing.map(([method]) => method.toUpperCase());
-      const bare = await ask(server.url, `GET ${path}`);
+      const bare = await ask(served.url, `GET ${path}`);
       assert.equal(bare.type, ANSWER_BARE.includes(path) ? "application/json" : "text/plain", path);
       for (const method of METHODS.filter((one) => !methods.includes(one))) {
-        const reply = await ask(server.url, `${method} ${path}?format=${readable(path)}`);
+        const reply = await ask(served.url, `${method} ${path}?format=${readable(path)}`);
         assertRefused(reply, `HTTP method '${method}' not supported.`, `${method} ${path}`);
       }
       for (const format of FORMATS.filter((one) => !formatsOf(path).includes(one))) {
-        const reply = await ask(server.url, `${methods[0]} ${path}?format=${format}`);
+        const reply = await ask(served.url, `${methods[0]} ${path}?format=${format}`);
         assertRefused(reply, `Format '${format}' not supported.`, path);
       }
-      const twice = await ask(server.url, `${methods[0]} ${path}?x=1&x=1&format=${readable(path)}`);
+      const twice = await ask(served.url, `${methods[0]} ${path}?x=1&x=1&format=${readable(path)}`);
       assert.equal(twice.status, 400, path);
       assert.match(twice.text, /is given more than once/);
       if (!/^\/(v2|api)\//.test(path)) continue;
-      const unknown = await ask(server.url, `${methods[0]} ${path}?dryrun=true&format=${readable(path)}`);
+      const unknown = await ask(served.url, `${methods[0]} ${path}?dryrun=true&format=${readable(path)}`);
       assert.equal(unknown.status, 400, path);
       assert.match(unknown.text, /Unknown parameter .{1,5}dryrun.{1,5}\. Accepted: .*format\./);
     }
@@ -229,7 +223,7 @@ describe("/openapi.json", () => {
     const fields = Object.keys(schema?.properties ?? {}).filter((name) => args[name] !== undefined && !query.has(name));
     for (const name of schema?.required ?? []) assert.ok(fields.includes(name), `${operationId} needs ${name}`);
     const init: AskInit = schema ? { json: Object.fromEntries(fields.map((name) => [name, args[name]])) } : {};
-    const reply = await ask(server.url, `${method} ${path}${query.size > 0 ? `?${query}` : ""}`, init);
+    const reply = await ask(served.url, `${method} ${path}${query.size > 0 ? `?${query}` : ""}`, init);
     assert.ok(operation.responses[String(reply.status)], `${operationId}: ${reply.status} ${reply.text}`);
     assert.ok(operation.responses["200"]?.content?.[reply.type], `${operationId}: ${reply.type}`);
     return reply;

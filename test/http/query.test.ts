@@ -4,10 +4,9 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { BadInputError, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../src/engine/query.ts";
-import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
-import { World } from "../engine/world.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
+import { type ServedWorld, serveWorld } from "./served-world.ts";
 
 const HOTEL: QuerySource = {
   text: "Hotels above 180 EUR need an approval.",
@@ -195,39 +194,35 @@ describe("/query and /query2", () => {
 });
 
 describe("/query and /query2 against the real product", () => {
-  let world: World;
-  let server: RunningServer;
+  let served: ServedWorld;
   before(async () => {
-    world = await World.open();
-    await world.change("add", { path: "Travel.md", text: "# Travel\n\nHotels above 180 EUR need an approval." });
-    server = await serveHttp(world.app, { host: "127.0.0.1", port: 0 });
+    served = await serveWorld({}, async (world) => {
+      await world.change("add", { path: "Travel.md", text: "# Travel\n\nHotels above 180 EUR need an approval." });
+    });
   });
-  after(async () => {
-    await world.close();
-    await server.close();
-  });
+  after(() => served?.close());
 
   it("asks which store before there is one, and finds the passage with its address afterwards", async () => {
-    const early = await ask(server.url, "GET /query2?query=hotels&format=json");
+    const early = await ask(served.url, "GET /query2?query=hotels&format=json");
     assert.equal(early.status, 400);
     assert.match(String(early.json["error"]), /^Missing 'vsid'/);
-    await world.crawl();
-    const { status, json } = await ask(server.url, "POST /query", { json: { data: { query: "hotels", results: 1 } } });
+    await served.world.crawl();
+    const { status, json } = await ask(served.url, "POST /query", { json: { data: { query: "hotels", results: 1 } } });
     assert.equal(status, 200);
     const sources = json["data"]?.["sources"] as unknown as { data: string; source: string; metadata: object }[];
     const source = sources[0];
     assert.match(source?.data ?? "", /180 EUR/);
-    assert.equal(source?.source, `${world.sandbox.siteUrl}/Shared%20Documents/Travel.md`);
+    assert.equal(source?.source, `${served.world.sandbox.siteUrl}/Shared%20Documents/Travel.md`);
     assert.deepEqual(Object.keys(source?.metadata ?? {}).slice(0, 2), ["file_id", "score"]);
   });
 
   const STORES = ["vs_nobody", "../../../etc/passwd", "..%2F..", "a b", "vs_1;drop", "[NO_METADATA]", "x".repeat(5000)];
   for (const vsid of STORES) {
     it(`a store that does not exist is 404: ${vsid.slice(0, 30)}`, async () => {
-      const post = await ask(server.url, "POST /query", { json: { data: { query: "x", vsid } } });
+      const post = await ask(served.url, "POST /query", { json: { data: { query: "x", vsid } } });
       assert.equal(post.status, 404, post.text);
       assert.deepEqual(Object.keys(post.json), ["error"]);
-      const get = await ask(server.url, `GET /query2?${new URLSearchParams({ query: "x", vsid, format: "json" })}`);
+      const get = await ask(served.url, `GET /query2?${new URLSearchParams({ query: "x", vsid, format: "json" })}`);
       assert.equal(get.text, post.text);
     });
   }

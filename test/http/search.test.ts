@@ -1,9 +1,9 @@
 // /v2/search finds, narrows and explains passages, and goes back to earlier generations.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { serveHttp } from "../../src/http/serve-http.ts";
-import { DOMAIN, World } from "../engine/world.ts";
+import { DOMAIN } from "../engine/world.ts";
 import { ask } from "./ask.ts";
+import { type ServedWorld, serveWorld } from "./served-world.ts";
 
 interface Found {
   readonly name: string;
@@ -17,27 +17,23 @@ interface Found {
 }
 
 describe("/v2/search and /v2/domains/generations", () => {
-  let world: World;
-  let url = "";
-  let stop: () => Promise<void>;
+  let served: ServedWorld;
   before(async () => {
-    world = await World.open();
-    const server = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => {} });
-    url = server.url;
-    stop = () => server.close();
-    await world.change("add", { path: "Travel/policy.txt", text: "A hotel night is approved by the zebra desk." });
-    await world.change("add", { path: "notes.md", text: "# Notes\n\nThe zebra desk moved to the second floor." });
-    await world.crawl();
-    await world.change("update", { path: "notes.md", text: "# Notes\n\nThe giraffe desk moved to the second floor." });
-    await world.crawl();
+    served = await serveWorld({}, async (world) => {
+      await world.change("add", { path: "Travel/policy.txt", text: "A hotel night is approved by the zebra desk." });
+      await world.change("add", { path: "notes.md", text: "# Notes\n\nThe zebra desk moved to the second floor." });
+      await world.crawl();
+      await world.change("update", {
+        path: "notes.md",
+        text: "# Notes\n\nThe giraffe desk moved to the second floor.",
+      });
+      await world.crawl();
+    });
   });
-  after(async () => {
-    await stop();
-    await world.close();
-  });
+  after(() => served?.close());
 
   const search = async (query: string): Promise<Found[]> => {
-    const { status, json } = await ask(url, `GET /v2/search?domain_id=${DOMAIN}&using=text&${query}`);
+    const { status, json } = await ask(served.url, `GET /v2/search?domain_id=${DOMAIN}&using=text&${query}`);
     assert.equal(status, 200, JSON.stringify(json));
     return (json as unknown as { data: { results: Found[] } }).data.results;
   };
@@ -71,7 +67,7 @@ describe("/v2/search and /v2/domains/generations", () => {
 
   it("says when what is in quotes was ignored, and only then", async () => {
     const notes = async (query: string): Promise<unknown> => {
-      const { json } = await ask(url, `GET /v2/search?domain_id=${DOMAIN}&query=${encodeURIComponent(query)}`);
+      const { json } = await ask(served.url, `GET /v2/search?domain_id=${DOMAIN}&query=${encodeURIComponent(query)}`);
       return json["data"]?.["notes"];
     };
     assert.deepEqual(await notes('"zebra desk"'), []);
@@ -80,19 +76,19 @@ describe("/v2/search and /v2/domains/generations", () => {
   });
 
   it("is a page that works without a question, and tells there what is wrong with one", async () => {
-    const empty = await ask(url, "GET /v2/search?format=ui");
+    const empty = await ask(served.url, "GET /v2/search?format=ui");
     assert.equal(empty.status, 200);
     assert.match(empty.text, /<option value="STORY" selected>Story<\/option>/);
-    const found = await ask(url, "GET /v2/search?format=ui&query=zebra&file_type=&path=&generation=");
+    const found = await ask(served.url, "GET /v2/search?format=ui&query=zebra&file_type=&path=&generation=");
     assert.match(found.text, /<mark>zebra<\/mark>/);
     assert.match(found.text, /<summary>Why\?<\/summary>/);
     // A slip of the pen: only the index knows which word it found instead.
-    const misspelt = await ask(url, "GET /v2/search?format=ui&query=zebar&using=text");
+    const misspelt = await ask(served.url, "GET /v2/search?format=ui&query=zebar&using=text");
     assert.match(misspelt.text, /<mark>zebra<\/mark>/);
-    const wrong = await ask(url, "GET /v2/search?format=ui&query=zebra&generation=99");
+    const wrong = await ask(served.url, "GET /v2/search?format=ui&query=zebra&generation=99");
     assert.equal(wrong.status, 200);
     assert.match(wrong.text, /role="alert">[^<]*generation 99/i);
-    assert.equal((await ask(url, "GET /v2/search?format=json")).json["error"], "Missing 'query'.");
+    assert.equal((await ask(served.url, "GET /v2/search?format=json")).json["error"], "Missing 'query'.");
   });
 
   it("refuses what it does not understand, with a sentence", async () => {
@@ -105,7 +101,7 @@ describe("/v2/search and /v2/domains/generations", () => {
       ["query=x&vector_store_id=vs_1", /not both/],
       ["query=x&kind=y", /kind/],
     ] as const) {
-      const { status, json } = await ask(url, `GET /v2/search?domain_id=${DOMAIN}&${query}`);
+      const { status, json } = await ask(served.url, `GET /v2/search?domain_id=${DOMAIN}&${query}`);
       assert.equal(status, 400, query);
       assert.match(String(json["error"]), sentence);
     }
@@ -113,26 +109,26 @@ describe("/v2/search and /v2/domains/generations", () => {
 
   it("shows generations, rolls back and releases", async () => {
     const at = "/v2/domains/generations";
-    const list = await ask(url, `GET ${at}?domain_id=${DOMAIN}`);
+    const list = await ask(served.url, `GET ${at}?domain_id=${DOMAIN}`);
     const { active, pinned, generations } = list.json["data"] as unknown as {
       active: number;
       pinned: boolean;
       generations: { generation: number; active: boolean }[];
     };
     assert.deepEqual([active, pinned, generations.map((one) => one.generation)], [2, false, [2, 1]]);
-    const difference = await ask(url, `GET ${at}/difference?domain_id=${DOMAIN}&from=1&to=2`);
+    const difference = await ask(served.url, `GET ${at}/difference?domain_id=${DOMAIN}&from=1&to=2`);
     assert.deepEqual(
       (difference.json["data"] as unknown as { changes: { change: string; path: string }[] }).changes.map(
         ({ change, path }) => `${change} ${path}`,
       ),
       ["changed notes.md"],
     );
-    assert.equal((await ask(url, `GET ${at}/rollback?domain_id=${DOMAIN}&generation=7`)).status, 400);
-    assert.equal((await ask(url, `POST ${at}/rollback?domain_id=${DOMAIN}&generation=1`)).status, 200);
+    assert.equal((await ask(served.url, `GET ${at}/rollback?domain_id=${DOMAIN}&generation=7`)).status, 400);
+    assert.equal((await ask(served.url, `POST ${at}/rollback?domain_id=${DOMAIN}&generation=1`)).status, 200);
     assert.deepEqual(await names("query=giraffe"), []);
-    assert.equal((await ask(url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 200);
-    await world.crawl();
+    assert.equal((await ask(served.url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 200);
+    await served.world.crawl();
     assert.deepEqual(await names("query=giraffe"), ["notes.md"]);
-    assert.equal((await ask(url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 400);
+    assert.equal((await ask(served.url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 400);
   });
 });
