@@ -4,19 +4,18 @@ import { after, before, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { newItem } from "../../src/plan/web/schedule-item.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
-import { AddressVariants } from "../../src/sources/web/site/address-variants.ts";
+import { AddressVariants, SkippedVariants } from "../../src/sources/web/site/address-variants.ts";
 import { Frontier, type WaitingPage } from "../../src/sources/web/site/frontier.ts";
-import { PassedOver } from "../../src/sources/web/site/passed-over.ts";
 import { VisitWorld } from "./web-visit-world.ts";
 
 const ORIGIN = "https://zoo.test";
 let world: VisitWorld;
 let variants: AddressVariants;
-let passed: PassedOver;
+let passed: SkippedVariants;
 before(async () => {
   world = await VisitWorld.open();
   variants = new AddressVariants(world.registry, USUAL_RULES);
-  passed = new PassedOver(10_000, variants, new Frontier(USUAL_RULES, 10_000));
+  passed = new SkippedVariants(10_000, variants, new Frontier(USUAL_RULES, 10_000));
 });
 after(() => world.close());
 

@@ -11,11 +11,10 @@ import { withoutAddressSecrets } from "../../../lib/secret-parameters.ts";
 import type { IdentityRules } from "../../../plan/web/web-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { readAddressList } from "./address-list.ts";
-import { beginCrawl, tellSecrets } from "./begin-crawl.ts";
 import { isThere } from "./list-visit.ts";
-import { SiteCrawl } from "./site-crawl.ts";
+import { isListName } from "./seeds.ts";
+import { beginCrawl, SiteCrawl, tellSecrets } from "./site-crawl.ts";
 import { SiteScope } from "./site-scope.ts";
-import { isListName } from "./site-seeds.ts";
 
 /** What a web source works with. */
 export interface WebTools {

@@ -1,26 +1,26 @@
+import { createHash } from "node:crypto";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
-import type { SiteMemory } from "../../../contracts/site-memory.ts";
+import type { Registry } from "../../../contracts/registry.ts";
+import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
+import { lookAhead } from "../../../lib/concurrency.ts";
+import { plural } from "../../../lib/plural.ts";
+import { findAddressSecret } from "../../../lib/secret-parameters.ts";
+import { toUtcMicros } from "../../../lib/time.ts";
 import { Turn } from "../../../lib/turn.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
-import { listedIn } from "./address-variants.ts";
-import { type Beginning, recallPages } from "./begin-crawl.ts";
-import { Calendars } from "./calendars.ts";
-import { CrawlLimits } from "./crawl-limits.ts";
-import { CrawlProgress } from "./crawl-progress.ts";
+import { listedIn, SkippedVariants } from "./address-variants.ts";
+import { CrawlLimits, HostPatience } from "./crawl-limits.ts";
+import { Calendars, withoutTraps } from "./crawl-traps.ts";
+import { pagesOf, SiteVisits } from "./crawl-visitor.ts";
 import { Frontier, type Take, type WaitingPage } from "./frontier.ts";
-import { HostPatience } from "./host-patience.ts";
-import { asPart, isThere, type LookedAt, listVisit, wasLeftAlone } from "./list-visit.ts";
-import { lookAhead } from "./look-ahead.ts";
-import { lookAtUnlinked, type NextLook } from "./look-at-unlinked.ts";
+import { asPart, depart, isThere, type LookedAt, listVisit, OUTSIDE, undecided, wasLeftAlone } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
-import { PassedOver } from "./passed-over.ts";
-import type { SiteMembers } from "./site-members.ts";
-import { SiteScope, withoutTraps } from "./site-scope.ts";
-import { isListName, SeedReader, type Seeds } from "./site-seeds.ts";
-import { pagesOf, SiteVisits } from "./site-visits.ts";
+import { isListName, SeedReader, type Seeds } from "./seeds.ts";
+import { SiteMembers, UNLINKED_LIMIT } from "./site-members.ts";
+import { SiteScope } from "./site-scope.ts";
 
 /** Handed over together: a page of the listing. */
 const PAGE_OF_LISTING = 32;
@@ -57,7 +57,7 @@ export class SiteCrawl {
   #isForbidden = false;
   readonly #calendars: Calendars;
   #trapped = 0;
-  readonly #passed: PassedOver;
+  readonly #skipped: SkippedVariants;
 
   constructor(config: WebSourceConfig, tools: WebTools, beginning: Beginning, signal: AbortSignal) {
     this.#config = config;
@@ -72,7 +72,7 @@ export class SiteCrawl {
     this.#seeds = new SeedReader(tools, this.#scope, beginning.memory, signal);
     const isFresh = (id: ItemId): boolean => this.#looked.has(id);
     this.#visits = new SiteVisits(config, tools, this.#scope, beginning, { isFresh, signal });
-    this.#passed = new PassedOver(this.#limits.room, this.#visits.variants, this.#frontier);
+    this.#skipped = new SkippedVariants(this.#limits.room, this.#visits.variants, this.#frontier);
     this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
   }
 
@@ -92,7 +92,7 @@ export class SiteCrawl {
       await this.#memory.finish();
       await this.#members.finish({ isComplete: this.#isComplete() });
     }
-    const [variants, calendars] = [this.#passed.count, this.#calendars.sentences()];
+    const [variants, calendars] = [this.#skipped.count, this.#calendars.sentences()];
     this.#progress.sumUp({ trapped: this.#trapped, variants, calendars });
     const problems = this.#allProblems();
     if (problems.length === 0) return "complete";
@@ -132,7 +132,7 @@ export class SiteCrawl {
       for (const page of pages) await this.#follow(this.#calendars.linksOf(page), page.depth + 1);
     }
     yield* this.#lookTwice(this.#take);
-    for (let pages = this.#passed.next(); pages.length > 0; pages = this.#passed.next()) {
+    for (let pages = this.#skipped.next(); pages.length > 0; pages = this.#skipped.next()) {
       yield* this.#look(() => pages.shift());
       this.#frontier.drop(pages.length);
       yield* this.#lookTwice(this.#take);
@@ -174,7 +174,7 @@ export class SiteCrawl {
 
   /** What seems to make no other page: the page without it is looked at first. What is known is always looked at. */
   #isVariant(page: WaitingPage): boolean {
-    const instead = this.#members.has(page.id) ? undefined : this.#passed.pass(page);
+    const instead = this.#members.has(page.id) ? undefined : this.#skipped.pass(page);
     if (instead !== undefined && this.#scope.has(instead)) this.#add(instead, page.depth);
     return instead !== undefined;
   }
@@ -199,7 +199,7 @@ export class SiteCrawl {
       return [];
     }
     this.#noteLook([page.id, visit.item.id, ...visit.aliases]);
-    this.#passed.note(page, visit);
+    this.#skipped.note(page, visit);
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
     this.#memory.put(pagesOf(page, { visit, read }));
     await this.#memory.flushNowAndThen();
@@ -301,5 +301,202 @@ export class SiteCrawl {
 
   #isComplete(): boolean {
     return !this.#isBlind && this.#allProblems().length === 0;
+  }
+}
+
+/** What a crawl starts from. */
+export interface Beginning {
+  readonly members: SiteMembers;
+  readonly memory: SiteMemory;
+}
+
+/** Opens what is remembered, and goes on with a crawl of the same kind that was cut off. A dry run starts from the beginning. */
+export async function beginCrawl(config: WebSourceConfig, tools: WebTools): Promise<Beginning> {
+  const { sourceId, limits: _, ...what } = config;
+  const members = new SiteMembers(tools.members, tools.domainId, sourceId, tools);
+  await members.load();
+  const site = digest(config.startUrls);
+  const startedAt = toUtcMicros(new Date());
+  const memory = await tools.openMemory({ digest: digest({ ...what, force: tools.force }), site, startedAt });
+  const { pages, startedAt: before } = memory.resumes;
+  if (pages > 0) tools.log(`Going on with the crawl of ${before}: ${plural(pages, "page")} looked at already.`);
+  return { members, memory };
+}
+
+/** Pages of the crawl that was cut off, as the registry knows them. What an older registry knows nothing of is looked at again, and so are start addresses that were not there: a crawl has to say so. */
+async function* recallPages(
+  memory: SiteMemory,
+  registry: Registry,
+  startUrls: readonly string[],
+): AsyncGenerator<readonly (LookedAt & Pick<CrawledPage, "id">)[]> {
+  for await (const pages of memory.lookedAt()) {
+    const records = await registry.getMany(pages.map(({ item }) => item as ItemId));
+    yield pages.flatMap(({ id, url, outcome, aliases }, i) => {
+      const item = records[i]?.item;
+      return item && (isThere(outcome) || !startUrls.includes(url))
+        ? [{ id, outcome, aliases, item, reason: item.scheduling.errorMessage }]
+        : [];
+    });
+  }
+}
+
+/** Nobody may write them into a source any more; whoever has some learns why pages behind them are not there. */
+export function tellSecrets({ startUrls }: WebSourceConfig, log: WebTools["log"]): void {
+  for (const [at, url] of startUrls.entries()) {
+    const secret = findAddressSecret(new URL(url));
+    if (secret) log(`WARNING: start address ${at + 1} holds ${secret}: pages are asked for without. Take it out.`);
+  }
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
+}
+
+interface UnlinkedTools {
+  readonly members: SiteMembers;
+  readonly registry: Registry;
+  readonly scope: SiteScope;
+  readonly visits: SiteVisits;
+  readonly patience: HostPatience;
+  /** Everything else was looked at, so that nobody links to it is certain. */
+  readonly isComplete: boolean;
+  readonly list: (looked: LookedAt) => readonly Listed[];
+}
+
+/** The next look while so many are under way; undefined: none for now. */
+type NextLook = (running: number) => (() => Promise<readonly Listed[]>) | undefined;
+
+const UNLINKED = `no page has linked to it in ${UNLINKED_LIMIT} complete crawls`;
+
+/** Items of the source that no page links to: are they still there, and for how much longer do they stay? What fails, or is not settled, is looked at twice. */
+async function* lookAtUnlinked(
+  ids: ItemId[],
+  handOver: (next: NextLook) => AsyncGenerator<readonly Listed[]>,
+  tools: UnlinkedTools,
+): AsyncGenerator<readonly Listed[]> {
+  const failed: ItemId[] = [];
+  for (const [left, again] of [[ids, failed], [failed]] as const) {
+    yield* handOver(() => {
+      const id = left.pop();
+      return id && (() => lookAt(id, tools, again));
+    });
+  }
+}
+
+/** `again`: where it waits for another try if it fails. */
+async function lookAt(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Promise<readonly Listed[]> {
+  const { members, scope, patience } = tools;
+  const known = (await tools.registry.get(id))?.item;
+  if (!known) return judgeLost(id, tools);
+  if (!scope.has(known.foundSource)) return depart(known, OUTSIDE, members);
+  if (patience.hasGivenUp(known.foundSource)) {
+    patience.passOver(known.foundSource);
+    return [];
+  }
+  const visit = await tools.visits.visitMember(known, { isLast: !again });
+  patience.note(known.foundSource, visit);
+  if ((visit.isHostTrouble || visit.settle) && again) {
+    again.push(id);
+    return [];
+  }
+  if (wasLeftAlone(visit)) {
+    patience.passOver(known.foundSource, asPart(visit.reason));
+    return [];
+  }
+  const unlinked = members.unlinkedCount(id);
+  // By today's rules its address may be another item's: then that is its successor.
+  const listed = tools.list({ ...visit, aliases: [...visit.aliases, id] });
+  const isThere = visit.item.id === id && visit.outcome !== "missing" && listed.some(({ kind }) => kind === "sighting");
+  if (!isThere) return listed;
+  members.keep(id, { unlinked });
+  if (isTimeOver(id, tools)) return depart(visit.item, UNLINKED, members);
+  if (tools.isComplete) members.noteUnlinked(id);
+  return listed;
+}
+
+/** A registry that was lost or is an older one knows nothing of it, and a page that links to it would have told. */
+function judgeLost(id: ItemId, tools: UnlinkedTools): readonly Listed[] {
+  if (isTimeOver(id, tools)) {
+    tools.members.remove(id);
+    return [{ kind: "departed", itemId: id, reason: UNLINKED }];
+  }
+  if (tools.isComplete) tools.members.noteUnlinked(id);
+  return [undecided(id, "the registry knows nothing of it")];
+}
+
+function isTimeOver(id: ItemId, { members, isComplete }: UnlinkedTools): boolean {
+  return isComplete && members.unlinkedCount(id) + 1 >= UNLINKED_LIMIT;
+}
+
+const EVERY_MS = 3000;
+/** A site of which every page is odd needs no line for each. */
+const MAX_REMARKS = 20;
+
+/** Addresses that were not looked at, because they would have shown nothing new. */
+interface SkippedCounts {
+  readonly trapped: number;
+  readonly variants: number;
+  /** In sentences. */
+  readonly calendars: readonly string[];
+}
+
+/** Tells whoever watches how far a crawl is, every few seconds. */
+class CrawlProgress {
+  readonly #log: (line: string) => void;
+  readonly #waiting: () => number;
+  readonly #counts: Record<Visit["outcome"], number> = {
+    new: 0,
+    changed: 0,
+    unchanged: 0,
+    missing: 0,
+    gone: 0,
+    refused: 0,
+    failed: 0,
+  };
+  #toldAtMs = performance.now();
+  #remarks = 0;
+
+  constructor(log: (line: string) => void, waiting: () => number) {
+    this.#log = log;
+    this.#waiting = waiting;
+  }
+
+  note(outcome: Visit["outcome"]): void {
+    this.#counts[outcome] += 1;
+    if (performance.now() - this.#toldAtMs < EVERY_MS) return;
+    this.#toldAtMs = performance.now();
+    this.#log(`${this.#sum()}, ${this.#waiting()} waiting`);
+  }
+
+  /** Something about a page that is no failure, but worth knowing. */
+  remark(address: string, sentence: string): void {
+    this.#remarks += 1;
+    if (this.#remarks <= MAX_REMARKS) this.#log(`${address}: ${sentence}`);
+  }
+
+  sumUp({ trapped, variants, calendars }: SkippedCounts): void {
+    if (this.#remarks > MAX_REMARKS) this.#log(`The same or the like of ${this.#remarks - MAX_REMARKS} more.`);
+    this.#log(`${this.#sum()}.`);
+    if (variants > 0) {
+      const addresses = plural(variants, "address", "addresses");
+      this.#log(`Passed over ${addresses} whose parameters make no other page, as those that were looked at show.`);
+    }
+    for (const sentence of calendars.slice(0, MAX_REMARKS)) this.#log(sentence);
+    if (trapped > 0) {
+      const addresses = plural(trapped, "address", "addresses");
+      this.#log(
+        `Passed over ${addresses} that only a site without end would link to (too long, or repeating themselves).`,
+      );
+    }
+  }
+
+  #sum(): string {
+    const counts = this.#counts;
+    const looked = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const parts = [`${counts.new} new`, `${counts.changed} changed`];
+    if (counts.missing + counts.gone > 0) parts.push(`${counts.missing + counts.gone} not there`);
+    if (counts.refused > 0) parts.push(`${counts.refused} refused`);
+    if (counts.failed > 0) parts.push(`${counts.failed} failed`);
+    return `Looked at ${plural(looked, "page")}, ${parts.join(", ")}`;
   }
 }

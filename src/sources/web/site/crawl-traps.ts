@@ -96,3 +96,47 @@ export class Calendars {
 function printOf(parts: readonly string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("base64url");
 }
+
+const MAX_ADDRESS_CHARACTERS = 2000;
+const MAX_EQUAL_SEGMENTS = 3;
+/** A visitor's number in the address: the page is the same without it. */
+const SESSION = /^(phpsessid|jsessionid|aspsessionid\w*|cfid|cftoken)$/i;
+/** The like, or the number of an article: the value tells. */
+const MAYBE_SESSION = /^(sid|sessid|session_?id)$/i;
+const SESSION_VALUE = /^[\w-]{16,}$/;
+const SESSION_IN_PATH = /;(?:(?:jsessionid|phpsessid)=[^/?#]*|sid=[\w-]{16,})/gi;
+
+/** The address without a session's number; undefined: one that only a site without end would link to. */
+export function withoutTraps(url: string): string | undefined {
+  if (url.length > MAX_ADDRESS_CHARACTERS) return undefined;
+  const mayHaveSession = /[?;]/.test(url) && /sess|sid|cfid|cftoken/i.test(url);
+  const address = mayHaveSession ? withoutSession(url) : url;
+  const path = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(address)?.[1] ?? "";
+  return repeatsItself(path) ? undefined : address;
+}
+
+function withoutSession(url: string): string {
+  const parsed = URL.parse(url);
+  if (!parsed) return url;
+  const isSession = ([name, value]: [string, string]): boolean =>
+    SESSION.test(name) || (MAYBE_SESSION.test(name) && SESSION_VALUE.test(value));
+  const sessions = [...parsed.searchParams].filter(isSession).map(([name]) => name);
+  const path = parsed.pathname.replaceAll(SESSION_IN_PATH, "");
+  if (sessions.length === 0 && path === parsed.pathname) return url;
+  for (const name of sessions) parsed.searchParams.delete(name);
+  parsed.pathname = path;
+  return parsed.href;
+}
+
+/** `/a/b/a/b/a/b/a/b`: what a relative link on a page that answers under every address leads to. */
+function repeatsItself(path: string): boolean {
+  const segments = path.split("/").filter((segment) => segment !== "");
+  if (segments.length <= MAX_EQUAL_SEGMENTS) return false;
+  const counts = new Map<string, number>();
+  for (const segment of segments) {
+    const count = (counts.get(segment) ?? 0) + 1;
+    if (count > MAX_EQUAL_SEGMENTS) return true;
+    counts.set(segment, count);
+  }
+  return false;
+}

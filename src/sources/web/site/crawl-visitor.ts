@@ -6,10 +6,10 @@ import type { Likeness, Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../plan/web/dated-address.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { AddressVariants, type TwinOf } from "./address-variants.ts";
-import type { Beginning } from "./begin-crawl.ts";
 import type { WaitingPage } from "./frontier.ts";
 import { isDocument } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
+import type { Beginning } from "./site-crawl.ts";
 import type { SiteScope } from "./site-scope.ts";
 
 type PageLinks = Pick<CrawledPage, "id" | "links" | "feeds" | "undated" | "isBlind">;
