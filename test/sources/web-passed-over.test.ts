@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { newItem } from "../../src/plan/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
+import { newItem } from "../../src/plan/web/item-state.ts";
 import { AddressVariants, SkippedVariants } from "../../src/sources/web/site/address-variants.ts";
 import { Frontier, type WaitingPage } from "../../src/sources/web/site/frontier.ts";
 import { VisitWorld } from "./web-visit-world.ts";

@@ -10,11 +10,11 @@ import type { DomainStore } from "../../domains/domain-store.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { plural } from "../../lib/plural.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { identifyFile } from "../../plan/web/file-identity.ts";
-import { LOCK_MS } from "../../plan/web/lock-item.ts";
-import { isInStep, withStanding } from "../../plan/web/member-standing.ts";
-import type { CheckPolicy } from "../../plan/web/schedule-item.ts";
-import type { IdentityRules } from "../../plan/web/web-identity.ts";
+import type { IdentityRules } from "../../plan/web/item-identity.ts";
+import { identifyFile } from "../../plan/web/item-identity.ts";
+import type { CheckPolicy } from "../../plan/web/item-state.ts";
+import { isInStep } from "../../plan/web/item-state.ts";
+import { LOCK_MS, withStanding } from "../../plan/web/item-transitions.ts";
 import { type AddParts, addItem, addUrl, reindexItem, requestLook } from "./add-item.ts";
 import {
   type AddFileRequest,

@@ -5,8 +5,8 @@ import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type { ItemLooker } from "../../contracts/web.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { afterFailure, beginLook } from "../../plan/web/look-at-item.ts";
-import { type CheckPolicy, isDue } from "../../plan/web/schedule-item.ts";
+import { type CheckPolicy, isDue } from "../../plan/web/item-state.ts";
+import { afterFailure, beginLook } from "../../plan/web/item-transitions.ts";
 import { changeItem } from "./item-records.ts";
 
 interface WorkParts {

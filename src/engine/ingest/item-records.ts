@@ -2,9 +2,9 @@ import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { Member, Members } from "../../contracts/members.ts";
 import type { IngestItem, RegisteredItem, Registry } from "../../contracts/registry.ts";
-import { identifyFile } from "../../plan/web/file-identity.ts";
-import { newMember, withStanding } from "../../plan/web/member-standing.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/web-identity.ts";
+import { type Identity, type IdentityRules, identifyFile, identifyUrl } from "../../plan/web/item-identity.ts";
+import { newMember } from "../../plan/web/item-state.ts";
+import { withStanding } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 import type { ItemRecords } from "./remove-items.ts";
 

@@ -1,7 +1,7 @@
 import type { Likeness } from "../../contracts/web.ts";
 import { textDigest } from "../../lib/content-digest.ts";
 import { similarityOf, sketchText } from "../lineage/text-similarity.ts";
-import { LINK_TARGETS, undatedText } from "./undated-text.ts";
+import { LINK_TARGETS, undatedText } from "./dated-pages.ts";
 
 export interface ShownText {
   readonly markdown: string;

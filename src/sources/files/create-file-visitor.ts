@@ -4,7 +4,8 @@ import type { ContentState, IngestItem, Registry } from "../../contracts/registr
 import type { FileVisitor, Visit, VisitOptions, WebDocuments } from "../../contracts/web.ts";
 import { contentDigest, textDigest } from "../../lib/content-digest.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { identifyFile } from "../../plan/web/file-identity.ts";
+import { identifyFile } from "../../plan/web/item-identity.ts";
+import type { CheckPolicy } from "../../plan/web/item-state.ts";
 import {
   afterFailure,
   afterFound,
@@ -12,8 +13,7 @@ import {
   afterRefusal,
   beginLook,
   type Look,
-} from "../../plan/web/look-at-item.ts";
-import type { CheckPolicy } from "../../plan/web/schedule-item.ts";
+} from "../../plan/web/item-transitions.ts";
 import { isUntold, mediaTypeOf } from "../web/content-type.ts";
 import { noteItem } from "../web/update-item.ts";
 import type { FileAnswer, FilePlace } from "./file-answer.ts";

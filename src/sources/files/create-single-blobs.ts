@@ -3,7 +3,7 @@ import { BadInputError, NotFoundError, RemoteError } from "../../contracts/error
 import type { IdentityAccount } from "../../lib/azure-account.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { decodedPath } from "../../plan/web/file-identity.ts";
+import { decodedPath } from "../../plan/web/item-identity.ts";
 import {
   ARCHIVED,
   endpointOf,

@@ -1,5 +1,5 @@
 import type { VisitOptions } from "../../contracts/web.ts";
-import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../plan/web/web-identity.ts";
+import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../plan/web/item-identity.ts";
 import type { TrailStop } from "./fetch-page.ts";
 import type { HostHabits } from "./host-probes.ts";
 import type { VisitorParts } from "./page-visitor.ts";

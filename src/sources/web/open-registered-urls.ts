@@ -7,7 +7,7 @@ import type { Listed, Listing, Source } from "../../contracts/source.ts";
 import type { ItemLooker, ItemVisitor, Visit } from "../../contracts/web.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { plural } from "../../lib/plural.ts";
-import { isDue, isForced } from "../../plan/web/schedule-item.ts";
+import { isDue, isForced } from "../../plan/web/item-state.ts";
 import { sightingOf } from "./page-sighting.ts";
 import { asPart } from "./site/list-visit.ts";
 import type { WebTools } from "./site/open-web-site.ts";

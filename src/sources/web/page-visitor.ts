@@ -13,7 +13,8 @@ import type {
   WebPageReader,
 } from "../../contracts/web.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { BELIEVED_AFTER, countGone } from "../../plan/web/count-looks.ts";
+import { type IdentityRules, identifyUrl, isSameSite } from "../../plan/web/item-identity.ts";
+import type { CheckPolicy } from "../../plan/web/item-state.ts";
 import {
   afterAlias,
   afterFailure,
@@ -23,9 +24,10 @@ import {
   afterRefusal,
   afterTroubleBehind,
   afterUnasked,
-} from "../../plan/web/look-at-item.ts";
-import { type CheckPolicy, watchedLike } from "../../plan/web/schedule-item.ts";
-import { type IdentityRules, identifyUrl, isSameSite } from "../../plan/web/web-identity.ts";
+  BELIEVED_AFTER,
+  countGone,
+  watchedLike,
+} from "../../plan/web/item-transitions.ts";
 import { type Heard, PageWalk, type TrailStop, type Walk } from "./fetch-page.ts";
 import { HostHabits } from "./host-probes.ts";
 import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";

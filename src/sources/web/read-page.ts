@@ -12,9 +12,8 @@ import {
 import { contentDigest, textDigest } from "../../lib/content-digest.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
 import { chooseDate, type Dated } from "../../plan/web/choose-date.ts";
-import { readDatedAddress } from "../../plan/web/dated-address.ts";
-import { undatedText } from "../../plan/web/undated-text.ts";
-import { shownAddress } from "../../plan/web/web-identity.ts";
+import { readDatedAddress, undatedText } from "../../plan/web/dated-pages.ts";
+import { shownAddress } from "../../plan/web/item-identity.ts";
 import { type ContentKind, extensionOf, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-type.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import {

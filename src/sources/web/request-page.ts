@@ -5,9 +5,9 @@ import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/regi
 import type { Tell, WebAnswer, WebCookies, WebResponse } from "../../contracts/web.ts";
 import { parseRefresh } from "../../lib/html/parse-refresh.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
-import { beginLook, type Look } from "../../plan/web/look-at-item.ts";
-import { newItem } from "../../plan/web/schedule-item.ts";
-import { type Identity, identifyUrl } from "../../plan/web/web-identity.ts";
+import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
+import { newItem } from "../../plan/web/item-state.ts";
+import { beginLook, type Look } from "../../plan/web/item-transitions.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 
 /** What came of asking for one address, its body not read yet. */

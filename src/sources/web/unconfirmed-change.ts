@@ -1,8 +1,8 @@
 import type { IngestItem } from "../../contracts/registry.ts";
 import type { Likeness, VisitOptions } from "../../contracts/web.ts";
 import { plural } from "../../lib/plural.ts";
-import { BELIEVED_AFTER, countMove } from "../../plan/web/count-looks.ts";
-import { type CheckPolicy, hasDocument } from "../../plan/web/schedule-item.ts";
+import { type CheckPolicy, hasDocument } from "../../plan/web/item-state.ts";
+import { BELIEVED_AFTER, countMove } from "../../plan/web/item-transitions.ts";
 import { findLikenesses } from "../../plan/web/shared-text.ts";
 import { type Heard, PERMANENT, type TrailStop, type Walk } from "./fetch-page.ts";
 import type { VisitorParts } from "./page-visitor.ts";

@@ -1,6 +1,6 @@
 import { ConflictError } from "../../contracts/errors.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
-import { newItem } from "../../plan/web/schedule-item.ts";
+import { newItem } from "../../plan/web/item-state.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import type { PageStop } from "./request-page.ts";
 

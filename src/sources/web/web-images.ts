@@ -16,8 +16,7 @@ import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { createOneAtATime } from "../../lib/one-at-a-time.ts";
-import { shortHash } from "../../plan/web/short-hash.ts";
-import { shownAddress } from "../../plan/web/web-identity.ts";
+import { shortHash, shownAddress } from "../../plan/web/item-identity.ts";
 import { followRedirects } from "./follow-redirects.ts";
 import {
   hammingDistance,

@@ -1,9 +1,9 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { ContentState, IngestItem, Registry } from "../../../contracts/registry.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
-import { readDatedAddress } from "../../../plan/web/dated-address.ts";
-import { hasDocument } from "../../../plan/web/schedule-item.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../../plan/web/web-identity.ts";
+import { readDatedAddress } from "../../../plan/web/dated-pages.ts";
+import { type Identity, type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
+import { hasDocument } from "../../../plan/web/item-state.ts";
 import type { Frontier, WaitingPage } from "./frontier.ts";
 import { isThere } from "./list-visit.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { CrawledPage } from "../../../contracts/site-memory.ts";
-import { type DatedAddress, readDatedAddress } from "../../../plan/web/dated-address.ts";
+import { type DatedAddress, readDatedAddress } from "../../../plan/web/dated-pages.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
 type LookedAtPage = Pick<CrawledPage, "url" | "depth" | "outcome" | "links" | "undated">;

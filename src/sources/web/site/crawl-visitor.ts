@@ -3,7 +3,7 @@ import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Likeness, Visit, VisitOptions } from "../../../contracts/web.ts";
-import { readDatedAddress } from "../../../plan/web/dated-address.ts";
+import { readDatedAddress } from "../../../plan/web/dated-pages.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { AddressVariants, type TwinOf } from "./address-variants.ts";
 import type { WaitingPage } from "./frontier.ts";

@@ -1,6 +1,6 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Visit } from "../../../contracts/web.ts";
-import { type IdentityRules, identifyUrl } from "../../../plan/web/web-identity.ts";
+import { type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
 
 /** An address that waits to be looked at. */
 export interface WaitingPage {

@@ -8,7 +8,7 @@ import type { Departed, Listed, Listing, Sighting, Source } from "../../../contr
 import type { PageVisitor, WebClient } from "../../../contracts/web.ts";
 import { plural } from "../../../lib/plural.ts";
 import { withoutAddressSecrets } from "../../../lib/secret-parameters.ts";
-import type { IdentityRules } from "../../../plan/web/web-identity.ts";
+import type { IdentityRules } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { readAddressList } from "./address-list.ts";
 import { isThere } from "./list-visit.ts";

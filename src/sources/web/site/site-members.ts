@@ -1,6 +1,6 @@
 import type { DomainId, ItemId, SourceId } from "../../../contracts/ids.ts";
 import type { Members } from "../../../contracts/members.ts";
-import { newMember } from "../../../plan/web/member-standing.ts";
+import { newMember } from "../../../plan/web/item-state.ts";
 
 /** Complete crawls in a row without a link to it after which a page leaves. */
 export const UNLINKED_LIMIT = 3;

@@ -1,6 +1,6 @@
 import { matchGlob } from "../../../lib/glob/match-glob.ts";
 import { trimEnd } from "../../../lib/trim-end.ts";
-import { isSameSite, parseAddress } from "../../../plan/web/web-identity.ts";
+import { isSameSite, parseAddress } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
 const MAX_ORIGINS = 10_000;

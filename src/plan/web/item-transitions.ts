@@ -1,4 +1,5 @@
 import type { ItemId } from "../../contracts/ids.ts";
+import type { Member } from "../../contracts/members.ts";
 import type {
   ContentState,
   FileState,
@@ -9,10 +10,9 @@ import type {
 } from "../../contracts/registry.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { datesKept } from "./choose-date.ts";
-import { BELIEVED_AFTER, countGone, countMove, NOTHING_COUNTED } from "./count-looks.ts";
-import { withEvent } from "./item-events.ts";
-import { type CheckPolicy, hasLeft, isForced } from "./schedule-item.ts";
+import type { Dated } from "./choose-date.ts";
+import type { Identity } from "./item-identity.ts";
+import { type CheckPolicy, hasLeft, isForced, isInStep } from "./item-state.ts";
 
 /**
  * What a look makes of an item. Each function takes the record as it is when the look ends, which somebody may have changed
@@ -290,4 +290,176 @@ function retrySeconds(failureCount: number, retryAfterMs: number, policy: CheckP
   const limits = { firstMs: policy.errorBackoffSeconds * 1000, longestMs: policy.maxIntervalSeconds * 1000 };
   const asked = Math.min(Math.ceil(retryAfterMs / 1000), Math.max(policy.maxIntervalSeconds, PATIENCE_SECONDS));
   return Math.max(backoffMs(failureCount, limits) / 1000, asked);
+}
+
+/** Looks in a row that have to say the same before a document is given up for it. */
+export const BELIEVED_AFTER = 3;
+
+/** Only one of the two rows is under way: what answers with a redirect is not missing, and the other way round. */
+type LookCounts = Pick<SchedulingState, "goneCount" | "movedTo" | "movedCount" | "countedAt">;
+
+const NOTHING_COUNTED: LookCounts = { goneCount: 0, movedTo: "", movedCount: 0, countedAt: "" };
+
+/** After one more 404 or 410. */
+export function countGone({ scheduling }: IngestItem, at: Date, policy: CheckPolicy): LookCounts {
+  const { count, countedAt } = oneMore(scheduling.goneCount, scheduling.countedAt, at, policy.goneSpacingSeconds);
+  return { ...NOTHING_COUNTED, goneCount: count, countedAt };
+}
+
+/** After one more look at which `to` was there instead: another item, or something that is no document of its kind. */
+export function countMove({ scheduling }: IngestItem, to: string, at: Date, policy: CheckPolicy): LookCounts {
+  const before = scheduling.movedTo === to ? scheduling.movedCount : 0;
+  const { count, countedAt } = oneMore(before, scheduling.countedAt, at, policy.movedSpacingSeconds);
+  return { ...NOTHING_COUNTED, movedTo: to, movedCount: count, countedAt };
+}
+
+/** Looks that follow each other too closely (of one crawl, of one sign-in trouble) are one. */
+function oneMore(
+  count: number,
+  countedAt: string,
+  at: Date,
+  spacingSeconds: number,
+): { readonly count: number; readonly countedAt: string } {
+  const isTooSoon = count > 0 && at.getTime() - Date.parse(countedAt) < spacingSeconds * 1000;
+  return isTooSoon ? { count, countedAt } : { count: count + 1, countedAt: toUtcMicros(at) };
+}
+
+/** The index has it. Told of another state than the present one, the item stays behind. The same object: nothing to put. */
+export function afterIndexed(
+  item: IngestItem,
+  indexed: {
+    readonly docId: string;
+    readonly contentHash: string;
+    /** The item's `processedGeneration` when it was listed. */
+    readonly generation: number;
+    readonly at: Date;
+  },
+): IngestItem {
+  if (hasLeft(item.status)) return item;
+  const isPresent = indexed.contentHash === item.content.contentHash && indexed.generation >= item.processedGeneration;
+  const isFailing = item.scheduling.failureCount > 0 || item.scheduling.goneCount > 0;
+  const status = isPresent ? (isFailing ? "Error" : "Indexed") : item.status;
+  if (status === item.status && indexed.docId === item.linkage.lastIndexedDocId) return item;
+  const told: IngestItem = {
+    ...item,
+    status,
+    linkage: { ...item.linkage, lastIndexedDocId: indexed.docId, indexError: "" },
+    scheduling: { ...item.scheduling, lastIndexed: toUtcMicros(indexed.at) },
+  };
+  return withEvent(told, "indexed", indexed.docId, indexed.at);
+}
+
+const EVENTS_KEPT = 30;
+const DETAIL_CHARACTERS = 300;
+
+type ItemEventName =
+  | "registered"
+  | "requested"
+  | "new"
+  | "changed"
+  | "unchanged"
+  | "restored"
+  | "missing"
+  | "gone"
+  | "refused"
+  | "alias"
+  | "failed"
+  | "indexed";
+
+/** Adds to the history. What happens again and again is one event, the latest: it must not push out what is worth knowing. */
+export function withEvent(item: IngestItem, event: ItemEventName, detail: string, at: Date): IngestItem {
+  const added = { at: toUtcMicros(at), event, detail: detail.slice(0, DETAIL_CHARACTERS) };
+  const last = item.history.at(-1);
+  const isRepeated = last?.event === event && (event === "unchanged" || last.detail === added.detail);
+  const before = isRepeated ? item.history.slice(0, -1) : item.history;
+  return { ...item, history: [...before, added].slice(-EVENTS_KEPT) };
+}
+
+/** Renewed while working, so that a worker that died holds an item no longer than this. */
+export const LOCK_MS = 5 * 60_000;
+
+/** Is it nobody's, or this worker's own already? */
+export function mayLock(item: IngestItem, worker: string, now: Date): boolean {
+  const { lockedUntil, lockedBy } = item.lock;
+  return lockedUntil === "" || lockedUntil <= toUtcMicros(now) || lockedBy === worker;
+}
+
+/** Locks or renews. It holds only once the registry has taken it: put it with the version that `mayLock` was asked about. */
+export function lock(item: IngestItem, worker: string, now: Date, lockMs: number = LOCK_MS): IngestItem {
+  return { ...item, lock: { lockedUntil: toUtcMicros(new Date(now.getTime() + lockMs)), lockedBy: worker } };
+}
+
+/** Leaves the lock of another worker alone. */
+export function unlock(item: IngestItem, worker: string): IngestItem {
+  return item.lock.lockedBy === worker ? { ...item, lock: { lockedUntil: "", lockedBy: "" } } : item;
+}
+
+/** Of content that did not change: it is as old as it was, whatever date it has been given since. */
+function datesKept({ modifiedAt, modifiedFrom }: ContentState): Partial<Dated> {
+  return modifiedAt === "" ? {} : { modifiedAt, modifiedFrom };
+}
+
+/**
+ * Somebody asks for this address, for the first time or again: it is watched from now on, and due at once. What was refused
+ * or gone is read anew: "not modified" would not tell whether it still is.
+ */
+export function afterRegistration(
+  item: IngestItem,
+  request: {
+    readonly identity: Identity;
+    readonly title: string;
+    readonly includeImages: boolean;
+    readonly force: boolean;
+  },
+  now: Date,
+): IngestItem {
+  const { identity, title, includeImages, force } = request;
+  const keepsStatus = item.status === "Indexed" || item.status === "Crawled";
+  const registered: IngestItem = {
+    ...item,
+    displaySource: identity.displaySource,
+    foundSource: identity.foundSource,
+    status: keepsStatus ? item.status : "Pending",
+    http: hasLeft(item.status) ? { ...item.http, etag: "", lastModified: "" } : item.http,
+    watched: true,
+    includeImages: includeImages || item.includeImages,
+    title: title || item.title,
+    scheduling: { ...item.scheduling, nextCrawlAt: toUtcMicros(now) },
+  };
+  const noted = item.watched ? registered : withEvent(registered, "registered", "", now);
+  return force ? afterForce(noted, now) : noted;
+}
+
+/** One more request to look at it regardless of what is known. */
+export function afterForce(item: IngestItem, now: Date): IngestItem {
+  const reindexGeneration = item.reindexGeneration + 1;
+  const forced = {
+    ...item,
+    reindexRequested: true,
+    reindexGeneration,
+    requestedGeneration: reindexGeneration,
+    scheduling: { ...item.scheduling, nextCrawlAt: toUtcMicros(now) },
+  };
+  return withEvent(forced, "requested", `request ${reindexGeneration}`, now);
+}
+
+/** An address that leads to another is looked after there: whoever watches the one watches the other. The same object: nothing to put. */
+export function watchedLike(target: IngestItem, alias: IngestItem): IngestItem {
+  const watched = target.watched || alias.watched;
+  const includeImages = target.includeImages || alias.includeImages;
+  const title = target.title || alias.title;
+  const isSame = watched === target.watched && includeImages === target.includeImages && title === target.title;
+  return isSame ? target : { ...target, watched, includeImages, title };
+}
+
+/**
+ * Crawled while one of its domains is behind, Indexed when none is; what it is otherwise it stays, unless it was taken out:
+ * that is behind like one whose content changed, and whoever looks for that finds it. The same object: nothing to put.
+ */
+export function withStanding(item: IngestItem, members: readonly Member[]): IngestItem {
+  const isTakenOut = !hasLeft(item.status) && members.some(({ wanted }) => wanted === "no");
+  if (item.status !== "Crawled" && item.status !== "Indexed" && !isTakenOut) return item;
+  const isIndexed = members.length > 0 && members.every((one) => one.lastIndexedDocId !== "" && isInStep(one, item));
+  const status = isIndexed ? "Indexed" : "Crawled";
+  return status === item.status ? item : { ...item, status };
 }

@@ -2,28 +2,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { IngestItem } from "../../../src/contracts/registry.ts";
-import { afterIndexed } from "../../../src/plan/web/after-indexed.ts";
-import { withEvent } from "../../../src/plan/web/item-events.ts";
-import { LOCK_MS, lock, mayLock, unlock } from "../../../src/plan/web/lock-item.ts";
+import { identifyUrl, USUAL_RULES } from "../../../src/plan/web/item-identity.ts";
+import { type CheckPolicy, isDue, isForced, newItem } from "../../../src/plan/web/item-state.ts";
 import {
   afterAlias,
   afterFailure,
+  afterForce,
   afterFound,
+  afterIndexed,
   afterMissing,
   afterRefusal,
+  afterRegistration,
   beginLook,
   type Found,
-} from "../../../src/plan/web/look-at-item.ts";
-import {
-  afterForce,
-  afterRegistration,
-  type CheckPolicy,
-  isDue,
-  isForced,
-  newItem,
+  LOCK_MS,
+  lock,
+  mayLock,
+  unlock,
   watchedLike,
-} from "../../../src/plan/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../../src/plan/web/web-identity.ts";
+  withEvent,
+} from "../../../src/plan/web/item-transitions.ts";
 
 const DAY = 86_400;
 const POLICY: CheckPolicy = {
