@@ -36,7 +36,7 @@ export interface WebCookies {
 /** Hears what somebody who watches should know, in sentences. */
 export type Tell = (line: string) => void;
 
-export type WebAnswer =
+export type WebResult =
   | WebResponse
   /** It must not be asked, or what came must not be taken; asking again changes nothing. */
   | { readonly kind: "refused"; readonly why: "robots" | "address" | "too large" | "broken"; readonly reason: string }
@@ -48,7 +48,7 @@ export type WebAnswer =
       /** As the server asked for, an hour at most. */
       readonly retryAfterMs?: number;
       /** It was not even sent: the address or its host is to be left alone for so long. */
-      readonly isUnasked?: boolean;
+      readonly isDeferred?: boolean;
     };
 
 export interface WebResponse {
@@ -75,7 +75,7 @@ export class BodyError extends RemoteError {
 /** Asks politely: robots.txt, one host at its pace, public addresses only. */
 export interface WebClient {
   /** Throws CancelledError when the signal aborts, and nothing else. */
-  ask(request: WebRequest): Promise<WebAnswer>;
+  send(request: WebRequest): Promise<WebResult>;
   /** Sitemaps that the host's robots.txt names, as it was within the last minute. Throws RemoteError when that cannot be read now. */
   sitemapsOf(origin: string, signal: AbortSignal): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -186,7 +186,7 @@ export interface WebImages {
 }
 
 /** What a page shows now, and what it showed before, as digests without what changes with every answer. */
-export interface Likeness {
+export interface TextChange {
   readonly now: string;
   /** "" when nothing is known of it. */
   readonly before: string;
@@ -205,9 +205,9 @@ export interface VisitOptions {
   /** When the page was changed, as a list says that names it (`lastmod` of a sitemap). */
   readonly listedDate?: string | undefined;
   /** Which item shows the same under another address of the same path? Then this address is one of its names, for as long as it does. */
-  readonly twinOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
+  readonly duplicateOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
   /** How many pages that used to differ show the same now, 0 for few; undefined: that is not known yet. */
-  readonly sharedBy?: (id: ItemId, likenesses: readonly Likeness[]) => number | undefined;
+  readonly countSharedText?: (id: ItemId, likenesses: readonly TextChange[]) => number | undefined;
   /** Looks, and remembers nothing. */
   readonly dryRun?: boolean;
   /** Hears, once for each reason, why it takes long. The same for all visits of a crawl. */
@@ -236,13 +236,13 @@ export interface Visit {
   /** Of what the page shows beside the date in its address. Without: it was not read again, or has no such address. */
   readonly undated?: string;
   /** It failed because its host gave no answer, half of one, or "not now": asking again may help. */
-  readonly isHostTrouble?: boolean;
+  readonly isHostFailure?: boolean;
   /** Nobody asked, because the address or its host is to be left alone for a while: nothing of it changed. */
-  readonly isUnasked?: boolean;
+  readonly isDeferred?: boolean;
   /** For people: why it failed or was refused, or what is worth knowing (a page that needs scripts). */
   readonly reason: string;
   /** Nothing is settled or written down yet: what it shows is to be compared with what others show. To be called when those were looked at. */
-  readonly settle?: (options: Pick<VisitOptions, "twinOf">) => Promise<Visit>;
+  readonly resume?: (options: Pick<VisitOptions, "duplicateOf">) => Promise<Visit>;
 }
 
 /** Looks at one address: asks, follows, reads, and writes down in the registry what was learnt. */
@@ -264,7 +264,7 @@ export interface FileVisitor extends ItemVisitor {
   check(source: string): Promise<void>;
 }
 
-export interface LookOptions {
+export interface ItemVisitOptions {
   /** For people: who has the item meanwhile. */
   readonly worker: string;
   /** due: only when its time has come. */
@@ -277,13 +277,13 @@ export interface LookOptions {
   readonly heartbeat?: () => Promise<boolean>;
 }
 
-export type Looked =
+export type ItemVisitResult =
   | { readonly kind: "visited"; readonly visit: Visit }
   | { readonly kind: "absent" | "not due" }
   /** Somebody else is at it, and has it at most until then unless they renew. */
   | { readonly kind: "busy"; readonly until: string };
 
 /** Looks at items of the registry, at each of them one at a time, in whichever process. */
-export interface ItemLooker {
-  look(id: ItemId, options: LookOptions): Promise<Looked>;
+export interface ItemFetcher {
+  fetch(id: ItemId, options: ItemVisitOptions): Promise<ItemVisitResult>;
 }

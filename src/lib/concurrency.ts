@@ -27,7 +27,7 @@ async function* toAsyncIterator<T>(items: Iterable<T> | AsyncIterable<T>): Async
   yield* items;
 }
 
-interface LookAheadOptions {
+interface RunAheadOptions {
   readonly atOnce: number;
   /** How many results are handed over together, unless nothing runs any more. */
   readonly together: number;
@@ -38,9 +38,9 @@ interface LookAheadOptions {
  * how many are running; when it has nothing and none is running, that is the end. A reader that takes its time is not run
  * away from: whoever is paused stops asking. The first failure ends it; nothing runs any more when it has ended.
  */
-export async function* lookAhead<T>(
+export async function* runAhead<T>(
   next: (running: number) => (() => Promise<T>) | undefined,
-  { atOnce, together }: LookAheadOptions,
+  { atOnce, together }: RunAheadOptions,
 ): AsyncGenerator<readonly T[], void> {
   const done: T[] = [];
   const running = new Set<Promise<void>>();

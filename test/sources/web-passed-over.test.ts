@@ -27,8 +27,8 @@ async function showAlike(text: string, paths: readonly string[]): Promise<void> 
   for (const [at, path] of paths.entries()) {
     const found = newItem(identifyUrl(ORIGIN + path, USUAL_RULES), new Date());
     const content = { ...found.content, contentHash: text, textHash: text, documentType: "md" };
-    await variants.during(async (twinOf) => {
-      await twinOf(found, ORIGIN + path, content);
+    await variants.during(async (duplicateOf) => {
+      await duplicateOf(found, ORIGIN + path, content);
       if (at === 0) await world.registry.put({ ...found, status: "Crawled", content }, null);
     });
   }

@@ -11,7 +11,7 @@ import { toUtcMicros } from "../../lib/time.ts";
 import { sourceFolder } from "../../mirror/layout.ts";
 import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
 import { newItem, newMember } from "../../plan/web/item-state.ts";
-import { afterForce, afterRegistration, withStanding } from "../../plan/web/item-transitions.ts";
+import { afterForce, afterRegistration, withIndexStatus } from "../../plan/web/item-transitions.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered, type WantedItem } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./item-queue.ts";
@@ -84,7 +84,7 @@ async function addMember(item: IngestItem, domainId: DomainId, records: ItemReco
   if (!isNew) return item.status;
   if (item.aliasOf !== "") await settleItem(item.id, item.aliasOf, records);
   await settleItem(item.id, item.id, records);
-  return withStanding(item, await records.members.of(item.id)).status;
+  return withIndexStatus(item, await records.members.of(item.id)).status;
 }
 
 export function told(item: IngestItem, domainId: DomainId, { isNew }: { readonly isNew: boolean }): Registered {

@@ -7,7 +7,7 @@ import { findAddressSecret, withoutAddressSecrets } from "../../lib/secret-param
 import { toUtcMicros } from "../../lib/time.ts";
 import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/item-identity.ts";
 import { hasDocument, newItem, newMember } from "../../plan/web/item-state.ts";
-import { watchedLike, withEvent } from "../../plan/web/item-transitions.ts";
+import { withEvent, withWatchOf } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 import { changeItem } from "./item-records.ts";
 import type { ItemRecords } from "./remove-items.ts";
@@ -67,7 +67,7 @@ async function carryOver(
       known?.wanted === "asked" || known?.wanted === wanted ? known : { ...(known ?? added), wanted },
     );
   }
-  await changeItem(registry, identity.id, (known) => watchedLike(known, item));
+  await changeItem(registry, identity.id, (known) => withWatchOf(known, item));
 }
 
 /** Read anew: whether the address shows the same without what it held is not known. */

@@ -18,7 +18,7 @@ import { type CheckPolicy, hasLeft, isForced, isInStep } from "./item-state.ts";
  * What a look makes of an item. Each function takes the record as it is when the look ends, which somebody may have changed
  * since it began: whoever loses the race to put it reads it again and tells it once more.
  */
-export interface Look {
+export interface VisitContext {
   readonly at: Date;
   /** The item's `reindexGeneration` when the look began: it serves the requests up to this one, and none that came later. */
   readonly generation: number;
@@ -31,7 +31,7 @@ export interface Look {
 }
 
 /** `force`: also when the item does not ask for it. */
-export function beginLook(item: IngestItem, at: Date, { force = false } = {}): Look {
+export function beginVisit(item: IngestItem, at: Date, { force = false } = {}): VisitContext {
   const { reindexGeneration: generation, reindexRequested, scheduling } = item;
   const isAsked = isForced(item);
   const { nextCrawlAt } = scheduling;
@@ -48,18 +48,18 @@ export interface Found {
 const ERROR_CHARACTERS = 1024;
 
 /** It is there. The index needs it (Crawled) when it is not what the index has, or when somebody asked; else the interval lengthens. */
-export function afterFound(item: IngestItem, look: Look, found: Found, policy: CheckPolicy): IngestItem {
+export function afterFound(item: IngestItem, visit: VisitContext, found: Found, policy: CheckPolicy): IngestItem {
   const isChanged = (found.content?.contentHash ?? item.content.contentHash) !== item.content.contentHash;
-  const content = { ...item.content, ...found.content, ...(isChanged ? {} : datesKept(item.content)) };
+  const content = { ...item.content, ...found.content, ...(isChanged ? {} : keepDates(item.content)) };
   const isNew = item.content.contentHash === "";
-  const isBack = hasLeft(item.status) || item.scheduling.goneCount >= BELIEVED_AFTER;
-  const served = serve(item, look, isOtherCanonical(item, found) && policy.forceOnCanonicalChange ? 1 : 0);
+  const isBack = hasLeft(item.status) || item.scheduling.goneCount >= CONFIRMATIONS;
+  const served = serve(item, visit, isOtherCanonical(item, found) && policy.forceOnCanonicalChange ? 1 : 0);
   const isServed = served.processedGeneration > item.processedGeneration;
   const isAsIndexed = !isChanged && !isServed && item.status !== "Crawled" && item.linkage.lastIndexedDocId !== "";
   // Looking again does not make it readable.
   const indexError = isChanged || isServed || isBack ? "" : item.linkage.indexError;
-  const unchangedCount = isChanged || isBack ? 0 : countUnchanged(item, look);
-  const looked: IngestItem = {
+  const unchangedCount = isChanged || isBack ? 0 : countUnchanged(item, visit);
+  const updated: IngestItem = {
     ...item,
     ...served,
     aliasOf: "",
@@ -68,8 +68,8 @@ export function afterFound(item: IngestItem, look: Look, found: Found, policy: C
     file: found.file ?? item.file,
     content,
     linkage: { ...item.linkage, indexError },
-    scheduling: schedule(item, look, intervalSeconds(unchangedCount, policy), {
-      ...(isChanged || isBack ? { lastChanged: toUtcMicros(look.at) } : {}),
+    scheduling: schedule(item, visit, intervalSeconds(unchangedCount, policy), {
+      ...(isChanged || isBack ? { lastChanged: toUtcMicros(visit.at) } : {}),
       errorMessage: indexError,
       crawlIntervalSeconds: intervalSeconds(unchangedCount, policy),
       unchangedCount,
@@ -78,25 +78,30 @@ export function afterFound(item: IngestItem, look: Look, found: Found, policy: C
     }),
   };
   const event = isNew ? "new" : isBack ? "restored" : isChanged ? "changed" : "unchanged";
-  return withEvent(looked, event, event === "unchanged" ? `${unchangedCount} in a row` : "", look.at);
+  return withEvent(updated, event, event === "unchanged" ? `${unchangedCount} in a row` : "", visit.at);
 }
 
 /** 404 or 410, of a file 0: it is Gone when that was the answer too often in a row, and looked at now and then in case it comes back. */
-export function afterMissing(item: IngestItem, look: Look, statusCode: number, policy: CheckPolicy): IngestItem {
+export function afterMissing(
+  item: IngestItem,
+  visit: VisitContext,
+  statusCode: number,
+  policy: CheckPolicy,
+): IngestItem {
   const reason =
     statusCode === 0 ? "There is no such file" : `The server answered ${statusCode}: there is no such page`;
-  const counts = countGone(item, look.at, policy);
-  const isGone = counts.goneCount >= BELIEVED_AFTER;
+  const counts = countGone(item, visit.at, policy);
+  const isGone = counts.goneCount >= CONFIRMATIONS;
   const seconds = isGone ? policy.maxIntervalSeconds : intervalSeconds(0, policy);
-  const count = `${Math.min(counts.goneCount, BELIEVED_AFTER)} of ${BELIEVED_AFTER}`;
-  const looked: IngestItem = {
+  const count = `${Math.min(counts.goneCount, CONFIRMATIONS)} of ${CONFIRMATIONS}`;
+  const updated: IngestItem = {
     ...item,
-    ...serve(item, look),
+    ...serve(item, visit),
     status: isGone ? "Gone" : failing(item.status),
     http: { ...item.http, statusCode },
     ...(isGone ? withoutDocument(item) : {}),
-    scheduling: schedule(item, look, seconds, {
-      ...(isGone && item.status !== "Gone" ? { lastChanged: toUtcMicros(look.at) } : {}),
+    scheduling: schedule(item, visit, seconds, {
+      ...(isGone && item.status !== "Gone" ? { lastChanged: toUtcMicros(visit.at) } : {}),
       errorMessage: `${reason} (${count}).`,
       crawlAttempts: item.scheduling.crawlAttempts + 1,
       crawlIntervalSeconds: seconds,
@@ -105,55 +110,59 @@ export function afterMissing(item: IngestItem, look: Look, statusCode: number, p
       ...counts,
     }),
   };
-  return withEvent(looked, isGone ? "gone" : "missing", [statusCode || "no file", count].join(", "), look.at);
+  return withEvent(updated, isGone ? "gone" : "missing", [statusCode || "no file", count].join(", "), visit.at);
 }
 
 /** Not now. What is known stays, requests stay owed, and it is tried again after a while. */
 export function afterFailure(
   item: IngestItem,
-  look: Look,
+  visit: VisitContext,
   failure: { readonly reason: string; readonly statusCode?: number; readonly retryAfterMs?: number },
   policy: CheckPolicy,
 ): IngestItem {
   const [failureCount, crawlAttempts] = [item.scheduling.failureCount + 1, item.scheduling.crawlAttempts + 1];
   const reason = failure.reason.trim() || "It could not be looked at, and nothing says why.";
-  const looked: IngestItem = {
+  const updated: IngestItem = {
     ...item,
     status: failing(item.status),
     http: { ...item.http, statusCode: failure.statusCode ?? item.http.statusCode },
-    scheduling: schedule(item, look, retrySeconds(failureCount, failure.retryAfterMs ?? 0, policy), {
+    scheduling: schedule(item, visit, retrySeconds(failureCount, failure.retryAfterMs ?? 0, policy), {
       errorMessage: reason.slice(0, ERROR_CHARACTERS),
       ...{ failureCount, crawlAttempts },
     }),
   };
-  return withEvent(looked, "failed", reason, look.at);
+  return withEvent(updated, "failed", reason, visit.at);
 }
 
 const MAX_PUT_OFF_SECONDS = 3600;
 
 /** Nobody was asked, so nothing is known that was not known before: it is tried again when it may be. */
-export function afterUnasked(item: IngestItem, look: Look, waitMs: number): IngestItem {
+export function afterDeferral(item: IngestItem, visit: VisitContext, waitMs: number): IngestItem {
   const { lastChecked, crawlAttempts } = item.scheduling;
   const seconds = Math.min(Math.ceil(waitMs / 1000), MAX_PUT_OFF_SECONDS);
-  return { ...item, scheduling: schedule(item, look, seconds, { lastChecked, crawlAttempts }) };
+  return { ...item, scheduling: schedule(item, visit, seconds, { lastChecked, crawlAttempts }) };
 }
 
 /** Something else is there instead of a document: until that is believed it failed. */
 export function afterMove(
   item: IngestItem,
-  look: Look,
+  visit: VisitContext,
   move: { readonly to: string; readonly reason: string; readonly statusCode?: number },
   policy: CheckPolicy,
 ): IngestItem {
-  const failed = afterFailure(item, look, move, policy);
-  return { ...failed, scheduling: { ...failed.scheduling, ...countMove(item, move.to, look.at, policy) } };
+  const failed = afterFailure(item, visit, move, policy);
+  return { ...failed, scheduling: { ...failed.scheduling, ...countMove(item, move.to, visit.at, policy) } };
 }
 
 /** An address that leads to an item which is in trouble is looked at again together with it. */
-export function afterTroubleBehind(item: IngestItem, look: Look, behind: IngestItem): IngestItem {
-  const seconds = (Date.parse(behind.scheduling.nextCrawlAt) - look.at.getTime()) / 1000;
+export function afterTargetFailed(item: IngestItem, visit: VisitContext, behind: IngestItem): IngestItem {
+  const seconds = (Date.parse(behind.scheduling.nextCrawlAt) - visit.at.getTime()) / 1000;
   const isAnswered = behind.scheduling.failureCount === 0;
-  return { ...item, ...(isAnswered && serve(item, look)), scheduling: schedule(item, look, Math.max(seconds, 0), {}) };
+  return {
+    ...item,
+    ...(isAnswered && serve(item, visit)),
+    scheduling: schedule(item, visit, Math.max(seconds, 0), {}),
+  };
 }
 
 interface Refusal {
@@ -164,29 +173,29 @@ interface Refusal {
 }
 
 /** It must not be indexed: robots.txt, noindex, a type nobody reads, an address that must not be asked. */
-export function afterRefusal(item: IngestItem, look: Look, refusal: Refusal, policy: CheckPolicy): IngestItem {
+export function afterRefusal(item: IngestItem, visit: VisitContext, refusal: Refusal, policy: CheckPolicy): IngestItem {
   const http = {
     ...item.http,
     ...(refusal.http ?? { etag: "", lastModified: "" }),
     robotsAllowed: refusal.why !== "robots",
   };
-  const left = leave(item, look, { http, aliasOf: "", errorMessage: refusal.reason }, policy);
-  return withEvent(left, "refused", refusal.reason, look.at);
+  const left = leave(item, visit, { http, aliasOf: "", errorMessage: refusal.reason }, policy);
+  return withEvent(left, "refused", refusal.reason, visit.at);
 }
 
 /** It turned out to be another item, by a redirect or a canonical link. `http` is of this address, not of the other. */
 export function afterAlias(
   item: IngestItem,
-  look: Look,
+  visit: VisitContext,
   alias: { readonly of: ItemId; readonly http: Partial<HttpState> },
   policy: CheckPolicy,
 ): IngestItem {
   const http = { ...item.http, robotsAllowed: true, ...alias.http };
   return withEvent(
-    leave(item, look, { http, aliasOf: alias.of, errorMessage: "" }, policy),
+    leave(item, visit, { http, aliasOf: alias.of, errorMessage: "" }, policy),
     "alias",
     `of ${alias.of}`,
-    look.at,
+    visit.at,
   );
 }
 
@@ -200,28 +209,28 @@ function isOtherCanonical(item: IngestItem, { http }: Found): boolean {
   return isKnown && http?.canonicalUrl !== undefined && http.canonicalUrl !== item.http.canonicalUrl;
 }
 
-function countUnchanged({ scheduling }: IngestItem, { isOutOfTurn }: Look): number {
+function countUnchanged({ scheduling }: IngestItem, { isOutOfTurn }: VisitContext): number {
   return scheduling.unchangedCount + (isOutOfTurn ? 0 : 1);
 }
 
 function leave(
   item: IngestItem,
-  look: Look,
+  visit: VisitContext,
   to: { readonly http: HttpState; readonly aliasOf: ItemId | ""; readonly errorMessage: string },
   policy: CheckPolicy,
 ): IngestItem {
   const isOut = item.status === "OutOfScope";
-  const unchangedCount = isOut ? countUnchanged(item, look) : 0;
+  const unchangedCount = isOut ? countUnchanged(item, visit) : 0;
   const seconds = intervalSeconds(unchangedCount, policy);
   return {
     ...item,
-    ...serve(item, look),
+    ...serve(item, visit),
     status: "OutOfScope",
     aliasOf: to.aliasOf,
     http: to.http,
     ...withoutDocument(item),
-    scheduling: schedule(item, look, seconds, {
-      ...(isOut ? {} : { lastChanged: toUtcMicros(look.at) }),
+    scheduling: schedule(item, visit, seconds, {
+      ...(isOut ? {} : { lastChanged: toUtcMicros(visit.at) }),
       errorMessage: to.errorMessage.slice(0, ERROR_CHARACTERS),
       crawlIntervalSeconds: seconds,
       unchangedCount,
@@ -244,32 +253,37 @@ type Generations = Pick<
  * Marks the requests that the look began with as done. A flag that somebody set without counting, and `more` requests that
  * the answer itself made, are counted here, so that what follows sees another generation.
  */
-function serve(item: IngestItem, look: Look, more: 0 | 1 = 0): Generations {
+function serve(item: IngestItem, visit: VisitContext, more: 0 | 1 = 0): Generations {
   const isUncounted =
-    look.isForced &&
+    visit.isForced &&
     item.reindexRequested &&
-    look.generation <= item.processedGeneration &&
-    item.reindexGeneration === look.generation;
+    visit.generation <= item.processedGeneration &&
+    item.reindexGeneration === visit.generation;
   const added = isUncounted ? 1 : more;
   const reindexGeneration = item.reindexGeneration + added;
-  const processedGeneration = Math.max(item.processedGeneration, look.generation + added);
-  const reindexRequested = reindexGeneration > processedGeneration || isFlaggedSince(item, look);
+  const processedGeneration = Math.max(item.processedGeneration, visit.generation + added);
+  const reindexRequested = reindexGeneration > processedGeneration || isFlaggedSince(item, visit);
   const requestedGeneration = isUncounted ? reindexGeneration : item.requestedGeneration;
   return { reindexRequested, reindexGeneration, processedGeneration, requestedGeneration };
 }
 
 /** Did another program set the flag while the look was under way? It counts nothing, so the next look is the one it gets. */
-function isFlaggedSince({ reindexRequested, scheduling }: IngestItem, look: Look): boolean {
-  return reindexRequested && (!look.reindexRequested || scheduling.nextCrawlAt !== look.nextCrawlAt);
+function isFlaggedSince({ reindexRequested, scheduling }: IngestItem, visit: VisitContext): boolean {
+  return reindexRequested && (!visit.reindexRequested || scheduling.nextCrawlAt !== visit.nextCrawlAt);
 }
 
 /** A request that came while the look was under way is due at once. */
-function schedule(item: IngestItem, look: Look, seconds: number, changes: Partial<SchedulingState>): SchedulingState {
-  const isOwed = item.reindexGeneration > look.generation || isFlaggedSince(item, look);
+function schedule(
+  item: IngestItem,
+  visit: VisitContext,
+  seconds: number,
+  changes: Partial<SchedulingState>,
+): SchedulingState {
+  const isOwed = item.reindexGeneration > visit.generation || isFlaggedSince(item, visit);
   return {
     ...item.scheduling,
-    lastChecked: toUtcMicros(look.at),
-    nextCrawlAt: toUtcMicros(new Date(look.at.getTime() + (isOwed ? 0 : seconds * 1000))),
+    lastChecked: toUtcMicros(visit.at),
+    nextCrawlAt: toUtcMicros(new Date(visit.at.getTime() + (isOwed ? 0 : seconds * 1000))),
     ...changes,
   };
 }
@@ -293,21 +307,21 @@ function retrySeconds(failureCount: number, retryAfterMs: number, policy: CheckP
 }
 
 /** Looks in a row that have to say the same before a document is given up for it. */
-export const BELIEVED_AFTER = 3;
+export const CONFIRMATIONS = 3;
 
 /** Only one of the two rows is under way: what answers with a redirect is not missing, and the other way round. */
-type LookCounts = Pick<SchedulingState, "goneCount" | "movedTo" | "movedCount" | "countedAt">;
+type ConfirmationCounts = Pick<SchedulingState, "goneCount" | "movedTo" | "movedCount" | "countedAt">;
 
-const NOTHING_COUNTED: LookCounts = { goneCount: 0, movedTo: "", movedCount: 0, countedAt: "" };
+const NOTHING_COUNTED: ConfirmationCounts = { goneCount: 0, movedTo: "", movedCount: 0, countedAt: "" };
 
 /** After one more 404 or 410. */
-export function countGone({ scheduling }: IngestItem, at: Date, policy: CheckPolicy): LookCounts {
+export function countGone({ scheduling }: IngestItem, at: Date, policy: CheckPolicy): ConfirmationCounts {
   const { count, countedAt } = oneMore(scheduling.goneCount, scheduling.countedAt, at, policy.goneSpacingSeconds);
   return { ...NOTHING_COUNTED, goneCount: count, countedAt };
 }
 
 /** After one more look at which `to` was there instead: another item, or something that is no document of its kind. */
-export function countMove({ scheduling }: IngestItem, to: string, at: Date, policy: CheckPolicy): LookCounts {
+export function countMove({ scheduling }: IngestItem, to: string, at: Date, policy: CheckPolicy): ConfirmationCounts {
   const before = scheduling.movedTo === to ? scheduling.movedCount : 0;
   const { count, countedAt } = oneMore(before, scheduling.countedAt, at, policy.movedSpacingSeconds);
   return { ...NOTHING_COUNTED, movedTo: to, movedCount: count, countedAt };
@@ -340,13 +354,13 @@ export function afterIndexed(
   const isFailing = item.scheduling.failureCount > 0 || item.scheduling.goneCount > 0;
   const status = isPresent ? (isFailing ? "Error" : "Indexed") : item.status;
   if (status === item.status && indexed.docId === item.linkage.lastIndexedDocId) return item;
-  const told: IngestItem = {
+  const indexedItem: IngestItem = {
     ...item,
     status,
     linkage: { ...item.linkage, lastIndexedDocId: indexed.docId, indexError: "" },
     scheduling: { ...item.scheduling, lastIndexed: toUtcMicros(indexed.at) },
   };
-  return withEvent(told, "indexed", indexed.docId, indexed.at);
+  return withEvent(indexedItem, "indexed", indexed.docId, indexed.at);
 }
 
 const EVENTS_KEPT = 30;
@@ -395,7 +409,7 @@ export function unlock(item: IngestItem, worker: string): IngestItem {
 }
 
 /** Of content that did not change: it is as old as it was, whatever date it has been given since. */
-function datesKept({ modifiedAt, modifiedFrom }: ContentState): Partial<Dated> {
+function keepDates({ modifiedAt, modifiedFrom }: ContentState): Partial<Dated> {
   return modifiedAt === "" ? {} : { modifiedAt, modifiedFrom };
 }
 
@@ -444,7 +458,7 @@ export function afterForce(item: IngestItem, now: Date): IngestItem {
 }
 
 /** An address that leads to another is looked after there: whoever watches the one watches the other. The same object: nothing to put. */
-export function watchedLike(target: IngestItem, alias: IngestItem): IngestItem {
+export function withWatchOf(target: IngestItem, alias: IngestItem): IngestItem {
   const watched = target.watched || alias.watched;
   const includeImages = target.includeImages || alias.includeImages;
   const title = target.title || alias.title;
@@ -456,7 +470,7 @@ export function watchedLike(target: IngestItem, alias: IngestItem): IngestItem {
  * Crawled while one of its domains is behind, Indexed when none is; what it is otherwise it stays, unless it was taken out:
  * that is behind like one whose content changed, and whoever looks for that finds it. The same object: nothing to put.
  */
-export function withStanding(item: IngestItem, members: readonly Member[]): IngestItem {
+export function withIndexStatus(item: IngestItem, members: readonly Member[]): IngestItem {
   const isTakenOut = !hasLeft(item.status) && members.some(({ wanted }) => wanted === "no");
   if (item.status !== "Crawled" && item.status !== "Indexed" && !isTakenOut) return item;
   const isIndexed = members.length > 0 && members.every((one) => one.lastIndexedDocId !== "" && isInStep(one, item));

@@ -4,24 +4,24 @@ import type { VisitOptions } from "../../contracts/web.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
 import { isSameSite, parseAddress } from "../../plan/web/item-identity.ts";
 import { hasDocument } from "../../plan/web/item-state.ts";
-import { type HostHabits, isNotFoundPage } from "./host-probes.ts";
+import { type HostProbes, isNotFoundPage } from "./host-probes.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
 import {
-  type AskOptions,
-  askPage,
   isReadAlike,
   type PageFailure,
   type PageRedirect,
   type PageRefusal,
-  type PageStop,
   type PageUnchanged,
-  respelt,
-  stopAt,
+  type RequestOptions,
+  type ResolvedUrl,
+  requestPage,
+  resolveUrl,
+  withSpelling,
 } from "./request-page.ts";
 
 /** What an address that is no redirect had to say. */
-export type Heard =
+export type PageResult =
   | PageReading
   | PageUnchanged
   /** It was looked at a moment ago, and is taken as it is known. */
@@ -31,138 +31,141 @@ export type Heard =
   | PageFailure;
 
 /** An address that led on to another. */
-export interface TrailStop {
-  readonly stop: PageStop;
+export interface RedirectHop {
+  readonly resolved: ResolvedUrl;
   readonly http: Partial<HttpState>;
   readonly content?: Partial<ContentState>;
 }
 
 /** From an address to where it led. */
-export interface Walk {
-  readonly trail: readonly TrailStop[];
-  readonly stop: PageStop;
-  readonly heard: Heard;
+export interface RedirectChain {
+  readonly hops: readonly RedirectHop[];
+  readonly resolved: ResolvedUrl;
+  readonly result: PageResult;
 }
 
-const MAX_HOPS = 10;
+const MAX_REDIRECTS = 10;
 const FORCED_ROBOTS_AGE_MS = 5 * 60_000;
 export const PERMANENT: ReadonlySet<number> = new Set([301, 308]);
 
 /** Asks, and follows redirects: each address with the validators of its own record. */
-export class PageWalk {
+export class PageFetcher {
   readonly #parts: VisitorParts;
   readonly #options: VisitOptions;
-  readonly #habits: HostHabits | undefined;
+  readonly #probes: HostProbes | undefined;
   readonly #now: Date;
   readonly #start: string;
   readonly #cookies = new CookieJar();
 
-  constructor(parts: VisitorParts, options: VisitOptions, habits: HostHabits | undefined, now: Date, start: string) {
+  constructor(parts: VisitorParts, options: VisitOptions, probes: HostProbes | undefined, now: Date, start: string) {
     this.#parts = parts;
     this.#options = options;
-    this.#habits = habits;
+    this.#probes = probes;
     this.#now = now;
     this.#start = start;
   }
 
-  stopAt(address: string): Promise<PageStop> {
-    return stopAt(address, this.#parts, this.#now, this.#options);
+  resolveUrl(address: string): Promise<ResolvedUrl> {
+    return resolveUrl(address, this.#parts, this.#now, this.#options);
   }
 
   isInScope(url: string): boolean {
     return this.#options.inScope ? this.#options.inScope(url) : isSameSite(url, this.#start);
   }
 
-  async walk(from: PageStop, before: readonly TrailStop[] = []): Promise<Walk> {
-    const trail = [...before];
+  async chain(from: ResolvedUrl, before: readonly RedirectHop[] = []): Promise<RedirectChain> {
+    const hops = [...before];
     /** With as many cookies. */
     const asked = new Map<string, number>();
-    let missing: Walk | undefined;
-    let stop = from;
-    for (let hops = 0; ; hops += 1) {
-      if (trail.length > 0 && this.#isFresh(stop, trail)) {
-        return { trail, stop, heard: { kind: "fresh" } };
+    let missing: RedirectChain | undefined;
+    let resolved = from;
+    for (let redirects = 0; ; redirects += 1) {
+      if (hops.length > 0 && this.#isFresh(resolved, hops)) {
+        return { hops, resolved, result: { kind: "fresh" } };
       }
-      asked.set(stop.url, this.#cookies.count);
-      const isForced = trail.some((each) => each.stop.look.isForced);
-      const heard = await this.hear(stop, { trail, ...(isForced && { unconditional: true }) });
-      if (heard.kind === "missing") {
-        missing ??= { trail: [...trail], stop, heard };
-        const other = [stop.otherUrl, otherSlash(stop.url)].find((url) => url !== "" && !asked.has(url));
+      asked.set(resolved.url, this.#cookies.count);
+      const isForced = hops.some((each) => each.resolved.context.isForced);
+      const result = await this.request(resolved, { hops, ...(isForced && { unconditional: true }) });
+      if (result.kind === "missing") {
+        missing ??= { hops: [...hops], resolved, result };
+        const other = [resolved.otherUrl, otherSlash(resolved.url)].find((url) => url !== "" && !asked.has(url));
         if (other === undefined) return missing;
-        stop = respelt(stop, other);
+        resolved = withSpelling(resolved, other);
         continue;
       }
       // A spelling that may not be asked for, or cannot be answered, says nothing of the one that is not there.
-      const notThere = missing?.stop.id === stop.id ? missing : undefined;
-      if (missing && heard.kind === "refused") return missing;
-      if (notThere && heard.kind === "failed") return notThere;
-      if (heard.kind !== "redirect") return { trail, stop, heard };
-      const next = await this.#next(stop, heard);
-      if ("kind" in next) return notThere ?? { trail, stop, heard: next };
+      const notThere = missing?.resolved.id === resolved.id ? missing : undefined;
+      if (missing && result.kind === "refused") return missing;
+      if (notThere && result.kind === "failed") return notThere;
+      if (result.kind !== "redirect") return { hops, resolved, result };
+      const next = await this.#next(resolved, result);
+      if ("kind" in next) return notThere ?? { hops, resolved, result: next };
       const isCircle = asked.get(next.url) === this.#cookies.count;
-      const problem = isCircle ? "in a circle" : hops >= MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
+      const problem = isCircle ? "in a circle" : redirects >= MAX_REDIRECTS ? `more than ${MAX_REDIRECTS} times` : "";
       if (problem && missing) return missing;
-      if (problem && heard.isRefresh) return { trail, stop, heard: await this.#read(stop) };
+      if (problem && result.isRefresh) return { hops, resolved, result: await this.#read(resolved) };
       if (problem) {
         const reason = `It is redirected ${problem}.`;
-        return { trail, stop, heard: { kind: "failed", reason, statusCode: heard.status, isLasting: true } };
+        return { hops, resolved, result: { kind: "failed", reason, statusCode: result.status, isLasting: true } };
       }
-      if (next.id !== stop.id) trail.push({ stop, http: redirectedHttp(heard.status, next.url) });
+      if (next.id !== resolved.id) hops.push({ resolved, http: redirectedHttp(result.status, next.url) });
       // Back where it was met before, now with a cookie: what lay between was only the way to get that.
-      const met = asked.has(next.url) ? trail.findIndex((each) => each.stop.id === next.id) : -1;
-      if (met >= 0) trail.splice(met);
-      stop = next;
+      const met = asked.has(next.url) ? hops.findIndex((each) => each.resolved.id === next.id) : -1;
+      if (met >= 0) hops.splice(met);
+      resolved = next;
     }
   }
 
   /** Pages that send whoever opens them to each other are there to be read. */
-  async #read(stop: PageStop): Promise<Exclude<Heard, { kind: "fresh" }>> {
-    const heard = await this.hear(stop, { unconditional: true, staysPut: true });
-    return heard.kind === "redirect" ? { kind: "failed", reason: "It changed while it was looked at." } : heard;
+  async #read(resolved: ResolvedUrl): Promise<Exclude<PageResult, { kind: "fresh" }>> {
+    const result = await this.request(resolved, { unconditional: true, staysPut: true });
+    return result.kind === "redirect" ? { kind: "failed", reason: "It changed while it was looked at." } : result;
   }
 
   /** One address. A redirect is left to `walk`. */
-  async hear(
-    stop: PageStop,
+  async request(
+    resolved: ResolvedUrl,
     {
-      unconditional = !this.#mayBeUnchanged(stop),
+      unconditional = !this.#mayBeUnchanged(resolved),
       staysPut = false,
-      trail = [],
-    }: { unconditional?: boolean; staysPut?: boolean; trail?: readonly TrailStop[] } = {},
-  ): Promise<Exclude<Heard, { kind: "fresh" }> | PageRedirect> {
+      hops = [],
+    }: { unconditional?: boolean; staysPut?: boolean; hops?: readonly RedirectHop[] } = {},
+  ): Promise<Exclude<PageResult, { kind: "fresh" }> | PageRedirect> {
     const { tell, signal } = this.#options;
-    const options = { ...this.#rulesFor(stop), unconditional, staysPut, cookies: this.#cookies, tell, signal };
-    const answer = await askPage(stop, this.#parts, options);
+    const options = { ...this.#rulesFor(resolved), unconditional, staysPut, cookies: this.#cookies, tell, signal };
+    const answer = await requestPage(resolved, this.#parts, options);
     if (answer.kind !== "body") return answer;
     const { listedDate } = this.#options;
-    const reading = await readPage(answer.response, stop, this.#parts, { tell, listedDate, signal });
+    const reading = await readPage(answer.response, resolved, this.#parts, { tell, listedDate, signal });
     if (reading.kind !== "read" || !reading.isHtml || !reading.page) return reading;
-    if (reading.page.isSignIn) return signInAt(stop, reading, trail);
+    if (reading.page.isSignIn) return signInAt(resolved, reading, hops);
     const { refresh } = reading.page;
-    if (refresh !== "" && refresh !== stop.url && !staysPut) {
+    if (refresh !== "" && refresh !== resolved.url && !staysPut) {
       return { kind: "redirect", status: answer.response.status, target: refresh, isRefresh: true };
     }
     const isNotFound =
-      isNotFoundPage(reading.page) || ((await this.#habits?.isNotFound(stop.url, reading.page, signal)) ?? false);
+      isNotFoundPage(reading.page) || ((await this.#probes?.isNotFound(resolved.url, reading.page, signal)) ?? false);
     return isNotFound ? { kind: "missing", status: 404 } : reading;
   }
 
   /** Each crawl reads the robots.txt of its hosts itself, and whoever wants one address looked at regardless wants it by today's rules. */
-  #rulesFor({ look }: PageStop): Pick<AskOptions, "robotsMaxAgeMs"> {
-    if (this.#habits) return { robotsMaxAgeMs: this.#habits.ageMs };
-    return this.#options.force || look.isForced ? { robotsMaxAgeMs: FORCED_ROBOTS_AGE_MS } : {};
+  #rulesFor({ context }: ResolvedUrl): Pick<RequestOptions, "robotsMaxAgeMs"> {
+    if (this.#probes) return { robotsMaxAgeMs: this.#probes.ageMs };
+    return this.#options.force || context.isForced ? { robotsMaxAgeMs: FORCED_ROBOTS_AGE_MS } : {};
   }
 
-  async #next(stop: PageStop, { status, target }: PageRedirect): Promise<PageStop | PageRefusal | PageFailure> {
+  async #next(
+    resolved: ResolvedUrl,
+    { status, target }: PageRedirect,
+  ): Promise<ResolvedUrl | PageRefusal | PageFailure> {
     try {
-      const next = await this.stopAt(target);
+      const next = await this.resolveUrl(target);
       // Also with the trackers that it insists on.
-      if (next.id === stop.id) return respelt(stop, parseAddress(target).href);
+      if (next.id === resolved.id) return withSpelling(resolved, parseAddress(target).href);
       if (this.isInScope(next.url)) return next;
       const { displaySource } = next.identity;
       // A site that sends everybody to a sign-in page has not lost its pages.
-      if (leadsToSignIn(next.url, stop.url)) {
+      if (leadsToSignIn(next.url, resolved.url)) {
         const reason = `It leads out of the site to sign in at ${displaySource}.`;
         return { kind: "failed", reason, statusCode: status, isLasting: true };
       }
@@ -178,17 +181,17 @@ export class PageWalk {
   }
 
   /** Why a page was given up is not all in its record; where a document hangs on that, it is asked. */
-  #isFresh({ id, registered }: PageStop, trail: readonly TrailStop[]): boolean {
+  #isFresh({ id, registered }: ResolvedUrl, hops: readonly RedirectHop[]): boolean {
     if (!registered || !this.#options.isFresh?.(id)) return false;
-    return registered.item.status !== "OutOfScope" || !trail.some(({ stop }) => hasDocument(stop.item));
+    return registered.item.status !== "OutOfScope" || !hops.some(({ resolved }) => hasDocument(resolved.item));
   }
 
   /** Would "not modified" be an answer we can work with? */
-  #mayBeUnchanged({ item, look }: PageStop): boolean {
+  #mayBeUnchanged({ item, context }: ResolvedUrl): boolean {
     const { force, includeImages = false } = this.#options;
     const isOut = item.status === "OutOfScope";
     const lacksImages = includeImages && !item.includeImages && !isOut;
-    if (force || look.isForced || lacksImages) return false;
+    if (force || context.isForced || lacksImages) return false;
     const isKnown = item.content.contentHash !== "" || isOut;
     return isKnown && isReadAlike(item, this.#parts);
   }
@@ -196,12 +199,12 @@ export class PageWalk {
 
 /** What took the place of a document is like 403, whatever the server calls it. A document that always was a sign-in form is none. */
 function signInAt(
-  { item }: PageStop,
+  { item }: ResolvedUrl,
   { content, http }: PageReading,
-  trail: readonly TrailStop[],
+  hops: readonly RedirectHop[],
 ): PageRefusal | PageFailure {
   const reason = "It is a sign-in form: the page is not shown to everybody.";
-  const isInPlace = trail.some(({ stop }) => hasDocument(stop.item));
+  const isInPlace = hops.some(({ resolved }) => hasDocument(resolved.item));
   if (!isInPlace && content.contentHash === item.content.contentHash) return { kind: "refused", why: "other", reason };
   return { kind: "failed", reason, statusCode: http.statusCode ?? 200, isLasting: true };
 }

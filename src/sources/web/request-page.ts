@@ -2,16 +2,16 @@ import { createHash } from "node:crypto";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
-import type { Tell, WebAnswer, WebCookies, WebResponse } from "../../contracts/web.ts";
+import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
 import { parseRefresh } from "../../lib/html/parse-refresh.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
 import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
 import { newItem } from "../../plan/web/item-state.ts";
-import { beginLook, type Look } from "../../plan/web/item-transitions.ts";
+import { beginVisit, type VisitContext } from "../../plan/web/item-transitions.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 
 /** What came of asking for one address, its body not read yet. */
-type PageAnswer =
+type PageResponse =
   | { readonly kind: "body"; readonly response: WebResponse }
   | PageRedirect
   | PageUnchanged
@@ -54,9 +54,9 @@ export interface PageFailure {
   readonly statusCode?: number;
   readonly retryAfterMs?: number;
   /** Because of the host, not of the page. */
-  readonly isHostTrouble?: boolean;
+  readonly isHostFailure?: boolean;
   /** Nobody asked. */
-  readonly isUnasked?: boolean;
+  readonly isDeferred?: boolean;
   /** Asking again will hardly change it, so what was never there is given up. What is known stays all the same. */
   readonly isLasting?: boolean;
 }
@@ -67,7 +67,7 @@ const ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, */*
 const LARGE_BYTES = 1024 * 1024;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-export interface AskOptions {
+export interface RequestOptions {
   /** "Not modified" will not do. */
   readonly unconditional: boolean;
   readonly robotsMaxAgeMs?: number;
@@ -79,19 +79,23 @@ export interface AskOptions {
 }
 
 /** One answer for one address: conditionally where what is known may be enough. Throws only when the signal aborts. */
-export async function askPage(stop: PageStop, parts: VisitorParts, options: AskOptions): Promise<PageAnswer> {
-  const { http } = stop.item;
+export async function requestPage(
+  resolved: ResolvedUrl,
+  parts: VisitorParts,
+  options: RequestOptions,
+): Promise<PageResponse> {
+  const { http } = resolved.item;
   const known = options.unconditional ? NOTHING : { etag: http.etag, lastModified: http.lastModified };
   const isConditional = known.etag !== "" || known.lastModified !== "";
   // "Not modified" need not repeat the header for which it was refused.
-  const isRefused = isRefusedByHeader(stop.item, parts);
-  if (isConditional && (isRefused || isLarge(stop.item))) {
-    const head = await ask(stop, parts, "HEAD", isRefused ? NOTHING : known, options);
-    const answer = judgeHead(head, stop, { isRefused });
+  const isRefused = isRefusedByHeader(resolved.item, parts);
+  if (isConditional && (isRefused || isLarge(resolved.item))) {
+    const head = await send(resolved, parts, "HEAD", isRefused ? NOTHING : known, options);
+    const answer = judgeHead(head, resolved, { isRefused });
     if (answer) return answer;
-    return judge(await ask(stop, parts, "GET", NOTHING, options), stop, NOTHING, options);
+    return judge(await send(resolved, parts, "GET", NOTHING, options), resolved, NOTHING, options);
   }
-  return judge(await ask(stop, parts, "GET", known, options), stop, known, options);
+  return judge(await send(resolved, parts, "GET", known, options), resolved, known, options);
 }
 
 interface Validators {
@@ -100,16 +104,16 @@ interface Validators {
 }
 const NOTHING: Validators = { etag: "", lastModified: "" };
 
-async function ask(
-  { url }: PageStop,
+async function send(
+  { url }: ResolvedUrl,
   { client, maxBytes }: VisitorParts,
   method: "GET" | "HEAD",
   known: Validators,
-  { tell, robotsMaxAgeMs, cookies, signal }: AskOptions,
-): Promise<WebAnswer> {
+  { tell, robotsMaxAgeMs, cookies, signal }: RequestOptions,
+): Promise<WebResult> {
   const rules = { ...(robotsMaxAgeMs !== undefined && { robotsMaxAgeMs }), ...(cookies && { cookies }) };
   const request = { url, method, ...known, accept: ACCEPT, maxBytes, ...rules, signal };
-  const answer = await client.ask(tell ? { ...request, tell } : request);
+  const answer = await client.send(tell ? { ...request, tell } : request);
   if (signal.aborted && answer.kind === "response") await answer.cancel();
   throwIfStopped(signal);
   return answer;
@@ -122,14 +126,14 @@ function isLarge({ http, content, watched }: IngestItem): boolean {
 
 /** undefined: the headers do not settle it. */
 function judgeHead(
-  answer: WebAnswer,
-  stop: PageStop,
+  answer: WebResult,
+  resolved: ResolvedUrl,
   { isRefused }: { readonly isRefused: boolean },
-): PageAnswer | undefined {
-  const { http } = stop.item;
-  if (answer.kind !== "response") return refusalOf(answer, stop.item);
+): PageResponse | undefined {
+  const { http } = resolved.item;
+  if (answer.kind !== "response") return refusalOf(answer, resolved.item);
   const { status, headers } = answer;
-  const unchanged = unchangedBy(answer, stop, { statusCode: status });
+  const unchanged = unchangedBy(answer, resolved, { statusCode: status });
   if (isRefused && !unchanged.noindex) return undefined;
   if (status === 304) return unchanged;
   if (status !== 200) return undefined;
@@ -148,35 +152,35 @@ function isSameInstant(header: string, known: string): boolean {
   return httpDateToUtc(header) !== "" && httpDateToUtc(header) === httpDateToUtc(known);
 }
 
-function unchangedBy({ headers }: WebResponse, { url }: PageStop, http: Partial<HttpState>): PageUnchanged {
-  return { kind: "unchanged", http, noindex: readHeaderWishes(headers, url).noindex };
+function unchangedBy({ headers }: WebResponse, { url }: ResolvedUrl, http: Partial<HttpState>): PageUnchanged {
+  return { kind: "unchanged", http, noindex: readHeaderDirectives(headers, url).noindex };
 }
 
 async function judge(
-  answer: WebAnswer,
-  stop: PageStop,
+  answer: WebResult,
+  resolved: ResolvedUrl,
   known: Validators,
-  { staysPut = false }: AskOptions,
-): Promise<PageAnswer> {
-  if (answer.kind !== "response") return refusalOf(answer, stop.item);
+  { staysPut = false }: RequestOptions,
+): Promise<PageResponse> {
+  if (answer.kind !== "response") return refusalOf(answer, resolved.item);
   const { status, headers } = answer;
   if (status === 200 || status === 203) {
     const isSame = known.etag !== "" && !known.etag.startsWith("W/") && headers.get("etag") === known.etag;
-    const elsewhere = staysPut ? "" : refreshTarget(headers.get("refresh") ?? "", stop.url);
+    const elsewhere = staysPut ? "" : refreshTarget(headers.get("refresh") ?? "", resolved.url);
     if (elsewhere !== "") {
       await answer.cancel();
       return { kind: "redirect", status, target: elsewhere, isRefresh: true };
     }
     if (!isSame) return { kind: "body", response: answer };
     await answer.cancel();
-    return unchangedBy(answer, stop, { statusCode: status });
+    return unchangedBy(answer, resolved, { statusCode: status });
   }
   await answer.cancel();
   const isConditional = known.etag !== "" || known.lastModified !== "";
-  if (status === 304 && isConditional) return unchangedBy(answer, stop, { statusCode: status });
+  if (status === 304 && isConditional) return unchangedBy(answer, resolved, { statusCode: status });
   if (status === 404 || status === 410) return { kind: "missing", status };
   const location = headers.get("location") ?? "";
-  const target = REDIRECTS.has(status) && location !== "" ? URL.parse(location, stop.url)?.href : undefined;
+  const target = REDIRECTS.has(status) && location !== "" ? URL.parse(location, resolved.url)?.href : undefined;
   if (target !== undefined) return { kind: "redirect", status, target };
   return { kind: "failed", reason: whyNot(status, location), statusCode: status, isLasting: status !== 304 };
 }
@@ -204,7 +208,7 @@ function whyNot(status: number, location: string): string {
   return `The server answered ${status}.`;
 }
 
-function refusalOf(answer: Exclude<WebAnswer, WebResponse>, item: IngestItem): PageRefusal | PageFailure {
+function refusalOf(answer: Exclude<WebResult, WebResponse>, item: IngestItem): PageRefusal | PageFailure {
   if (answer.kind === "refused") {
     const { why, reason } = answer;
     // A page that was there does not leave because its host has another address today, or sends what cannot be unpacked.
@@ -213,19 +217,19 @@ function refusalOf(answer: Exclude<WebAnswer, WebResponse>, item: IngestItem): P
     if (why === "robots") return { kind: "refused", why, reason };
     return { kind: "refused", why: "other", reason, instead: why };
   }
-  const { reason, status, retryAfterMs, isUnasked = false } = answer;
+  const { reason, status, retryAfterMs, isDeferred = false } = answer;
   return {
     kind: "failed",
     reason,
-    isHostTrouble: true,
-    isUnasked,
+    isHostFailure: true,
+    isDeferred,
     ...(status !== undefined && { statusCode: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
 }
 
 /** An address on the way, and what is known of it. */
-export interface PageStop {
+export interface ResolvedUrl {
   readonly id: ItemId;
   readonly identity: Identity;
   /** What is asked for. */
@@ -235,31 +239,31 @@ export interface PageStop {
   readonly registered: RegisteredItem | undefined;
   /** As it is known, or as it would be registered. */
   readonly item: IngestItem;
-  readonly look: Look;
+  readonly context: VisitContext;
 }
 
 /** The address that answered the last time is asked, however it is spelt where it was found this time. */
-export async function stopAt(
+export async function resolveUrl(
   address: string,
   { registry, rules }: Pick<VisitorParts, "registry" | "rules">,
   now: Date,
   { force = false } = {},
-): Promise<PageStop> {
+): Promise<ResolvedUrl> {
   const identity = identifyUrl(address, rules);
   const registered = await registry.get(identity.id);
   const item = registered?.item ?? newItem(identity, now);
   const url = item.foundSource;
   const otherUrl = url === identity.foundSource ? "" : identity.foundSource;
-  return { id: identity.id, identity, url, otherUrl, registered, item, look: beginLook(item, now, { force }) };
+  return { id: identity.id, identity, url, otherUrl, registered, item, context: beginVisit(item, now, { force }) };
 }
 
 /** The same item under another spelling of its address. */
-export function respelt(stop: PageStop, url: string): PageStop {
-  return { ...stop, url, otherUrl: "" };
+export function withSpelling(resolved: ResolvedUrl, url: string): ResolvedUrl {
+  return { ...resolved, url, otherUrl: "" };
 }
 
 /** What the headers of an answer say beside its body. */
-export interface HeaderWishes {
+export interface HeaderDirectives {
   readonly noindex: boolean;
   readonly nofollow: boolean;
   /** Absolute, "" for none. */
@@ -274,12 +278,12 @@ const OURS = "lockstep";
 /** Directives that have a colon themselves. */
 const WITH_VALUE = new Set(["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]);
 
-export function readHeaderWishes(headers: ReadonlyMap<string, string>, url: string): HeaderWishes {
-  const wishes = new Set(robotsWishes(headers.get("x-robots-tag") ?? ""));
-  const none = wishes.has("none");
+export function readHeaderDirectives(headers: ReadonlyMap<string, string>, url: string): HeaderDirectives {
+  const directives = new Set(robotsDirectives(headers.get("x-robots-tag") ?? ""));
+  const none = directives.has("none");
   return {
-    noindex: none || wishes.has("noindex"),
-    nofollow: none || wishes.has("nofollow"),
+    noindex: none || directives.has("noindex"),
+    nofollow: none || directives.has("nofollow"),
     canonical: linksIn(headers.get("link") ?? "", url, /;\s*rel\s*=\s*(?:"[^"]*\bcanonical\b|canonical\b)/i)[0] ?? "",
     alternates: linksIn(headers.get("link") ?? "", url, /;\s*hreflang\s*=/i),
     filename: filenameIn(headers.get("content-disposition") ?? ""),
@@ -307,7 +311,7 @@ function decoded(text: string): string {
  * `noindex, otherbot: nofollow`. Several headers arrive as one, so it cannot be told where those for another robot end:
  * what has no name before it counts as meant for everybody.
  */
-function robotsWishes(header: string): string[] {
+function robotsDirectives(header: string): string[] {
   if (header === "") return [];
   return header
     .toLowerCase()

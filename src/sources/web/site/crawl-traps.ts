@@ -3,7 +3,7 @@ import type { CrawledPage } from "../../../contracts/site-memory.ts";
 import { type DatedAddress, readDatedAddress } from "../../../plan/web/dated-pages.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
-type LookedAtPage = Pick<CrawledPage, "url" | "depth" | "outcome" | "links" | "undated">;
+type CalendarPage = Pick<CrawledPage, "url" | "depth" | "outcome" | "links" | "undated">;
 
 /** Pages that show nothing but another date, one after the other, before no more are looked for: a year to both sides of a month. */
 const ENOUGH = 24;
@@ -38,7 +38,7 @@ export class Calendars {
   }
 
   /** Which of the links of a page that was looked at are to be followed. */
-  linksOf({ url, depth, outcome, links, undated }: LookedAtPage): readonly string[] {
+  linksOf({ url, depth, outcome, links, undated }: CalendarPage): readonly string[] {
     const own = readDatedAddress(url);
     const isUnknown = outcome === "failed" || (undated === "" && links.length > 0);
     if (!own || isUnknown) return links;
