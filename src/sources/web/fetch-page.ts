@@ -20,24 +20,24 @@ import {
   withSpelling,
 } from "./request-page.ts";
 
-/** What an address that is no redirect had to say. */
+/** The result for a URL that is not a redirect. */
 export type PageResult =
   | PageReading
   | PageUnchanged
-  /** It was looked at a moment ago, and is taken as it is known. */
+  /** It was visited in this crawl; its record is used. */
   | { readonly kind: "fresh" }
   | { readonly kind: "missing"; readonly status: number }
   | PageRefusal
   | PageFailure;
 
-/** An address that led on to another. */
+/** A URL that led to another one. */
 export interface RedirectHop {
   readonly resolved: ResolvedUrl;
   readonly http: Partial<HttpState>;
   readonly content?: Partial<ContentState>;
 }
 
-/** From an address to where it led. */
+/** The redirects from a URL, and the result at their end. */
 export interface RedirectChain {
   readonly hops: readonly RedirectHop[];
   readonly resolved: ResolvedUrl;
@@ -48,7 +48,7 @@ const MAX_REDIRECTS = 10;
 const FORCED_ROBOTS_AGE_MS = 5 * 60_000;
 export const PERMANENT: ReadonlySet<number> = new Set([301, 308]);
 
-/** Asks, and follows redirects: each address with the validators of its own record. */
+/** Requests a URL and follows redirects, each with the validators of its own record. */
 export class PageFetcher {
   readonly #parts: VisitorParts;
   readonly #options: VisitOptions;
@@ -75,7 +75,7 @@ export class PageFetcher {
 
   async chain(from: ResolvedUrl, before: readonly RedirectHop[] = []): Promise<RedirectChain> {
     const hops = [...before];
-    /** With as many cookies. */
+    /** URLs requested so far, and how many cookies were sent. */
     const asked = new Map<string, number>();
     let missing: RedirectChain | undefined;
     let resolved = from;
@@ -93,7 +93,7 @@ export class PageFetcher {
         resolved = withSpelling(resolved, other);
         continue;
       }
-      // A spelling that may not be asked for, or cannot be answered, says nothing of the one that is not there.
+      // If the other spelling is refused or fails, the first one is still missing.
       const notThere = missing?.resolved.id === resolved.id ? missing : undefined;
       if (missing && result.kind === "refused") return missing;
       if (notThere && result.kind === "failed") return notThere;
@@ -109,20 +109,20 @@ export class PageFetcher {
         return { hops, resolved, result: { kind: "failed", reason, statusCode: result.status, isLasting: true } };
       }
       if (next.id !== resolved.id) hops.push({ resolved, http: redirectedHttp(result.status, next.url) });
-      // Back where it was met before, now with a cookie: what lay between was only the way to get that.
+      // Back at an earlier URL, now with a cookie: the hops between only served to set it.
       const met = asked.has(next.url) ? hops.findIndex((each) => each.resolved.id === next.id) : -1;
       if (met >= 0) hops.splice(met);
       resolved = next;
     }
   }
 
-  /** Pages that send whoever opens them to each other are there to be read. */
+  /** Reads a page whose `refresh` leads in a circle. */
   async #read(resolved: ResolvedUrl): Promise<Exclude<PageResult, { kind: "fresh" }>> {
     const result = await this.request(resolved, { unconditional: true, staysPut: true });
     return result.kind === "redirect" ? { kind: "failed", reason: "It changed while it was looked at." } : result;
   }
 
-  /** One address. A redirect is left to `walk`. */
+  /** Requests one URL and reads the response. Does not follow redirects. */
   async request(
     resolved: ResolvedUrl,
     {
@@ -148,7 +148,7 @@ export class PageFetcher {
     return isNotFound ? { kind: "missing", status: 404 } : reading;
   }
 
-  /** Each crawl reads the robots.txt of its hosts itself, and whoever wants one address looked at regardless wants it by today's rules. */
+  /** Each crawl reads robots.txt again; a forced visit does not use one older than a few minutes. */
   #rulesFor({ context }: ResolvedUrl): Pick<RequestOptions, "robotsMaxAgeMs"> {
     if (this.#probes) return { robotsMaxAgeMs: this.#probes.ageMs };
     return this.#options.force || context.isForced ? { robotsMaxAgeMs: FORCED_ROBOTS_AGE_MS } : {};
@@ -160,11 +160,11 @@ export class PageFetcher {
   ): Promise<ResolvedUrl | PageRefusal | PageFailure> {
     try {
       const next = await this.resolveUrl(target);
-      // Also with the trackers that it insists on.
+      // Keeps tracking parameters on which the server insists.
       if (next.id === resolved.id) return withSpelling(resolved, parseAddress(target).href);
       if (this.isInScope(next.url)) return next;
       const { displaySource } = next.identity;
-      // A site that sends everybody to a sign-in page has not lost its pages.
+      // A redirect to a sign-in page does not mean that the page is gone.
       if (leadsToSignIn(next.url, resolved.url)) {
         const reason = `It leads out of the site to sign in at ${displaySource}.`;
         return { kind: "failed", reason, statusCode: status, isLasting: true };
@@ -180,13 +180,13 @@ export class PageFetcher {
     }
   }
 
-  /** Why a page was given up is not all in its record; where a document hangs on that, it is asked. */
+  /** The record does not tell everything about a refusal, so a refused target is requested again if a document depends on it. */
   #isFresh({ id, registered }: ResolvedUrl, hops: readonly RedirectHop[]): boolean {
     if (!registered || !this.#options.isFresh?.(id)) return false;
     return registered.item.status !== "OutOfScope" || !hops.some(({ resolved }) => hasDocument(resolved.item));
   }
 
-  /** Would "not modified" be an answer we can work with? */
+  /** Whether a 304 would be enough. */
   #mayBeUnchanged({ item, context }: ResolvedUrl): boolean {
     const { force, includeImages = false } = this.#options;
     const isOut = item.status === "OutOfScope";
@@ -197,7 +197,7 @@ export class PageFetcher {
   }
 }
 
-/** What took the place of a document is like 403, whatever the server calls it. A document that always was a sign-in form is none. */
+/** A sign-in form in place of a document counts like 403. A page that always was a sign-in form is refused. */
 function signInAt(
   { item }: ResolvedUrl,
   { content, http }: PageReading,
@@ -210,11 +210,11 @@ function signInAt(
 }
 
 const SIGN_IN = /^(?:(?:wp-)?log[-_]?[io]n|sign[-_]?[io]n|sso|oauth2?|openid|authenticate|authorize|saml2?|adfs|idp)$/i;
-/** Words that pages are called by as well: only where something is handed over. */
+/** Also names of ordinary pages: they count only with a query. */
 const MAYBE_SIGN_IN = /^(?:auth|authentication|cas|accounts?|identity)$/i;
 const HANDS_OVER = /\/(?:adfs|idp|oauth2?|openid-connect|saml2?)\//i;
 
-/** It is called so, or is told where to lead back to. A page that keeps its name has moved. */
+/** Whether `target` looks like a sign-in page: by its name, or because a parameter leads back to `from`. A page that keeps its name has moved. */
 function leadsToSignIn(target: string, from: string): boolean {
   const to = new URL(target);
   const page = new URL(from);
@@ -230,7 +230,7 @@ function leadsToSignIn(target: string, from: string): boolean {
   return isBack || isHandedOver || isCalledSo((name ?? "").replace(/\.[a-z]{2,5}$/i, ""));
 }
 
-/** Both spellings are one page to us, and not to every server. "" where there is no other. */
+/** Returns the URL with or without a slash at its end, "" for a file or the front page. Both are one item, but some servers know only one. */
 function otherSlash(url: string): string {
   const other = new URL(url);
   const { pathname } = other;
@@ -252,12 +252,12 @@ interface Cookie {
   readonly domain: string;
 }
 
-/** What servers want to be told again, for one visit: some show a page only to whoever does. Nothing of it is kept. */
+/** Cookies of one visit: some servers redirect until their cookie is sent. Never stored. */
 class CookieJar {
   readonly #cookies = new Map<string, Cookie>();
   #names = new Set<string>();
 
-  /** How many different ones came: another value of one that is known is nothing new. */
+  /** Number of different cookies received; a new value of a known one does not count. */
   get count(): number {
     return this.#names.size;
   }
@@ -279,14 +279,14 @@ class CookieJar {
     }
   }
 
-  /** For the header of a request, "" for none. */
+  /** Returns the value of the `Cookie` header, "" for none. */
   of({ hostname }: URL): string {
     const own = [...this.#cookies].filter(([, { domain }]) => hostname === domain || hostname.endsWith(`.${domain}`));
     return own.map(([key, { value }]) => `${key.slice(0, key.indexOf(";"))}=${value}`).join("; ");
   }
 }
 
-/** The host, or what the cookie names where the host is below that. */
+/** Returns the cookie's `Domain` if the host lies below it, else the host. */
 function domainOf(url: URL, attributes: readonly string[]): string {
   const named = attributes
     .map((each) => /^domain\s*=\s*\.?([\w.-]+)$/i.exec(each.trim())?.[1]?.toLowerCase())

@@ -52,7 +52,7 @@ export interface VisitorParts {
   readonly client: WebClient;
   readonly registry: Registry;
   readonly reader: WebPageReader;
-  /** Of what is no page: PDF, Office. */
+  /** Reads other formats: PDF, Office. */
   readonly texts: TextReader;
   readonly documents: WebDocuments;
   readonly images: WebImages;
@@ -60,7 +60,7 @@ export interface VisitorParts {
   readonly renderer: PageRenderer | undefined;
   readonly rules: IdentityRules;
   readonly policy: CheckPolicy;
-  /** Extensions without dot that are worth fetching. */
+  /** Extensions that are fetched, without dot. */
   readonly acceptedTypes: ReadonlySet<string>;
   readonly maxBytes: number;
   readonly now?: () => Date;
@@ -84,7 +84,7 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
   return visitor;
 }
 
-/** It may say something else by now: then this is what it says, and the next look finds it unchanged. */
+/** Visits the item again. If its content changed meanwhile, the new content is stored, and the next visit finds it unchanged. */
 async function fetchAgain(
   item: IngestItem,
   visitor: PageVisitor,
@@ -101,7 +101,7 @@ async function fetchAgain(
 
 type Success = Exclude<PageResult, FetchFailure>;
 
-/** One look at one address, from the question to what the registry holds afterwards. */
+/** One visit of one URL, from the request to the registry update. */
 class PageVisit {
   readonly #parts: VisitorParts;
   readonly #options: VisitOptions;
@@ -143,7 +143,7 @@ class PageVisit {
       const { result: there } = canonical;
       return isFailure(there) ? await this.#giveUp(canonical, there) : await this.#succeed(canonical, there);
     }
-    // It is the other item no more, so "not modified" does not tell what it is now.
+    // It is no longer an alias, so a 304 does not tell what it is now.
     if (result.kind === "unchanged" && resolved.item.aliasOf !== "") return await this.#askAgain(chain);
     return await this.#succeed(chain, result);
   }
@@ -197,7 +197,7 @@ class PageVisit {
         ? item
         : this.#withOptions(afterFound(item, resolved.context, found, this.#parts.policy), resolved, aliases);
     });
-    // Somebody who looked at another page meanwhile took this one for its Markdown.
+    // A concurrent visit made it the Markdown variant of another page.
     if (updated.item.aliasOf !== "") return await this.context(resolved.url);
     await this.#updateAliases(aliases, resolved);
     const outcome = outcomeOf(updated);
@@ -208,7 +208,7 @@ class PageVisit {
     return this.#visit(outcome, item, aliases, [reading?.remark ?? "", unkept, remark].filter(Boolean).join(" "));
   }
 
-  /** undefined: it is not what many others show. */
+  /** Returns undefined if few other pages show the same text. */
   async #judgeShared(chain: RedirectChain, result: Success): Promise<Visit | undefined> {
     const shared = await judgeShared(chain, result, this.#parts, this.#options);
     if (shared === undefined || (shared === "unsettled" && this.#isResumed)) return undefined;
@@ -221,7 +221,7 @@ class PageVisit {
     return { ...this.#visit("failed", chain.resolved.item, [], ""), resume };
   }
 
-  /** Its text is the other's, so nothing is lost. It is read each time: as soon as it shows something else it is a page. */
+  /** Makes the URL an alias of an item with the same text. It is stored without validators, so each visit reads it and notices when the texts differ. */
   async #foldInto(
     duplicate: IngestItem,
     { hops, resolved }: RedirectChain,
@@ -234,7 +234,7 @@ class PageVisit {
     return this.#visit("unchanged", page.item, aliases, "");
   }
 
-  /** As it was found a moment ago: an item that is in trouble is not told so twice, but what leads to it is. */
+  /** Uses the record of an item that was visited in this crawl. Its failure is not counted twice, but recorded on the redirects. */
   async #concludeFresh(chain: RedirectChain): Promise<Visit> {
     const { resolved, hops } = chain;
     const failure = recordedFailure(resolved.item);
@@ -252,7 +252,7 @@ class PageVisit {
     return this.#visit(outcome, resolved.item, hops, resolved.item.scheduling.errorMessage);
   }
 
-  /** What leads to the document goes on leading there, and it links to what it linked to. */
+  /** Records a change that is not confirmed yet. Aliases and links of the document stay. */
   async #postpone({ from, before, ...move }: UnconfirmedChange): Promise<Visit> {
     this.#links.delete(from.id);
     const { item } = await this.#update(from, (known) => afterMove(known, from.context, move, this.#parts.policy));
@@ -260,7 +260,7 @@ class PageVisit {
     return this.#visit("failed", item, before, move.reason);
   }
 
-  /** Whoever watches one of them would ask for all of them every time. */
+  /** Schedules the redirects together with their failed target; otherwise each would be requested every time. */
   async #putOff(hops: readonly RedirectHop[], behind: IngestItem): Promise<void> {
     for (const { resolved } of hops) {
       await this.#update(resolved, (item) =>
@@ -270,8 +270,8 @@ class PageVisit {
   }
 
   /**
-   * The address that was asked for is what is in trouble, wherever it leads: what is known of it must not be given up for
-   * something that could not be read. Those that have been another item's for long stay that.
+   * Records a failure on the first URL of the chain that is no alias: its document must not be replaced by
+   * something that could not be read. Existing aliases stay.
    */
   async #giveUp(chain: RedirectChain, met: FetchFailure): Promise<Visit> {
     const { resolved, hops } = chain;
@@ -311,7 +311,7 @@ class PageVisit {
     return await updateItem(resolved, tell, this.#parts, { dryRun: this.#options.dryRun ?? false });
   }
 
-  /** Whoever asked for an address that led here asked for this. */
+  /** Takes over the options of the aliases: watched, images, title. */
   #withOptions(item: IngestItem, { url }: ResolvedUrl, aliases: readonly RedirectHop[]): IngestItem {
     const includeImages = item.includeImages || (this.#options.includeImages ?? false);
     const spelt = { ...item, foundSource: url, includeImages };
@@ -339,7 +339,7 @@ class PageVisit {
     await this.#parts.documents.put(resolved.id, document);
   }
 
-  /** Why it could not be kept, which is no trouble of the page; "" when it was. */
+  /** Returns why the snapshot could not be stored, "" if it was. The visit does not fail. */
   async #keepSnapshot({ id, scheduling }: IngestItem, { raw }: TakenDocument): Promise<string> {
     if (this.#options.dryRun) return "";
     const at = scheduling.lastChecked || toUtcMicros(new Date());
@@ -352,7 +352,7 @@ class PageVisit {
     }
   }
 
-  /** After the record: a picture belongs to an item that is known. What goes wrong here is no trouble of the page. */
+  /** Runs after the record is stored. A failure is a remark, not a failure of the page. */
   async #keepImages(
     item: IngestItem,
     resolved: ResolvedUrl,
@@ -383,8 +383,8 @@ function outcomeOf({ before, item }: UpdatedItem): "new" | "changed" | "unchange
 }
 
 /**
- * Where the page that a page calls canonical led, when that is to be taken for it; undefined: the page is itself. A page is
- * believed when what it names is of the same site, is there, and calls itself canonical: two that name each other are two.
+ * Follows the canonical link of a page; undefined: the page itself is used. The link is
+ * accepted if its target is of the same site, exists, and names itself as canonical: two pages that name each other stay two.
  */
 async function findCanonical(
   chain: RedirectChain,
@@ -401,10 +401,10 @@ async function findCanonical(
   return isAcceptable(there, chain, parts) ? there : undefined;
 }
 
-/** As the page says it, or said it when it was last read. */
+/** Returns the canonical URL that the page names, or named when it was last read. */
 async function canonicalAddress({ resolved, result }: RedirectChain, { registry }: VisitorParts): Promise<string> {
   const { aliasOf, http } = resolved.item;
-  // Markdown that was taken for a page's document does not say whose it is.
+  // A Markdown variant does not name its page.
   if (result.kind === "read") return result.canonical || (aliasOf !== "" && !result.isHtml ? http.canonicalUrl : "");
   if (result.kind !== "unchanged" || aliasOf === "") return "";
   return (await registry.get(aliasOf))?.item.foundSource ?? "";
@@ -440,7 +440,7 @@ function isAcceptable(
         resolved.item.content.contentHash !== ""
       );
     case "missing":
-      // What has been one item does not become two because of one answer.
+      // An alias does not become an item of its own because of one response.
       return (
         before.item.aliasOf === resolved.id &&
         countGone(resolved.item, resolved.context.at, parts.policy).goneCount < CONFIRMATIONS
@@ -452,14 +452,14 @@ function isAcceptable(
   }
 }
 
-/** Why there is no document to take. */
+/** Why there is no document. */
 type FetchFailure = Extract<PageResult, { kind: "missing" }> | PageRefusal | PageFailure;
 
 function isFailure(result: PageResult): result is FetchFailure {
   return result.kind === "missing" || result.kind === "refused" || result.kind === "failed";
 }
 
-/** An address of which nothing is known has nothing to keep; without this, one link to a sign-in page fails every crawl. */
+/** Turns a lasting failure of an unknown URL into a refusal; otherwise one link to a sign-in page fails every crawl. */
 function asFailureOf({ content, aliasOf }: IngestItem, failure: FetchFailure): FetchFailure {
   if (failure.kind !== "failed" || !failure.isLasting || content.contentHash !== "" || aliasOf !== "") return failure;
   const { reason, statusCode } = failure;
@@ -480,7 +480,7 @@ function findNoindex(result: PageResult, parts: VisitorParts): PageRefusal | und
   };
 }
 
-/** What was written down a moment ago. */
+/** Returns the failure in the record of an item that was visited in this crawl. */
 function recordedFailure({ status, http, scheduling }: IngestItem): FetchFailure | undefined {
   const reason = scheduling.errorMessage;
   if (status === "Gone" || scheduling.goneCount > 0) return { kind: "missing", status: http.statusCode };
@@ -488,7 +488,7 @@ function recordedFailure({ status, http, scheduling }: IngestItem): FetchFailure
   return scheduling.failureCount > 0 ? { kind: "failed", reason } : undefined;
 }
 
-/** What becomes of the item that is told of it. Validators are those of `answered`, which may be another one. */
+/** Returns the item after a failure. Validators are stored only if the subject itself responded. */
 function afterFetchFailure(
   item: IngestItem,
   failure: FetchFailure,

@@ -9,20 +9,20 @@ import type { VisitorParts } from "./page-visitor.ts";
 import type { PageReading } from "./read-page.ts";
 import type { PageRefusal, ResolvedUrl } from "./request-page.ts";
 
-/** A document in whose place something else is all of a sudden. */
+/** A document that was replaced by something else, which later visits have to confirm. */
 export interface UnconfirmedChange {
   readonly from: ResolvedUrl;
   /** What led to it. */
   readonly before: readonly RedirectHop[];
-  /** Another item, or a word for what it is. */
+  /** Id of another item, or a word such as `type`. */
   readonly to: string;
   readonly reason: string;
   readonly statusCode?: number;
 }
 
 /**
- * A site that sends everybody to its sign-in page for an hour, or whose template names one page as canonical for all, has not
- * lost its documents: what is not said to be for good has to be said again and again. undefined: nothing is in doubt.
+ * A temporary redirect or a canonical link away from a document. A site that redirects everything to its sign-in page for an hour, or
+ * whose template names one page as canonical for all, has not lost its documents. undefined: nothing to confirm.
  */
 export function findUnconfirmedMove(
   { hops, resolved: to }: RedirectChain,
@@ -42,7 +42,7 @@ export function findUnconfirmedMove(
   return undefined;
 }
 
-/** A document that is refused for what is there now, and may be back tomorrow. undefined: nothing is in doubt. */
+/** A document replaced by content that is refused. undefined: nothing to confirm. */
 export function findUnconfirmedRefusal(
   { hops }: RedirectChain,
   subject: ResolvedUrl,
@@ -54,7 +54,7 @@ export function findUnconfirmedRefusal(
   return unconfirmed(hops, subject, { to: instead, reason, statusCode: http?.statusCode }, policy);
 }
 
-/** A document of another type, or of none: an answer for an hour, or what the page is from now on. undefined: nothing is in doubt. */
+/** A document of another type, or an empty one. undefined: nothing to confirm. */
 export function findUnconfirmedContent(chain: RedirectChain, policy: CheckPolicy): UnconfirmedChange | undefined {
   const { hops, resolved, result } = chain;
   if (result.kind !== "read") return undefined;
@@ -63,7 +63,7 @@ export function findUnconfirmedContent(chain: RedirectChain, policy: CheckPolicy
   return other && unconfirmed(hops, subject, { ...other, statusCode: result.http.statusCode }, policy);
 }
 
-/** A document that shows what another address of its path shows. undefined: nothing is in doubt. */
+/** A document that now equals another URL of its path. undefined: nothing to confirm. */
 export function findUnconfirmedDuplicate(
   { hops, resolved, result }: RedirectChain,
   { displaySource }: IngestItem,
@@ -79,7 +79,7 @@ export function findUnconfirmedDuplicate(
   );
 }
 
-/** A document that shows what many others show all of a sudden. undefined: nothing is in doubt. */
+/** A document that now shows the same text as many others. undefined: nothing to confirm. */
 function findUnconfirmedText(
   { hops, resolved }: RedirectChain,
   from: ResolvedUrl,
@@ -117,12 +117,12 @@ function unconfirmed(
   return { from, before, to, reason: told, ...(statusCode !== undefined && { statusCode }) };
 }
 
-/** What has more to say is no notice. */
+/** Longer texts are not compared. */
 const MAX_NOTICE_BYTES = 1024 * 1024;
 
 /**
- * What many pages show that used to differ is a notice for an hour (maintenance, consent, a parked domain), or what they say from now on:
- * after three checks it is taken. undefined: it is no such page, or it is believed.
+ * If many pages that used to differ show one text, it is a notice (maintenance, consent, a parked domain), or their new content:
+ * after three visits it is accepted. undefined: not such a text, or confirmed.
  */
 export async function judgeShared(
   chain: RedirectChain,

@@ -4,7 +4,7 @@ import { newItem } from "../../plan/web/item-state.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import type { ResolvedUrl } from "./request-page.ts";
 
-/** Whoever loses so often against others has met something else than others. */
+/** More conflicts than that have another cause than concurrent writers. */
 const MAX_TRIES = 20;
 
 export interface UpdatedItem {
@@ -12,7 +12,7 @@ export interface UpdatedItem {
   readonly item: IngestItem;
 }
 
-/** Puts what a look made of an item; whoever was quicker is read first, and told of it once more. */
+/** Applies `change` to the record and stores it; after a conflict, to the record that is stored by then. */
 export async function updateItem(
   resolved: Pick<ResolvedUrl, "id" | "identity" | "registered" | "context">,
   change: (item: IngestItem) => IngestItem,

@@ -82,7 +82,7 @@ export class CircuitBreaker {
   }
 
   /** It is not looked at: its host is left alone. `reason`: because somebody asked for that. */
-  skip(url: string, reason = ""): void {
+  countSkipped(url: string, reason = ""): void {
     const why = reason || `${hostOf(url)}${SILENT}`;
     this.#skipped.set(why, (this.#skipped.get(why) ?? 0) + 1);
   }

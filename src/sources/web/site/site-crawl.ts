@@ -175,7 +175,7 @@ export class SiteCrawl {
         if (!page) return undefined;
         if (this.#visited.has(page.id) || this.#isVariant(page)) continue;
         if (!this.#breaker.isOpen(page.url)) return () => this.#visitPage(page);
-        this.#breaker.skip(page.url);
+        this.#breaker.countSkipped(page.url);
       }
       return undefined;
     });
@@ -220,7 +220,7 @@ export class SiteCrawl {
     await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
     if (depth === 0) await this.#judgeStart(page, visit);
     if (!wasDeferred(visit)) return this.#listed(visit);
-    this.#breaker.skip(url, withoutPeriod(visit.reason));
+    this.#breaker.countSkipped(url, withoutPeriod(visit.reason));
     return [];
   }
 
@@ -399,7 +399,7 @@ async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Pr
   if (!known) return judgeLost(id, tools);
   if (!scope.has(known.foundSource)) return depart(known, OUTSIDE, members);
   if (breaker.isOpen(known.foundSource)) {
-    breaker.skip(known.foundSource);
+    breaker.countSkipped(known.foundSource);
     return [];
   }
   const visit = await tools.visits.visitMember(known, { isLast: !again });
@@ -409,7 +409,7 @@ async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Pr
     return [];
   }
   if (wasDeferred(visit)) {
-    breaker.skip(known.foundSource, withoutPeriod(visit.reason));
+    breaker.countSkipped(known.foundSource, withoutPeriod(visit.reason));
     return [];
   }
   const unlinked = members.unlinkedCount(id);
