@@ -187,7 +187,7 @@ function openIngest(
       registry: web.registry,
       members: web.members,
       queue: web.queue,
-      looker: web.looker,
+      itemFetcher: web.itemFetcher,
       files: web.files,
       documents: web.documents,
       images: web.images,

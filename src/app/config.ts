@@ -4,7 +4,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure-account.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
-import type { CheckPolicy } from "../plan/web/schedule-item.ts";
+import type { CheckPolicy } from "../plan/web/item-state.ts";
 import { looksRandom } from "../security/looks-random.ts";
 import type { WithoutKeys } from "../security/open-access.ts";
 import { createSettingReader, type Environment, Secret, type SettingReader } from "./setting-reader.ts";

@@ -6,7 +6,7 @@ import type { Registry } from "../contracts/registry.ts";
 import {
   CRAWLER_AGENT,
   type FileVisitor,
-  type ItemLooker,
+  type ItemFetcher,
   type ItemVisitor,
   type PageRenderer,
   type PageVisitor,
@@ -14,7 +14,7 @@ import {
   type WebDocuments,
   type WebImages,
 } from "../contracts/web.ts";
-import { createItemLooker } from "../engine/ingest/create-item-looker.ts";
+import { createItemFetcher } from "../engine/ingest/create-item-fetcher.ts";
 import { createExtractor, createTextReader } from "../extract/extractor.ts";
 import { createWebPageReader } from "../extract/web/create-web-page-reader.ts";
 import { openSqlRegistry } from "../ledger/registry/open-sql-registry.ts";
@@ -22,19 +22,19 @@ import { openTableRegistry } from "../ledger/registry/open-table-registry.ts";
 import type { AzureAccount } from "../lib/azure-account.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { storageFolder } from "../mirror/layout.ts";
-import type { CheckPolicy } from "../plan/web/schedule-item.ts";
-import type { IdentityRules } from "../plan/web/web-identity.ts";
+import type { IdentityRules } from "../plan/web/item-identity.ts";
+import type { CheckPolicy } from "../plan/web/item-state.ts";
 import { openAzureQueue } from "../queue/open-azure-queue.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createFileVisitor } from "../sources/files/create-file-visitor.ts";
 import { createLocalFiles } from "../sources/files/create-local-files.ts";
 import { createSingleBlobs } from "../sources/files/create-single-blobs.ts";
-import type { FilePlace } from "../sources/files/file-answer.ts";
+import type { FileReader } from "../sources/files/file-reader.ts";
 import { snapshotsInAzure } from "../sources/web/azure-snapshots.ts";
 import { createPageVisitor } from "../sources/web/page-visitor.ts";
 import { createPageRenderer, examineBrowser, type PageRendererOptions } from "../sources/web/render-page.ts";
 import { createWebClient } from "../sources/web/web-client.ts";
-import { createWebDocuments, type SnapshotShelf } from "../sources/web/web-documents.ts";
+import { createWebDocuments, type SnapshotStore } from "../sources/web/web-documents.ts";
 import { createWebImages } from "../sources/web/web-images.ts";
 import type { Config, StorageAccount } from "./config.ts";
 
@@ -51,7 +51,7 @@ export interface OpenedWeb {
   readonly files: FileVisitor;
   /** For whatever is registered. */
   readonly items: ItemVisitor;
-  readonly looker: ItemLooker;
+  readonly itemFetcher: ItemFetcher;
   readonly documents: WebDocuments;
   readonly images: WebImages;
   readonly rules: IdentityRules;
@@ -123,9 +123,9 @@ export function openWeb(
         ...(pace.now && { now: pace.now }),
       }),
     items: () => visitorOfItems(parts),
-    looker: () => {
+    itemFetcher: () => {
       const { registry, items: visitor, documents } = parts;
-      return createItemLooker({ registry, members, visitor, documents, rules, ...timesOf(pace) });
+      return createItemFetcher({ registry, members, visitor, documents, rules, ...timesOf(pace) });
     },
   });
   const close = async (): Promise<void> => {
@@ -147,7 +147,7 @@ export function openWeb(
 
 type LazyParts = Pick<
   OpenedWeb,
-  "registry" | "queue" | "client" | "visitor" | "files" | "items" | "looker" | "documents" | "images"
+  "registry" | "queue" | "client" | "visitor" | "files" | "items" | "itemFetcher" | "documents" | "images"
 >;
 
 /** A browser, a reader and a client for pages are not made for files alone. */
@@ -210,11 +210,11 @@ function openRegistry(config: Config): Registry {
 }
 
 /** Beside the registry, so that whoever shares the one has the other. */
-function snapshotsOf({ web: { registry } }: Config): SnapshotShelf | undefined {
+function snapshotsOf({ web: { registry } }: Config): SnapshotStore | undefined {
   return registry.kind === "azure" ? snapshotsInAzure(accountOf(registry.account), SNAPSHOTS) : undefined;
 }
 
-function openBlobs({ web, trees, variables }: Config): FilePlace {
+function openBlobs({ web, trees, variables }: Config): FileReader {
   return createSingleBlobs({
     credential: trees.blobCredential,
     variable: (name) => variables.read(name),

@@ -79,13 +79,13 @@ function webToolsOf(
   { log, dryRun, force }: SourceOptions,
   { web, ledgers }: Connections,
 ): ReturnType<Parameters<typeof createWebKind>[0]> {
-  const { client, visitor, items, looker, registry, members, rules, pagesAtOnce, now } = web;
+  const { client, visitor, items, itemFetcher, registry, members, rules, pagesAtOnce, now } = web;
   return {
     domainId: run.domainId,
     client,
     visitor,
     items,
-    looker,
+    itemFetcher,
     registry,
     members,
     openMemory: (head: CrawlHead) => ledgers.openSiteMemory(run, head, { dryRun }),

@@ -5,50 +5,50 @@ import type { ContentState, DateOrigin, IngestItem } from "./registry.ts";
 /** What the User-Agent of every request to the web begins with. */
 export const CRAWLER_AGENT = "lockstep/";
 
-/** One request, one answer: redirects are answers like any other. */
+/** One HTTP request. Redirects are not followed. */
 export interface WebRequest {
   readonly url: string;
   readonly method: "GET" | "HEAD";
-  /** What is known already: "not modified" will do. "" for nothing. */
+  /** Validators of the known version; 304 is then a possible response. "" for none. */
   readonly etag?: string;
   readonly lastModified?: string;
   readonly accept?: string;
   /** Of the body, unpacked. */
   readonly maxBytes: number;
-  /** The host's robots.txt is read again when that was longer ago. Without: when its own time is over, a day at most. */
+  /** Maximum age of the cached robots.txt. Default: its own cache lifetime, at most a day. */
   readonly robotsMaxAgeMs?: number;
-  /** What becomes of a body with more; refused, unless told. What comes packed is never cut off. */
+  /** What to do with a larger body; refused by default. Compressed bodies are never cut off. */
   readonly excess?: "refused" | "cut off";
-  /** What servers set is told them again; without one, cookies are nobody's business. */
+  /** Receives and sends cookies. Without it, cookies are ignored. */
   readonly cookies?: WebCookies;
-  /** Hears once of each rest and each pace of the host that takes seconds. */
+  /** Called once for each pause or delay of the host that takes seconds. */
   readonly tell?: Tell;
   readonly signal: AbortSignal;
 }
 
 export interface WebCookies {
-  /** The values of `Set-Cookie` in an answer from there. */
+  /** Stores the values of `Set-Cookie` in a response from `url`. */
   take(url: URL, fields: readonly string[]): void;
-  /** For the header of a request, "" for none. */
+  /** Returns the value of the `Cookie` header, "" for none. */
   of(url: URL): string;
 }
 
-/** Hears what somebody who watches should know, in sentences. */
+/** Writes a line to the job's log. */
 export type Tell = (line: string) => void;
 
-export type WebAnswer =
+export type WebResult =
   | WebResponse
-  /** It must not be asked, or what came must not be taken; asking again changes nothing. */
+  /** The request is not allowed, or the response cannot be accepted. A retry does not help. */
   | { readonly kind: "refused"; readonly why: "robots" | "address" | "too large" | "broken"; readonly reason: string }
-  /** Not now: no connection, no answer in time, 429, 5xx, a robots.txt that cannot be read. Never a sign that something is gone. */
+  /** Temporary: no connection, timeout, 429, 5xx, an unreadable robots.txt. Never means that something is gone. */
   | {
       readonly kind: "unavailable";
       readonly reason: string;
       readonly status?: number;
-      /** As the server asked for, an hour at most. */
+      /** From `Retry-After`, at most an hour. */
       readonly retryAfterMs?: number;
-      /** It was not even sent: the address or its host is to be left alone for so long. */
-      readonly isUnasked?: boolean;
+      /** The request was not sent: the URL or its host asked for a pause of this length. */
+      readonly isDeferred?: boolean;
     };
 
 export interface WebResponse {
@@ -56,13 +56,13 @@ export interface WebResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Unpacked bytes, once; throws BodyError when they do not arrive whole or are too many. */
+  /** Returns the decompressed body; can be called once. Throws BodyError if it is incomplete or too large. */
   body(): Promise<Uint8Array>;
-  /** The body is not wanted. Until it is asked for or cancelled, or its time is over, the request keeps its place with the host. */
+  /** Discards the body. Until it is read or cancelled, or times out, the request occupies a slot of the host. */
   cancel(): Promise<void>;
 }
 
-/** The body could not be taken; the message is a sentence for people. unavailable: asking again may help. */
+/** The body could not be read; the message is a sentence for people. unavailable: a retry may help. */
 export class BodyError extends RemoteError {
   override readonly name: string = "BodyError";
   readonly why: "too large" | "broken" | "unavailable";
@@ -72,11 +72,11 @@ export class BodyError extends RemoteError {
   }
 }
 
-/** Asks politely: robots.txt, one host at its pace, public addresses only. */
+/** A polite HTTP client: obeys robots.txt, limits the rate per host, connects to public addresses only. */
 export interface WebClient {
   /** Throws CancelledError when the signal aborts, and nothing else. */
-  ask(request: WebRequest): Promise<WebAnswer>;
-  /** Sitemaps that the host's robots.txt names, as it was within the last minute. Throws RemoteError when that cannot be read now. */
+  send(request: WebRequest): Promise<WebResult>;
+  /** Returns the sitemaps named in robots.txt (cached for a minute). Throws RemoteError if it cannot be read. */
   sitemapsOf(origin: string, signal: AbortSignal): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -98,17 +98,17 @@ export interface WebPage {
   readonly markdownVariant: string;
   /** Feeds that the page names. */
   readonly feeds: readonly string[];
-  /** When it says it was changed, the most trustworthy first. */
+  /** Modification dates, the most reliable first. */
   readonly dates: readonly PageDate[];
-  /** There is nothing to read unless its scripts run. */
+  /** The page is empty unless its scripts run. */
   readonly needsScripts: boolean;
-  /** Where it sends whoever opens it, within seconds (`<meta http-equiv="refresh">`); "" for nowhere. */
+  /** Target of `<meta http-equiv="refresh">` within a few seconds, "" for none. */
   readonly refresh: string;
-  /** It asks for a password, and there is little else to read. */
+  /** A page with a password field and little other text. */
   readonly isSignIn: boolean;
 }
 
-/** A date as it is written, and who wrote it. */
+/** A date as written, and where it was found. */
 export interface PageDate {
   readonly from: DateOrigin;
   readonly text: string;
@@ -122,7 +122,7 @@ export interface PageImage {
   readonly surroundings: string;
   /** 0 for the first. */
   readonly position: number;
-  /** The page names it as its picture (og:image, twitter:image): it may be called a logo. */
+  /** Named by og:image or twitter:image; kept even if its name looks like a logo. */
   readonly isPagePicture: boolean;
 }
 
@@ -140,7 +140,7 @@ export interface WebPageReader {
 
 /** Shows a page as a browser would. */
 export interface PageRenderer {
-  /** The page's HTML after its scripts ran. Throws with a sentence. `tell` hears of a browser that has no sandbox, once. */
+  /** Returns the HTML after scripts ran. Throws with a sentence. `tell` is warned once of a browser without a sandbox. */
   render(url: string, signal: AbortSignal, tell?: Tell): Promise<Uint8Array>;
   close(): Promise<void>;
 }
@@ -148,9 +148,9 @@ export interface PageRenderer {
 /** The document of each item as it was last seen, and on request the answers it was made of. Bounded by age. */
 export interface WebDocuments {
   put(id: ItemId, bytes: Uint8Array): Promise<void>;
-  /** `contentHash` is `sha256:…` of its bytes, in hexadecimal. undefined: it is not here (any more), or another content is. */
+  /** Returns the document if its bytes have this hash (`sha256:…`), else undefined. */
   get(id: ItemId, contentHash: string): Promise<Uint8Array | undefined>;
-  /** Keeps the answer as it came, for as long as snapshots are kept (not at all by default). */
+  /** Stores the unmodified response for the snapshot retention time (none by default). */
   keepSnapshot(id: ItemId, at: string, bytes: Uint8Array, mimeType: string): Promise<void>;
   snapshots(id: ItemId): Promise<readonly { readonly at: string; readonly bytes: number; readonly path: string }[]>;
   delete(id: ItemId): Promise<void>;
@@ -173,7 +173,7 @@ export interface StoredImage extends PageImage {
 
 /** The pictures of pages, under the page's id. */
 export interface WebImages {
-  /** Fetches, sorts out and keeps the pictures of a page; what it had before and is not in `images` leaves. Returns how many are kept. */
+  /** Fetches, filters and stores the pictures of a page; deletes stored ones that are not in `images`. Returns the number stored. */
   replace(page: IngestItem, images: readonly PageImage[], signal: AbortSignal): Promise<number>;
   of(page: ItemId): Promise<readonly StoredImage[]>;
   /** undefined when there is none. */
@@ -185,37 +185,37 @@ export interface WebImages {
   delete(page: ItemId): Promise<void>;
 }
 
-/** What a page shows now, and what it showed before, as digests without what changes with every answer. */
-export interface Likeness {
+/** Digests of a page's text now and before, without parts that differ in every response (times, request ids). */
+export interface TextChange {
   readonly now: string;
   /** "" when nothing is known of it. */
   readonly before: string;
 }
 
 export interface VisitOptions {
-  /** Asks regardless of what is known. */
+  /** Sends unconditional requests. */
   readonly force: boolean;
-  /** May this address be followed to, by redirect or canonical link? Without it: the registrable domain of the page. */
+  /** Whether a redirect or canonical link may lead to `url`. Default: the same registrable domain. */
   readonly inScope?: (url: string) => boolean;
   readonly includeImages?: boolean;
-  /** Visits of one crawl share what they find out about hosts: what they answer for pages they do not have, where Markdown is. */
+  /** Identifies the crawl; its visits share the results of host probes (soft 404, Markdown variants). */
   readonly crawl?: object;
-  /** Was this item looked at a moment ago? Then an address that leads to it takes what is known of it, and nobody is asked again. */
+  /** Whether the item was visited in this crawl. A redirect to it then uses its record and sends no request. */
   readonly isFresh?: (id: ItemId) => boolean;
-  /** When the page was changed, as a list says that names it (`lastmod` of a sitemap). */
+  /** `lastmod` of the page in a sitemap. */
   readonly listedDate?: string | undefined;
-  /** Which item shows the same under another address of the same path? Then this address is one of its names, for as long as it does. */
-  readonly twinOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
-  /** How many pages that used to differ show the same now, 0 for few; undefined: that is not known yet. */
-  readonly sharedBy?: (id: ItemId, likenesses: readonly Likeness[]) => number | undefined;
-  /** Looks, and remembers nothing. */
+  /** Returns the item that shows the same content under another URL of the same path. This URL becomes its alias while that holds. */
+  readonly duplicateOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
+  /** Returns how many pages that used to differ now show this text, 0 for few; undefined: not known before the rest was visited. */
+  readonly countSharedText?: (id: ItemId, likenesses: readonly TextChange[]) => number | undefined;
+  /** Writes nothing. */
   readonly dryRun?: boolean;
-  /** Hears, once for each reason, why it takes long. The same for all visits of a crawl. */
+  /** Called once for each reason to wait. One function for all visits of a crawl. */
   readonly tell?: Tell;
   readonly signal: AbortSignal;
 }
 
-/** What came of looking at one address. The registry has it already. */
+/** The result of visiting one URL. The registry is already updated. */
 export interface Visit {
   /**
    * new, changed: there is a document that was not there. unchanged: as it was. gone: 404 or 410 often enough. missing: 404 or
@@ -223,9 +223,9 @@ export interface Visit {
    * is not shown to us (403, redirects in a circle). failed: not now; what was known stays.
    */
   readonly outcome: "new" | "changed" | "unchanged" | "missing" | "gone" | "refused" | "failed";
-  /** The item the address turned out to be; where it is an alias, the one it stands for. */
+  /** The item behind the URL; for an alias, its target. */
   readonly item: IngestItem;
-  /** Addresses that led to it, by their ids: those of the alias records. */
+  /** Ids of the aliases that led to the item. */
   readonly aliases: readonly ItemId[];
   /**
    * What the page links to, and any page on the way that names it as the canonical one, by their ids. undefined: it was not
@@ -233,57 +233,57 @@ export interface Visit {
    */
   readonly links: ReadonlyMap<ItemId, readonly string[] | undefined>;
   readonly feeds: readonly string[];
-  /** Of what the page shows beside the date in its address. Without: it was not read again, or has no such address. */
+  /** Digest of the text without dates, for a URL with a date. Absent if the page was not read again. */
   readonly undated?: string;
-  /** It failed because its host gave no answer, half of one, or "not now": asking again may help. */
-  readonly isHostTrouble?: boolean;
-  /** Nobody asked, because the address or its host is to be left alone for a while: nothing of it changed. */
-  readonly isUnasked?: boolean;
+  /** The host gave no complete response, or 429 or 5xx: a retry may help. */
+  readonly isHostFailure?: boolean;
+  /** No request was sent because the URL or its host asked for a pause. The record is unchanged. */
+  readonly isDeferred?: boolean;
   /** For people: why it failed or was refused, or what is worth knowing (a page that needs scripts). */
   readonly reason: string;
-  /** Nothing is settled or written down yet: what it shows is to be compared with what others show. To be called when those were looked at. */
-  readonly settle?: (options: Pick<VisitOptions, "twinOf">) => Promise<Visit>;
+  /** Present if the visit is suspended and nothing is stored: call it after the other pages were visited, to compare their texts. */
+  readonly resume?: (options: Pick<VisitOptions, "duplicateOf">) => Promise<Visit>;
 }
 
-/** Looks at one address: asks, follows, reads, and writes down in the registry what was learnt. */
+/** Visits a URL: requests it, follows redirects, reads the page and updates the registry. */
 export interface PageVisitor {
   visit(url: string, options: VisitOptions): Promise<Visit>;
-  /** The document of an item, from what was kept, or asked for anew. undefined: it is gone or refused. Throws when it cannot be had now. */
+  /** Returns the stored document, or fetches it again. undefined: gone or refused. Throws if it is unavailable. */
   document(item: IngestItem, signal: AbortSignal): Promise<Uint8Array | undefined>;
 }
 
-/** Looks at an item of the registry, whatever kind it is of; otherwise as PageVisitor. */
+/** Like PageVisitor, for registry items of any type. */
 export interface ItemVisitor {
   visit(item: IngestItem, options: VisitOptions): Promise<Visit>;
   document(item: IngestItem, signal: AbortSignal): Promise<Uint8Array | undefined>;
 }
 
-/** Looks at single files and blobs. */
+/** Visits single files and blobs. */
 export interface FileVisitor extends ItemVisitor {
   /** BadInputError with a sentence when a file at this place must not be read, whether it is there or not. */
   check(source: string): Promise<void>;
 }
 
-export interface LookOptions {
-  /** For people: who has the item meanwhile. */
+export interface ItemVisitOptions {
+  /** Name of the lock's owner, for people. */
   readonly worker: string;
-  /** due: only when its time has come. */
+  /** due: only if `nextCrawlAt` has passed. */
   readonly when: "due" | "always";
-  /** Asks regardless of what is known, also when nobody requested it. */
+  /** Sends unconditional requests even if no reindex was requested. */
   readonly force: boolean;
   readonly tell?: Tell;
   readonly signal: AbortSignal;
-  /** Called now and then while it takes; false: give it up. */
+  /** Called regularly during the visit; false: abort. */
   readonly heartbeat?: () => Promise<boolean>;
 }
 
-export type Looked =
+export type ItemVisitResult =
   | { readonly kind: "visited"; readonly visit: Visit }
   | { readonly kind: "absent" | "not due" }
-  /** Somebody else is at it, and has it at most until then unless they renew. */
+  /** Another worker holds the lock until then, unless it renews. */
   | { readonly kind: "busy"; readonly until: string };
 
-/** Looks at items of the registry, at each of them one at a time, in whichever process. */
-export interface ItemLooker {
-  look(id: ItemId, options: LookOptions): Promise<Looked>;
+/** Locks registry items and visits them; one visit per item at a time across processes. */
+export interface ItemFetcher {
+  fetch(id: ItemId, options: ItemVisitOptions): Promise<ItemVisitResult>;
 }

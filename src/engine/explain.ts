@@ -12,7 +12,7 @@ import { plural } from "../lib/plural.ts";
 import { Turn } from "../lib/turn.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import { USUAL_RULES } from "../plan/web/web-identity.ts";
+import { USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { sayMissing } from "./index-target.ts";
 import { findIdentity } from "./ingest/item-records.ts";

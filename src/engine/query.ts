@@ -9,7 +9,7 @@ import type {
   SearchHit,
   SearchScope,
 } from "../contracts/search-index.ts";
-import { identifyUrl, USUAL_RULES } from "../plan/web/web-identity.ts";
+import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 /** What a search gives at most. */

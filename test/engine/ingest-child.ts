@@ -23,10 +23,10 @@ export function openWorker(
   const ledgers = openTestLedgers(crawlerFolder, place);
   const web = openWeb(config, new Set(["md", "html"]), ledgers.members, { userAgent, lockMs: LOCK_MS, restMs: 1 });
   const folders = { domainsFolder: join(config.storagePath, "domains"), crawlerFolder };
-  const { registry, members, queue, looker, files, documents, images, rules, policy, close } = web;
+  const { registry, members, queue, itemFetcher, files, documents, images, rules, policy, close } = web;
   const { defaultDomain, checks } = config.web;
   const ingest = createIngest({
-    ...{ registry, members, queue, looker, files, documents, images, rules, policy, defaultDomain },
+    ...{ registry, members, queue, itemFetcher, files, documents, images, rules, policy, defaultDomain },
     domains: createDomainStore({ ...folders, kinds: BUILT_IN_KINDS }),
     crawlerFolder,
     keepGoneDays: checks.keepGoneDays,

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
-import { isForced } from "../../src/plan/web/schedule-item.ts";
+import { isForced } from "../../src/plan/web/item-state.ts";
 import { Random } from "../stories/random.ts";
 import { openWorker } from "./ingest-child.ts";
 import { Pages } from "./ingest-stage.ts";

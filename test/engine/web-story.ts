@@ -14,7 +14,7 @@ import {
   type SourceResult,
 } from "../../src/engine/crawl-request.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
 import { parseDomain } from "../kinds.ts";
 import { readMapText } from "../read-map-text.ts";
 import { PageSite } from "../sources/web-visit-world.ts";

@@ -22,7 +22,7 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "repl
   "engine/retire-source.ts forgetMembers": "leaves",
   "engine/retire-source.ts ledgers.forget": "leaves",
   "engine/retire-source.ts mirror.destroy": "leaves",
-  "sources/web/site/look-at-unlinked.ts members.remove": "leaves",
+  "sources/web/site/site-crawl.ts members.remove": "leaves",
   "engine/retired-sources.ts index.letGo": "purged",
   "engine/retired-sources.ts index.forget": "purged",
   "engine/purge-missing.ts index.forget": "purged",

@@ -5,8 +5,8 @@ import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { DomainId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { StoredImage } from "../../src/contracts/web.ts";
 import type { QueryRequest, QuerySource } from "../../src/engine/query.ts";
-import { newItem } from "../../src/plan/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
+import { newItem } from "../../src/plan/web/item-state.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 

@@ -10,8 +10,8 @@ import { ingestItemPage } from "../../src/http/pages/ingest-item-page.ts";
 import { reportTree } from "../../src/http/pages/report-tree.ts";
 import { searchResults } from "../../src/http/pages/search-results.ts";
 import { shownName } from "../../src/http/pages/shown-name.ts";
-import { newItem } from "../../src/plan/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
+import { newItem } from "../../src/plan/web/item-state.ts";
 
 /** Reads "report_exe.pdf" where the character is obeyed. */
 const DECEIVING = "report_\u202efdp.exe";

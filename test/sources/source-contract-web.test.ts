@@ -2,10 +2,9 @@
 import { REGISTERED_SOURCE } from "../../src/contracts/domain.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import type { ItemVisitor } from "../../src/contracts/web.ts";
-import { createItemLooker } from "../../src/engine/ingest/create-item-looker.ts";
-import { newMember } from "../../src/plan/web/member-standing.ts";
-import { newItem } from "../../src/plan/web/schedule-item.ts";
-import { identifyUrl } from "../../src/plan/web/web-identity.ts";
+import { createItemFetcher } from "../../src/engine/ingest/create-item-fetcher.ts";
+import { identifyUrl } from "../../src/plan/web/item-identity.ts";
+import { newItem, newMember } from "../../src/plan/web/item-state.ts";
 import { openRegisteredUrls } from "../../src/sources/web/open-registered-urls.ts";
 import { type SourceWorld, sourceSuite } from "../contracts/source-suite.ts";
 import { SiteWorld } from "./web-site-world.ts";
@@ -95,7 +94,7 @@ sourceSuite("registered addresses", async (t) => {
   };
   const tools = {
     ...{ domainId: parseDomainId("STORY"), client, visitor, registry, members, rules, items },
-    looker: createItemLooker({ registry, members, visitor: items, documents, rules }),
+    itemFetcher: createItemFetcher({ registry, members, visitor: items, documents, rules }),
     openMemory: () => Promise.reject(new Error("no site is crawled")),
     // Addresses are due after a day; a run that is told to looks at all of them.
     ...{ dryRun: false, force: true, pagesAtOnce: 4, log: () => undefined, now: () => new Date() },

@@ -102,7 +102,7 @@ describe("only public addresses are asked", () => {
   it("no notation of this machine is one", async () => {
     const client = openClient({ allowPrivateNetworks: false });
     for (const host of HERE) {
-      const answer = await client.ask(get(`http://${host}:${site.port}/?token=geheim`));
+      const answer = await client.send(get(`http://${host}:${site.port}/?token=geheim`));
       assert.equal(answer.kind === "refused" && answer.why, "address", host);
       assert.ok(
         answer.kind === "refused" && !/secret|geheim/.test(answer.reason),
@@ -115,7 +115,7 @@ describe("only public addresses are asked", () => {
   it("the same notations lead there when private networks are allowed", async () => {
     const client = openClient();
     for (const host of HERE.slice(0, 11)) {
-      asResponse(await client.ask(get(`http://${host}:${site.port}/`)));
+      asResponse(await client.send(get(`http://${host}:${site.port}/`)));
     }
     assert.equal(site.asked.filter((path) => path === "/").length, 11);
     site.asked.length = 0;
@@ -129,7 +129,7 @@ describe("only public addresses are asked", () => {
     ]);
     const client = openClient({ allowPrivateNetworks: false, lookup: lookupOf(Object.fromEntries(rows)) });
     for (const [host, addresses] of rows) {
-      const answer = await client.ask(get(`http://${host}/`));
+      const answer = await client.send(get(`http://${host}/`));
       assert.equal(answer.kind === "refused" && answer.why, "address", `${host} has ${addresses}`);
     }
   });
@@ -142,13 +142,13 @@ describe("only public addresses are asked", () => {
       answers(hostname, options, callback);
     };
     const before = site.connections();
-    asResponse(await openClient({ lookup }).ask(get(`http://site.example:${site.port}/`)));
+    asResponse(await openClient({ lookup }).send(get(`http://site.example:${site.port}/`)));
     assert.deepEqual(site.asked, ["/robots.txt", "/"]);
     assert.equal(asked.length, site.connections() - before);
   });
 
   it("a name that has no address is not there now, and nothing is known of it", async () => {
-    const answer = await openClient({ allowPrivateNetworks: false, lookup: lookupOf({}) }).ask(
+    const answer = await openClient({ allowPrivateNetworks: false, lookup: lookupOf({}) }).send(
       get("http://a.example/"),
     );
     assert.equal(answer.kind, "unavailable");
@@ -162,7 +162,7 @@ describe("only public addresses are asked", () => {
 
   it("other schemes are refused", async () => {
     for (const url of ["file:///etc/passwd", "ftp://example.com/", "gopher://example.com/", "/path", "http://", ""]) {
-      const answer = await openClient().ask(get(url));
+      const answer = await openClient().send(get(url));
       assert.equal(answer.kind === "refused" && answer.why, "address", url);
     }
   });
@@ -195,40 +195,40 @@ describe("through the proxy of the environment", () => {
   });
 
   it("public hosts are asked there", async () => {
-    const response = asResponse(await client.ask(get("http://outside.example/page")));
+    const response = asResponse(await client.send(get("http://outside.example/page")));
     assert.equal(Buffer.from(await response.body()).toString(), "from afar");
     assert.deepEqual(asked, ["http://outside.example/robots.txt", "http://outside.example/page"]);
   });
 
   it("so are public addresses without a name, which nobody looks up", async () => {
     for (const host of ["93.184.215.14", "[2606:4700:4700::1111]"]) {
-      asResponse(await client.ask(get(`http://${host}/page`)));
+      asResponse(await client.send(get(`http://${host}/page`)));
       assert.equal(asked.at(-1), `http://${host}/page`);
     }
   });
 
   it("secure ones by a tunnel; one that fails is not there now", async () => {
-    const answer = await client.ask(get("https://outside.example/page"));
+    const answer = await client.send(get("https://outside.example/page"));
     assert.equal(answer.kind, "unavailable");
     assert.equal(asked[0], "outside.example:443");
   });
 
   it("inner addresses are refused before the proxy hears of them", async () => {
     for (const host of ["inner.example", "169.254.169.254", "[::ffff:10.0.0.1]", "localhost", "2130706433"]) {
-      const answer = await client.ask(get(`http://${host}/`));
+      const answer = await client.send(get(`http://${host}/`));
       assert.equal(answer.kind === "refused" && answer.why, "address", host);
     }
     assert.deepEqual(asked, []);
   });
 
   it("a name that cannot be looked up here is not handed on unchecked", async () => {
-    const answer = await client.ask(get("http://unknown.example/"));
+    const answer = await client.send(get("http://unknown.example/"));
     assert.match(answer.kind === "unavailable" ? answer.reason : "", /WEB_ALLOW_PRIVATE_NETWORKS=true leaves that/);
     assert.deepEqual(asked, []);
   });
 
   it("a robots.txt that leads to an inner address is not followed there", async () => {
-    const answer = await client.ask(get("http://sly.example/"));
+    const answer = await client.send(get("http://sly.example/"));
     assert.equal(answer.kind, "unavailable", "the page itself has done nothing wrong");
     assert.deepEqual(asked, ["http://sly.example/robots.txt"]);
   });

@@ -1,7 +1,7 @@
 // A host that asks to wait or fails is left alone, and others are not.
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { createRobotsBook } from "../../src/sources/web/robots.ts";
+import { createRobotsCache } from "../../src/sources/web/robots.ts";
 import { createSender } from "../../src/sources/web/web-client.ts";
 import { handClock, settle } from "../lib/hand-clock.ts";
 import { asResponse, closeOpened, get, openClient, startSite } from "./web-client-world.ts";
@@ -19,7 +19,7 @@ describe("a host that is not well", () => {
     });
     const client = openClient({ clock });
     const ask = async (path: string): Promise<string> => {
-      const answer = await client.ask(get(site.origin + path));
+      const answer = await client.send(get(site.origin + path));
       if (answer.kind !== "unavailable") return answer.kind;
       return `${answer.status ?? "not asked"} for ${Math.round((answer.retryAfterMs ?? 0) / 60_000)} minutes`;
     };
@@ -28,7 +28,7 @@ describe("a host that is not well", () => {
 
   it("one address that asks to wait is left alone for an hour at most, and its host is not", async () => {
     const { clock, site, client, ask } = await openTired(503);
-    assert.deepEqual(await client.ask(get(`${site.origin}/tired`)), {
+    assert.deepEqual(await client.send(get(`${site.origin}/tired`)), {
       kind: "unavailable",
       status: 503,
       reason: `${new URL(site.origin).host}/tired answered 503 and asks to wait`,
@@ -72,11 +72,11 @@ describe("a host that is not well", () => {
     const site = await startSite((_request, response) => response.writeHead(isWell ? 200 : 503).end());
     const client = openClient({ restMs: 1 });
     for (let i = 0; i < 4; i += 1) {
-      const answer = await client.ask(get(`${site.origin}/${i}`));
+      const answer = await client.send(get(`${site.origin}/${i}`));
       assert.ok(answer.kind === "unavailable" && answer.status === 503 && answer.retryAfterMs === undefined);
     }
     isWell = true;
-    asResponse(await client.ask(get(`${site.origin}/well`)));
+    asResponse(await client.send(get(`${site.origin}/well`)));
     assert.equal(site.asked.length, 6);
   });
 
@@ -85,11 +85,11 @@ describe("a host that is not well", () => {
     const client = openClient({ restMs: 3_600_000 });
     const NOT_NOW = [500, 502, 504, 408];
     for (const status of [...NOT_NOW, 400, ...NOT_NOW, 404, ...NOT_NOW, 418, 401, 403, 410, 425, 999, 500, 502, 504]) {
-      const answer = await client.ask(get(`${site.origin}/${status}`));
+      const answer = await client.send(get(`${site.origin}/${status}`));
       assert.equal(answer.kind === "refused" ? answer.reason : answer.status, status);
     }
     const asked = site.asked.length;
-    const answer = await client.ask(get(`${site.origin}/200`));
+    const answer = await client.send(get(`${site.origin}/200`));
     assert.ok(answer.kind === "unavailable" && (answer.retryAfterMs ?? 0) > 200_000, answer.kind);
     assert.match(answer.reason, /answered 504, so it is left alone for now$/);
     assert.equal(site.asked.length, asked);
@@ -99,10 +99,10 @@ describe("a host that is not well", () => {
     let isDead = false;
     const site = await startSite((request, response) => (isDead ? request.socket.destroy() : response.end()));
     const client = openClient({ restMs: 3_600_000 });
-    asResponse(await client.ask(get(`${site.origin}/alive`)));
+    asResponse(await client.send(get(`${site.origin}/alive`)));
     isDead = true;
     for (let i = 0; i < 8; i += 1) {
-      assert.equal((await client.ask(get(`${site.origin}/${i}`))).kind, "unavailable");
+      assert.equal((await client.send(get(`${site.origin}/${i}`))).kind, "unavailable");
     }
     const tries = site.asked.filter((path) => /\d$/.test(path));
     assert.equal(tries.length, 10, "five pages, each by a second connection as well");
@@ -127,7 +127,7 @@ describe("a robots.txt is remembered", () => {
       const pace = { requestsPerHost: 1, hostDelayMs: 0, timeoutMs: 2000, patienceMs: 0, restMs: 0 };
       const sender = createSender({ userAgent: "x", allowPrivateNetworks: true, ...pace });
       let nowMs = 0;
-      const book = createRobotsBook({
+      const book = createRobotsCache({
         token: "lockstep",
         send: (url, maxBytes) => sender.send(url, get(url.href, { maxBytes })),
         restMs: 0,
@@ -152,10 +152,10 @@ describe("a robots.txt is remembered", () => {
       (_request, response) => response.end("User-agent: *\nCrawl-delay: 86400"),
     );
     const client = openClient();
-    asResponse(await client.ask(get(`${site.origin}/a`)));
+    asResponse(await client.send(get(`${site.origin}/a`)));
     const controller = new AbortController();
     const { signal } = controller;
-    const others = ["/b", "/c"].map((path) => client.ask(get(`${site.origin}${path}`, { signal, tell })));
+    const others = ["/b", "/c"].map((path) => client.send(get(`${site.origin}${path}`, { signal, tell })));
     while (waits.length === 0) await new Promise(setImmediate);
     controller.abort();
     for (const other of others) await assert.rejects(other, { name: "CancelledError" });

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import type { RequestListener } from "node:http";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { WebAnswer } from "../../src/contracts/web.ts";
-import { createRobotsBook, parseRobots } from "../../src/sources/web/robots.ts";
+import type { WebResult } from "../../src/contracts/web.ts";
+import { createRobotsCache, parseRobots } from "../../src/sources/web/robots.ts";
 import { asResponse, closeOpened, forever, get, openClient, startSite } from "./web-client-world.ts";
 
 after(closeOpened);
@@ -176,7 +176,7 @@ describe("asking for robots.txt", () => {
   it("comes first, once for an origin, and what it forbids is not asked for", async () => {
     const site = await startSite(page, text("User-agent: *\nDisallow: /private"));
     const client = openClient();
-    const asks = ["/a", "/private/b", "/c"].map((path) => client.ask(get(`${site.origin}${path}`)));
+    const asks = ["/a", "/private/b", "/c"].map((path) => client.send(get(`${site.origin}${path}`)));
     const answers = await Promise.all(asks);
     assert.deepEqual(
       answers.map((answer) => (answer.kind === "refused" ? answer.why : answer.kind)),
@@ -190,7 +190,7 @@ describe("asking for robots.txt", () => {
     const robots: RequestListener = (_request, response) =>
       response.writeHead(200, { "content-encoding": "gzip" }).end(packed);
     const site = await startSite(page, robots);
-    assert.equal((await openClient().ask(get(`${site.origin}/a`))).kind, "refused");
+    assert.equal((await openClient().send(get(`${site.origin}/a`))).kind, "refused");
   });
 
   for (const status of [400, 401, 403, 404, 410, 451]) {
@@ -198,7 +198,7 @@ describe("asking for robots.txt", () => {
       const site = await startSite(page, (_request, response) =>
         response.writeHead(status).end("User-agent: *\nDisallow: /"),
       );
-      asResponse(await openClient().ask(get(`${site.origin}/a`)));
+      asResponse(await openClient().send(get(`${site.origin}/a`)));
     });
   }
 
@@ -208,13 +208,13 @@ describe("asking for robots.txt", () => {
       const site = await startSite(page, (_request, response) => response.writeHead(now).end());
       const client = openClient();
       for (let i = 0; i < 3; i += 1) {
-        const answer = await client.ask(get(`${site.origin}/a`));
+        const answer = await client.send(get(`${site.origin}/a`));
         assert.equal(answer.kind, "unavailable");
         assert.match(answer.kind === "unavailable" ? answer.reason : "", /robots\.txt of .* cannot be read/);
         await assert.rejects(client.sitemapsOf(site.origin, forever), /cannot be read/);
       }
       now = 404;
-      asResponse(await client.ask(get(`${site.origin}/a`)));
+      asResponse(await client.send(get(`${site.origin}/a`)));
     });
   }
 
@@ -226,7 +226,7 @@ describe("asking for robots.txt", () => {
     ];
     for (const robots of rows) {
       const site = await startSite(page, robots);
-      assert.equal((await openClient().ask(get(`${site.origin}/a`))).kind, "unavailable");
+      assert.equal((await openClient().send(get(`${site.origin}/a`))).kind, "unavailable");
       assert.ok(!site.asked.includes("/a"));
     }
   });
@@ -241,8 +241,8 @@ describe("asking for robots.txt", () => {
     for (const robots of rows) {
       const site = await startSite(page, robots);
       const client = openClient();
-      assert.equal((await client.ask(get(`${site.origin}/private`))).kind, "refused");
-      asResponse(await client.ask(get(`${site.origin}/a`)));
+      assert.equal((await client.send(get(`${site.origin}/private`))).kind, "refused");
+      asResponse(await client.send(get(`${site.origin}/a`)));
     }
   });
 
@@ -259,13 +259,13 @@ describe("asking for robots.txt", () => {
         else response.end("User-agent: *\nDisallow: /");
       };
       const site = await startSite(listener, listener);
-      assert.equal((await openClient().ask(get(`${site.origin}/a`))).kind, outcome);
+      assert.equal((await openClient().send(get(`${site.origin}/a`))).kind, outcome);
     });
   }
 
   it("a redirect to nowhere forbids nothing", async () => {
     const site = await startSite(page, (_request, response) => response.writeHead(302).end());
-    asResponse(await openClient().ask(get(`${site.origin}/a`)));
+    asResponse(await openClient().send(get(`${site.origin}/a`)));
     assert.deepEqual(site.asked, ["/robots.txt", "/a"]);
   });
 
@@ -281,7 +281,7 @@ describe("asking for robots.txt", () => {
   it("is read again after a day, or when whoever asks wants it younger", async () => {
     let now = 0;
     let reads = 0;
-    const send = async (): Promise<WebAnswer> => {
+    const send = async (): Promise<WebResult> => {
       reads += 1;
       return {
         kind: "response",
@@ -291,7 +291,7 @@ describe("asking for robots.txt", () => {
         cancel: async () => {},
       };
     };
-    const book = createRobotsBook({ token: "lockstep", send, restMs: 0, nowMs: () => now });
+    const book = createRobotsCache({ token: "lockstep", send, restMs: 0, nowMs: () => now });
     const readsAt = async (minutes: number, maxAgeMs?: number): Promise<number> => {
       now = minutes * 60_000;
       await book.of("https://a.example", maxAgeMs);
@@ -306,8 +306,8 @@ describe("asking for robots.txt", () => {
     const site = await startSite(page, (_request, response) => void release.promise.then(() => response.end()));
     const client = openClient();
     const impatient = new AbortController();
-    const first = client.ask(get(`${site.origin}/a`, { signal: impatient.signal }));
-    const second = client.ask(get(`${site.origin}/b`));
+    const first = client.send(get(`${site.origin}/a`, { signal: impatient.signal }));
+    const second = client.send(get(`${site.origin}/b`));
     impatient.abort();
     await assert.rejects(first, { name: "CancelledError" });
     release.resolve();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
-import type { WebAnswer, WebClient, WebRequest, WebResponse } from "../../src/contracts/web.ts";
+import type { WebClient, WebRequest, WebResponse, WebResult } from "../../src/contracts/web.ts";
 import { createWebClient, type WebClientOptions } from "../../src/sources/web/web-client.ts";
 
 export const forever = new AbortController().signal;
@@ -70,7 +70,7 @@ export async function listenOn(server: Server | NetServer): Promise<{ origin: st
   return { origin: `http://127.0.0.1:${port}`, port };
 }
 
-export function asResponse(answer: WebAnswer): WebResponse {
+export function asResponse(answer: WebResult): WebResponse {
   if (answer.kind !== "response") assert.fail(answer.reason);
   return answer;
 }

@@ -27,7 +27,7 @@ describe("one request, one answer", () => {
       response.end(PAGE);
     });
     const client = openClient();
-    const first = asResponse(await client.ask(get(`http://user:secret@127.0.0.1:${site.port}/a?b=1#c`)));
+    const first = asResponse(await client.send(get(`http://user:secret@127.0.0.1:${site.port}/a?b=1#c`)));
     assert.equal(first.status, 200);
     assert.deepEqual(Buffer.from(await first.body()), PAGE);
     assert.equal(first.headers.get("x-robots-tag"), "noindex, lockstep: nofollow");
@@ -38,7 +38,7 @@ describe("one request, one answer", () => {
 
     const etag = first.headers.get("etag") ?? "";
     const lastModified = "2026-11-16T08:00:00.000Z";
-    asResponse(await client.ask(get(`${site.origin}/a`, { etag, lastModified, accept: "text/markdown" })));
+    asResponse(await client.send(get(`${site.origin}/a`, { etag, lastModified, accept: "text/markdown" })));
     const [unknown, known] = heard;
     assert.equal(unknown?.["user-agent"], "lockstep/0 (+https://example.com/bot)");
     assert.equal(unknown["accept-language"], "*");
@@ -57,13 +57,13 @@ describe("one request, one answer", () => {
       else response.writeHead(200, { "content-length": 5_000_000 }).end(method === "HEAD" ? undefined : "x");
     });
     const client = openClient();
-    const moved = asResponse(await client.ask(get(`${site.origin}/moved`)));
+    const moved = asResponse(await client.send(get(`${site.origin}/moved`)));
     assert.deepEqual([moved.status, moved.headers.get("location")], [301, "/new"]);
     await moved.cancel();
-    const same = asResponse(await client.ask(get(`${site.origin}/same`, { etag: '"1"' })));
+    const same = asResponse(await client.send(get(`${site.origin}/same`, { etag: '"1"' })));
     assert.deepEqual([same.status, (await same.body()).byteLength], [304, 0]);
-    assert.equal((await client.ask(get(`${site.origin}/same`))).kind, "unavailable", "nothing was known");
-    const head = asResponse(await client.ask(get(`${site.origin}/large`, { method: "HEAD" })));
+    assert.equal((await client.send(get(`${site.origin}/same`))).kind, "unavailable", "nothing was known");
+    const head = asResponse(await client.send(get(`${site.origin}/large`, { method: "HEAD" })));
     assert.equal(head.headers.get("content-length"), "5000000");
     assert.equal((await head.body()).byteLength, 0);
   });
@@ -76,14 +76,14 @@ describe("one request, one answer", () => {
     });
     const client = openClient({ requestsPerHost: 1 });
     for (const path of ["/small", "/large", "/small"]) {
-      await asResponse(await client.ask(get(`${site.origin}${path}`))).cancel();
+      await asResponse(await client.send(get(`${site.origin}${path}`))).cancel();
     }
     const controller = new AbortController();
-    const silent = asResponse(await client.ask(get(`${site.origin}/silent`, { signal: controller.signal })));
+    const silent = asResponse(await client.send(get(`${site.origin}/silent`, { signal: controller.signal })));
     const body = silent.body();
     controller.abort();
     await assert.rejects(body, { name: "CancelledError" });
-    const read = asResponse(await client.ask(get(`${site.origin}/large`)));
+    const read = asResponse(await client.send(get(`${site.origin}/large`)));
     assert.equal((await read.body()).byteLength, 900_000);
     await assert.rejects(read.body(), /taken already/);
   });
@@ -94,7 +94,7 @@ describe("one request, one answer", () => {
     const paths = ["/a", "/b", "/c", "/d"];
     const responses = [];
     for (const path of paths) {
-      responses.unshift(asResponse(await client.ask(get(`${site.origin}${path}`, { maxBytes: 3_000_000 }))));
+      responses.unshift(asResponse(await client.send(get(`${site.origin}${path}`, { maxBytes: 3_000_000 }))));
     }
     for (const response of responses) {
       assert.deepEqual(Buffer.from(await response.body()), Buffer.alloc(3_000_000, paths.pop()));
@@ -104,10 +104,10 @@ describe("one request, one answer", () => {
   it("can be called off before an answer begins", async () => {
     const controller = new AbortController();
     const site = await startSite(() => controller.abort());
-    await assert.rejects(openClient().ask(get(`${site.origin}/a`, { signal: controller.signal })), {
+    await assert.rejects(openClient().send(get(`${site.origin}/a`, { signal: controller.signal })), {
       name: "CancelledError",
     });
-    await assert.rejects(openClient().ask(get(`${site.origin}/a`, { signal: controller.signal })), {
+    await assert.rejects(openClient().send(get(`${site.origin}/a`, { signal: controller.signal })), {
       name: "CancelledError",
     });
   });
@@ -116,7 +116,7 @@ describe("one request, one answer", () => {
     const site = await startSite((_request, response) => response.end(PAGE));
     const client = openClient({ requestsPerHost: 3 });
     const asks = Array.from({ length: 60 }, async (_, i) => {
-      const response = asResponse(await client.ask(get(`${site.origin}/${i}`)));
+      const response = asResponse(await client.send(get(`${site.origin}/${i}`)));
       return response.body();
     });
     assert.ok((await Promise.all(asks)).every((body) => PAGE.equals(body)));
@@ -126,9 +126,9 @@ describe("one request, one answer", () => {
   it("after closing nothing is asked", async () => {
     const site = await startSite((_request, response) => response.end());
     const client = openClient();
-    asResponse(await client.ask(get(`${site.origin}/a`)));
+    asResponse(await client.send(get(`${site.origin}/a`)));
     await client.close();
-    assert.equal((await client.ask(get(`${site.origin}/b`))).kind, "unavailable");
+    assert.equal((await client.send(get(`${site.origin}/b`))).kind, "unavailable");
     assert.ok(!site.asked.includes("/b"));
   });
 });
@@ -152,7 +152,7 @@ describe("packed bodies", () => {
       const site = await startSite((_request, response) =>
         response.writeHead(200, { "content-encoding": coding }).end(packed),
       );
-      const response = asResponse(await openClient().ask(get(`${site.origin}/a`, { maxBytes: PAGE.byteLength })));
+      const response = asResponse(await openClient().send(get(`${site.origin}/a`, { maxBytes: PAGE.byteLength })));
       assert.deepEqual(Buffer.from(await response.body()), PAGE);
     });
   }
@@ -162,8 +162,8 @@ describe("packed bodies", () => {
       response.setHeader("content-encoding", ["br", "gzip"]).end(url === "/empty" ? "" : twice),
     );
     const client = openClient();
-    assert.deepEqual(Buffer.from(await asResponse(await client.ask(get(`${site.origin}/a`))).body()), PAGE);
-    assert.equal((await asResponse(await client.ask(get(`${site.origin}/empty`))).body()).byteLength, 0);
+    assert.deepEqual(Buffer.from(await asResponse(await client.send(get(`${site.origin}/a`))).body()), PAGE);
+    assert.equal((await asResponse(await client.send(get(`${site.origin}/empty`))).body()).byteLength, 0);
   });
 });
 
@@ -316,7 +316,7 @@ describe("servers that do not do as they should", { concurrency: true }, () => {
   for (const [name, { outcome, reason }] of Object.entries(FAULTS)) {
     it(name, async () => {
       const asking = /time limit|too long/.test(reason.source) ? impatient : client;
-      const got = await asking.ask(get(`${origin}/${encodeURIComponent(name)}?token=secret`));
+      const got = await asking.send(get(`${origin}/${encodeURIComponent(name)}?token=secret`));
       if (got.kind !== "response") {
         assert.equal(got.kind === "refused" ? got.why : got.kind, outcome, got.reason);
         assert.match(got.reason, reason);
@@ -338,14 +338,14 @@ describe("servers that do not do as they should", { concurrency: true }, () => {
     const gone = createServer();
     const { origin: nobody } = await listenOn(gone);
     gone.close();
-    const got = await client.ask(get(`${nobody}/`));
+    const got = await client.send(get(`${nobody}/`));
     assert.match(got.kind === "unavailable" ? got.reason : "", /nobody answers at that address/);
   });
 
   it("a certificate that nobody can trust", async () => {
     const { pem } = await makeCertificate("127.0.0.1");
     const { port } = await listenOn(createSecureServer({ key: pem, cert: pem }));
-    const got = await client.ask(get(`https://127.0.0.1:${port}/`));
+    const got = await client.send(get(`https://127.0.0.1:${port}/`));
     assert.match(got.kind === "unavailable" ? got.reason : "", /signed by itself; NODE_EXTRA_CA_CERTS names/);
   });
 
@@ -363,7 +363,7 @@ describe("servers that do not do as they should", { concurrency: true }, () => {
     const site = await listenOn(server);
     const one = openClient({ requestsPerHost: 1 });
     for (const path of ["/a", "/b", "/c"]) {
-      assert.equal(asResponse(await one.ask(get(`${site.origin}${path}`, { signal: forever }))).status, 404);
+      assert.equal(asResponse(await one.send(get(`${site.origin}${path}`, { signal: forever }))).status, 404);
     }
   });
 });

@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import { BlobServiceClient } from "@azure/storage-blob";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { snapshotsInAzure } from "../../src/sources/web/azure-snapshots.ts";
-import { createWebDocuments, type SnapshotShelf } from "../../src/sources/web/web-documents.ts";
+import { createWebDocuments, type SnapshotStore } from "../../src/sources/web/web-documents.ts";
 import { startAzurite } from "../azurite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "web-documents-"));
@@ -20,7 +20,7 @@ const bytes = (text: string): Uint8Array => Buffer.from(text);
 const hash = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 let folders = 0;
-function open(keepSnapshotsDays = 0, snapshots?: SnapshotShelf) {
+function open(keepSnapshotsDays = 0, snapshots?: SnapshotStore) {
   folders += 1;
   const folder = join(root, String(folders));
   return { folder, documents: createWebDocuments({ folder, keepSnapshotsDays, snapshots }) };

@@ -9,8 +9,8 @@ import type { Sharp } from "sharp";
 import sharp from "sharp";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { PageImage } from "../../src/contracts/web.ts";
-import { newItem } from "../../src/plan/web/schedule-item.ts";
-import { identifyUrl } from "../../src/plan/web/web-identity.ts";
+import { identifyUrl } from "../../src/plan/web/item-identity.ts";
+import { newItem } from "../../src/plan/web/item-state.ts";
 import { createWebImages } from "../../src/sources/web/web-images.ts";
 import { closeOpened, forever, openClient, startSite } from "./web-client-world.ts";
 

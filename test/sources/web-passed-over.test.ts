@@ -2,21 +2,20 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { newItem } from "../../src/plan/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
-import { AddressVariants } from "../../src/sources/web/site/address-variants.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
+import { newItem } from "../../src/plan/web/item-state.ts";
+import { AddressVariants, SkippedVariants } from "../../src/sources/web/site/address-variants.ts";
 import { Frontier, type WaitingPage } from "../../src/sources/web/site/frontier.ts";
-import { PassedOver } from "../../src/sources/web/site/passed-over.ts";
 import { VisitWorld } from "./web-visit-world.ts";
 
 const ORIGIN = "https://zoo.test";
 let world: VisitWorld;
 let variants: AddressVariants;
-let passed: PassedOver;
+let passed: SkippedVariants;
 before(async () => {
   world = await VisitWorld.open();
   variants = new AddressVariants(world.registry, USUAL_RULES);
-  passed = new PassedOver(10_000, variants, new Frontier(USUAL_RULES, 10_000));
+  passed = new SkippedVariants(10_000, variants, new Frontier(USUAL_RULES, 10_000));
 });
 after(() => world.close());
 
@@ -28,8 +27,8 @@ async function showAlike(text: string, paths: readonly string[]): Promise<void> 
   for (const [at, path] of paths.entries()) {
     const found = newItem(identifyUrl(ORIGIN + path, USUAL_RULES), new Date());
     const content = { ...found.content, contentHash: text, textHash: text, documentType: "md" };
-    await variants.during(async (twinOf) => {
-      await twinOf(found, ORIGIN + path, content);
+    await variants.during(async (duplicateOf) => {
+      await duplicateOf(found, ORIGIN + path, content);
       if (at === 0) await world.registry.put({ ...found, status: "Crawled", content }, null);
     });
   }

@@ -115,10 +115,10 @@ test("a page gets nowhere that the client does not go: not by script, redirect, 
   // A site on the internet, as far as the page can tell, that lives on this machine; all other addresses are as they are.
   const client: WebClient = {
     ...strict,
-    ask: (request) => {
+    send: (request) => {
       const { origin, pathname } = new URL(request.url);
-      if (origin !== "http://site.example") return strict.ask(request);
-      return anywhere.ask({ ...request, url: `${site.origin}${pathname}` });
+      if (origin !== "http://site.example") return strict.send(request);
+      return anywhere.send({ ...request, url: `${site.origin}${pathname}` });
     },
   };
   const shut = open(client);

@@ -4,8 +4,8 @@ import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { runAhead } from "../../src/lib/concurrency.ts";
 import { createPageVisitor } from "../../src/sources/web/page-visitor.ts";
-import { lookAhead } from "../../src/sources/web/site/look-ahead.ts";
 import { createWebClient } from "../../src/sources/web/web-client.ts";
 import { SiteWorld } from "./web-site-world.ts";
 import { CLIENT, html, linksTo, redirect } from "./web-visit-world.ts";
@@ -488,7 +488,7 @@ test("what an earlier release left of a crawl that was cut off is gone on with, 
 
 test("a reader that takes its time is not run away from", async () => {
   let started = 0;
-  const work = lookAhead(() => (started < 1000 ? async () => ++started : undefined), { atOnce: 4, together: 10 });
+  const work = runAhead(() => (started < 1000 ? async () => ++started : undefined), { atOnce: 4, together: 10 });
   await work.next();
   for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
   assert.ok(started >= 10 && started < 30, `${started} pieces of work while nobody listens`);

@@ -1,7 +1,7 @@
 // A doubtful response removes a document only when it is repeated for hours.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import { afterForce } from "../../src/plan/web/schedule-item.ts";
+import { afterForce } from "../../src/plan/web/item-transitions.ts";
 import { html, redirect, VisitWorld } from "./web-visit-world.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");

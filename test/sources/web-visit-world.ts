@@ -12,8 +12,8 @@ import type { PageVisitor, Visit, VisitOptions, WebClient, WebDocuments } from "
 import { createExtractor, createTextReader } from "../../src/extract/extractor.ts";
 import { createWebPageReader } from "../../src/extract/web/create-web-page-reader.ts";
 import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
-import type { CheckPolicy } from "../../src/plan/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../src/plan/web/web-identity.ts";
+import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
+import type { CheckPolicy } from "../../src/plan/web/item-state.ts";
 import { createPageVisitor, type VisitorParts } from "../../src/sources/web/page-visitor.ts";
 import { createWebClient, type WebClientOptions } from "../../src/sources/web/web-client.ts";
 import { createWebDocuments } from "../../src/sources/web/web-documents.ts";

@@ -530,9 +530,9 @@ for (const [title, target] of inside) {
     const { origin } = world.site;
     const strict = createWebClient({ ...CLIENT, allowPrivateNetworks: false });
     // The one site is on the internet, as far as the visitor can tell.
-    const ask: WebClient["ask"] = (request) =>
-      (request.url.startsWith(`${origin}/`) ? world.client : strict).ask(request);
-    const visitor = createPageVisitor({ ...world.parts, client: { ...strict, ask } });
+    const send: WebClient["send"] = (request) =>
+      (request.url.startsWith(`${origin}/`) ? world.client : strict).send(request);
+    const visitor = createPageVisitor({ ...world.parts, client: { ...strict, send } });
     try {
       other.set("/secret", html("Secret"));
       const address = target(Number(new URL(other.origin).port));

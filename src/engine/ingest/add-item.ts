@@ -9,9 +9,9 @@ import { parseSource } from "../../domains/source-codec.ts";
 import { findAddressSecret } from "../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { sourceFolder } from "../../mirror/layout.ts";
-import { newMember, withStanding } from "../../plan/web/member-standing.ts";
-import { afterForce, afterRegistration, newItem } from "../../plan/web/schedule-item.ts";
-import { type Identity, identifyUrl } from "../../plan/web/web-identity.ts";
+import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
+import { newItem, newMember } from "../../plan/web/item-state.ts";
+import { afterForce, afterRegistration, withIndexStatus } from "../../plan/web/item-transitions.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered, type WantedItem } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./item-queue.ts";
@@ -84,7 +84,7 @@ async function addMember(item: IngestItem, domainId: DomainId, records: ItemReco
   if (!isNew) return item.status;
   if (item.aliasOf !== "") await settleItem(item.id, item.aliasOf, records);
   await settleItem(item.id, item.id, records);
-  return withStanding(item, await records.members.of(item.id)).status;
+  return withIndexStatus(item, await records.members.of(item.id)).status;
 }
 
 export function told(item: IngestItem, domainId: DomainId, { isNew }: { readonly isNew: boolean }): Registered {

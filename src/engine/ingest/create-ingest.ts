@@ -5,16 +5,16 @@ import type { JobContext } from "../../contracts/job.ts";
 import type { Member, Members } from "../../contracts/members.ts";
 import type { TaskQueue } from "../../contracts/queue.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
-import type { FileVisitor, ItemLooker, WebDocuments, WebImages } from "../../contracts/web.ts";
+import type { FileVisitor, ItemFetcher, WebDocuments, WebImages } from "../../contracts/web.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { plural } from "../../lib/plural.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { identifyFile } from "../../plan/web/file-identity.ts";
-import { LOCK_MS } from "../../plan/web/lock-item.ts";
-import { isInStep, withStanding } from "../../plan/web/member-standing.ts";
-import type { CheckPolicy } from "../../plan/web/schedule-item.ts";
-import type { IdentityRules } from "../../plan/web/web-identity.ts";
+import type { IdentityRules } from "../../plan/web/item-identity.ts";
+import { identifyFile } from "../../plan/web/item-identity.ts";
+import type { CheckPolicy } from "../../plan/web/item-state.ts";
+import { isInStep } from "../../plan/web/item-state.ts";
+import { LOCK_MS, withIndexStatus } from "../../plan/web/item-transitions.ts";
 import { type AddParts, addItem, addUrl, reindexItem, requestLook } from "./add-item.ts";
 import {
   type AddFileRequest,
@@ -32,7 +32,7 @@ interface IngestParts {
   readonly registry: Registry;
   readonly members: Members;
   readonly queue: TaskQueue;
-  readonly looker: ItemLooker;
+  readonly itemFetcher: ItemFetcher;
   readonly files: Pick<FileVisitor, "check">;
   readonly documents: WebDocuments;
   readonly images: WebImages;
@@ -198,7 +198,7 @@ async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
     const known = await parts.members.ofMany(page.map(({ item }) => item.id));
     await forEachConcurrent(page, WRITES_AT_ONCE, async ({ item }) => {
       const members = known.get(item.id) ?? [];
-      if (withStanding(item, members) === item) members.filter((one) => lacks(one, item)).forEach(count);
+      if (withIndexStatus(item, members) === item) members.filter((one) => lacks(one, item)).forEach(count);
       // The index got it while somebody looked at it.
       else await settleItem(item.id, item.id, parts);
     });

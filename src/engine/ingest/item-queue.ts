@@ -2,17 +2,17 @@ import { explain } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { ClaimedTask, Task, TaskQueue } from "../../contracts/queue.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
-import type { ItemLooker } from "../../contracts/web.ts";
+import type { ItemFetcher } from "../../contracts/web.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { afterFailure, beginLook } from "../../plan/web/look-at-item.ts";
-import { type CheckPolicy, isDue } from "../../plan/web/schedule-item.ts";
+import { type CheckPolicy, isDue } from "../../plan/web/item-state.ts";
+import { afterFailure, beginVisit } from "../../plan/web/item-transitions.ts";
 import { changeItem } from "./item-records.ts";
 
 interface WorkParts {
   readonly registry: Registry;
   readonly queue: TaskQueue;
-  readonly looker: ItemLooker;
+  readonly itemFetcher: ItemFetcher;
   readonly policy: CheckPolicy;
   readonly seats: HostSeats;
   readonly lockMs: number;
@@ -71,10 +71,10 @@ async function attend(
   parts: WorkParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { queue, looker, lockMs } = parts;
+  const { queue, itemFetcher, lockMs } = parts;
   if (task.attempts > MOST_ATTEMPTS) await giveUp(id, task, parts);
   const heartbeat = (): Promise<boolean> => queue.renew(task, lockMs);
-  const looked = await looker.look(id, { worker, when: "due", force: false, signal, heartbeat });
+  const looked = await itemFetcher.fetch(id, { worker, when: "due", force: false, signal, heartbeat });
   if (looked.kind === "busy") {
     const leftMs = Date.parse(looked.until) - parts.now().getTime();
     // Whoever has it may have begun before the last request was made, or be dead: somebody has to look again.
@@ -114,7 +114,7 @@ async function giveUp(
   const why = error || "each time the worker ended before it did.";
   const reason = `Given up for now after ${attempts} attempts: ${why}`;
   await changeItem(registry, id, (item) =>
-    isDue(item, now()) ? afterFailure(item, beginLook(item, now()), { reason }, policy) : item,
+    isDue(item, now()) ? afterFailure(item, beginVisit(item, now()), { reason }, policy) : item,
   );
 }
 

@@ -2,9 +2,9 @@ import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { Member, Members } from "../../contracts/members.ts";
 import type { IngestItem, RegisteredItem, Registry } from "../../contracts/registry.ts";
-import { identifyFile } from "../../plan/web/file-identity.ts";
-import { newMember, withStanding } from "../../plan/web/member-standing.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/web-identity.ts";
+import { type Identity, type IdentityRules, identifyFile, identifyUrl } from "../../plan/web/item-identity.ts";
+import { newMember } from "../../plan/web/item-state.ts";
+import { withIndexStatus } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 import type { ItemRecords } from "./remove-items.ts";
 
@@ -40,7 +40,7 @@ export async function changeItem(
  */
 export async function settleItem(address: ItemId, item: ItemId, records: ItemRecords): Promise<void> {
   if (address !== item) await addFollowers(address, item, records);
-  await changeItem(records.registry, item, async (now) => withStanding(now, await records.members.of(item)));
+  await changeItem(records.registry, item, async (now) => withIndexStatus(now, await records.members.of(item)));
 }
 
 /** Nobody asked for these themselves: they are there while an address that somebody asked for leads to them. */

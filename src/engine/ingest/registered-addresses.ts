@@ -9,9 +9,8 @@ import type { SourceRun } from "../../contracts/source-kind.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { plural } from "../../lib/plural.ts";
 import type { Mirror } from "../../mirror/mirror.ts";
-import { afterIndexed } from "../../plan/web/after-indexed.ts";
-import { withEvent } from "../../plan/web/item-events.ts";
-import { newMember, withStanding } from "../../plan/web/member-standing.ts";
+import { newMember } from "../../plan/web/item-state.ts";
+import { afterIndexed, withEvent, withIndexStatus } from "../../plan/web/item-transitions.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { SourceStep } from "../run-context.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
@@ -198,7 +197,7 @@ async function tellItem({ member, failure }: Note, { registry, members: all }: I
   const at = new Date();
   await changeItem(registry, member.itemId, async (item) => {
     const members = await all.of(member.itemId);
-    if (failure === "") return withStanding(afterIndexed(item, { docId, contentHash, generation, at }), members);
+    if (failure === "") return withIndexStatus(afterIndexed(item, { docId, contentHash, generation, at }), members);
     if (item.content.contentHash !== contentHash) return item;
     const isBlankPage = isEmptyReason(failure) && /html/.test(item.content.mimeType);
     const indexError = isBlankPage ? "The page has no text." : failure.slice(0, 1024);
@@ -235,7 +234,7 @@ async function tellLeft(id: ItemId, { registry, members: all }: ItemRecords): Pr
   await changeItem(registry, id, async (item) => {
     const members = await all.of(id);
     const held = members.find(({ lastIndexedDocId }) => lastIndexedDocId !== "")?.lastIndexedDocId ?? "";
-    const told = withStanding(item, members);
+    const told = withIndexStatus(item, members);
     if (told.linkage.lastIndexedDocId === held) return told;
     return { ...told, linkage: { ...told.linkage, lastIndexedDocId: held } };
   });

@@ -5,10 +5,9 @@ import type { IngestItem } from "../../contracts/registry.ts";
 import type { WebDocuments } from "../../contracts/web.ts";
 import { findAddressSecret, withoutAddressSecrets } from "../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { withEvent } from "../../plan/web/item-events.ts";
-import { newMember } from "../../plan/web/member-standing.ts";
-import { hasDocument, newItem, watchedLike } from "../../plan/web/schedule-item.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/web-identity.ts";
+import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/item-identity.ts";
+import { hasDocument, newItem, newMember } from "../../plan/web/item-state.ts";
+import { withEvent, withWatchOf } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 import { changeItem } from "./item-records.ts";
 import type { ItemRecords } from "./remove-items.ts";
@@ -68,7 +67,7 @@ async function carryOver(
       known?.wanted === "asked" || known?.wanted === wanted ? known : { ...(known ?? added), wanted },
     );
   }
-  await changeItem(registry, identity.id, (known) => watchedLike(known, item));
+  await changeItem(registry, identity.id, (known) => withWatchOf(known, item));
 }
 
 /** Read anew: whether the address shows the same without what it held is not known. */

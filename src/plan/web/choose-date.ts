@@ -19,11 +19,6 @@ export function chooseDate(dates: readonly PageDate[], now: Date): Dated {
   return { modifiedAt: "", modifiedFrom: "" };
 }
 
-/** Of content that did not change: it is as old as it was, whatever date it has been given since. */
-export function datesKept({ modifiedAt, modifiedFrom }: ContentState): Partial<Dated> {
-  return modifiedAt === "" ? {} : { modifiedAt, modifiedFrom };
-}
-
 function parse(text: string): Date | undefined {
   const [, day, time = "00:00:00", zone = "Z"] = ISO.exec(text) ?? [];
   const at = new Date(day ? `${day}T${time}${zone.toUpperCase()}` : HTTP.test(text) ? text : Number.NaN);

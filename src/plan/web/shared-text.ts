@@ -1,7 +1,7 @@
-import type { Likeness } from "../../contracts/web.ts";
+import type { TextChange } from "../../contracts/web.ts";
 import { textDigest } from "../../lib/content-digest.ts";
 import { similarityOf, sketchText } from "../lineage/text-similarity.ts";
-import { LINK_TARGETS, undatedText } from "./undated-text.ts";
+import { LINK_TARGETS, undatedText } from "./dated-pages.ts";
 
 export interface ShownText {
   readonly markdown: string;
@@ -18,7 +18,7 @@ const CLOCK = /\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?/g;
  * By what a page can be recognised as one of many that show the same notice. The same is left out of both texts: pages that were told
  * apart by nothing else before are told apart by nothing else now. [] when the page says much of what it said. `before`: a digest will do.
  */
-export function findLikenesses(shown: ShownText, before: ShownText | string, at: Date): Likeness[] {
+export function findTextChanges(shown: ShownText, before: ShownText | string, at: Date): TextChange[] {
   if (typeof before === "string") return [{ now: comparable(shown, at), before }];
   if (similarityOf(sketchText(shown.markdown), sketchText(before.markdown)) >= SAME_TEXT) return [];
   const likenesses = [comparable, comparableBody].map((of) => ({ now: of(shown, at), before: of(before, at) }));

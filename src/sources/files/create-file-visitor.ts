@@ -4,23 +4,23 @@ import type { ContentState, IngestItem, Registry } from "../../contracts/registr
 import type { FileVisitor, Visit, VisitOptions, WebDocuments } from "../../contracts/web.ts";
 import { contentDigest, textDigest } from "../../lib/content-digest.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { identifyFile } from "../../plan/web/file-identity.ts";
+import { identifyFile } from "../../plan/web/item-identity.ts";
+import type { CheckPolicy } from "../../plan/web/item-state.ts";
 import {
   afterFailure,
   afterFound,
   afterMissing,
   afterRefusal,
-  beginLook,
-  type Look,
-} from "../../plan/web/look-at-item.ts";
-import type { CheckPolicy } from "../../plan/web/schedule-item.ts";
-import { isUntold, mediaTypeOf } from "../web/content-type.ts";
-import { noteItem } from "../web/update-item.ts";
-import type { FileAnswer, FilePlace } from "./file-answer.ts";
+  beginVisit,
+  type VisitContext,
+} from "../../plan/web/item-transitions.ts";
+import { isUnknownType, mediaTypeOf } from "../web/content-type.ts";
+import { updateItem } from "../web/update-item.ts";
+import type { FileReader, FileResult } from "./file-reader.ts";
 
 export interface FileVisitorParts {
-  readonly disk: FilePlace;
-  readonly blobs: FilePlace;
+  readonly disk: FileReader;
+  readonly blobs: FileReader;
   readonly registry: Registry;
   readonly documents: WebDocuments;
   readonly texts: TextReader;
@@ -34,7 +34,7 @@ export interface FileVisitorParts {
 /** Files and blobs that were registered one by one: asks, reads, and writes down in the registry what was learnt. */
 export function createFileVisitor(parts: FileVisitorParts): FileVisitor {
   const now = parts.now ?? (() => new Date());
-  const visit = (item: IngestItem, options: VisitOptions): Promise<Visit> => look(item, options, parts, now());
+  const visit = (item: IngestItem, options: VisitOptions): Promise<Visit> => visitFile(item, options, parts, now());
   return {
     async check(source) {
       const reason = await readerOf(source, parts).refusal(source);
@@ -52,40 +52,45 @@ export function createFileVisitor(parts: FileVisitorParts): FileVisitor {
   };
 }
 
-function readerOf(source: string, { disk, blobs }: FileVisitorParts): FilePlace {
+function readerOf(source: string, { disk, blobs }: FileVisitorParts): FileReader {
   return /^https?:/i.test(source) ? blobs : disk;
 }
 
-async function look(asked: IngestItem, options: VisitOptions, parts: FileVisitorParts, at: Date): Promise<Visit> {
+async function visitFile(given: IngestItem, options: VisitOptions, parts: FileVisitorParts, at: Date): Promise<Visit> {
   const { registry, documents, policy } = parts;
   const { dryRun = false } = options;
-  const registered = await registry.get(asked.id);
-  const known = registered?.item ?? asked;
-  const begun = beginLook(known, at, options);
+  const registered = await registry.get(given.id);
+  const known = registered?.item ?? given;
+  const context = beginVisit(known, at, options);
   const documentType = typeOf(known);
-  const answer = await ask(known, documentType, { ...options, force: options.force || begun.isForced }, parts);
-  if (answer.kind === "read" && !dryRun) await documents.put(known.id, answer.bytes);
-  const content = answer.kind === "read" ? await contentOf(answer, known, documentType, parts, options.signal) : {};
-  const stop = { id: known.id, identity: identifyFile(known.foundSource), registered, look: begun };
-  const { before, item } = await noteItem(stop, (now) => toldOf(now, begun, answer, content, policy), parts, {
-    dryRun,
-  });
+  const result = await readItem(known, documentType, { ...options, force: options.force || context.isForced }, parts);
+  if (result.kind === "read" && !dryRun) await documents.put(known.id, result.bytes);
+  const content = result.kind === "read" ? await contentOf(result, known, documentType, parts, options.signal) : {};
+  const resolved = { id: known.id, identity: identifyFile(known.foundSource), registered, context };
+  const { before, item } = await updateItem(
+    resolved,
+    (now) => updatedItem(now, context, result, content, policy),
+    parts,
+    {
+      dryRun,
+    },
+  );
   return {
-    outcome: outcomeOf(answer, before, item),
+    outcome: outcomeOf(result, before, item),
     item,
     aliases: [],
     links: new Map(),
     feeds: [],
-    reason: reasonOf(answer, item),
+    reason: reasonOf(result, item),
   };
 }
 
-async function ask(
+async function readItem(
   item: IngestItem,
   documentType: string,
   { force, signal }: VisitOptions,
   parts: FileVisitorParts,
-): Promise<FileAnswer> {
+): Promise<FileResult> {
   if (!parts.acceptedTypes.has(documentType)) {
     const reason = documentType
       ? `Files of type '${documentType}' are not accepted.`
@@ -94,7 +99,7 @@ async function ask(
   }
   const isKnown = item.content.contentHash !== "" && item.content.readerRevision === parts.texts.revision;
   const etag = force || !isKnown ? "" : item.file.etag;
-  return await readerOf(item.foundSource, parts).ask({
+  return await readerOf(item.foundSource, parts).read({
     source: item.foundSource,
     etag,
     // Records of earlier versions have none.
@@ -111,14 +116,14 @@ function typeOf({ displaySource }: IngestItem): string {
 
 /** What it says is read again only when that may be something else. */
 async function contentOf(
-  { bytes, file }: Extract<FileAnswer, { kind: "read" }>,
+  { bytes, file }: Extract<FileResult, { kind: "read" }>,
   { content: known }: IngestItem,
   documentType: string,
   { texts }: FileVisitorParts,
   signal: AbortSignal,
 ): Promise<Partial<ContentState>> {
   const contentHash = contentDigest(bytes);
-  const mimeType = isUntold(file.contentType) ? mediaTypeOf(documentType) || file.contentType : file.contentType;
+  const mimeType = isUnknownType(file.contentType) ? mediaTypeOf(documentType) || file.contentType : file.contentType;
   const content = { contentHash, mimeType, documentType, readerRevision: texts.revision };
   const isRead = known.contentHash === contentHash && known.readerRevision === texts.revision;
   if (isRead && known.documentType === documentType) return content;
@@ -127,33 +132,33 @@ async function contentOf(
   return { ...content, foundTitle, language, textHash: text ? textDigest(text.markdown) : "" };
 }
 
-function toldOf(
+function updatedItem(
   item: IngestItem,
-  begun: Look,
-  answer: FileAnswer,
+  context: VisitContext,
+  result: FileResult,
   content: Partial<ContentState>,
   policy: CheckPolicy,
 ): IngestItem {
-  switch (answer.kind) {
+  switch (result.kind) {
     case "read":
     case "unchanged":
-      return afterFound(item, begun, { file: answer.file, content }, policy);
+      return afterFound(item, context, { file: result.file, content }, policy);
     case "missing":
-      return afterMissing(item, begun, 0, policy);
+      return afterMissing(item, context, 0, policy);
     case "refused":
-      return afterRefusal(item, begun, { why: "other", reason: answer.reason }, policy);
+      return afterRefusal(item, context, { why: "other", reason: result.reason }, policy);
     case "failed":
-      return afterFailure(item, begun, answer, policy);
+      return afterFailure(item, context, result, policy);
   }
 }
 
-function outcomeOf({ kind }: FileAnswer, before: IngestItem, item: IngestItem): Visit["outcome"] {
+function outcomeOf({ kind }: FileResult, before: IngestItem, item: IngestItem): Visit["outcome"] {
   if (kind === "refused" || kind === "failed") return kind;
   if (kind === "missing") return item.status === "Gone" ? "gone" : "missing";
   if (before.content.contentHash === "") return "new";
   return before.content.contentHash === item.content.contentHash ? "unchanged" : "changed";
 }
 
-function reasonOf(answer: FileAnswer, item: IngestItem): string {
-  return "reason" in answer ? answer.reason : answer.kind === "missing" ? item.scheduling.errorMessage : "";
+function reasonOf(result: FileResult, item: IngestItem): string {
+  return "reason" in result ? result.reason : result.kind === "missing" ? item.scheduling.errorMessage : "";
 }

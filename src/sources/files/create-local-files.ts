@@ -9,7 +9,7 @@ import { explainErrno } from "../folder/explain-errno.ts";
 import { type FolderRoot, type FolderTreeOptions, isWithin, openRoot } from "../folder/folder-root.ts";
 import { isRacy, readLocalFile, stampOf } from "../folder/read-local-file.ts";
 import { mediaTypeOf } from "../web/content-type.ts";
-import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
+import { allOf, type FileReader, type FileRequest, type FileResult, tooLarge } from "./file-reader.ts";
 
 interface LocalFilesOptions extends Pick<FolderTreeOptions, "storagePath"> {
   /** The folders that files may lie in; none: nowhere. */
@@ -20,7 +20,7 @@ interface LocalFilesOptions extends Pick<FolderTreeOptions, "storagePath"> {
  * Files on disks of this machine, below the folders that may be read. Whoever registers one need not be who chose the
  * folders, so what is hidden there stays hidden.
  */
-export function createLocalFiles({ storagePath, roots }: LocalFilesOptions): FilePlace {
+export function createLocalFiles({ storagePath, roots }: LocalFilesOptions): FileReader {
   const options: FolderTreeOptions = { storagePath, roots: async () => roots };
   const rootOf = (source: string): string | undefined => {
     const path = pathOf(source);
@@ -37,16 +37,16 @@ export function createLocalFiles({ storagePath, roots }: LocalFilesOptions): Fil
   };
   return {
     refusal: async (source) => refusal(source),
-    async ask(question) {
-      const root = rootOf(question.source);
+    async read(request) {
+      const root = rootOf(request.source);
       // It was registered where it may be read: another machine's settings, or a slip in them, are no reason to let go of it.
-      if (root === undefined) return { kind: "failed", reason: refusal(question.source) };
-      const path = pathOf(question.source) ?? "";
+      if (root === undefined) return { kind: "failed", reason: refusal(request.source) };
+      const path = pathOf(request.source) ?? "";
       if (isHidden(path, root)) return { kind: "refused", reason: HIDDEN };
       try {
-        return await lookAt(path, await openRoot(root, options), question);
+        return await readFile(path, await openRoot(root, options), request);
       } catch (error) {
-        question.signal.throwIfAborted();
+        request.signal.throwIfAborted();
         if (error instanceof BadInputError) return { kind: "refused", reason: error.message };
         if (error instanceof NotFoundError) return { kind: "missing" };
         return { kind: "failed", reason: `It cannot be read now: ${explainErrno(error)}` };
@@ -73,8 +73,8 @@ function isHidden(path: string, root: string): boolean {
     .some((name) => name.startsWith("."));
 }
 
-async function lookAt(path: string, root: FolderRoot, question: FileQuestion): Promise<FileAnswer> {
-  const { etag, device, maxBytes, signal } = question;
+async function readFile(path: string, root: FolderRoot, request: FileRequest): Promise<FileResult> {
+  const { etag, device, maxBytes, signal } = request;
   const seenAtMs = Date.now();
   const real = await realFile(path, device);
   const stats = await lstat(real);

@@ -3,7 +3,7 @@ import { BadInputError, NotFoundError, RemoteError } from "../../contracts/error
 import type { IdentityAccount } from "../../lib/azure-account.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { decodedPath } from "../../plan/web/file-identity.ts";
+import { decodedPath } from "../../plan/web/item-identity.ts";
 import {
   ARCHIVED,
   endpointOf,
@@ -18,7 +18,7 @@ import {
 } from "../blob/open-container.ts";
 import { createPatience, readBlob } from "../blob/read-blob.ts";
 import { bareEtag } from "../tree/create-object-tree.ts";
-import { allOf, type FileAnswer, type FilePlace, type FileQuestion, tooLarge } from "./file-answer.ts";
+import { allOf, type FileReader, type FileRequest, type FileResult, tooLarge } from "./file-reader.ts";
 
 export interface SingleBlobsOptions {
   /** Names the variable with which they are read; "" for none. */
@@ -40,19 +40,19 @@ const HOW_TO_OPEN =
   "without a credential only public blobs can be read, and those that the managed identity of this machine may read and list: name an environment variable in INGEST_BLOB_CREDENTIAL";
 
 /** Blobs of Azure by their addresses: those of one account or container with a credential, any other as the managed identity of this machine, or as anybody reads them. */
-export function createSingleBlobs(options: SingleBlobsOptions): FilePlace {
+export function createSingleBlobs(options: SingleBlobsOptions): FileReader {
   return {
     async refusal(source) {
       const found = await locate(source, options);
       return "reason" in found ? found.reason : "";
     },
-    async ask(question) {
+    async read(request) {
       try {
-        const found = await locate(question.source, options);
+        const found = await locate(request.source, options);
         if ("reason" in found) return { kind: "failed", reason: found.reason };
-        return await lookAt(found.name, await found.open(), question);
+        return await readOne(found.name, await found.open(), request);
       } catch (error) {
-        question.signal.throwIfAborted();
+        request.signal.throwIfAborted();
         if (error instanceof NotFoundError) return { kind: "missing" };
         if (error instanceof RemoteError || error instanceof BadInputError) {
           return { kind: "failed", reason: error.message };
@@ -123,8 +123,8 @@ function partsOf(path: string): readonly string[] {
   return path === "" || path === "/" ? [] : path.slice(1).split("/");
 }
 
-async function lookAt(name: string, container: OpenedContainer, question: FileQuestion): Promise<FileAnswer> {
-  const { etag: known, maxBytes, signal } = question;
+async function readOne(name: string, container: OpenedContainer, request: FileRequest): Promise<FileResult> {
+  const { etag: known, maxBytes, signal } = request;
   const properties = await propertiesOf(name, container, signal);
   const length = properties.contentLength ?? 0;
   const etag = bareEtag(properties.etag ?? "");

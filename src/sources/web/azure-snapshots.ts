@@ -2,10 +2,10 @@ import type { ContainerClient } from "@azure/storage-blob";
 import { RemoteError } from "../../contracts/errors.ts";
 import { AZURE_RETRIES, type AzureAccount, identityFor } from "../../lib/azure-account.ts";
 import { azureAnswer, explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
-import { placeBelow, type SnapshotShelf } from "./web-documents.ts";
+import { itemFolder, type SnapshotStore } from "./web-documents.ts";
 
 /** In a container of their own, which the first of them creates. */
-export function snapshotsInAzure(account: AzureAccount, container: string): SnapshotShelf {
+export function snapshotsInAzure(account: AzureAccount, container: string): SnapshotStore {
   let opened: Promise<ContainerClient> | undefined;
   let isThere = false;
   const open = (): Promise<ContainerClient> => {
@@ -22,7 +22,7 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
       throw explainAzure(error, `${what} the container ${container}`);
     }
   };
-  const pagesOf = async function* (prefix: string): AsyncGenerator<readonly Kept[], void> {
+  const pagesOf = async function* (prefix: string): AsyncGenerator<readonly StoredBlob[], void> {
     const client = await open();
     const pages = client.listBlobsFlat({ prefix }).byPage();
     for (;;) {
@@ -37,20 +37,20 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
     }
   };
   /** One that cannot be deleted does not keep the others: the first trouble is thrown at the end. */
-  const remove = async (prefix: string, isWanted: (one: Kept) => boolean): Promise<number> => {
+  const remove = async (prefix: string, isWanted: (one: StoredBlob) => boolean): Promise<number> => {
     let removed = 0;
-    let trouble: unknown;
+    let firstError: unknown;
     for await (const page of pagesOf(prefix)) {
       for (const { key } of page.filter(isWanted)) {
         try {
           await using("delete from", (client) => client.deleteBlob(key));
           removed += 1;
         } catch (error) {
-          trouble ??= error;
+          firstError ??= error;
         }
       }
     }
-    if (trouble) throw trouble;
+    if (firstError) throw firstError;
     return removed;
   };
   return {
@@ -60,24 +60,24 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
         await using("create", (client) => client.createIfNotExists());
       }
       isThere = true;
-      const kept = await using("write to", (client) => {
-        const blob = client.getBlockBlobClient(`${placeBelow(id)}/${name}`);
+      const stored = await using("write to", (client) => {
+        const blob = client.getBlockBlobClient(`${itemFolder(id)}/${name}`);
         return blob.uploadData(Buffer.from(bytes), { blobHTTPHeaders: { blobContentType: mimeType } });
       });
-      isThere = kept !== undefined;
+      isThere = stored !== undefined;
       if (!isThere) throw new RemoteError(`write to the container ${container}: it is not there any more`);
     },
     async of(id) {
-      const kept: Kept[] = [];
-      for await (const page of pagesOf(`${placeBelow(id)}/`)) kept.push(...page);
-      return kept.map(({ key, bytes, path }) => ({ name: key.slice(key.lastIndexOf("/") + 1), bytes, path }));
+      const stored: StoredBlob[] = [];
+      for await (const page of pagesOf(`${itemFolder(id)}/`)) stored.push(...page);
+      return stored.map(({ key, bytes, path }) => ({ name: key.slice(key.lastIndexOf("/") + 1), bytes, path }));
     },
-    delete: async (id) => void (await remove(`${placeBelow(id)}/`, () => true)),
+    delete: async (id) => void (await remove(`${itemFolder(id)}/`, () => true)),
     removeOld: (before) => remove("", ({ lastModified }) => lastModified < before),
   };
 }
 
-interface Kept {
+interface StoredBlob {
   /** Its name in the container. */
   readonly key: string;
   readonly bytes: number;

@@ -41,14 +41,14 @@ export function mediaTypeOf(documentType: string): string {
 }
 
 /** Does this say nothing but that nobody knows? */
-export function isUntold(mimeType: string): boolean {
-  return mimeType === "" || UNTOLD.test(mimeType);
+export function isUnknownType(mimeType: string): boolean {
+  return mimeType === "" || UNKNOWN_TYPE.test(mimeType);
 }
 
 /** Nothing to read in them, whatever the address ends with; feeds are read, but not as documents. */
 const NO_DOCUMENTS = /^(image|audio|video|font)\/|^application\/(rss|atom|rdf|feed)\+(xml|json)$/;
 /** Says only that the server does not know. */
-const UNTOLD = /^(application|binary)\/(octet-stream|x-download|force-download|download)$/;
+const UNKNOWN_TYPE = /^(application|binary)\/(octet-stream|x-download|force-download|download)$/;
 const PAGE_TYPES = new Set(["html", "htm", "xhtml"]);
 
 /** `named`: the extension by which it goes. undefined: nothing that is accepted. */
@@ -60,7 +60,7 @@ export function kindOf(mimeType: string, named: string, accepted: ReadonlySet<st
   // A page that is sent as anything else is meant to be read as its source, or not at all.
   const type = told || (PAGE_TYPES.has(named) || !accepted.has(named) ? "" : named);
   if (type !== "") return accepted.has(type) ? asKind(type) : undefined;
-  if (UNTOLD.test(mimeType) && PAGE_TYPES.has(named)) return PAGE;
+  if (UNKNOWN_TYPE.test(mimeType) && PAGE_TYPES.has(named)) return PAGE;
   return mimeType === "text/plain" && accepted.has("txt") ? asKind("txt") : undefined;
 }
 

@@ -2,167 +2,170 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { ContentState, HttpState } from "../../contracts/registry.ts";
 import type { VisitOptions } from "../../contracts/web.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
-import { hasDocument } from "../../plan/web/schedule-item.ts";
-import { isSameSite, parseAddress } from "../../plan/web/web-identity.ts";
-import { type HostHabits, isNotFoundPage } from "./host-probes.ts";
+import { isSameSite, parseAddress } from "../../plan/web/item-identity.ts";
+import { hasDocument } from "../../plan/web/item-state.ts";
+import { type HostProbes, isNotFoundPage } from "./host-probes.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
 import {
-  type AskOptions,
-  askPage,
   isReadAlike,
   type PageFailure,
   type PageRedirect,
   type PageRefusal,
-  type PageStop,
   type PageUnchanged,
-  respelt,
-  stopAt,
+  type RequestOptions,
+  type ResolvedUrl,
+  requestPage,
+  resolveUrl,
+  withSpelling,
 } from "./request-page.ts";
 
-/** What an address that is no redirect had to say. */
-export type Heard =
+/** The result for a URL that is not a redirect. */
+export type PageResult =
   | PageReading
   | PageUnchanged
-  /** It was looked at a moment ago, and is taken as it is known. */
+  /** It was visited in this crawl; its record is used. */
   | { readonly kind: "fresh" }
   | { readonly kind: "missing"; readonly status: number }
   | PageRefusal
   | PageFailure;
 
-/** An address that led on to another. */
-export interface TrailStop {
-  readonly stop: PageStop;
+/** A URL that led to another one. */
+export interface RedirectHop {
+  readonly resolved: ResolvedUrl;
   readonly http: Partial<HttpState>;
   readonly content?: Partial<ContentState>;
 }
 
-/** From an address to where it led. */
-export interface Walk {
-  readonly trail: readonly TrailStop[];
-  readonly stop: PageStop;
-  readonly heard: Heard;
+/** The redirects from a URL, and the result at their end. */
+export interface RedirectChain {
+  readonly hops: readonly RedirectHop[];
+  readonly resolved: ResolvedUrl;
+  readonly result: PageResult;
 }
 
-const MAX_HOPS = 10;
+const MAX_REDIRECTS = 10;
 const FORCED_ROBOTS_AGE_MS = 5 * 60_000;
 export const PERMANENT: ReadonlySet<number> = new Set([301, 308]);
 
-/** Asks, and follows redirects: each address with the validators of its own record. */
-export class PageWalk {
+/** Requests a URL and follows redirects, each with the validators of its own record. */
+export class PageFetcher {
   readonly #parts: VisitorParts;
   readonly #options: VisitOptions;
-  readonly #habits: HostHabits | undefined;
+  readonly #probes: HostProbes | undefined;
   readonly #now: Date;
   readonly #start: string;
   readonly #cookies = new CookieJar();
 
-  constructor(parts: VisitorParts, options: VisitOptions, habits: HostHabits | undefined, now: Date, start: string) {
+  constructor(parts: VisitorParts, options: VisitOptions, probes: HostProbes | undefined, now: Date, start: string) {
     this.#parts = parts;
     this.#options = options;
-    this.#habits = habits;
+    this.#probes = probes;
     this.#now = now;
     this.#start = start;
   }
 
-  stopAt(address: string): Promise<PageStop> {
-    return stopAt(address, this.#parts, this.#now, this.#options);
+  resolveUrl(address: string): Promise<ResolvedUrl> {
+    return resolveUrl(address, this.#parts, this.#now, this.#options);
   }
 
   isInScope(url: string): boolean {
     return this.#options.inScope ? this.#options.inScope(url) : isSameSite(url, this.#start);
   }
 
-  async walk(from: PageStop, before: readonly TrailStop[] = []): Promise<Walk> {
-    const trail = [...before];
-    /** With as many cookies. */
+  async chain(from: ResolvedUrl, before: readonly RedirectHop[] = []): Promise<RedirectChain> {
+    const hops = [...before];
+    /** URLs requested so far, and how many cookies were sent. */
     const asked = new Map<string, number>();
-    let missing: Walk | undefined;
-    let stop = from;
-    for (let hops = 0; ; hops += 1) {
-      if (trail.length > 0 && this.#isFresh(stop, trail)) {
-        return { trail, stop, heard: { kind: "fresh" } };
+    let missing: RedirectChain | undefined;
+    let resolved = from;
+    for (let redirects = 0; ; redirects += 1) {
+      if (hops.length > 0 && this.#isFresh(resolved, hops)) {
+        return { hops, resolved, result: { kind: "fresh" } };
       }
-      asked.set(stop.url, this.#cookies.count);
-      const isForced = trail.some((each) => each.stop.look.isForced);
-      const heard = await this.hear(stop, { trail, ...(isForced && { unconditional: true }) });
-      if (heard.kind === "missing") {
-        missing ??= { trail: [...trail], stop, heard };
-        const other = [stop.otherUrl, otherSlash(stop.url)].find((url) => url !== "" && !asked.has(url));
+      asked.set(resolved.url, this.#cookies.count);
+      const isForced = hops.some((each) => each.resolved.context.isForced);
+      const result = await this.request(resolved, { hops, ...(isForced && { unconditional: true }) });
+      if (result.kind === "missing") {
+        missing ??= { hops: [...hops], resolved, result };
+        const other = [resolved.otherUrl, otherSlash(resolved.url)].find((url) => url !== "" && !asked.has(url));
         if (other === undefined) return missing;
-        stop = respelt(stop, other);
+        resolved = withSpelling(resolved, other);
         continue;
       }
-      // A spelling that may not be asked for, or cannot be answered, says nothing of the one that is not there.
-      const notThere = missing?.stop.id === stop.id ? missing : undefined;
-      if (missing && heard.kind === "refused") return missing;
-      if (notThere && heard.kind === "failed") return notThere;
-      if (heard.kind !== "redirect") return { trail, stop, heard };
-      const next = await this.#next(stop, heard);
-      if ("kind" in next) return notThere ?? { trail, stop, heard: next };
+      // If the other spelling is refused or fails, the first one is still missing.
+      const notThere = missing?.resolved.id === resolved.id ? missing : undefined;
+      if (missing && result.kind === "refused") return missing;
+      if (notThere && result.kind === "failed") return notThere;
+      if (result.kind !== "redirect") return { hops, resolved, result };
+      const next = await this.#next(resolved, result);
+      if ("kind" in next) return notThere ?? { hops, resolved, result: next };
       const isCircle = asked.get(next.url) === this.#cookies.count;
-      const problem = isCircle ? "in a circle" : hops >= MAX_HOPS ? `more than ${MAX_HOPS} times` : "";
+      const problem = isCircle ? "in a circle" : redirects >= MAX_REDIRECTS ? `more than ${MAX_REDIRECTS} times` : "";
       if (problem && missing) return missing;
-      if (problem && heard.isRefresh) return { trail, stop, heard: await this.#read(stop) };
+      if (problem && result.isRefresh) return { hops, resolved, result: await this.#read(resolved) };
       if (problem) {
         const reason = `It is redirected ${problem}.`;
-        return { trail, stop, heard: { kind: "failed", reason, statusCode: heard.status, isLasting: true } };
+        return { hops, resolved, result: { kind: "failed", reason, statusCode: result.status, isLasting: true } };
       }
-      if (next.id !== stop.id) trail.push({ stop, http: redirectedHttp(heard.status, next.url) });
-      // Back where it was met before, now with a cookie: what lay between was only the way to get that.
-      const met = asked.has(next.url) ? trail.findIndex((each) => each.stop.id === next.id) : -1;
-      if (met >= 0) trail.splice(met);
-      stop = next;
+      if (next.id !== resolved.id) hops.push({ resolved, http: redirectedHttp(result.status, next.url) });
+      // Back at an earlier URL, now with a cookie: the hops between only served to set it.
+      const met = asked.has(next.url) ? hops.findIndex((each) => each.resolved.id === next.id) : -1;
+      if (met >= 0) hops.splice(met);
+      resolved = next;
     }
   }
 
-  /** Pages that send whoever opens them to each other are there to be read. */
-  async #read(stop: PageStop): Promise<Exclude<Heard, { kind: "fresh" }>> {
-    const heard = await this.hear(stop, { unconditional: true, staysPut: true });
-    return heard.kind === "redirect" ? { kind: "failed", reason: "It changed while it was looked at." } : heard;
+  /** Reads a page whose `refresh` leads in a circle. */
+  async #read(resolved: ResolvedUrl): Promise<Exclude<PageResult, { kind: "fresh" }>> {
+    const result = await this.request(resolved, { unconditional: true, staysPut: true });
+    return result.kind === "redirect" ? { kind: "failed", reason: "It changed while it was looked at." } : result;
   }
 
-  /** One address. A redirect is left to `walk`. */
-  async hear(
-    stop: PageStop,
+  /** Requests one URL and reads the response. Does not follow redirects. */
+  async request(
+    resolved: ResolvedUrl,
     {
-      unconditional = !this.#mayBeUnchanged(stop),
+      unconditional = !this.#mayBeUnchanged(resolved),
       staysPut = false,
-      trail = [],
-    }: { unconditional?: boolean; staysPut?: boolean; trail?: readonly TrailStop[] } = {},
-  ): Promise<Exclude<Heard, { kind: "fresh" }> | PageRedirect> {
+      hops = [],
+    }: { unconditional?: boolean; staysPut?: boolean; hops?: readonly RedirectHop[] } = {},
+  ): Promise<Exclude<PageResult, { kind: "fresh" }> | PageRedirect> {
     const { tell, signal } = this.#options;
-    const options = { ...this.#rulesFor(stop), unconditional, staysPut, cookies: this.#cookies, tell, signal };
-    const answer = await askPage(stop, this.#parts, options);
+    const options = { ...this.#rulesFor(resolved), unconditional, staysPut, cookies: this.#cookies, tell, signal };
+    const answer = await requestPage(resolved, this.#parts, options);
     if (answer.kind !== "body") return answer;
     const { listedDate } = this.#options;
-    const reading = await readPage(answer.response, stop, this.#parts, { tell, listedDate, signal });
+    const reading = await readPage(answer.response, resolved, this.#parts, { tell, listedDate, signal });
     if (reading.kind !== "read" || !reading.isHtml || !reading.page) return reading;
-    if (reading.page.isSignIn) return signInAt(stop, reading, trail);
+    if (reading.page.isSignIn) return signInAt(resolved, reading, hops);
     const { refresh } = reading.page;
-    if (refresh !== "" && refresh !== stop.url && !staysPut) {
+    if (refresh !== "" && refresh !== resolved.url && !staysPut) {
       return { kind: "redirect", status: answer.response.status, target: refresh, isRefresh: true };
     }
     const isNotFound =
-      isNotFoundPage(reading.page) || ((await this.#habits?.isNotFound(stop.url, reading.page, signal)) ?? false);
+      isNotFoundPage(reading.page) || ((await this.#probes?.isNotFound(resolved.url, reading.page, signal)) ?? false);
     return isNotFound ? { kind: "missing", status: 404 } : reading;
   }
 
-  /** Each crawl reads the robots.txt of its hosts itself, and whoever wants one address looked at regardless wants it by today's rules. */
-  #rulesFor({ look }: PageStop): Pick<AskOptions, "robotsMaxAgeMs"> {
-    if (this.#habits) return { robotsMaxAgeMs: this.#habits.ageMs };
-    return this.#options.force || look.isForced ? { robotsMaxAgeMs: FORCED_ROBOTS_AGE_MS } : {};
+  /** Each crawl reads robots.txt again; a forced visit does not use one older than a few minutes. */
+  #rulesFor({ context }: ResolvedUrl): Pick<RequestOptions, "robotsMaxAgeMs"> {
+    if (this.#probes) return { robotsMaxAgeMs: this.#probes.ageMs };
+    return this.#options.force || context.isForced ? { robotsMaxAgeMs: FORCED_ROBOTS_AGE_MS } : {};
   }
 
-  async #next(stop: PageStop, { status, target }: PageRedirect): Promise<PageStop | PageRefusal | PageFailure> {
+  async #next(
+    resolved: ResolvedUrl,
+    { status, target }: PageRedirect,
+  ): Promise<ResolvedUrl | PageRefusal | PageFailure> {
     try {
-      const next = await this.stopAt(target);
-      // Also with the trackers that it insists on.
-      if (next.id === stop.id) return respelt(stop, parseAddress(target).href);
+      const next = await this.resolveUrl(target);
+      // Keeps tracking parameters on which the server insists.
+      if (next.id === resolved.id) return withSpelling(resolved, parseAddress(target).href);
       if (this.isInScope(next.url)) return next;
       const { displaySource } = next.identity;
-      // A site that sends everybody to a sign-in page has not lost its pages.
-      if (leadsToSignIn(next.url, stop.url)) {
+      // A redirect to a sign-in page does not mean that the page is gone.
+      if (leadsToSignIn(next.url, resolved.url)) {
         const reason = `It leads out of the site to sign in at ${displaySource}.`;
         return { kind: "failed", reason, statusCode: status, isLasting: true };
       }
@@ -177,41 +180,41 @@ export class PageWalk {
     }
   }
 
-  /** Why a page was given up is not all in its record; where a document hangs on that, it is asked. */
-  #isFresh({ id, registered }: PageStop, trail: readonly TrailStop[]): boolean {
+  /** The record does not tell everything about a refusal, so a refused target is requested again if a document depends on it. */
+  #isFresh({ id, registered }: ResolvedUrl, hops: readonly RedirectHop[]): boolean {
     if (!registered || !this.#options.isFresh?.(id)) return false;
-    return registered.item.status !== "OutOfScope" || !trail.some(({ stop }) => hasDocument(stop.item));
+    return registered.item.status !== "OutOfScope" || !hops.some(({ resolved }) => hasDocument(resolved.item));
   }
 
-  /** Would "not modified" be an answer we can work with? */
-  #mayBeUnchanged({ item, look }: PageStop): boolean {
+  /** Whether a 304 would be enough. */
+  #mayBeUnchanged({ item, context }: ResolvedUrl): boolean {
     const { force, includeImages = false } = this.#options;
     const isOut = item.status === "OutOfScope";
     const lacksImages = includeImages && !item.includeImages && !isOut;
-    if (force || look.isForced || lacksImages) return false;
+    if (force || context.isForced || lacksImages) return false;
     const isKnown = item.content.contentHash !== "" || isOut;
     return isKnown && isReadAlike(item, this.#parts);
   }
 }
 
-/** What took the place of a document is like 403, whatever the server calls it. A document that always was a sign-in form is none. */
+/** A sign-in form in place of a document counts like 403. A page that always was a sign-in form is refused. */
 function signInAt(
-  { item }: PageStop,
+  { item }: ResolvedUrl,
   { content, http }: PageReading,
-  trail: readonly TrailStop[],
+  hops: readonly RedirectHop[],
 ): PageRefusal | PageFailure {
   const reason = "It is a sign-in form: the page is not shown to everybody.";
-  const isInPlace = trail.some(({ stop }) => hasDocument(stop.item));
+  const isInPlace = hops.some(({ resolved }) => hasDocument(resolved.item));
   if (!isInPlace && content.contentHash === item.content.contentHash) return { kind: "refused", why: "other", reason };
   return { kind: "failed", reason, statusCode: http.statusCode ?? 200, isLasting: true };
 }
 
 const SIGN_IN = /^(?:(?:wp-)?log[-_]?[io]n|sign[-_]?[io]n|sso|oauth2?|openid|authenticate|authorize|saml2?|adfs|idp)$/i;
-/** Words that pages are called by as well: only where something is handed over. */
+/** Also names of ordinary pages: they count only with a query. */
 const MAYBE_SIGN_IN = /^(?:auth|authentication|cas|accounts?|identity)$/i;
 const HANDS_OVER = /\/(?:adfs|idp|oauth2?|openid-connect|saml2?)\//i;
 
-/** It is called so, or is told where to lead back to. A page that keeps its name has moved. */
+/** Whether `target` looks like a sign-in page: by its name, or because a parameter leads back to `from`. A page that keeps its name has moved. */
 function leadsToSignIn(target: string, from: string): boolean {
   const to = new URL(target);
   const page = new URL(from);
@@ -227,7 +230,7 @@ function leadsToSignIn(target: string, from: string): boolean {
   return isBack || isHandedOver || isCalledSo((name ?? "").replace(/\.[a-z]{2,5}$/i, ""));
 }
 
-/** Both spellings are one page to us, and not to every server. "" where there is no other. */
+/** Returns the URL with or without a slash at its end, "" for a file or the front page. Both are one item, but some servers know only one. */
 function otherSlash(url: string): string {
   const other = new URL(url);
   const { pathname } = other;
@@ -249,12 +252,12 @@ interface Cookie {
   readonly domain: string;
 }
 
-/** What servers want to be told again, for one visit: some show a page only to whoever does. Nothing of it is kept. */
+/** Cookies of one visit: some servers redirect until their cookie is sent. Never stored. */
 class CookieJar {
   readonly #cookies = new Map<string, Cookie>();
   #names = new Set<string>();
 
-  /** How many different ones came: another value of one that is known is nothing new. */
+  /** Number of different cookies received; a new value of a known one does not count. */
   get count(): number {
     return this.#names.size;
   }
@@ -276,14 +279,14 @@ class CookieJar {
     }
   }
 
-  /** For the header of a request, "" for none. */
+  /** Returns the value of the `Cookie` header, "" for none. */
   of({ hostname }: URL): string {
     const own = [...this.#cookies].filter(([, { domain }]) => hostname === domain || hostname.endsWith(`.${domain}`));
     return own.map(([key, { value }]) => `${key.slice(0, key.indexOf(";"))}=${value}`).join("; ");
   }
 }
 
-/** The host, or what the cookie names where the host is below that. */
+/** Returns the cookie's `Domain` if the host lies below it, else the host. */
 function domainOf(url: URL, attributes: readonly string[]): string {
   const named = attributes
     .map((each) => /^domain\s*=\s*\.?([\w.-]+)$/i.exec(each.trim())?.[1]?.toLowerCase())

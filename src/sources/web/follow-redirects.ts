@@ -1,11 +1,11 @@
-import type { WebAnswer } from "../../contracts/web.ts";
+import type { WebResult } from "../../contracts/web.ts";
 
 /** RFC 9309 asks for as many where a robots.txt is looked for; whatever else belongs to a page needs no more. */
 export const MAX_REDIRECTS = 5;
 
 export interface Followed {
   /** One that leads further only where it leads to no address. */
-  readonly answer: WebAnswer;
+  readonly answer: WebResult;
   /** Who gave it. */
   readonly url: string;
   /** One more than the limit when there are too many; the answer is a refusal then. */
@@ -13,7 +13,7 @@ export interface Followed {
 }
 
 /** Asks for an address, and then for wherever the answers lead: each in its turn, so the rules hold for every one of them. */
-export async function followRedirects(start: string, ask: (url: string) => Promise<WebAnswer>): Promise<Followed> {
+export async function followRedirects(start: string, ask: (url: string) => Promise<WebResult>): Promise<Followed> {
   let url = start;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     const answer = await ask(url);
@@ -26,7 +26,7 @@ export async function followRedirects(start: string, ask: (url: string) => Promi
   return { answer: { kind: "refused", why: "broken", reason }, url, redirects: MAX_REDIRECTS + 1 };
 }
 
-function targetOf(answer: WebAnswer, url: string): string | undefined {
+function targetOf(answer: WebResult, url: string): string | undefined {
   if (answer.kind !== "response" || answer.status < 300 || answer.status > 399) return undefined;
   const location = answer.headers.get("location") ?? "";
   return location === "" ? undefined : URL.parse(location, url)?.href;

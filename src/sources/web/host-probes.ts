@@ -3,15 +3,15 @@ import type { WebPage } from "../../contracts/web.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
-import { askPage, stopAt } from "./request-page.ts";
+import { requestPage, resolveUrl } from "./request-page.ts";
 
-type Answered = PageReading & { readonly url: string };
+type ProbeResult = PageReading & { readonly url: string };
 
 /** What one crawl finds out about the hosts it meets, by asking each of them once. */
-export class HostHabits {
+export class HostProbes {
   readonly #begunAt = performance.now();
   readonly #parts: VisitorParts;
-  readonly #notFound = new Map<string, Promise<Answered | "none" | undefined>>();
+  readonly #notFound = new Map<string, Promise<ProbeResult | "none" | undefined>>();
   readonly #markdown = new Map<string, Promise<boolean | undefined>>();
 
   constructor(parts: VisitorParts) {
@@ -29,9 +29,9 @@ export class HostHabits {
     // Parts of a site may be answered by programs of their own.
     for (const place of new Set([new URL("/", url).href, new URL(".", url.split("?")[0]).href])) {
       const nowhere = `${place}lockstep-${randomBytes(8).toString("hex")}`;
-      const answered = await once(this.#notFound, place, () => this.#look(nowhere, signal));
-      if (!answered || answered === "none" || !answered.page) continue;
-      if (essence(page, url) === essence(answered.page, answered.url)) return true;
+      const probed = await once(this.#notFound, place, () => this.#probe(nowhere, signal));
+      if (!probed || probed === "none" || !probed.page) continue;
+      if (essence(page, url) === essence(probed.page, probed.url)) return true;
     }
     return false;
   }
@@ -41,19 +41,19 @@ export class HostHabits {
     const variant = markdownBeside(url);
     if (variant === "") return "";
     const hasIt = await once(this.#markdown, new URL(url).origin, async () => {
-      const answer = await this.#look(variant, signal);
+      const answer = await this.#probe(variant, signal);
       return answer && answer !== "none" && !answer.isHtml && answer.content.documentType === "md";
     });
     return hasIt ? variant : "";
   }
 
   /** undefined: it does not say so now. */
-  async #look(url: string, signal: AbortSignal): Promise<Answered | "none" | undefined> {
-    const stop = await stopAt(url, this.#parts, new Date());
-    const answer = await askPage(stop, this.#parts, { unconditional: true, signal });
+  async #probe(url: string, signal: AbortSignal): Promise<ProbeResult | "none" | undefined> {
+    const resolved = await resolveUrl(url, this.#parts, new Date());
+    const answer = await requestPage(resolved, this.#parts, { unconditional: true, signal });
     if (answer.kind === "failed" && !answer.isLasting) return undefined;
     if (answer.kind !== "body") return "none";
-    const reading = await readPage(answer.response, stop, this.#parts, { signal });
+    const reading = await readPage(answer.response, resolved, this.#parts, { signal });
     if (reading.kind === "failed") return undefined;
     return reading.kind === "read" ? { ...reading, url } : "none";
   }

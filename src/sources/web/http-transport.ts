@@ -10,7 +10,7 @@ import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { trimEnd } from "../../lib/trim-end.ts";
 
-interface LineOptions {
+interface TransportOptions {
   readonly allowPrivateNetworks: boolean;
   readonly connectionsPerOrigin: number;
   readonly connectMs: number;
@@ -18,7 +18,7 @@ interface LineOptions {
 }
 
 /** The way to all servers: one dispatcher, which connects to public addresses only unless others are allowed. */
-interface Line {
+interface HttpTransport {
   /** Its requests fail with AddressRefused where the address that would be connected to is not public. */
   readonly dispatcher: Dispatcher;
   /**
@@ -32,7 +32,12 @@ const undici = later<typeof import("undici")>("undici");
 const PROXY_SETTINGS = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"];
 const MAX_HEADER_BYTES = 64 * 1024;
 
-export function openLine({ allowPrivateNetworks, connectionsPerOrigin, connectMs, lookup }: LineOptions): Line {
+export function openTransport({
+  allowPrivateNetworks,
+  connectionsPerOrigin,
+  connectMs,
+  lookup,
+}: TransportOptions): HttpTransport {
   const isProxied = PROXY_SETTINGS.some((name) => process.env[name]);
   const guarded = onlyPublic(lookup);
   const used = allowPrivateNetworks ? lookup : guarded;
@@ -56,12 +61,12 @@ export function openLine({ allowPrivateNetworks, connectionsPerOrigin, connectMs
     check(hostname) {
       if (allowPrivateNetworks) return undefined;
       if (!mayBePublicHost(hostname)) throw refuseAddress(hostname);
-      return isProxied && !isLiteralAddress(hostname) ? lookUp(guarded, hostname) : undefined;
+      return isProxied && !isLiteralAddress(hostname) ? resolvePublic(guarded, hostname) : undefined;
     },
   };
 }
 
-async function lookUp(guarded: LookupFunction, hostname: string): Promise<void> {
+async function resolvePublic(guarded: LookupFunction, hostname: string): Promise<void> {
   try {
     await promisify(guarded)(hostname, { all: true });
   } catch (error) {
@@ -73,7 +78,7 @@ async function lookUp(guarded: LookupFunction, hostname: string): Promise<void> 
   }
 }
 
-interface Order {
+interface HttpRequest {
   readonly url: URL;
   readonly method: "GET" | "HEAD";
   readonly headers: Readonly<Record<string, string>>;
@@ -96,11 +101,11 @@ const EAGER_BYTES = 64 * 1024;
 const DRAIN_BYTES = 64 * 1024;
 
 /** One request on the wire. Rejects when no answer begins; what happens to the body is told by `body()`. */
-export function exchange(line: Dispatcher, order: Order): Promise<WebResponse> {
+export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<WebResponse> {
   return new Promise((resolve, reject) => {
-    const handler = new Exchange(order, resolve, reject);
-    const { url, method, headers } = order;
-    line.dispatch({ origin: url.origin, path: `${url.pathname}${url.search}`, method, headers }, handler);
+    const handler = new Exchange(request, resolve, reject);
+    const { url, method, headers } = request;
+    dispatcher.dispatch({ origin: url.origin, path: `${url.pathname}${url.search}`, method, headers }, handler);
   });
 }
 
@@ -108,26 +113,26 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
   readonly kind = "response";
   status = 0;
   headers: ReadonlyMap<string, string> = new Map();
-  readonly #order: Order;
+  readonly #request: HttpRequest;
   readonly #resolve: (response: WebResponse) => void;
   readonly #reject: (error: unknown) => void;
   readonly #onAbort = (): void => this.#stop(new CancelledError("the request was cancelled"));
   #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout;
   #startedAt = performance.now();
-  #heardAt = this.#startedAt;
+  #receivedAt = this.#startedAt;
   #pieces: Uint8Array[] = [];
   #received = 0;
   #use: "none" | "read" | "discarded" = "none";
   #end: { readonly error?: unknown } | undefined;
-  #told: (() => void) | undefined;
+  #onEnd: (() => void) | undefined;
 
-  constructor(order: Order, resolve: (response: WebResponse) => void, reject: (error: unknown) => void) {
-    this.#order = order;
+  constructor(request: HttpRequest, resolve: (response: WebResponse) => void, reject: (error: unknown) => void) {
+    this.#request = request;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#timer = setTimeout(() => this.#checkPace(), order.timeoutMs);
-    order.signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#timer = setTimeout(() => this.#checkPace(), request.timeoutMs);
+    request.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -144,21 +149,21 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     this.status = status;
     this.headers = readHeaders(headers);
     const cookies = headers["set-cookie"];
-    if (cookies) this.#order.onCookies?.([cookies].flat());
-    this.#startedAt = this.#heardAt = performance.now();
+    if (cookies) this.#request.onCookies?.([cookies].flat());
+    this.#startedAt = this.#receivedAt = performance.now();
     this.#resolve(this);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Uint8Array): void {
     this.#received += piece.byteLength;
-    this.#heardAt = performance.now();
+    this.#receivedAt = performance.now();
     if (this.#use === "discarded") {
       if (this.#received > DRAIN_BYTES) this.#stop(undefined);
       return;
     }
-    const excess = this.#received - this.#order.maxBytes;
+    const excess = this.#received - this.#request.maxBytes;
     if (excess > 0 && !this.#isCutOff) {
-      this.#stop(tooLarge(this.#order.maxBytes));
+      this.#stop(tooLarge(this.#request.maxBytes));
       return;
     }
     this.#pieces.push(excess > 0 ? piece.subarray(0, -excess) : piece);
@@ -180,7 +185,7 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     if (!this.#end) {
       this.#controller?.resume();
       await new Promise<void>((told) => {
-        this.#told = told;
+        this.#onEnd = told;
       });
     }
     const pieces = this.#pieces;
@@ -191,7 +196,7 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
       const packed = pieces.length === 1 && only ? only : Buffer.concat(pieces);
       const codings = readCodings(this.headers.get("content-encoding"));
       if (!codings) throw new BodyError("it is packed in a way that cannot be unpacked here", "broken");
-      return codings.length === 0 ? packed : await unpackBody(packed, codings, this.#order.maxBytes);
+      return codings.length === 0 ? packed : await unpackBody(packed, codings, this.#request.maxBytes);
     } catch (error) {
       throw this.#bodyFailure(error);
     }
@@ -207,20 +212,20 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
 
   /** The beginning of packed bytes may not unpack to anything. */
   get #isCutOff(): boolean {
-    return this.#order.excess === "cut off" && readCodings(this.headers.get("content-encoding"))?.length === 0;
+    return this.#request.excess === "cut off" && readCodings(this.headers.get("content-encoding"))?.length === 0;
   }
 
   #bodyFailure(error: unknown): Error {
     if (error instanceof CancelledError) return error;
     const cause = error instanceof BodyError ? error : notWhole(error);
-    const { origin, pathname } = this.#order.url;
+    const { origin, pathname } = this.#request.url;
     return new BodyError(`read ${origin}${pathname}: ${explain(cause)}`, cause.why, { cause: error });
   }
 
   #checkPace(): void {
-    const { timeoutMs } = this.#order;
+    const { timeoutMs } = this.#request;
     const paceMs = timeoutMs + (this.#received / MIN_BYTES_PER_SECOND) * 1000;
-    const leftMs = Math.min(this.#heardAt + timeoutMs, this.#startedAt + paceMs) - performance.now();
+    const leftMs = Math.min(this.#receivedAt + timeoutMs, this.#startedAt + paceMs) - performance.now();
     if (leftMs > 0) this.#timer = setTimeout(() => this.#checkPace(), Math.ceil(leftMs));
     else this.#stop(new Error(this.status === 0 ? "no answer within the time limit" : "it took too long"));
   }
@@ -235,10 +240,10 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     if (this.#end) return;
     this.#end = end;
     clearTimeout(this.#timer);
-    this.#order.signal.removeEventListener("abort", this.#onAbort);
-    this.#order.onOver();
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
+    this.#request.onOver();
     if (this.status === 0) this.#reject(end.error);
-    else this.#told?.();
+    else this.#onEnd?.();
   }
 }
 
@@ -316,7 +321,7 @@ export async function unpackBody(
     try {
       bytes = await unpack(bytes, { maxOutputLength: maxBytes });
     } catch (error) {
-      throw trouble(error, coding, maxBytes);
+      throw unpackError(error, coding, maxBytes);
     }
   }
   return bytes;
@@ -330,7 +335,7 @@ export function notWhole(cause?: unknown): BodyError {
   return new BodyError("it did not arrive whole", "unavailable", { cause });
 }
 
-function trouble(error: unknown, coding: string, maxBytes: number): BodyError {
+function unpackError(error: unknown, coding: string, maxBytes: number): BodyError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "ERR_BUFFER_TOO_LARGE") return tooLarge(maxBytes);
   if (code === "Z_BUF_ERROR") return notWhole(error);
@@ -431,15 +436,15 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 const NOT_HTTP = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/;
-const BROKEN_LINE = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
+const CONNECTION_LOST = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
 
 /** It broke before an answer began: so it is when a server closes an idle connection just as it is used again, and a new one helps. */
-export function isBrokenLine(error: unknown): boolean {
-  return BROKEN_LINE.test(codeOf(error));
+export function isConnectionLost(error: unknown): boolean {
+  return CONNECTION_LOST.test(codeOf(error));
 }
 
 /** A sentence for people. Nothing of the address but its host is repeated: the rest may hold secrets. */
-export function describeTrouble(host: string, error: unknown): string {
+export function describeNetworkError(host: string, error: unknown): string {
   const code = codeOf(error);
   const isGarbled = NOT_HTTP.test(code) || (error instanceof Error && error.name === "HTTPParserError");
   if (isGarbled) return `${host} does not answer as a web server does (${code || "no HTTP"})`;

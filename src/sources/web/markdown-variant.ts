@@ -1,13 +1,20 @@
 import type { VisitOptions } from "../../contracts/web.ts";
-import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../plan/web/web-identity.ts";
-import type { TrailStop } from "./fetch-page.ts";
-import type { HostHabits } from "./host-probes.ts";
+import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../plan/web/item-identity.ts";
+import type { RedirectHop } from "./fetch-page.ts";
+import type { HostProbes } from "./host-probes.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
-import { askPage, isReadAlike, type PageFailure, type PageStop, type PageUnchanged, stopAt } from "./request-page.ts";
+import {
+  isReadAlike,
+  type PageFailure,
+  type PageUnchanged,
+  type ResolvedUrl,
+  requestPage,
+  resolveUrl,
+} from "./request-page.ts";
 
 /** A page that was read, or is as it was. */
-type HeardPage = PageReading | PageUnchanged;
+type KnownPage = PageReading | PageUnchanged;
 
 /** What becomes the document of a page, with the page's own title and validators. */
 export interface TakenDocument extends Pick<PageReading, "http" | "content" | "raw" | "remark"> {
@@ -23,7 +30,7 @@ export type Preferred =
       /** undefined: nothing is new. */
       readonly reading: TakenDocument | undefined;
       /** The address of the Markdown, which is the page's from now on. */
-      readonly variant: TrailStop | undefined;
+      readonly variant: RedirectHop | undefined;
       /** What the Markdown links to; undefined: it was not read. */
       readonly links?: readonly string[];
     }
@@ -33,33 +40,40 @@ export type Preferred =
 
 /** Takes a page's Markdown where the site has it: where the page says, where it was the last time, or beside the page. */
 export async function preferMarkdown(
-  stop: PageStop,
-  heard: HeardPage,
-  habits: HostHabits | undefined,
+  resolved: ResolvedUrl,
+  result: KnownPage,
+  probes: HostProbes | undefined,
   parts: VisitorParts,
   { force, signal }: VisitOptions,
 ): Promise<Preferred> {
-  const page = heard.kind === "read" ? heard : undefined;
+  const page = result.kind === "read" ? result : undefined;
   const asItIs = { kind: "taken", reading: page, variant: undefined } as const;
-  const address = page ? await findVariant(stop, page, habits, signal) : stop.item.http.variantUrl;
+  const address = page ? await findVariant(resolved, page, probes, signal) : resolved.item.http.variantUrl;
   if (!address) return asItIs;
-  const variant = await stopAt(address, parts, stop.look.at);
-  if (variant.id === stop.id) return asItIs;
+  const variant = await resolveUrl(address, parts, resolved.context.at);
+  if (variant.id === resolved.id) return asItIs;
   const { item } = variant;
-  const wasTaken = item.aliasOf === stop.id;
-  const isKept = wasTaken && item.content.contentHash === stop.item.content.contentHash && isReadAlike(item, parts);
-  const answer = await askPage(variant, parts, { unconditional: force || stop.look.isForced || !isKept, signal });
+  const wasTaken = item.aliasOf === resolved.id;
+  const isKept = wasTaken && item.content.contentHash === resolved.item.content.contentHash && isReadAlike(item, parts);
+  const answer = await requestPage(variant, parts, {
+    unconditional: force || resolved.context.isForced || !isKept,
+    signal,
+  });
   if (answer.kind === "unchanged" && !answer.noindex) {
-    const content = { ...stop.item.content, ...(page && { foundTitle: page.content.foundTitle }) };
+    const content = { ...resolved.item.content, ...(page && { foundTitle: page.content.foundTitle }) };
     const reading = page && { ...page, content, document: undefined };
-    return { kind: "taken", reading, variant: { stop: variant, http: { ...answer.http, canonicalUrl: stop.url } } };
+    return {
+      kind: "taken",
+      reading,
+      variant: { resolved: variant, http: { ...answer.http, canonicalUrl: resolved.url } },
+    };
   }
   const read = answer.kind === "body" ? await readPage(answer.response, variant, parts, { signal }) : answer;
   // A document that comes and goes with every hiccup would be indexed each time.
   if (read.kind === "failed" && !read.isLasting && wasTaken) return read;
   const isTaken = read.kind === "read" && !read.isHtml && read.content.documentType === "md" && read.noindex === "";
   if (!isTaken) return page ? asItIs : { kind: "to be read" };
-  const { foundTitle, language, modifiedAt, modifiedFrom } = (page ?? stop.item).content;
+  const { foundTitle, language, modifiedAt, modifiedFrom } = (page ?? resolved.item).content;
   const content = {
     ...read.content,
     foundTitle: foundTitle || read.content.foundTitle,
@@ -67,23 +81,23 @@ export async function preferMarkdown(
     ...(page && modifiedAt !== "" && { modifiedAt, modifiedFrom }),
   };
   const { document, raw } = read;
-  const { http, images, remark } = page ?? { http: heard.http, images: undefined, remark: "" };
+  const { http, images, remark } = page ?? { http: result.http, images: undefined, remark: "" };
   return {
     kind: "taken",
     reading: { document, raw, content, http, images, remark },
-    variant: { stop: variant, http: { ...read.http, canonicalUrl: stop.url }, content: read.content },
+    variant: { resolved: variant, http: { ...read.http, canonicalUrl: resolved.url }, content: read.content },
     links: read.links,
   };
 }
 
 async function findVariant(
-  { url, item }: PageStop,
+  { url, item }: ResolvedUrl,
   { page, isHtml }: PageReading,
-  habits: HostHabits | undefined,
+  probes: HostProbes | undefined,
   signal: AbortSignal,
 ): Promise<string> {
   if (!isHtml || !page) return "";
   const named = page.markdownVariant;
   if (named !== "" && named.length < MAX_ADDRESS_CHARACTERS && isSameSite(named, url)) return named;
-  return item.http.variantUrl || ((await habits?.markdownOf(url, signal)) ?? "");
+  return item.http.variantUrl || ((await probes?.markdownOf(url, signal)) ?? "");
 }

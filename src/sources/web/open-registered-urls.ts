@@ -4,18 +4,18 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { Member } from "../../contracts/members.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../../contracts/source.ts";
-import type { ItemLooker, ItemVisitor, Visit } from "../../contracts/web.ts";
+import type { ItemFetcher, ItemVisitor, Visit } from "../../contracts/web.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { plural } from "../../lib/plural.ts";
-import { isDue, isForced } from "../../plan/web/schedule-item.ts";
+import { isDue, isForced } from "../../plan/web/item-state.ts";
 import { sightingOf } from "./page-sighting.ts";
-import { asPart } from "./site/list-visit.ts";
+import { withoutPeriod } from "./site/list-visit.ts";
 import type { WebTools } from "./site/open-web-site.ts";
 import type { WebSourceConfig } from "./web-source-codec.ts";
 
 export type RegisteredTools = WebTools & {
   readonly items: ItemVisitor;
-  readonly looker: ItemLooker;
+  readonly itemFetcher: ItemFetcher;
   readonly now: () => Date;
 };
 
@@ -58,8 +58,8 @@ async function* listRegistered(config: WebSourceConfig, tools: RegisteredTools, 
   const listed = new Set<ItemId>();
   for (let at = 0; at < registered.length; at += PAGE) {
     const ids = registered.slice(at, at + PAGE).map(({ itemId }) => itemId);
-    const foreseen = yield* lookAtRegistered(ids, tools, signal);
-    const items = await resolve(ids, foreseen, tools);
+    const previewed = yield* visitDue(ids, tools, signal);
+    const items = await resolve(ids, previewed, tools);
     yield items.flatMap((item) => describe(item, members, listed));
   }
   await dropUnused([...members.values()], listed, tools);
@@ -72,17 +72,17 @@ async function* listRegistered(config: WebSourceConfig, tools: RegisteredTools, 
  */
 async function resolve(
   ids: readonly ItemId[],
-  foreseen: ReadonlyMap<ItemId, IngestItem>,
+  previewed: ReadonlyMap<ItemId, IngestItem>,
   { registry }: RegisteredTools,
 ): Promise<IngestItem[]> {
   const known = new Map<ItemId, IngestItem>();
-  let asked = ids;
-  while (asked.length > 0) {
-    const records = await registry.getMany(asked);
-    const found = asked.flatMap((id, at) => foreseen.get(id) ?? records[at]?.item ?? []);
+  let pending = ids;
+  while (pending.length > 0) {
+    const records = await registry.getMany(pending);
+    const found = pending.flatMap((id, at) => previewed.get(id) ?? records[at]?.item ?? []);
     for (const item of found) known.set(item.id, item);
-    const led = new Set(found.flatMap(({ aliasOf }) => (aliasOf === "" || known.has(aliasOf) ? [] : [aliasOf])));
-    asked = [...led];
+    const targets = new Set(found.flatMap(({ aliasOf }) => (aliasOf === "" || known.has(aliasOf) ? [] : [aliasOf])));
+    pending = [...targets];
   }
   return [...known.values()];
 }
@@ -106,7 +106,7 @@ function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed
   }
   // Also of one that no index has yet: what is not there is not to be taken in from what was kept of it.
   if ((isFetched || isHeld) && scheduling.goneCount > 0)
-    return [{ kind: "undecided", itemId, reason: asPart(scheduling.errorMessage) }];
+    return [{ kind: "undecided", itemId, reason: withoutPeriod(scheduling.errorMessage) }];
   return isFetched && isKept ? [sightingOf(item)] : [];
 }
 
@@ -127,12 +127,12 @@ async function dropUnused(
  * Hosts may be slow, so it yields pages that list nothing: there a crawl can be paused. A dry run looks, too, and gives what
  * it would have written down: the items by their ids, and those of their addresses.
  */
-async function* lookAtRegistered(
+async function* visitDue(
   ids: readonly ItemId[],
   tools: RegisteredTools,
   signal: AbortSignal,
 ): AsyncGenerator<readonly Listed[], ReadonlyMap<ItemId, IngestItem>> {
-  const foreseen = new Map<ItemId, IngestItem>();
+  const previewed = new Map<ItemId, IngestItem>();
   const due = (await tools.registry.getMany(ids)).flatMap((record) =>
     record && (tools.force || isDue(record.item, tools.now())) ? [record.item] : [],
   );
@@ -140,10 +140,10 @@ async function* lookAtRegistered(
   for (let at = 0; at < due.length; at += tools.pagesAtOnce) {
     await forEachConcurrent(due.slice(at, at + tools.pagesAtOnce), tools.pagesAtOnce, async (item) => {
       if (signal.aborted) throw new CancelledError("looking at addresses stopped");
-      const visit = tools.dryRun ? await foresee(item, tools, signal, foreseen) : await look(item, tools, signal);
+      const visit = tools.dryRun ? await preview(item, tools, signal, previewed) : await fetchItem(item, tools, signal);
       if (!visit) return;
       if (visit.outcome === "new" || visit.outcome === "changed") counts.changed += 1;
-      if (visit.isUnasked) counts.unasked += 1;
+      if (visit.isDeferred) counts.unasked += 1;
       else if (visit.outcome === "failed") counts.failed += 1;
       if (visit.reason) tools.log(`'${item.displaySource}': ${visit.reason}`);
     });
@@ -151,21 +151,21 @@ async function* lookAtRegistered(
   }
   if (due.length > 0) {
     const unasked = counts.unasked > 0 ? `, ${counts.unasked} not asked for now` : "";
-    const told = `${counts.changed} new or changed, ${counts.failed} failed${unasked}`;
-    tools.log(`Looked at ${plural(due.length, "address", "addresses")}: ${told}.`);
+    const counted = `${counts.changed} new or changed, ${counts.failed} failed${unasked}`;
+    tools.log(`Looked at ${plural(due.length, "address", "addresses")}: ${counted}.`);
   }
-  return foreseen;
+  return previewed;
 }
 
-async function look(
+async function fetchItem(
   { id, displaySource }: IngestItem,
-  { looker, force, log }: RegisteredTools,
+  { itemFetcher, force, log }: RegisteredTools,
   signal: AbortSignal,
 ): Promise<Visit | undefined> {
   const worker = `${hostname()}:${process.pid}`;
   try {
-    const looked = await looker.look(id, { worker, when: force ? "always" : "due", force, tell: log, signal });
-    return looked.kind === "visited" ? looked.visit : undefined;
+    const outcome_ = await itemFetcher.fetch(id, { worker, when: force ? "always" : "due", force, tell: log, signal });
+    return outcome_.kind === "visited" ? outcome_.visit : undefined;
   } catch (error) {
     if (!(error instanceof ConflictError)) throw error;
     log(`'${displaySource}': ${explain(error)}`);
@@ -173,11 +173,11 @@ async function look(
   }
 }
 
-async function foresee(
+async function preview(
   item: IngestItem,
   { items, force, log }: RegisteredTools,
   signal: AbortSignal,
-  foreseen: Map<ItemId, IngestItem>,
+  previewed: Map<ItemId, IngestItem>,
 ): Promise<Visit> {
   const options = {
     force: force || isForced(item),
@@ -187,7 +187,7 @@ async function foresee(
     signal,
   };
   const visit = await items.visit(item, options);
-  foreseen.set(item.id, visit.item.id === item.id ? visit.item : { ...item, aliasOf: visit.item.id });
-  foreseen.set(visit.item.id, visit.item);
+  previewed.set(item.id, visit.item.id === item.id ? visit.item : { ...item, aliasOf: visit.item.id });
+  previewed.set(visit.item.id, visit.item);
   return visit;
 }

@@ -13,38 +13,46 @@ import type {
   WebPageReader,
 } from "../../contracts/web.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { BELIEVED_AFTER, countGone } from "../../plan/web/count-looks.ts";
+import { type IdentityRules, identifyUrl, isSameSite } from "../../plan/web/item-identity.ts";
+import type { CheckPolicy } from "../../plan/web/item-state.ts";
 import {
   afterAlias,
+  afterDeferral,
   afterFailure,
   afterFound,
   afterMissing,
   afterMove,
   afterRefusal,
-  afterTroubleBehind,
-  afterUnasked,
-} from "../../plan/web/look-at-item.ts";
-import { type CheckPolicy, watchedLike } from "../../plan/web/schedule-item.ts";
-import { type IdentityRules, identifyUrl, isSameSite } from "../../plan/web/web-identity.ts";
-import { type Heard, PageWalk, type TrailStop, type Walk } from "./fetch-page.ts";
-import { HostHabits } from "./host-probes.ts";
+  afterTargetFailed,
+  CONFIRMATIONS,
+  countGone,
+  withWatchOf,
+} from "../../plan/web/item-transitions.ts";
+import { PageFetcher, type PageResult, type RedirectChain, type RedirectHop } from "./fetch-page.ts";
+import { HostProbes } from "./host-probes.ts";
 import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
-import { type PageFailure, type PageRefusal, type PageStop, readingRevision, throwIfStopped } from "./request-page.ts";
 import {
-  type DoubtfulMove,
-  findDoubtfulMove,
-  findDoubtfulReading,
-  findDoubtfulRefusal,
-  findDoubtfulTwin,
+  type PageFailure,
+  type PageRefusal,
+  type ResolvedUrl,
+  readingRevision,
+  throwIfStopped,
+} from "./request-page.ts";
+import {
+  findUnconfirmedContent,
+  findUnconfirmedDuplicate,
+  findUnconfirmedMove,
+  findUnconfirmedRefusal,
   judgeShared,
+  type UnconfirmedChange,
 } from "./unconfirmed-change.ts";
-import { type NotedItem, noteItem } from "./update-item.ts";
+import { type UpdatedItem, updateItem } from "./update-item.ts";
 
 export interface VisitorParts {
   readonly client: WebClient;
   readonly registry: Registry;
   readonly reader: WebPageReader;
-  /** Of what is no page: PDF, Office. */
+  /** Reads other formats: PDF, Office. */
   readonly texts: TextReader;
   readonly documents: WebDocuments;
   readonly images: WebImages;
@@ -52,7 +60,7 @@ export interface VisitorParts {
   readonly renderer: PageRenderer | undefined;
   readonly rules: IdentityRules;
   readonly policy: CheckPolicy;
-  /** Extensions without dot that are worth fetching. */
+  /** Extensions that are fetched, without dot. */
   readonly acceptedTypes: ReadonlySet<string>;
   readonly maxBytes: number;
   readonly now?: () => Date;
@@ -60,15 +68,15 @@ export interface VisitorParts {
 
 export function createPageVisitor(parts: VisitorParts): PageVisitor {
   const now = parts.now ?? (() => new Date());
-  const crawls = new WeakMap<object, HostHabits>();
-  const habitsOf = (crawl: object | undefined): HostHabits | undefined => {
+  const crawls = new WeakMap<object, HostProbes>();
+  const probesOf = (crawl: object | undefined): HostProbes | undefined => {
     if (!crawl) return undefined;
-    const habits = crawls.get(crawl) ?? new HostHabits(parts);
-    crawls.set(crawl, habits);
-    return habits;
+    const probes = crawls.get(crawl) ?? new HostProbes(parts);
+    crawls.set(crawl, probes);
+    return probes;
   };
   const visitor: PageVisitor = {
-    visit: (url, options) => new PageVisit(parts, options, habitsOf(options.crawl), now(), url).look(url),
+    visit: (url, options) => new PageVisit(parts, options, probesOf(options.crawl), now(), url).context(url),
     document: async (item, signal) =>
       (await parts.documents.get(item.id, item.content.contentHash)) ??
       (await fetchAgain(item, visitor, parts, signal)),
@@ -76,7 +84,7 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
   return visitor;
 }
 
-/** It may say something else by now: then this is what it says, and the next look finds it unchanged. */
+/** Visits the item again. If its content changed meanwhile, the new content is stored, and the next visit finds it unchanged. */
 async function fetchAgain(
   item: IngestItem,
   visitor: PageVisitor,
@@ -91,197 +99,207 @@ async function fetchAgain(
   return await documents.get(found.id, found.content.contentHash);
 }
 
-type Success = Exclude<Heard, Trouble>;
+type Success = Exclude<PageResult, FetchFailure>;
 
-/** One look at one address, from the question to what the registry holds afterwards. */
+/** One visit of one URL, from the request to the registry update. */
 class PageVisit {
   readonly #parts: VisitorParts;
   readonly #options: VisitOptions;
-  readonly #habits: HostHabits | undefined;
-  readonly #walk: PageWalk;
+  readonly #probes: HostProbes | undefined;
+  readonly #fetcher: PageFetcher;
   readonly #links = new Map<ItemId, readonly string[] | undefined>();
-  #twinOf: VisitOptions["twinOf"];
-  #isSettling = false;
+  #duplicateOf: VisitOptions["duplicateOf"];
+  #isResumed = false;
   #feeds: readonly string[] = [];
   #undated = "";
 
-  constructor(parts: VisitorParts, options: VisitOptions, habits: HostHabits | undefined, now: Date, url: string) {
+  constructor(parts: VisitorParts, options: VisitOptions, probes: HostProbes | undefined, now: Date, url: string) {
     this.#parts = parts;
     this.#options = options;
-    this.#habits = habits;
-    this.#twinOf = options.twinOf;
-    this.#walk = new PageWalk(parts, options, habits, now, url);
+    this.#probes = probes;
+    this.#duplicateOf = options.duplicateOf;
+    this.#fetcher = new PageFetcher(parts, options, probes, now, url);
   }
 
-  async look(url: string): Promise<Visit> {
-    return await this.#settle(await this.#walk.walk(await this.#walk.stopAt(url)));
+  async context(url: string): Promise<Visit> {
+    return await this.#conclude(await this.#fetcher.chain(await this.#fetcher.resolveUrl(url)));
   }
 
-  async #settle(walk: Walk): Promise<Visit> {
-    const { stop, heard } = walk;
-    this.#learn(walk);
-    const noindexed = findNoindex(heard, this.#parts);
-    if (noindexed) return await this.#giveUp(walk, noindexed);
-    if (heard.kind === "unchanged" && stop.item.status === "OutOfScope" && stop.item.aliasOf === "") {
-      const { errorMessage: reason } = stop.item.scheduling;
-      const revision = stop.item.content.readerRevision;
-      return await this.#giveUp(walk, { kind: "refused", why: "other", reason, http: heard.http, revision });
+  async #conclude(chain: RedirectChain): Promise<Visit> {
+    const { resolved, result } = chain;
+    this.#learn(chain);
+    const noindexed = findNoindex(result, this.#parts);
+    if (noindexed) return await this.#giveUp(chain, noindexed);
+    if (result.kind === "unchanged" && resolved.item.status === "OutOfScope" && resolved.item.aliasOf === "") {
+      const { errorMessage: reason } = resolved.item.scheduling;
+      const revision = resolved.item.content.readerRevision;
+      return await this.#giveUp(chain, { kind: "refused", why: "other", reason, http: result.http, revision });
     }
-    if (heard.kind !== "read" && heard.kind !== "unchanged" && heard.kind !== "fresh")
-      return await this.#giveUp(walk, heard);
-    const canonical = await findCanonical(walk, this.#walk, this.#parts);
+    if (result.kind !== "read" && result.kind !== "unchanged" && result.kind !== "fresh")
+      return await this.#giveUp(chain, result);
+    const canonical = await findCanonical(chain, this.#fetcher, this.#parts);
     if (canonical) {
       this.#learn(canonical);
-      const { heard: there } = canonical;
-      return isTrouble(there) ? await this.#giveUp(canonical, there) : await this.#succeed(canonical, there);
+      const { result: there } = canonical;
+      return isFailure(there) ? await this.#giveUp(canonical, there) : await this.#succeed(canonical, there);
     }
-    // It is the other item no more, so "not modified" does not tell what it is now.
-    if (heard.kind === "unchanged" && stop.item.aliasOf !== "") return await this.#askAgain(walk);
-    return await this.#succeed(walk, heard);
+    // It is no longer an alias, so a 304 does not tell what it is now.
+    if (result.kind === "unchanged" && resolved.item.aliasOf !== "") return await this.#askAgain(chain);
+    return await this.#succeed(chain, result);
   }
 
-  async #askAgain({ trail, stop }: Walk): Promise<Visit> {
-    const heard = await this.#walk.hear(stop, { unconditional: true, trail });
-    if (heard.kind === "redirect") return await this.#giveUp({ trail, stop, heard: HASTY }, HASTY);
-    const walk = { trail, stop, heard };
-    this.#learn(walk);
-    if (isTrouble(heard)) return await this.#giveUp(walk, heard);
-    const noindexed = findNoindex(heard, this.#parts);
-    if (noindexed) return await this.#giveUp(walk, noindexed);
-    return await this.#succeed(walk, heard);
+  async #askAgain({ hops, resolved }: RedirectChain): Promise<Visit> {
+    const result = await this.#fetcher.request(resolved, { unconditional: true, hops });
+    if (result.kind === "redirect") return await this.#giveUp({ hops, resolved, result: HASTY }, HASTY);
+    const chain = { hops, resolved, result };
+    this.#learn(chain);
+    if (isFailure(result)) return await this.#giveUp(chain, result);
+    const noindexed = findNoindex(result, this.#parts);
+    if (noindexed) return await this.#giveUp(chain, noindexed);
+    return await this.#succeed(chain, result);
   }
 
-  #learn({ stop, heard }: Walk): void {
-    if (heard.kind === "read") {
-      this.#links.set(stop.id, heard.links);
-      this.#feeds = heard.feeds;
-      this.#undated = heard.undated;
-    } else if (heard.kind === "unchanged") this.#links.set(stop.id, undefined);
+  #learn({ resolved, result }: RedirectChain): void {
+    if (result.kind === "read") {
+      this.#links.set(resolved.id, result.links);
+      this.#feeds = result.feeds;
+      this.#undated = result.undated;
+    } else if (result.kind === "unchanged") this.#links.set(resolved.id, undefined);
   }
 
-  async #succeed(walk: Walk, heard: Success): Promise<Visit> {
-    if (heard.kind === "fresh") return await this.#concludeFresh(walk);
+  async #succeed(chain: RedirectChain, result: Success): Promise<Visit> {
+    if (result.kind === "fresh") return await this.#concludeFresh(chain);
     const { policy } = this.#parts;
-    const doubtful = findDoubtfulMove(walk, policy) ?? findDoubtfulReading(walk, policy);
-    if (doubtful) return await this.#doubt(doubtful);
-    const shared = await this.#judgeShared(walk, heard);
+    const unconfirmed = findUnconfirmedMove(chain, policy) ?? findUnconfirmedContent(chain, policy);
+    if (unconfirmed) return await this.#postpone(unconfirmed);
+    const shared = await this.#judgeShared(chain, result);
     if (shared) return shared;
-    const { stop, trail } = walk;
-    const preferred = await preferMarkdown(stop, heard, this.#habits, this.#parts, this.#options);
-    if (preferred.kind === "failed") return await this.#giveUp(walk, preferred);
-    if (preferred.kind === "to be read") return await this.#askAgain(walk);
+    const { resolved, hops } = chain;
+    const preferred = await preferMarkdown(resolved, result, this.#probes, this.#parts, this.#options);
+    if (preferred.kind === "failed") return await this.#giveUp(chain, preferred);
+    if (preferred.kind === "to be read") return await this.#askAgain(chain);
     const { reading, variant, links } = preferred;
-    if (variant && links) this.#links.set(variant.stop.id, links);
-    const content = { ...stop.item.content, ...reading?.content };
-    const twin = variant ? undefined : await this.#twinOf?.({ ...stop.item, ...stop.identity }, stop.url, content);
-    const unlike = twin && findDoubtfulTwin(walk, twin, policy);
-    if (unlike) return await this.#doubt(unlike);
-    if (twin) return await this.#foldInto(twin, walk, { http: heard.http, content });
-    if (reading) await this.#keepDocument(stop, reading);
-    const variantUrl = variant?.stop.url ?? "";
-    const found = reading ? { http: { ...reading.http, variantUrl }, content: reading.content } : { http: heard.http };
-    const aliases = variant ? [...trail.filter((each) => each.stop.id !== variant.stop.id), variant] : trail;
-    const noted = await this.#note(stop, (item) => {
-      const becameAlias = item.aliasOf !== "" && stop.item.aliasOf === "";
+    if (variant && links) this.#links.set(variant.resolved.id, links);
+    const content = { ...resolved.item.content, ...reading?.content };
+    const duplicate = variant
+      ? undefined
+      : await this.#duplicateOf?.({ ...resolved.item, ...resolved.identity }, resolved.url, content);
+    const unlike = duplicate && findUnconfirmedDuplicate(chain, duplicate, policy);
+    if (unlike) return await this.#postpone(unlike);
+    if (duplicate) return await this.#foldInto(duplicate, chain, { http: result.http, content });
+    if (reading) await this.#keepDocument(resolved, reading);
+    const variantUrl = variant?.resolved.url ?? "";
+    const found = reading ? { http: { ...reading.http, variantUrl }, content: reading.content } : { http: result.http };
+    const aliases = variant ? [...hops.filter((each) => each.resolved.id !== variant.resolved.id), variant] : hops;
+    const updated = await this.#update(resolved, (item) => {
+      const becameAlias = item.aliasOf !== "" && resolved.item.aliasOf === "";
       return becameAlias
         ? item
-        : this.#withWishes(afterFound(item, stop.look, found, this.#parts.policy), stop, aliases);
+        : this.#withOptions(afterFound(item, resolved.context, found, this.#parts.policy), resolved, aliases);
     });
-    // Somebody who looked at another page meanwhile took this one for its Markdown.
-    if (noted.item.aliasOf !== "") return await this.look(stop.url);
-    await this.#noteAliases(aliases, stop);
-    const outcome = outcomeOf(noted);
-    const unkept = reading && outcome !== "unchanged" ? await this.#keepSnapshot(noted.item, reading) : "";
-    const { item, remark } = reading ? await this.#keepImages(noted.item, stop, reading) : { ...noted, remark: "" };
+    // A concurrent visit made it the Markdown variant of another page.
+    if (updated.item.aliasOf !== "") return await this.context(resolved.url);
+    await this.#updateAliases(aliases, resolved);
+    const outcome = outcomeOf(updated);
+    const unkept = reading && outcome !== "unchanged" ? await this.#keepSnapshot(updated.item, reading) : "";
+    const { item, remark } = reading
+      ? await this.#keepImages(updated.item, resolved, reading)
+      : { ...updated, remark: "" };
     return this.#visit(outcome, item, aliases, [reading?.remark ?? "", unkept, remark].filter(Boolean).join(" "));
   }
 
-  /** undefined: it is not what many others show. */
-  async #judgeShared(walk: Walk, heard: Success): Promise<Visit | undefined> {
-    const shared = await judgeShared(walk, heard, this.#parts, this.#options);
-    if (shared === undefined || (shared === "unsettled" && this.#isSettling)) return undefined;
-    if (shared !== "unsettled") return await this.#doubt(shared);
-    const settle: Visit["settle"] = async ({ twinOf }) => {
-      this.#twinOf = twinOf;
-      this.#isSettling = true;
-      return await this.#succeed(walk, heard);
+  /** Returns undefined if few other pages show the same text. */
+  async #judgeShared(chain: RedirectChain, result: Success): Promise<Visit | undefined> {
+    const shared = await judgeShared(chain, result, this.#parts, this.#options);
+    if (shared === undefined || (shared === "unsettled" && this.#isResumed)) return undefined;
+    if (shared !== "unsettled") return await this.#postpone(shared);
+    const resume: Visit["resume"] = async ({ duplicateOf }) => {
+      this.#duplicateOf = duplicateOf;
+      this.#isResumed = true;
+      return await this.#succeed(chain, result);
     };
-    return { ...this.#visit("failed", walk.stop.item, [], ""), settle };
+    return { ...this.#visit("failed", chain.resolved.item, [], ""), resume };
   }
 
-  /** Its text is the other's, so nothing is lost. It is read each time: as soon as it shows something else it is a page. */
-  async #foldInto(twin: IngestItem, { trail, stop }: Walk, { http, content }: Omit<TrailStop, "stop">): Promise<Visit> {
-    const page = await this.#walk.stopAt(twin.foundSource);
+  /** Makes the URL an alias of an item with the same text. It is stored without validators, so each visit reads it and notices when the texts differ. */
+  async #foldInto(
+    duplicate: IngestItem,
+    { hops, resolved }: RedirectChain,
+    { http, content }: Omit<RedirectHop, "resolved">,
+  ): Promise<Visit> {
+    const page = await this.#fetcher.resolveUrl(duplicate.foundSource);
     const unread = { ...http, redirectChain: [], canonicalUrl: "", etag: "", lastModified: "" };
-    const aliases = [...trail, { stop, http: unread, ...(content && { content }) }];
-    await this.#noteAliases(aliases, page);
+    const aliases = [...hops, { resolved, http: unread, ...(content && { content }) }];
+    await this.#updateAliases(aliases, page);
     return this.#visit("unchanged", page.item, aliases, "");
   }
 
-  /** As it was found a moment ago: an item that is in trouble is not told so twice, but what leads to it is. */
-  async #concludeFresh(walk: Walk): Promise<Visit> {
-    const { stop, trail } = walk;
-    const trouble = freshTrouble(stop.item);
-    if (!trouble) {
-      const doubtful = findDoubtfulMove(walk, this.#parts.policy);
-      if (doubtful) return await this.#doubt(doubtful);
-      const shared = await this.#judgeShared(walk, { kind: "fresh" });
+  /** Uses the record of an item that was visited in this crawl. Its failure is not counted twice, but recorded on the redirects. */
+  async #concludeFresh(chain: RedirectChain): Promise<Visit> {
+    const { resolved, hops } = chain;
+    const failure = recordedFailure(resolved.item);
+    if (!failure) {
+      const unconfirmed = findUnconfirmedMove(chain, this.#parts.policy);
+      if (unconfirmed) return await this.#postpone(unconfirmed);
+      const shared = await this.#judgeShared(chain, { kind: "fresh" });
       if (shared) return shared;
-      await this.#noteAliases(trail, stop);
-      return this.#visit("unchanged", stop.item, trail, "");
+      await this.#updateAliases(hops, resolved);
+      return this.#visit("unchanged", resolved.item, hops, "");
     }
-    if (trail.some((each) => each.stop.item.aliasOf === "")) return await this.#giveUp(walk, trouble);
-    await this.#putOff(trail, stop.item);
-    const outcome = trouble.kind === "missing" && stop.item.status === "Gone" ? "gone" : trouble.kind;
-    return this.#visit(outcome, stop.item, trail, stop.item.scheduling.errorMessage);
+    if (hops.some((each) => each.resolved.item.aliasOf === "")) return await this.#giveUp(chain, failure);
+    await this.#putOff(hops, resolved.item);
+    const outcome = failure.kind === "missing" && resolved.item.status === "Gone" ? "gone" : failure.kind;
+    return this.#visit(outcome, resolved.item, hops, resolved.item.scheduling.errorMessage);
   }
 
-  /** What leads to the document goes on leading there, and it links to what it linked to. */
-  async #doubt({ from, before, ...move }: DoubtfulMove): Promise<Visit> {
+  /** Records a change that is not confirmed yet. Aliases and links of the document stay. */
+  async #postpone({ from, before, ...move }: UnconfirmedChange): Promise<Visit> {
     this.#links.delete(from.id);
-    const { item } = await this.#note(from, (known) => afterMove(known, from.look, move, this.#parts.policy));
-    await this.#noteAliases(before, from);
+    const { item } = await this.#update(from, (known) => afterMove(known, from.context, move, this.#parts.policy));
+    await this.#updateAliases(before, from);
     return this.#visit("failed", item, before, move.reason);
   }
 
-  /** Whoever watches one of them would ask for all of them every time. */
-  async #putOff(trail: readonly TrailStop[], behind: IngestItem): Promise<void> {
-    for (const { stop } of trail) {
-      await this.#note(stop, (item) => (item.aliasOf === "" ? item : afterTroubleBehind(item, stop.look, behind)));
+  /** Schedules the redirects together with their failed target; otherwise each would be requested every time. */
+  async #putOff(hops: readonly RedirectHop[], behind: IngestItem): Promise<void> {
+    for (const { resolved } of hops) {
+      await this.#update(resolved, (item) =>
+        item.aliasOf === "" ? item : afterTargetFailed(item, resolved.context, behind),
+      );
     }
   }
 
   /**
-   * The address that was asked for is what is in trouble, wherever it leads: what is known of it must not be given up for
-   * something that could not be read. Those that have been another item's for long stay that.
+   * Records a failure on the first URL of the chain that is no alias: its document must not be replaced by
+   * something that could not be read. Existing aliases stay.
    */
-  async #giveUp(walk: Walk, met: Trouble): Promise<Visit> {
-    const { stop, trail } = walk;
+  async #giveUp(chain: RedirectChain, met: FetchFailure): Promise<Visit> {
+    const { resolved, hops } = chain;
     const { policy } = this.#parts;
-    const at = trail.findIndex((each) => each.stop.item.aliasOf === "");
-    const subject = trail[at]?.stop ?? stop;
-    const doubtful =
+    const at = hops.findIndex((each) => each.resolved.item.aliasOf === "");
+    const subject = hops[at]?.resolved ?? resolved;
+    const unconfirmed =
       met.kind === "refused"
-        ? (findDoubtfulMove(walk, policy) ?? findDoubtfulRefusal(walk, subject, met, policy))
+        ? (findUnconfirmedMove(chain, policy) ?? findUnconfirmedRefusal(chain, subject, met, policy))
         : undefined;
-    if (doubtful) return await this.#doubt(doubtful);
-    const trouble = asTroubleOf(subject.item, met);
-    const { item } = await this.#note(subject, (before) =>
-      afterTrouble(before, trouble, { subject, answered: stop }, this.#parts),
+    if (unconfirmed) return await this.#postpone(unconfirmed);
+    const failure = asFailureOf(subject.item, met);
+    const { item } = await this.#update(subject, (before) =>
+      afterFetchFailure(before, failure, { subject, probed: resolved }, this.#parts),
     );
-    const outcome = trouble.kind !== "missing" ? trouble.kind : item.status === "Gone" ? "gone" : "missing";
-    await this.#putOff(at < 0 ? trail : trail.slice(0, at), item);
-    const passed = trail.filter((each) => each.stop.item.aliasOf === item.id);
-    const reason = trouble.kind === "missing" ? item.scheduling.errorMessage : trouble.reason;
-    const { isHostTrouble = false, isUnasked = false } = trouble.kind === "failed" ? trouble : {};
-    return { ...this.#visit(outcome, item, passed, reason), isHostTrouble, isUnasked };
+    const outcome = failure.kind !== "missing" ? failure.kind : item.status === "Gone" ? "gone" : "missing";
+    await this.#putOff(at < 0 ? hops : hops.slice(0, at), item);
+    const passed = hops.filter((each) => each.resolved.item.aliasOf === item.id);
+    const reason = failure.kind === "missing" ? item.scheduling.errorMessage : failure.reason;
+    const { isHostFailure = false, isDeferred = false } = failure.kind === "failed" ? failure : {};
+    return { ...this.#visit(outcome, item, passed, reason), isHostFailure, isDeferred };
   }
 
-  #visit(outcome: Visit["outcome"], item: IngestItem, aliases: readonly TrailStop[], reason: string): Visit {
+  #visit(outcome: Visit["outcome"], item: IngestItem, aliases: readonly RedirectHop[], reason: string): Visit {
     return {
       outcome,
       item,
-      aliases: aliases.map(({ stop }) => stop.id),
+      aliases: aliases.map(({ resolved }) => resolved.id),
       links: this.#links,
       feeds: this.#feeds,
       undated: this.#undated,
@@ -289,39 +307,39 @@ class PageVisit {
     };
   }
 
-  async #note(stop: PageStop, tell: (item: IngestItem) => IngestItem): Promise<NotedItem> {
-    return await noteItem(stop, tell, this.#parts, { dryRun: this.#options.dryRun ?? false });
+  async #update(resolved: ResolvedUrl, tell: (item: IngestItem) => IngestItem): Promise<UpdatedItem> {
+    return await updateItem(resolved, tell, this.#parts, { dryRun: this.#options.dryRun ?? false });
   }
 
-  /** Whoever asked for an address that led here asked for this. */
-  #withWishes(item: IngestItem, { url }: PageStop, aliases: readonly TrailStop[]): IngestItem {
+  /** Takes over the options of the aliases: watched, images, title. */
+  #withOptions(item: IngestItem, { url }: ResolvedUrl, aliases: readonly RedirectHop[]): IngestItem {
     const includeImages = item.includeImages || (this.#options.includeImages ?? false);
     const spelt = { ...item, foundSource: url, includeImages };
-    return aliases.reduce((target, alias) => watchedLike(target, alias.stop.item), spelt);
+    return aliases.reduce((target, alias) => withWatchOf(target, alias.resolved.item), spelt);
   }
 
-  async #noteAliases(aliases: readonly TrailStop[], { id }: PageStop): Promise<void> {
+  async #updateAliases(aliases: readonly RedirectHop[], { id }: ResolvedUrl): Promise<void> {
     const chain = aliases.flatMap(({ http }) => http.redirectChain ?? []);
     let passed = 0;
-    for (const { stop, http, content } of aliases) {
+    for (const { resolved, http, content } of aliases) {
       const isRedirect = (http.redirectChain?.length ?? 0) > 0;
       const said = isRedirect ? { ...http, redirectChain: chain.slice(passed) } : http;
       if (isRedirect) passed += 1;
-      if (stop.id === id) continue;
-      await this.#note(stop, (before) => {
-        const item = afterAlias(before, stop.look, { of: id, http: said }, this.#parts.policy);
+      if (resolved.id === id) continue;
+      await this.#update(resolved, (before) => {
+        const item = afterAlias(before, resolved.context, { of: id, http: said }, this.#parts.policy);
         return content ? { ...item, content: { ...item.content, ...content } } : item;
       });
     }
   }
 
-  async #keepDocument(stop: PageStop, { document, content }: TakenDocument): Promise<void> {
-    const isKnown = content.contentHash === stop.item.content.contentHash && !this.#options.force;
+  async #keepDocument(resolved: ResolvedUrl, { document, content }: TakenDocument): Promise<void> {
+    const isKnown = content.contentHash === resolved.item.content.contentHash && !this.#options.force;
     if (this.#options.dryRun || isKnown || !document) return;
-    await this.#parts.documents.put(stop.id, document);
+    await this.#parts.documents.put(resolved.id, document);
   }
 
-  /** Why it could not be kept, which is no trouble of the page; "" when it was. */
+  /** Returns why the snapshot could not be stored, "" if it was. The visit does not fail. */
   async #keepSnapshot({ id, scheduling }: IngestItem, { raw }: TakenDocument): Promise<string> {
     if (this.#options.dryRun) return "";
     const at = scheduling.lastChecked || toUtcMicros(new Date());
@@ -334,18 +352,18 @@ class PageVisit {
     }
   }
 
-  /** After the record: a picture belongs to an item that is known. What goes wrong here is no trouble of the page. */
+  /** Runs after the record is stored. A failure is a remark, not a failure of the page. */
   async #keepImages(
     item: IngestItem,
-    stop: PageStop,
+    resolved: ResolvedUrl,
     { images }: TakenDocument,
   ): Promise<{ readonly item: IngestItem; readonly remark: string }> {
     if (!images || !item.includeImages || this.#options.dryRun) return { item, remark: "" };
     try {
       const imageCount = await this.#parts.images.replace(item, images, this.#options.signal);
       if (imageCount === item.linkage.imageCount) return { item, remark: "" };
-      const registered = await this.#parts.registry.get(stop.id);
-      const counted = await this.#note({ ...stop, registered }, (now) => ({
+      const registered = await this.#parts.registry.get(resolved.id);
+      const counted = await this.#update({ ...resolved, registered }, (now) => ({
         ...now,
         linkage: { ...now.linkage, imageCount },
       }));
@@ -359,32 +377,36 @@ class PageVisit {
 
 const HASTY: PageFailure = { kind: "failed", reason: "It changed while it was looked at." };
 
-function outcomeOf({ before, item }: NotedItem): "new" | "changed" | "unchanged" {
+function outcomeOf({ before, item }: UpdatedItem): "new" | "changed" | "unchanged" {
   if (before.content.contentHash === "") return "new";
   return before.content.contentHash === item.content.contentHash ? "unchanged" : "changed";
 }
 
 /**
- * Where the page that a page calls canonical led, when that is to be taken for it; undefined: the page is itself. A page is
- * believed when what it names is of the same site, is there, and calls itself canonical: two that name each other are two.
+ * Follows the canonical link of a page; undefined: the page itself is used. The link is
+ * accepted if its target is of the same site, exists, and names itself as canonical: two pages that name each other stay two.
  */
-async function findCanonical(walk: Walk, from: PageWalk, parts: VisitorParts): Promise<Walk | undefined> {
-  const address = await canonicalAddress(walk, parts);
+async function findCanonical(
+  chain: RedirectChain,
+  from: PageFetcher,
+  parts: VisitorParts,
+): Promise<RedirectChain | undefined> {
+  const address = await canonicalAddress(chain, parts);
   const id = identityOf(address, parts);
-  const { stop } = walk;
-  const passed = new Set([stop.id, ...walk.trail.map((each) => each.stop.id)]);
-  if (!id || passed.has(id) || !isSameSite(address, stop.url) || !from.isInScope(address)) return undefined;
-  const there = await from.walk(await from.stopAt(address), [...walk.trail, asTrailStop(walk)]);
-  if (passed.has(there.stop.id)) return undefined;
-  return isToBeTaken(there, walk, parts) ? there : undefined;
+  const { resolved } = chain;
+  const passed = new Set([resolved.id, ...chain.hops.map((each) => each.resolved.id)]);
+  if (!id || passed.has(id) || !isSameSite(address, resolved.url) || !from.isInScope(address)) return undefined;
+  const there = await from.chain(await from.resolveUrl(address), [...chain.hops, asHop(chain)]);
+  if (passed.has(there.resolved.id)) return undefined;
+  return isAcceptable(there, chain, parts) ? there : undefined;
 }
 
-/** As the page says it, or said it when it was last read. */
-async function canonicalAddress({ stop, heard }: Walk, { registry }: VisitorParts): Promise<string> {
-  const { aliasOf, http } = stop.item;
-  // Markdown that was taken for a page's document does not say whose it is.
-  if (heard.kind === "read") return heard.canonical || (aliasOf !== "" && !heard.isHtml ? http.canonicalUrl : "");
-  if (heard.kind !== "unchanged" || aliasOf === "") return "";
+/** Returns the canonical URL that the page names, or named when it was last read. */
+async function canonicalAddress({ resolved, result }: RedirectChain, { registry }: VisitorParts): Promise<string> {
+  const { aliasOf, http } = resolved.item;
+  // A Markdown variant does not name its page.
+  if (result.kind === "read") return result.canonical || (aliasOf !== "" && !result.isHtml ? http.canonicalUrl : "");
+  if (result.kind !== "unchanged" || aliasOf === "") return "";
   return (await registry.get(aliasOf))?.item.foundSource ?? "";
 }
 
@@ -396,23 +418,32 @@ function identityOf(address: string, { rules }: VisitorParts): ItemId | undefine
   }
 }
 
-function asTrailStop({ stop, heard }: Walk): TrailStop {
-  if (heard.kind === "read") return { stop, http: heard.http, content: heard.content };
-  return { stop, http: heard.kind === "unchanged" ? heard.http : {} };
+function asHop({ resolved, result }: RedirectChain): RedirectHop {
+  if (result.kind === "read") return { resolved, http: result.http, content: result.content };
+  return { resolved, http: result.kind === "unchanged" ? result.http : {} };
 }
 
-function isToBeTaken({ stop, heard }: Walk, { stop: before }: Walk, parts: VisitorParts): boolean {
-  switch (heard.kind) {
+function isAcceptable(
+  { resolved, result }: RedirectChain,
+  { resolved: before }: RedirectChain,
+  parts: VisitorParts,
+): boolean {
+  switch (result.kind) {
     case "read":
-      return heard.noindex === "" && (identityOf(heard.canonical, parts) ?? stop.id) === stop.id;
+      return result.noindex === "" && (identityOf(result.canonical, parts) ?? resolved.id) === resolved.id;
     case "unchanged":
-      return !heard.noindex && stop.item.status !== "OutOfScope";
+      return !result.noindex && resolved.item.status !== "OutOfScope";
     case "fresh":
-      return stop.item.status !== "OutOfScope" && stop.item.status !== "Gone" && stop.item.content.contentHash !== "";
-    case "missing":
-      // What has been one item does not become two because of one answer.
       return (
-        before.item.aliasOf === stop.id && countGone(stop.item, stop.look.at, parts.policy).goneCount < BELIEVED_AFTER
+        resolved.item.status !== "OutOfScope" &&
+        resolved.item.status !== "Gone" &&
+        resolved.item.content.contentHash !== ""
+      );
+    case "missing":
+      // An alias does not become an item of its own because of one response.
+      return (
+        before.item.aliasOf === resolved.id &&
+        countGone(resolved.item, resolved.context.at, parts.policy).goneCount < CONFIRMATIONS
       );
     case "refused":
       return false;
@@ -421,57 +452,57 @@ function isToBeTaken({ stop, heard }: Walk, { stop: before }: Walk, parts: Visit
   }
 }
 
-/** Why there is no document to take. */
-type Trouble = Extract<Heard, { kind: "missing" }> | PageRefusal | PageFailure;
+/** Why there is no document. */
+type FetchFailure = Extract<PageResult, { kind: "missing" }> | PageRefusal | PageFailure;
 
-function isTrouble(heard: Heard): heard is Trouble {
-  return heard.kind === "missing" || heard.kind === "refused" || heard.kind === "failed";
+function isFailure(result: PageResult): result is FetchFailure {
+  return result.kind === "missing" || result.kind === "refused" || result.kind === "failed";
 }
 
-/** An address of which nothing is known has nothing to keep; without this, one link to a sign-in page fails every crawl. */
-function asTroubleOf({ content, aliasOf }: IngestItem, trouble: Trouble): Trouble {
-  if (trouble.kind !== "failed" || !trouble.isLasting || content.contentHash !== "" || aliasOf !== "") return trouble;
-  const { reason, statusCode } = trouble;
+/** Turns a lasting failure of an unknown URL into a refusal; otherwise one link to a sign-in page fails every crawl. */
+function asFailureOf({ content, aliasOf }: IngestItem, failure: FetchFailure): FetchFailure {
+  if (failure.kind !== "failed" || !failure.isLasting || content.contentHash !== "" || aliasOf !== "") return failure;
+  const { reason, statusCode } = failure;
   const http = statusCode === undefined ? {} : { http: { etag: "", lastModified: "", statusCode } };
   return { kind: "refused", why: "other", reason, ...http };
 }
 
-function findNoindex(heard: Heard, parts: VisitorParts): PageRefusal | undefined {
-  if ((heard.kind !== "read" && heard.kind !== "unchanged") || !heard.noindex) return undefined;
-  const { http, noindex } = heard;
+function findNoindex(result: PageResult, parts: VisitorParts): PageRefusal | undefined {
+  if ((result.kind !== "read" && result.kind !== "unchanged") || !result.noindex) return undefined;
+  const { http, noindex } = result;
   return {
     kind: "refused",
     why: "other",
     reason: "The page asks not to be indexed (noindex).",
     http,
-    ...(heard.kind === "read" && { mimeType: heard.content.mimeType }),
+    ...(result.kind === "read" && { mimeType: result.content.mimeType }),
     ...(noindex !== "page" && { revision: readingRevision(parts, "headers") }),
   };
 }
 
-/** What was written down a moment ago. */
-function freshTrouble({ status, http, scheduling }: IngestItem): Trouble | undefined {
+/** Returns the failure in the record of an item that was visited in this crawl. */
+function recordedFailure({ status, http, scheduling }: IngestItem): FetchFailure | undefined {
   const reason = scheduling.errorMessage;
   if (status === "Gone" || scheduling.goneCount > 0) return { kind: "missing", status: http.statusCode };
   if (status === "OutOfScope") return { kind: "refused", why: http.robotsAllowed ? "other" : "robots", reason };
   return scheduling.failureCount > 0 ? { kind: "failed", reason } : undefined;
 }
 
-/** What becomes of the item that is told of it. Validators are those of `answered`, which may be another one. */
-function afterTrouble(
+/** Returns the item after a failure. Validators are stored only if the subject itself responded. */
+function afterFetchFailure(
   item: IngestItem,
-  trouble: Trouble,
-  { subject, answered }: { readonly subject: PageStop; readonly answered: PageStop },
+  failure: FetchFailure,
+  { subject, probed }: { readonly subject: ResolvedUrl; readonly probed: ResolvedUrl },
   { policy, reader }: VisitorParts,
 ): IngestItem {
-  if (trouble.kind === "missing") return afterMissing(item, subject.look, trouble.status, policy);
-  if (trouble.kind === "failed" && trouble.isUnasked)
-    return afterUnasked(item, subject.look, trouble.retryAfterMs ?? 0);
-  if (trouble.kind === "failed") return afterFailure(item, subject.look, trouble, policy);
-  const { http, ...refusal } = trouble;
-  const told = { ...refusal, ...(subject === answered && http && { http }) };
-  const refused = afterRefusal(item, subject.look, told, policy);
-  const mimeType = trouble.mimeType ?? item.content.mimeType;
-  const readerRevision = trouble.revision ?? reader.revision;
+  if (failure.kind === "missing") return afterMissing(item, subject.context, failure.status, policy);
+  if (failure.kind === "failed" && failure.isDeferred)
+    return afterDeferral(item, subject.context, failure.retryAfterMs ?? 0);
+  if (failure.kind === "failed") return afterFailure(item, subject.context, failure, policy);
+  const { http, ...refusal } = failure;
+  const told = { ...refusal, ...(subject === probed && http && { http }) };
+  const refused = afterRefusal(item, subject.context, told, policy);
+  const mimeType = failure.mimeType ?? item.content.mimeType;
+  const readerRevision = failure.revision ?? reader.revision;
   return { ...refused, content: { ...refused.content, mimeType, readerRevision } };
 }

@@ -12,18 +12,17 @@ import {
 import { contentDigest, textDigest } from "../../lib/content-digest.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
 import { chooseDate, type Dated } from "../../plan/web/choose-date.ts";
-import { readDatedAddress } from "../../plan/web/dated-address.ts";
-import { undatedText } from "../../plan/web/undated-text.ts";
-import { shownAddress } from "../../plan/web/web-identity.ts";
+import { readDatedAddress, undatedText } from "../../plan/web/dated-pages.ts";
+import { shownAddress } from "../../plan/web/item-identity.ts";
 import { type ContentKind, extensionOf, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-type.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import {
-  type AskOptions,
-  type HeaderWishes,
+  type HeaderDirectives,
   type PageFailure,
   type PageRefusal,
-  type PageStop,
-  readHeaderWishes,
+  type RequestOptions,
+  type ResolvedUrl,
+  readHeaderDirectives,
   readingRevision,
   throwIfStopped,
 } from "./request-page.ts";
@@ -52,19 +51,19 @@ export interface PageReading {
   readonly remark: string;
 }
 
-export type ReadOptions = Pick<AskOptions, "tell" | "signal"> & Pick<VisitOptions, "listedDate">;
+export type ReadOptions = Pick<RequestOptions, "tell" | "signal"> & Pick<VisitOptions, "listedDate">;
 
 /** Takes the body and reads it. Never throws, unless the signal aborts. */
 export async function readPage(
   response: WebResponse,
-  stop: PageStop,
+  resolved: ResolvedUrl,
   parts: VisitorParts,
   options: ReadOptions,
 ): Promise<PageReading | PageRefusal | PageFailure> {
   const contentType = response.headers.get("content-type") ?? "";
   const mimeType = mimeTypeOf(contentType);
-  const wishes = readHeaderWishes(response.headers, stop.url);
-  const named = extensionOf(stop.url, wishes.filename);
+  const directives = readHeaderDirectives(response.headers, resolved.url);
+  const named = extensionOf(resolved.url, directives.filename);
   const told = kindOf(mimeType, named, parts.acceptedTypes);
   if (!told) {
     await response.cancel();
@@ -79,11 +78,11 @@ export async function readPage(
     const reason = "This is a list of addresses, not a document.";
     return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response), instead: "list" };
   }
-  const shown = await orFailure(showPage(bytes, contentType, kind, stop, parts, options), response, options.signal);
+  const shown = await orFailure(showPage(bytes, contentType, kind, resolved, parts, options), response, options.signal);
   if (!("done" in shown)) return shown;
-  const dated = chooseDate(datesOf(shown.done.page, response, options), stop.look.at);
+  const dated = chooseDate(datesOf(shown.done.page, response, options), resolved.context.at);
   const read = { mimeType: mimeType || usualType(kind), documentType: kind.documentType, bytes, dated };
-  return readingOf(stop.url, read, shown.done, httpOf(response, bytes, shown.done), wishes, parts);
+  return readingOf(resolved.url, read, shown.done, httpOf(response, bytes, shown.done), directives, parts);
 }
 
 function datesOf(page: WebPage | undefined, { headers }: WebResponse, { listedDate = "" }: ReadOptions): PageDate[] {
@@ -101,8 +100,8 @@ async function orFailure<T>(
     return { done: await work };
   } catch (error) {
     throwIfStopped(signal);
-    const isHostTrouble = error instanceof BodyError && error.why === "unavailable";
-    return { kind: "failed", reason: explain(error), statusCode: status, isHostTrouble };
+    const isHostFailure = error instanceof BodyError && error.why === "unavailable";
+    return { kind: "failed", reason: explain(error), statusCode: status, isHostFailure };
   }
 }
 
@@ -137,7 +136,7 @@ async function showPage(
   bytes: Uint8Array,
   contentType: string,
   kind: Exclude<ContentKind, { form: "unknown" }>,
-  stop: PageStop,
+  resolved: ResolvedUrl,
   { reader, renderer, texts }: VisitorParts,
   { tell, signal }: ReadOptions,
 ): Promise<Shown> {
@@ -146,21 +145,21 @@ async function showPage(
     return { ...plain, page: undefined, text: await texts.read(bytes, kind.documentType, signal) };
   }
   const shown = (page: WebPage, more: Partial<Shown> = {}): Shown => ({ ...plain, page, text: page, ...more });
-  if (kind.form === "text") return shown(await reader.readMarkdown(bytes, contentType, stop.url, signal));
-  const page = await reader.read(bytes, contentType, stop.url, signal);
+  if (kind.form === "text") return shown(await reader.readMarkdown(bytes, contentType, resolved.url, signal));
+  const page = await reader.read(bytes, contentType, resolved.url, signal);
   if (!page.needsScripts) return shown(page, { isHtml: true });
   if (!renderer) {
     return shown(page, { isHtml: true, remark: `There is little to read unless its scripts run. ${HOW_TO_RENDER}` });
   }
   try {
-    const html = await renderer.render(stop.url, signal, tell);
-    const rendered = await reader.read(html, "text/html; charset=utf-8", stop.url, signal);
+    const html = await renderer.render(resolved.url, signal, tell);
+    const rendered = await reader.read(html, "text/html; charset=utf-8", resolved.url, signal);
     return shown(rendered, { isHtml: true, isRendered: true });
   } catch (error) {
     throwIfStopped(signal);
     const remark = `It needs scripts and could not be shown: ${explain(error)}`;
     // What a browser showed the last time is better than what there is without one.
-    if (stop.item.content.contentHash !== "") throw new RemoteError(remark);
+    if (resolved.item.content.contentHash !== "") throw new RemoteError(remark);
     return shown(page, { isHtml: true, remark });
   }
 }
@@ -180,11 +179,11 @@ function readingOf(
   read: Pick<ContentState, "mimeType" | "documentType"> & { readonly bytes: Uint8Array; readonly dated: Dated },
   { page, text, isHtml, remark }: Shown,
   http: Partial<HttpState>,
-  wishes: HeaderWishes,
+  directives: HeaderDirectives,
   parts: VisitorParts,
 ): PageReading {
   const document = page && isHtml ? Buffer.from(page.markdown) : read.bytes;
-  const canonical = shownAddress(wishes.canonical || (page?.canonical ?? ""));
+  const canonical = shownAddress(directives.canonical || (page?.canonical ?? ""));
   return {
     kind: "read",
     document,
@@ -196,15 +195,15 @@ function readingOf(
       language: text?.language ?? "",
       mimeType: read.mimeType,
       documentType: read.documentType,
-      foundTitle: text?.title || wishes.filename,
+      foundTitle: text?.title || directives.filename,
       ...read.dated,
       readerRevision: readingRevision(parts, page?.needsScripts ? "no browser" : "reader"),
     },
     page,
     isHtml,
-    noindex: page?.noindex ? "page" : wishes.noindex ? "headers" : "",
+    noindex: page?.noindex ? "page" : directives.noindex ? "headers" : "",
     canonical,
-    links: wishes.nofollow || page?.nofollow ? [] : [...(page?.links ?? []), ...wishes.alternates],
+    links: directives.nofollow || page?.nofollow ? [] : [...(page?.links ?? []), ...directives.alternates],
     feeds: page?.feeds ?? [],
     undated: undatedDigest(url, text, document),
     images: page?.images ?? [],

@@ -22,8 +22,8 @@ export interface PageRendererOptions {
 
 /** Every request of the browser goes through the client, and so through its rules. The browser is started by the first page. */
 export function createPageRenderer({ client, browserPath, timeoutMs }: PageRendererOptions): PageRenderer {
-  const inTurn = createAtMost(PAGES_AT_ONCE);
-  const kept = new KeptBrowser(browserPath);
+  const limited = createAtMost(PAGES_AT_ONCE);
+  const shared = new SharedBrowser(browserPath);
   const warned = new WeakSet<Tell>();
   const warn = ({ isSandboxed, path }: LaunchedBrowser, tell: Tell | undefined): void => {
     if (isSandboxed || !tell || warned.has(tell)) return;
@@ -32,11 +32,11 @@ export function createPageRenderer({ client, browserPath, timeoutMs }: PageRende
   };
   return {
     async render(url, signal, tell) {
-      return await inTurn(async () => {
+      return await limited(async () => {
         throwIfAborted(signal);
-        return await kept.use(async (launched) => {
+        return await shared.use(async (launched) => {
           warn(launched, tell);
-          const answers = new BrowserAnswers(client, signal);
+          const answers = new RequestInterceptor(client, signal);
           // Nothing is shared between two pages: no cookies, no storage, no cache.
           const context = await launched.browser.newContext({ serviceWorkers: "block", acceptDownloads: false });
           const stop = (): void => void context.close().catch(() => undefined);
@@ -45,21 +45,21 @@ export function createPageRenderer({ client, browserPath, timeoutMs }: PageRende
             return await within(2 * timeoutMs, show(context, answers, url, timeoutMs), "the browser does not answer");
           } catch (error) {
             throwIfAborted(signal);
-            throw new RemoteError(`The page could not be rendered: ${answers.trouble || firstLineOf(error)}`);
+            throw new RemoteError(`The page could not be rendered: ${answers.failure || firstLineOf(error)}`);
           } finally {
             signal.removeEventListener("abort", stop);
-            await within(CLOSE_MS, context.close(), "close").catch(() => kept.close());
+            await within(CLOSE_MS, context.close(), "close").catch(() => shared.close());
           }
         });
       });
     },
-    close: () => kept.close(),
+    close: () => shared.close(),
   };
 }
 
 async function show(
   context: BrowserContext,
-  answers: BrowserAnswers,
+  answers: RequestInterceptor,
   url: string,
   timeoutMs: number,
 ): Promise<Uint8Array> {
@@ -81,7 +81,7 @@ function throwIfAborted(signal: AbortSignal): void {
 const MAX_BYTES = 10 * 1024 * 1024;
 const MAX_REQUESTS = 200;
 /** What the text of a page may depend on. Pictures, fonts, sounds and streams are not asked for. */
-const ASKED_FOR = new Set(["document", "script", "stylesheet", "xhr", "fetch", "other"]);
+const ALLOWED_TYPES = new Set(["document", "script", "stylesheet", "xhr", "fetch", "other"]);
 /** They describe the bytes on the wire; the browser gets them unpacked. Cookies would be somebody's. */
 const OWN_HEADERS = new Set(["content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"]);
 
@@ -89,12 +89,12 @@ const OWN_HEADERS = new Set(["content-encoding", "content-length", "transfer-enc
  * Answers the requests of one page with what the client gets. Redirects are followed here: the browser would follow them by itself, past everything that
  * keeps requests inside the rules.
  */
-class BrowserAnswers {
+class RequestInterceptor {
   readonly #client: WebClient;
   readonly #signal: AbortSignal;
   #requests = 0;
   #hasPage = false;
-  #trouble = "";
+  #failure = "";
 
   constructor(client: WebClient, signal: AbortSignal) {
     this.#client = client;
@@ -102,8 +102,8 @@ class BrowserAnswers {
   }
 
   /** Why the page itself could not be had; "" when it could. */
-  get trouble(): string {
-    return this.#trouble;
+  get failure(): string {
+    return this.#failure;
   }
 
   async answer(route: Route): Promise<void> {
@@ -115,17 +115,17 @@ class BrowserAnswers {
     try {
       // Frames and new windows are other pages, and so is wherever a script would like to go: without content the page stays.
       if (isDocument && !isPage) await route.fulfill({ status: 204 });
-      else if (!this.#mayAsk(request)) await route.abort("blockedbyclient");
-      else await this.#fulfill(route, await this.#ask(request));
+      else if (!this.#isAllowed(request)) await route.abort("blockedbyclient");
+      else await this.#fulfill(route, await this.#send(request));
     } catch (error) {
-      if (isPage) this.#trouble ||= explain(error);
+      if (isPage) this.#failure ||= explain(error);
       // The page may be closed by now: nobody waits for this answer any more.
       await route.abort("failed").catch(() => undefined);
     }
   }
 
-  #mayAsk(request: Request): boolean {
-    return request.method() === "GET" && ASKED_FOR.has(request.resourceType()) && this.#requests <= MAX_REQUESTS;
+  #isAllowed(request: Request): boolean {
+    return request.method() === "GET" && ALLOWED_TYPES.has(request.resourceType()) && this.#requests <= MAX_REQUESTS;
   }
 
   async #fulfill(route: Route, response: WebResponse): Promise<void> {
@@ -133,10 +133,10 @@ class BrowserAnswers {
     await route.fulfill({ status: response.status, headers, body: Buffer.from(await response.body()) });
   }
 
-  async #ask(request: Request): Promise<WebResponse> {
+  async #send(request: Request): Promise<WebResponse> {
     const accept = request.headers()["accept"] ?? "*/*";
     const { answer } = await followRedirects(request.url(), (url) =>
-      this.#client.ask({ url, method: "GET", accept, maxBytes: MAX_BYTES, signal: this.#signal }),
+      this.#client.send({ url, method: "GET", accept, maxBytes: MAX_BYTES, signal: this.#signal }),
     );
     if (answer.kind !== "response") throw new Error(answer.reason);
     if (answer.status < 300 || answer.status > 399) return answer;
@@ -149,7 +149,7 @@ class BrowserAnswers {
 const IDLE_MS = 60_000;
 
 /** One browser for all pages: started by the first, started anew when it died, closed when nobody has needed it for a while. */
-class KeptBrowser {
+class SharedBrowser {
   readonly #path: string;
   #launched: Promise<LaunchedBrowser> | undefined;
   #users = 0;

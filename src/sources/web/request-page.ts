@@ -2,16 +2,16 @@ import { createHash } from "node:crypto";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
-import type { Tell, WebAnswer, WebCookies, WebResponse } from "../../contracts/web.ts";
+import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
 import { parseRefresh } from "../../lib/html/parse-refresh.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
-import { beginLook, type Look } from "../../plan/web/look-at-item.ts";
-import { newItem } from "../../plan/web/schedule-item.ts";
-import { type Identity, identifyUrl } from "../../plan/web/web-identity.ts";
+import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
+import { newItem } from "../../plan/web/item-state.ts";
+import { beginVisit, type VisitContext } from "../../plan/web/item-transitions.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 
-/** What came of asking for one address, its body not read yet. */
-type PageAnswer =
+/** The response to one request, before its body is read. */
+type PageResponse =
   | { readonly kind: "body"; readonly response: WebResponse }
   | PageRedirect
   | PageUnchanged
@@ -23,14 +23,14 @@ export interface PageRedirect {
   readonly kind: "redirect";
   readonly status: number;
   readonly target: string;
-  /** It came with a page, which can be read instead. */
+  /** A `refresh`, not a 3xx: the response has a page that can be read instead. */
   readonly isRefresh?: boolean;
 }
 
 export interface PageUnchanged {
   readonly kind: "unchanged";
   readonly http: Partial<HttpState>;
-  /** Its headers ask not to index it, whatever they said before. */
+  /** `X-Robots-Tag` of this response says noindex. */
   readonly noindex: boolean;
 }
 
@@ -38,60 +38,64 @@ export interface PageRefusal {
   readonly kind: "refused";
   readonly why: "robots" | "other";
   readonly reason: string;
-  /** Of the answer that was refused: with its validators, "not modified" will mean that it still is. */
+  /** Validators of the refused response: a later 304 means that it is still refused. */
   readonly http?: Partial<HttpState>;
   readonly mimeType?: string;
-  /** What it was refused with; the reader, unless told. */
+  /** Reader revision that refused it; default: the reader's own. */
   readonly revision?: string;
-  /** A word for what is there instead of a document: that is believed when it was said often enough. Without one, at once. */
+  /** What replaced the document. Such a refusal of a known document must be confirmed by later visits; without it, it counts at once. */
   readonly instead?: string;
 }
 
-/** Not now. */
+/** Temporary, unless `isLasting`. */
 export interface PageFailure {
   readonly kind: "failed";
   readonly reason: string;
   readonly statusCode?: number;
   readonly retryAfterMs?: number;
-  /** Because of the host, not of the page. */
-  readonly isHostTrouble?: boolean;
-  /** Nobody asked. */
-  readonly isUnasked?: boolean;
-  /** Asking again will hardly change it, so what was never there is given up. What is known stays all the same. */
+  /** Caused by the host, not by the page. */
+  readonly isHostFailure?: boolean;
+  /** No request was sent. */
+  readonly isDeferred?: boolean;
+  /** A retry will hardly help: an unknown URL is refused. A known document stays. */
   readonly isLasting?: boolean;
 }
 
-/** Markdown is what we would make of a page anyway. */
+/** Markdown first: pages are converted to it anyway. */
 const ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, */*;q=0.5";
-/** A file of this size is worth a question about its headers. */
+/** Larger files are checked with HEAD first. */
 const LARGE_BYTES = 1024 * 1024;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-export interface AskOptions {
-  /** "Not modified" will not do. */
+export interface RequestOptions {
+  /** Do not send validators. */
   readonly unconditional: boolean;
   readonly robotsMaxAgeMs?: number;
-  /** A page that sends whoever opens it elsewhere is read all the same. */
+  /** Read the page even if it has a `refresh`. */
   readonly staysPut?: boolean;
   readonly cookies?: WebCookies;
   readonly tell?: Tell | undefined;
   readonly signal: AbortSignal;
 }
 
-/** One answer for one address: conditionally where what is known may be enough. Throws only when the signal aborts. */
-export async function askPage(stop: PageStop, parts: VisitorParts, options: AskOptions): Promise<PageAnswer> {
-  const { http } = stop.item;
+/** Sends one request, conditional where a 304 is enough. Throws only when the signal aborts. */
+export async function requestPage(
+  resolved: ResolvedUrl,
+  parts: VisitorParts,
+  options: RequestOptions,
+): Promise<PageResponse> {
+  const { http } = resolved.item;
   const known = options.unconditional ? NOTHING : { etag: http.etag, lastModified: http.lastModified };
   const isConditional = known.etag !== "" || known.lastModified !== "";
-  // "Not modified" need not repeat the header for which it was refused.
-  const isRefused = isRefusedByHeader(stop.item, parts);
-  if (isConditional && (isRefused || isLarge(stop.item))) {
-    const head = await ask(stop, parts, "HEAD", isRefused ? NOTHING : known, options);
-    const answer = judgeHead(head, stop, { isRefused });
+  // A 304 need not repeat the header for which the page was refused.
+  const isRefused = isRefusedByHeader(resolved.item, parts);
+  if (isConditional && (isRefused || isLarge(resolved.item))) {
+    const head = await send(resolved, parts, "HEAD", isRefused ? NOTHING : known, options);
+    const answer = judgeHead(head, resolved, { isRefused });
     if (answer) return answer;
-    return judge(await ask(stop, parts, "GET", NOTHING, options), stop, NOTHING, options);
+    return judge(await send(resolved, parts, "GET", NOTHING, options), resolved, NOTHING, options);
   }
-  return judge(await ask(stop, parts, "GET", known, options), stop, known, options);
+  return judge(await send(resolved, parts, "GET", known, options), resolved, known, options);
 }
 
 interface Validators {
@@ -100,36 +104,36 @@ interface Validators {
 }
 const NOTHING: Validators = { etag: "", lastModified: "" };
 
-async function ask(
-  { url }: PageStop,
+async function send(
+  { url }: ResolvedUrl,
   { client, maxBytes }: VisitorParts,
   method: "GET" | "HEAD",
   known: Validators,
-  { tell, robotsMaxAgeMs, cookies, signal }: AskOptions,
-): Promise<WebAnswer> {
+  { tell, robotsMaxAgeMs, cookies, signal }: RequestOptions,
+): Promise<WebResult> {
   const rules = { ...(robotsMaxAgeMs !== undefined && { robotsMaxAgeMs }), ...(cookies && { cookies }) };
   const request = { url, method, ...known, accept: ACCEPT, maxBytes, ...rules, signal };
-  const answer = await client.ask(tell ? { ...request, tell } : request);
+  const answer = await client.send(tell ? { ...request, tell } : request);
   if (signal.aborted && answer.kind === "response") await answer.cancel();
   throwIfStopped(signal);
   return answer;
 }
 
-/** A body that would be a waste to send: a large one, or a file that somebody registered. */
+/** Whether a HEAD request pays off: large documents, and registered files. */
 function isLarge({ http, content, watched }: IngestItem): boolean {
   return http.contentLength > LARGE_BYTES || (watched && content.documentType !== "md" && content.documentType !== "");
 }
 
-/** undefined: the headers do not settle it. */
+/** Returns undefined if a GET is needed. */
 function judgeHead(
-  answer: WebAnswer,
-  stop: PageStop,
+  answer: WebResult,
+  resolved: ResolvedUrl,
   { isRefused }: { readonly isRefused: boolean },
-): PageAnswer | undefined {
-  const { http } = stop.item;
-  if (answer.kind !== "response") return refusalOf(answer, stop.item);
+): PageResponse | undefined {
+  const { http } = resolved.item;
+  if (answer.kind !== "response") return refusalOf(answer, resolved.item);
   const { status, headers } = answer;
-  const unchanged = unchangedBy(answer, stop, { statusCode: status });
+  const unchanged = unchangedBy(answer, resolved, { statusCode: status });
   if (isRefused && !unchanged.noindex) return undefined;
   if (status === 304) return unchanged;
   if (status !== 200) return undefined;
@@ -143,47 +147,47 @@ function judgeHead(
   return isSame ? unchanged : undefined;
 }
 
-/** Records of earlier versions have the date as it came. */
+/** Records of earlier versions hold the header unparsed. */
 function isSameInstant(header: string, known: string): boolean {
   return httpDateToUtc(header) !== "" && httpDateToUtc(header) === httpDateToUtc(known);
 }
 
-function unchangedBy({ headers }: WebResponse, { url }: PageStop, http: Partial<HttpState>): PageUnchanged {
-  return { kind: "unchanged", http, noindex: readHeaderWishes(headers, url).noindex };
+function unchangedBy({ headers }: WebResponse, { url }: ResolvedUrl, http: Partial<HttpState>): PageUnchanged {
+  return { kind: "unchanged", http, noindex: readHeaderDirectives(headers, url).noindex };
 }
 
 async function judge(
-  answer: WebAnswer,
-  stop: PageStop,
+  answer: WebResult,
+  resolved: ResolvedUrl,
   known: Validators,
-  { staysPut = false }: AskOptions,
-): Promise<PageAnswer> {
-  if (answer.kind !== "response") return refusalOf(answer, stop.item);
+  { staysPut = false }: RequestOptions,
+): Promise<PageResponse> {
+  if (answer.kind !== "response") return refusalOf(answer, resolved.item);
   const { status, headers } = answer;
   if (status === 200 || status === 203) {
     const isSame = known.etag !== "" && !known.etag.startsWith("W/") && headers.get("etag") === known.etag;
-    const elsewhere = staysPut ? "" : refreshTarget(headers.get("refresh") ?? "", stop.url);
+    const elsewhere = staysPut ? "" : refreshTarget(headers.get("refresh") ?? "", resolved.url);
     if (elsewhere !== "") {
       await answer.cancel();
       return { kind: "redirect", status, target: elsewhere, isRefresh: true };
     }
     if (!isSame) return { kind: "body", response: answer };
     await answer.cancel();
-    return unchangedBy(answer, stop, { statusCode: status });
+    return unchangedBy(answer, resolved, { statusCode: status });
   }
   await answer.cancel();
   const isConditional = known.etag !== "" || known.lastModified !== "";
-  if (status === 304 && isConditional) return unchangedBy(answer, stop, { statusCode: status });
+  if (status === 304 && isConditional) return unchangedBy(answer, resolved, { statusCode: status });
   if (status === 404 || status === 410) return { kind: "missing", status };
   const location = headers.get("location") ?? "";
-  const target = REDIRECTS.has(status) && location !== "" ? URL.parse(location, stop.url)?.href : undefined;
+  const target = REDIRECTS.has(status) && location !== "" ? URL.parse(location, resolved.url)?.href : undefined;
   if (target !== undefined) return { kind: "redirect", status, target };
   return { kind: "failed", reason: whyNot(status, location), statusCode: status, isLasting: status !== 304 };
 }
 
 const MAX_REFRESH_SECONDS = 5;
 
-/** "" when the header names no other address, or one that comes later. */
+/** Returns the target of a `Refresh` header within a few seconds, "" for none. */
 function refreshTarget(header: string, url: string): string {
   const refresh = parseRefresh(header);
   if (!refresh || refresh.seconds > MAX_REFRESH_SECONDS) return "";
@@ -204,69 +208,69 @@ function whyNot(status: number, location: string): string {
   return `The server answered ${status}.`;
 }
 
-function refusalOf(answer: Exclude<WebAnswer, WebResponse>, item: IngestItem): PageRefusal | PageFailure {
+function refusalOf(answer: Exclude<WebResult, WebResponse>, item: IngestItem): PageRefusal | PageFailure {
   if (answer.kind === "refused") {
     const { why, reason } = answer;
-    // A page that was there does not leave because its host has another address today, or sends what cannot be unpacked.
+    // A known page is not removed because its host resolves to another address today, or sends a body that cannot be decompressed.
     const isKnown = item.content.contentHash !== "";
     if (isKnown && (why === "broken" || why === "address")) return { kind: "failed", reason };
     if (why === "robots") return { kind: "refused", why, reason };
     return { kind: "refused", why: "other", reason, instead: why };
   }
-  const { reason, status, retryAfterMs, isUnasked = false } = answer;
+  const { reason, status, retryAfterMs, isDeferred = false } = answer;
   return {
     kind: "failed",
     reason,
-    isHostTrouble: true,
-    isUnasked,
+    isHostFailure: true,
+    isDeferred,
     ...(status !== undefined && { statusCode: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
 }
 
-/** An address on the way, and what is known of it. */
-export interface PageStop {
+/** A URL with its identity and its registry record. */
+export interface ResolvedUrl {
   readonly id: ItemId;
   readonly identity: Identity;
-  /** What is asked for. */
+  /** The URL that is requested. */
   readonly url: string;
-  /** As it was found this time, where that is spelt otherwise than what is known. */
+  /** The spelling found this time, if it differs from the recorded one; else "". */
   readonly otherUrl: string;
   readonly registered: RegisteredItem | undefined;
-  /** As it is known, or as it would be registered. */
+  /** The registry record, or a new one. */
   readonly item: IngestItem;
-  readonly look: Look;
+  readonly context: VisitContext;
 }
 
-/** The address that answered the last time is asked, however it is spelt where it was found this time. */
-export async function stopAt(
+/** Looks up the registry record of a URL. The spelling that responded last time is requested, however it is spelt now. */
+export async function resolveUrl(
   address: string,
   { registry, rules }: Pick<VisitorParts, "registry" | "rules">,
   now: Date,
   { force = false } = {},
-): Promise<PageStop> {
+): Promise<ResolvedUrl> {
   const identity = identifyUrl(address, rules);
   const registered = await registry.get(identity.id);
   const item = registered?.item ?? newItem(identity, now);
   const url = item.foundSource;
   const otherUrl = url === identity.foundSource ? "" : identity.foundSource;
-  return { id: identity.id, identity, url, otherUrl, registered, item, look: beginLook(item, now, { force }) };
+  return { id: identity.id, identity, url, otherUrl, registered, item, context: beginVisit(item, now, { force }) };
 }
 
-/** The same item under another spelling of its address. */
-export function respelt(stop: PageStop, url: string): PageStop {
-  return { ...stop, url, otherUrl: "" };
+/** Returns the same item with another spelling of its URL. */
+export function withSpelling(resolved: ResolvedUrl, url: string): ResolvedUrl {
+  return { ...resolved, url, otherUrl: "" };
 }
 
-/** What the headers of an answer say beside its body. */
-export interface HeaderWishes {
+/** Directives in the response headers. */
+export interface HeaderDirectives {
   readonly noindex: boolean;
   readonly nofollow: boolean;
   /** Absolute, "" for none. */
   readonly canonical: string;
   /** The page in other languages. */
   readonly alternates: readonly string[];
-  /** What a download is to be called, "" when nobody says. */
+  /** Filename of a download, "" for none. */
   readonly filename: string;
 }
 
@@ -274,12 +278,12 @@ const OURS = "lockstep";
 /** Directives that have a colon themselves. */
 const WITH_VALUE = new Set(["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]);
 
-export function readHeaderWishes(headers: ReadonlyMap<string, string>, url: string): HeaderWishes {
-  const wishes = new Set(robotsWishes(headers.get("x-robots-tag") ?? ""));
-  const none = wishes.has("none");
+export function readHeaderDirectives(headers: ReadonlyMap<string, string>, url: string): HeaderDirectives {
+  const directives = new Set(robotsDirectives(headers.get("x-robots-tag") ?? ""));
+  const none = directives.has("none");
   return {
-    noindex: none || wishes.has("noindex"),
-    nofollow: none || wishes.has("nofollow"),
+    noindex: none || directives.has("noindex"),
+    nofollow: none || directives.has("nofollow"),
     canonical: linksIn(headers.get("link") ?? "", url, /;\s*rel\s*=\s*(?:"[^"]*\bcanonical\b|canonical\b)/i)[0] ?? "",
     alternates: linksIn(headers.get("link") ?? "", url, /;\s*hreflang\s*=/i),
     filename: filenameIn(headers.get("content-disposition") ?? ""),
@@ -307,7 +311,7 @@ function decoded(text: string): string {
  * `noindex, otherbot: nofollow`. Several headers arrive as one, so it cannot be told where those for another robot end:
  * what has no name before it counts as meant for everybody.
  */
-function robotsWishes(header: string): string[] {
+function robotsDirectives(header: string): string[] {
   if (header === "") return [];
   return header
     .toLowerCase()
@@ -321,7 +325,7 @@ function robotsWishes(header: string): string[] {
 
 const MAX_LINK_HEADER = 8192;
 
-/** `<https://example.com/a>; rel="canonical"`: where those lead whose parameters are such. */
+/** Returns the targets of `<https://example.com/a>; rel="canonical"` whose parameters match `wanted`. */
 function linksIn(header: string, url: string, wanted: RegExp): string[] {
   if (header === "") return [];
   return header
@@ -333,20 +337,20 @@ function linksIn(header: string, url: string, wanted: RegExp): string[] {
     });
 }
 
-/** What an answer was read with, beside the reader. */
+/** What besides the reader's revision decides how a response is read. */
 type ReadWith =
-  /** Nothing else matters. */
+  /** Nothing else. */
   | "reader"
-  /** Its scripts did not run: with a browser there is more to read. */
+  /** Its scripts did not run; a browser would show more. */
   | "no browser"
-  /** Nobody read it, because its type was not accepted. */
+  /** It was not read because its type is not accepted. */
   | "accepted types"
-  /** It was refused for what its headers said alone. */
+  /** It was refused because of its headers. */
   | "headers";
 
 const ALL_WAYS: readonly ReadWith[] = ["reader", "no browser", "accepted types", "headers"];
 
-/** Changes when the same answer would be read otherwise; "" when it may say something else each time it is read. */
+/** Returns a revision that changes when the same response would be read differently; "" if every reading may differ. */
 export function readingRevision(parts: VisitorParts, how: ReadWith): string {
   const { revision } = parts.reader;
   if (how === "reader") return revision;
@@ -355,13 +359,13 @@ export function readingRevision(parts: VisitorParts, how: ReadWith): string {
   return `${revision} for ${digestOf(parts.acceptedTypes)}`;
 }
 
-/** Would it be read again as it was? */
+/** Whether the item would be read the same way again. */
 export function isReadAlike({ content }: IngestItem, parts: VisitorParts): boolean {
   const now = ALL_WAYS.map((how) => readingRevision(parts, how));
   return content.readerRevision !== "" && now.includes(content.readerRevision);
 }
 
-/** Then the page may be indexed as soon as they do not say so any more. */
+/** Whether the item was refused because of its headers: it may be indexed as soon as they change. */
 function isRefusedByHeader({ content }: IngestItem, parts: VisitorParts): boolean {
   return content.readerRevision === readingRevision(parts, "headers");
 }
@@ -379,7 +383,7 @@ function digestOf(types: ReadonlySet<string>): string {
   return digest;
 }
 
-/** The signal's own CancelledError when it carries one, so that the reason given by whoever stopped us survives. */
+/** Throws the signal's own CancelledError if it has one, so that the caller's reason survives. */
 export function throwIfStopped(signal: AbortSignal): void {
   if (!signal.aborted) return;
   if (signal.reason instanceof CancelledError) throw signal.reason;

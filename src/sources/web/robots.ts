@@ -1,20 +1,20 @@
-import type { WebAnswer } from "../../contracts/web.ts";
+import type { WebResult } from "../../contracts/web.ts";
 import { followRedirects, MAX_REDIRECTS } from "./follow-redirects.ts";
 
 /** What the robots.txt of an origin says; where it cannot be had, why its pages cannot be asked for either. */
-type Robots = { readonly kind: "rules"; readonly rules: RobotsRules } | Exclude<WebAnswer, { kind: "response" }>;
+type Robots = { readonly kind: "rules"; readonly rules: RobotsRules } | Exclude<WebResult, { kind: "response" }>;
 
-interface RobotsBookOptions {
+interface RobotsCacheOptions {
   readonly token: string;
   /** Asks for an address as for any other, without asking robots.txt. */
-  readonly send: (url: URL, maxBytes: number) => Promise<WebAnswer>;
+  readonly send: (url: URL, maxBytes: number) => Promise<WebResult>;
   /** How long one that could not be read is not asked for again, unless its server says. */
   readonly restMs: number;
   readonly nowMs: () => number;
 }
 
 /** The robots.txt of each origin, asked for when needed and remembered for a while. */
-interface RobotsBook {
+interface RobotsCache {
   /** At once where it is known, and was read no longer ago than that. Never rejects. */
   of(origin: string, maxAgeMs?: number): Robots | Promise<Robots>;
 }
@@ -40,7 +40,7 @@ interface Found {
   readonly forMs: number;
 }
 
-export function createRobotsBook(options: RobotsBookOptions): RobotsBook {
+export function createRobotsCache(options: RobotsCacheOptions): RobotsCache {
   const entries = new Map<string, Entry>();
   const { nowMs } = options;
   return {
@@ -62,16 +62,16 @@ export function createRobotsBook(options: RobotsBookOptions): RobotsBook {
   };
 }
 
-async function find(origin: string, { token, send, restMs }: RobotsBookOptions): Promise<Found> {
+async function find(origin: string, { token, send, restMs }: RobotsCacheOptions): Promise<Found> {
   try {
-    const ask = (url: string): Promise<WebAnswer> => send(new URL(url), MAX_BYTES);
+    const ask = (url: string): Promise<WebResult> => send(new URL(url), MAX_BYTES);
     const { answer, redirects } = await followRedirects(`${origin}/robots.txt`, ask);
     if (redirects > MAX_REDIRECTS) return { robots: ALLOW_ALL, forMs: MAX_AGE_MS };
     // No page of a host that must not be asked can be, either; for where its robots.txt leads it is not to blame.
     const isOwnAddress = redirects === 0 && answer.kind === "refused" && answer.why === "address";
     if (isOwnAddress) return { robots: answer, forMs: restMs };
     // It is the host that is left alone, whatever of it is asked for.
-    if (answer.kind === "unavailable" && answer.isUnasked) return { robots: answer, forMs: 0 };
+    if (answer.kind === "unavailable" && answer.isDeferred) return { robots: answer, forMs: 0 };
     if (answer.kind !== "response") return waiting(origin, answer, restMs);
     const forMs = ageMs(answer.headers.get("cache-control"));
     if (answer.status >= 200 && answer.status < 300) {
@@ -86,7 +86,7 @@ async function find(origin: string, { token, send, restMs }: RobotsBookOptions):
 }
 
 /** Without it nobody knows what may be asked for, so it is not now, however long that lasts. */
-function waiting(origin: string, answer: Exclude<WebAnswer, { kind: "response" }>, restMs: number): Found {
+function waiting(origin: string, answer: Exclude<WebResult, { kind: "response" }>, restMs: number): Found {
   const reason = `the robots.txt of ${origin} cannot be read, and without it nothing is asked for: ${answer.reason}`;
   if (answer.kind === "refused") return { robots: { kind: "unavailable", reason }, forMs: restMs };
   return { robots: { ...answer, reason }, forMs: answer.retryAfterMs ?? restMs };

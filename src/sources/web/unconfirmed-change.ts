@@ -1,86 +1,94 @@
 import type { IngestItem } from "../../contracts/registry.ts";
-import type { Likeness, VisitOptions } from "../../contracts/web.ts";
+import type { TextChange, VisitOptions } from "../../contracts/web.ts";
 import { plural } from "../../lib/plural.ts";
-import { BELIEVED_AFTER, countMove } from "../../plan/web/count-looks.ts";
-import { type CheckPolicy, hasDocument } from "../../plan/web/schedule-item.ts";
-import { findLikenesses } from "../../plan/web/shared-text.ts";
-import { type Heard, PERMANENT, type TrailStop, type Walk } from "./fetch-page.ts";
+import { type CheckPolicy, hasDocument } from "../../plan/web/item-state.ts";
+import { CONFIRMATIONS, countMove } from "../../plan/web/item-transitions.ts";
+import { findTextChanges } from "../../plan/web/shared-text.ts";
+import { type PageResult, PERMANENT, type RedirectChain, type RedirectHop } from "./fetch-page.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import type { PageReading } from "./read-page.ts";
-import type { PageRefusal, PageStop } from "./request-page.ts";
+import type { PageRefusal, ResolvedUrl } from "./request-page.ts";
 
-/** A document in whose place something else is all of a sudden. */
-export interface DoubtfulMove {
-  readonly from: PageStop;
+/** A document that was replaced by something else, which later visits have to confirm. */
+export interface UnconfirmedChange {
+  readonly from: ResolvedUrl;
   /** What led to it. */
-  readonly before: readonly TrailStop[];
-  /** Another item, or a word for what it is. */
+  readonly before: readonly RedirectHop[];
+  /** Id of another item, or a word such as `type`. */
   readonly to: string;
   readonly reason: string;
   readonly statusCode?: number;
 }
 
 /**
- * A site that sends everybody to its sign-in page for an hour, or whose template names one page as canonical for all, has not
- * lost its documents: what is not said to be for good has to be said again and again. undefined: nothing is in doubt.
+ * A temporary redirect or a canonical link away from a document. A site that redirects everything to its sign-in page for an hour, or
+ * whose template names one page as canonical for all, has not lost its documents. undefined: nothing to confirm.
  */
-export function findDoubtfulMove({ trail, stop: to }: Walk, policy: CheckPolicy): DoubtfulMove | undefined {
-  for (const [at, { stop: from, http }] of trail.entries()) {
+export function findUnconfirmedMove(
+  { hops, resolved: to }: RedirectChain,
+  policy: CheckPolicy,
+): UnconfirmedChange | undefined {
+  for (const [at, { resolved: from, http }] of hops.entries()) {
     const { statusCode = 0, redirectChain = [] } = http;
     if (!hasDocument(from.item) || PERMANENT.has(statusCode)) continue;
-    const { movedCount } = countMove(from.item, to.id, from.look.at, policy);
-    if (movedCount >= BELIEVED_AFTER) continue;
+    const { movedCount } = countMove(from.item, to.id, from.context.at, policy);
+    if (movedCount >= CONFIRMATIONS) continue;
     const isRedirect = redirectChain.length > 0;
     const { displaySource } = to.identity;
     const what = isRedirect ? `is redirected to ${displaySource} for now` : `names ${displaySource} as canonical now`;
-    const reason = `It ${what} (${movedCount} of ${BELIEVED_AFTER}).`;
-    return { from, before: trail.slice(0, at), to: to.id, reason, ...(isRedirect && { statusCode }) };
+    const reason = `It ${what} (${movedCount} of ${CONFIRMATIONS}).`;
+    return { from, before: hops.slice(0, at), to: to.id, reason, ...(isRedirect && { statusCode }) };
   }
   return undefined;
 }
 
-/** A document that is refused for what is there now, and may be back tomorrow. undefined: nothing is in doubt. */
-export function findDoubtfulRefusal(
-  { trail }: Walk,
-  subject: PageStop,
+/** A document replaced by content that is refused. undefined: nothing to confirm. */
+export function findUnconfirmedRefusal(
+  { hops }: RedirectChain,
+  subject: ResolvedUrl,
   { instead, reason, http }: PageRefusal,
   policy: CheckPolicy,
-): DoubtfulMove | undefined {
+): UnconfirmedChange | undefined {
   const { item } = subject;
   if (instead === undefined || !(hasDocument(item) || item.aliasOf !== "")) return undefined;
-  return doubt(trail, subject, { to: instead, reason, statusCode: http?.statusCode }, policy);
+  return unconfirmed(hops, subject, { to: instead, reason, statusCode: http?.statusCode }, policy);
 }
 
-/** A document of another type, or of none: an answer for an hour, or what the page is from now on. undefined: nothing is in doubt. */
-export function findDoubtfulReading(walk: Walk, policy: CheckPolicy): DoubtfulMove | undefined {
-  const { trail, stop, heard } = walk;
-  if (heard.kind !== "read") return undefined;
-  const subject = trail.find((each) => hasDocument(each.stop.item))?.stop ?? stop;
-  const other = hasDocument(subject.item) ? otherThan(subject.item, heard) : undefined;
-  return other && doubt(trail, subject, { ...other, statusCode: heard.http.statusCode }, policy);
+/** A document of another type, or an empty one. undefined: nothing to confirm. */
+export function findUnconfirmedContent(chain: RedirectChain, policy: CheckPolicy): UnconfirmedChange | undefined {
+  const { hops, resolved, result } = chain;
+  if (result.kind !== "read") return undefined;
+  const subject = hops.find((each) => hasDocument(each.resolved.item))?.resolved ?? resolved;
+  const other = hasDocument(subject.item) ? otherThan(subject.item, result) : undefined;
+  return other && unconfirmed(hops, subject, { ...other, statusCode: result.http.statusCode }, policy);
 }
 
-/** A document that shows what another address of its path shows. undefined: nothing is in doubt. */
-export function findDoubtfulTwin(
-  { trail, stop, heard }: Walk,
+/** A document that now equals another URL of its path. undefined: nothing to confirm. */
+export function findUnconfirmedDuplicate(
+  { hops, resolved, result }: RedirectChain,
   { displaySource }: IngestItem,
   policy: CheckPolicy,
-): DoubtfulMove | undefined {
-  if (!hasDocument(stop.item)) return undefined;
-  const statusCode = "http" in heard ? heard.http?.statusCode : undefined;
-  return doubt(trail, stop, { to: "twin", reason: `It shows the same as ${displaySource} now.`, statusCode }, policy);
+): UnconfirmedChange | undefined {
+  if (!hasDocument(resolved.item)) return undefined;
+  const statusCode = "http" in result ? result.http?.statusCode : undefined;
+  return unconfirmed(
+    hops,
+    resolved,
+    { to: "twin", reason: `It shows the same as ${displaySource} now.`, statusCode },
+    policy,
+  );
 }
 
-/** A document that shows what many others show all of a sudden. undefined: nothing is in doubt. */
-function findDoubtfulShare(
-  { trail, stop }: Walk,
-  from: PageStop,
+/** A document that now shows the same text as many others. undefined: nothing to confirm. */
+function findUnconfirmedText(
+  { hops, resolved }: RedirectChain,
+  from: ResolvedUrl,
   reason: string,
   policy: CheckPolicy,
-): DoubtfulMove | undefined {
+): UnconfirmedChange | undefined {
   const isKnown = hasDocument(from.item) || from.item.aliasOf !== "";
   return isKnown
-    ? doubt(trail, from, { to: from === stop ? "shared" : stop.id, reason, statusCode: 200 }, policy)
+    ? unconfirmed(hops, from, { to: from === resolved ? "shared" : resolved.id, reason, statusCode: 200 }, policy)
     : undefined;
 }
 
@@ -95,61 +103,61 @@ function otherThan(
   return { to: "type", reason: `It is ${content.mimeType || content.documentType} now, and was ${known.mimeType}.` };
 }
 
-function doubt(
-  trail: readonly TrailStop[],
-  from: PageStop,
+function unconfirmed(
+  hops: readonly RedirectHop[],
+  from: ResolvedUrl,
   { to, reason, statusCode }: { readonly to: string; readonly reason: string; readonly statusCode: number | undefined },
   policy: CheckPolicy,
-): DoubtfulMove | undefined {
-  const { movedCount } = countMove(from.item, to, from.look.at, policy);
-  if (movedCount >= BELIEVED_AFTER) return undefined;
-  const at = trail.findIndex(({ stop }) => stop === from);
-  const before = at < 0 ? trail : trail.slice(0, at);
-  const told = `${reason.replace(/\.$/, "")} (${movedCount} of ${BELIEVED_AFTER}).`;
+): UnconfirmedChange | undefined {
+  const { movedCount } = countMove(from.item, to, from.context.at, policy);
+  if (movedCount >= CONFIRMATIONS) return undefined;
+  const at = hops.findIndex(({ resolved }) => resolved === from);
+  const before = at < 0 ? hops : hops.slice(0, at);
+  const told = `${reason.replace(/\.$/, "")} (${movedCount} of ${CONFIRMATIONS}).`;
   return { from, before, to, reason: told, ...(statusCode !== undefined && { statusCode }) };
 }
 
-/** What has more to say is no notice. */
+/** Longer texts are not compared. */
 const MAX_NOTICE_BYTES = 1024 * 1024;
 
 /**
- * What many pages show that used to differ is a notice for an hour (maintenance, consent, a parked domain), or what they say from now on:
- * after three checks it is taken. undefined: it is no such page, or it is believed.
+ * If many pages that used to differ show one text, it is a notice (maintenance, consent, a parked domain), or their new content:
+ * after three visits it is accepted. undefined: not such a text, or confirmed.
  */
 export async function judgeShared(
-  walk: Walk,
-  heard: Heard,
+  chain: RedirectChain,
+  result: PageResult,
   parts: VisitorParts,
-  { sharedBy }: Pick<VisitOptions, "sharedBy">,
-): Promise<DoubtfulMove | "unsettled" | undefined> {
-  const { stop, trail } = walk;
-  const subject = trail.find((each) => hasDocument(each.stop.item))?.stop ?? stop;
-  const likenesses = sharedBy ? await likenessesOf(subject, stop, heard, parts) : [];
-  const count = likenesses.length > 0 ? sharedBy?.(subject.id, likenesses) : 0;
+  { countSharedText }: Pick<VisitOptions, "countSharedText">,
+): Promise<UnconfirmedChange | "unsettled" | undefined> {
+  const { resolved, hops } = chain;
+  const subject = hops.find((each) => hasDocument(each.resolved.item))?.resolved ?? resolved;
+  const textChanges = countSharedText ? await textChangesOf(subject, resolved, result, parts) : [];
+  const count = textChanges.length > 0 ? countSharedText?.(subject.id, textChanges) : 0;
   if (count === 0) return undefined;
   if (count === undefined) return "unsettled";
   const reason = `It shows the same as ${plural(count - 1, "other page")} that used to differ.`;
-  return findDoubtfulShare(walk, subject, reason, parts.policy);
+  return findUnconfirmedText(chain, subject, reason, parts.policy);
 }
 
-async function likenessesOf(
-  subject: PageStop,
-  stop: PageStop,
-  heard: Heard,
+async function textChangesOf(
+  subject: ResolvedUrl,
+  resolved: ResolvedUrl,
+  result: PageResult,
   { documents }: VisitorParts,
-): Promise<Likeness[]> {
+): Promise<TextChange[]> {
   const { content, aliasOf } = subject.item;
-  const isMoved = subject !== stop;
-  const shown = heard.kind === "read" ? heard.content : stop.item.content;
-  if (shown.textHash === content.textHash || (heard.kind !== "read" && !isMoved)) return [];
+  const isMoved = subject !== resolved;
+  const shown = result.kind === "read" ? result.content : resolved.item.content;
+  if (shown.textHash === content.textHash || (result.kind !== "read" && !isMoved)) return [];
   const mark = content.textHash || content.contentHash || aliasOf;
-  const led = isMoved ? [{ now: stop.id, before: mark }] : [];
-  if (heard.kind !== "read") return led;
-  if (!heard.page || heard.raw.bytes.length > MAX_NOTICE_BYTES) return [];
-  const { markdown, language } = heard.page;
+  const led = isMoved ? [{ now: resolved.id, before: mark }] : [];
+  if (result.kind !== "read") return led;
+  if (!result.page || result.raw.bytes.length > MAX_NOTICE_BYTES) return [];
+  const { markdown, language } = result.page;
   const before = await documents.get(subject.id, content.contentHash);
   if (before && before.length > MAX_NOTICE_BYTES) return [];
   const known = before && { markdown: Buffer.from(before).toString(), language: content.language, url: subject.url };
-  const likenesses = findLikenesses({ markdown, language, url: stop.url }, known ?? mark, subject.look.at);
-  return likenesses.length > 0 ? [...led, ...likenesses] : [];
+  const textChanges = findTextChanges({ markdown, language, url: resolved.url }, known ?? mark, subject.context.at);
+  return textChanges.length > 0 ? [...led, ...textChanges] : [];
 }

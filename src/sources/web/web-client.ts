@@ -1,21 +1,29 @@
 import type { LookupFunction } from "node:net";
 import { CancelledError, RemoteError } from "../../contracts/errors.ts";
-import type { Tell, WebAnswer, WebClient, WebRequest, WebResponse } from "../../contracts/web.ts";
+import type { Tell, WebClient, WebRequest, WebResponse, WebResult } from "../../contracts/web.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { oncePer } from "../../lib/once-per.ts";
-import { type Closed, type OnWait, type Pace, type PaceClock, type Slot, SYSTEM_CLOCK } from "../../lib/pace.ts";
+import {
+  type Closed,
+  createPace,
+  type OnWait,
+  type Pace,
+  type PaceClock,
+  type PaceOptions,
+  type Slot,
+  SYSTEM_CLOCK,
+} from "../../lib/pace.ts";
 import { readRetryAfterMs } from "../../lib/retry-after.ts";
-import { AskedToWait, createHostPaces, MAX_WAIT_MS, spacingReason } from "./host-limiter.ts";
 import {
   ACCEPTED_CODINGS,
   AddressRefused,
-  describeTrouble,
+  describeNetworkError,
   exchange,
-  isBrokenLine,
-  openLine,
+  isConnectionLost,
+  openTransport,
   readCodings,
 } from "./http-transport.ts";
-import { createRobotsBook } from "./robots.ts";
+import { createRobotsCache } from "./robots.ts";
 
 export interface WebClientOptions {
   /** The whole User-Agent. */
@@ -46,7 +54,7 @@ const ROBOTS_REQUEST = { method: "GET", excess: "cut off", signal: NEVER, accept
 export function createWebClient(options: WebClientOptions): WebClient {
   const restMs = options.restMs ?? 5000;
   const sender = createSender({ patienceMs: 30_000, ...options, restMs });
-  const robots = createRobotsBook({
+  const robots = createRobotsCache({
     token: ROBOTS_TOKEN,
     // Others wait for the same file: it is not called off with whoever asked first.
     send: (url, maxBytes) => sender.send(url, { ...ROBOTS_REQUEST, url: url.href, maxBytes }),
@@ -55,7 +63,7 @@ export function createWebClient(options: WebClientOptions): WebClient {
   });
 
   return {
-    async ask(request) {
+    async send(request) {
       throwIfAborted(request.signal);
       const url = URL.parse(request.url);
       if (url?.protocol !== "http:" && url?.protocol !== "https:") {
@@ -117,7 +125,7 @@ interface SenderOptions {
 /** Sends requests at the pace of their hosts, and says what their answers mean. Knows nothing of robots.txt. */
 interface Sender {
   /** Throws CancelledError when the signal aborts, and nothing else. */
-  send(url: URL, request: WebRequest): Promise<WebAnswer>;
+  send(url: URL, request: WebRequest): Promise<WebResult>;
   /** At least so long between two requests to the host. */
   slowDown(host: string, intervalMs: number): void;
   close(): Promise<void>;
@@ -139,7 +147,7 @@ const onWaitOf = oncePer(
 
 export function createSender(options: SenderOptions): Sender {
   const { requestsPerHost, timeoutMs, restMs, patienceMs } = options;
-  const line = openLine({
+  const transport = openTransport({
     allowPrivateNetworks: options.allowPrivateNetworks,
     connectionsPerOrigin: requestsPerHost,
     connectMs: Math.min(timeoutMs, MAX_CONNECT_MS),
@@ -154,31 +162,41 @@ export function createSender(options: SenderOptions): Sender {
     tellFromMs: WORTH_TELLING_MS,
     clock,
   });
-  const waits = new AskedToWait(clock.nowMs);
+  const deferred = new DeferredUrls(clock.nowMs);
 
-  async function send(url: URL, request: WebRequest, triesLeft: number): Promise<WebAnswer> {
+  async function send(url: URL, request: WebRequest, triesLeft: number): Promise<WebResult> {
     const { method, maxBytes, excess = "refused", signal, tell } = request;
     const { host, hostname } = url;
     const pace = paces.of(host);
-    const sent = { url, waits, request, pace, restMs };
+    const sent = { url, deferred, request, pace, restMs };
     let slot: Slot | undefined;
     try {
-      await line.check(hostname);
-      const bound = waits.of(url);
-      if (bound && bound.waitMs > patienceMs) return unasked(bound);
-      if (bound) await pause(bound, clock, request);
+      await transport.check(hostname);
+      const deferral = deferred.of(url);
+      if (deferral && deferral.waitMs > patienceMs) return deferredResult(deferral);
+      if (deferral) await pause(deferral, clock, request);
       const entered = await pace.acquire(signal, tell && onWaitOf(tell));
-      if ("waitMs" in entered) return unasked(entered);
+      if ("waitMs" in entered) return deferredResult(entered);
       slot = entered;
       const { cookies } = request;
       const headers = headersOf(url, request, options.userAgent);
       const onCookies = cookies && ((fields: readonly string[]) => cookies.take(url, fields));
-      const order = { url, method, headers, maxBytes, excess, timeoutMs, signal, onCookies, onOver: slot.release };
-      return judgeResponse(await exchange(line.dispatcher, order), { ...sent, slot });
+      const httpRequest = {
+        url,
+        method,
+        headers,
+        maxBytes,
+        excess,
+        timeoutMs,
+        signal,
+        onCookies,
+        onOver: slot.release,
+      };
+      return judgeResponse(await exchange(transport.dispatcher, httpRequest), { ...sent, slot });
     } catch (error) {
       if (signal.aborted) throw new CancelledError("the request was cancelled", { cause: error });
-      if (triesLeft > 1 && isBrokenLine(error)) return send(url, request, triesLeft - 1);
-      return judgeSilence(error, { ...sent, slot });
+      if (triesLeft > 1 && isConnectionLost(error)) return send(url, request, triesLeft - 1);
+      return judgeNetworkError(error, { ...sent, slot });
     }
   }
 
@@ -187,17 +205,17 @@ export function createSender(options: SenderOptions): Sender {
     slowDown: (host, intervalMs) => paces.of(host).space(intervalMs, spacingReason(host)),
     async close() {
       paces.close("the web client was closed");
-      await line.dispatcher.destroy();
+      await transport.dispatcher.destroy();
     },
   };
 }
 
-function unasked({ reason, waitMs }: Closed): WebAnswer {
+function deferredResult({ reason, waitMs }: Closed): WebResult {
   return {
     kind: "unavailable",
     reason: `${reason}, so it is left alone for now`,
     retryAfterMs: waitMs,
-    isUnasked: true,
+    isDeferred: true,
   };
 }
 
@@ -243,7 +261,7 @@ function asHttpDate(instant: string): string {
 /** A request that was sent, and how its host is left alone if that went wrong. */
 interface Sent {
   readonly url: URL;
-  readonly waits: AskedToWait;
+  readonly deferred: DeferredUrls;
   readonly request: WebRequest;
   readonly pace: Pace;
   /** undefined: it was never sent. */
@@ -260,25 +278,25 @@ const NOT_NOW: ReadonlySet<number> = new Set([408, 425, 429]);
 const TOO_MUCH: ReadonlySet<number> = new Set([429, 503]);
 
 /** What an answer means, for the caller and for the host's pace. One that is not handed on is cancelled. */
-function judgeResponse(response: WebResponse, sent: Sent): WebAnswer {
+function judgeResponse(response: WebResponse, sent: Sent): WebResult {
   const isNotNow = response.status >= 500 || NOT_NOW.has(response.status);
   if (!isNotNow && sent.slot) sent.pace.recordSuccess(sent.slot);
-  const problem = isNotNow ? notNow(response, sent) : findProblem(response, sent);
+  const problem = isNotNow ? judgeUnavailable(response, sent) : findProblem(response, sent);
   if (problem) void response.cancel();
   return problem ?? response;
 }
 
 /** What it means that no answer came. */
-function judgeSilence(error: unknown, { url: { host }, pace, slot, restMs }: Sent): WebAnswer {
+function judgeNetworkError(error: unknown, { url: { host }, pace, slot, restMs }: Sent): WebResult {
   if (error instanceof AddressRefused) return { kind: "refused", why: "address", reason: error.message };
-  const reason = describeTrouble(host, error);
+  const reason = describeNetworkError(host, error);
   const failures = slot ? pace.recordFailure(slot) : 0;
-  restAfterMany(failures, reason, { pace, restMs });
+  pauseAfterFailures(failures, reason, { pace, restMs });
   return { kind: "unavailable", reason };
 }
 
 /** A wish to wait is the address's; of several addresses, the host's. "Too many requests" slows the host down whatever it wishes. */
-function notNow({ status, headers }: WebResponse, { url, waits, pace, slot, restMs }: Sent): WebAnswer {
+function judgeUnavailable({ status, headers }: WebResponse, { url, deferred, pace, slot, restMs }: Sent): WebResult {
   const wishMs = readRetryAfterMs(headers);
   const askedMs = wishMs === undefined ? undefined : Math.min(wishMs, MAX_WAIT_MS);
   const said = `answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
@@ -286,24 +304,24 @@ function notNow({ status, headers }: WebResponse, { url, waits, pace, slot, rest
   const own = askedMs === undefined ? reason : `${url.host}${url.pathname}${url.search} ${said}`;
   const failures = slot ? pace.recordFailure(slot) : 0;
   if (status === 429) pace.ease();
-  if (askedMs !== undefined && waits.note(url, askedMs, own)) pace.pause(askedMs, reason);
+  if (askedMs !== undefined && deferred.note(url, askedMs, own)) pace.pause(askedMs, reason);
   else if (failures > 0 && TOO_MUCH.has(status) && (askedMs === undefined || status === 429)) {
-    pace.pause(Math.min(restFor(failures, restMs), askedMs ?? MAX_REST_MS), reason);
-  } else restAfterMany(failures, reason, { pace, restMs });
+    pace.pause(Math.min(pauseMs(failures, restMs), askedMs ?? MAX_REST_MS), reason);
+  } else pauseAfterFailures(failures, reason, { pace, restMs });
   return { kind: "unavailable", reason: own, status, ...(askedMs !== undefined && { retryAfterMs: askedMs }) };
 }
 
-function restAfterMany(failures: number, reason: string, { pace, restMs }: Pick<Sent, "pace" | "restMs">): void {
+function pauseAfterFailures(failures: number, reason: string, { pace, restMs }: Pick<Sent, "pace" | "restMs">): void {
   if (failures < FAILURES_BEFORE_REST) return;
-  pace.pause(restFor(failures - FAILURES_BEFORE_REST + 1, restMs), reason);
+  pace.pause(pauseMs(failures - FAILURES_BEFORE_REST + 1, restMs), reason);
 }
 
-function restFor(times: number, restMs: number): number {
+function pauseMs(times: number, restMs: number): number {
   return backoffMs(times, { firstMs: restMs, longestMs: MAX_REST_MS });
 }
 
 /** What keeps a good answer from being taken. */
-function findProblem({ status, headers }: WebResponse, { url: { host }, request }: Sent): WebAnswer | undefined {
+function findProblem({ status, headers }: WebResponse, { url: { host }, request }: Sent): WebResult | undefined {
   if (status === 304 && !request.etag && !request.lastModified) {
     return { kind: "unavailable", status, reason: `${host} says "not modified" where nothing was known before` };
   }
@@ -317,4 +335,84 @@ function findProblem({ status, headers }: WebResponse, { url: { host }, request 
   if (readCodings(coding)) return undefined;
   const reason = `it is packed in a way that cannot be unpacked here: ${coding?.slice(0, 60)}`;
   return { kind: "refused", why: "broken", reason };
+}
+
+/** A pace for each host that was asked; those nobody needs are forgotten when there are too many. */
+interface HostPaces {
+  /** With the port where it is an unusual one: http and https of a host are one server, another port is another. */
+  of(host: string): Pace;
+  /** Turns away everybody who waits. */
+  close(reason: string): void;
+}
+
+const MAX_PACES = 5000;
+
+function createHostPaces(options: PaceOptions): HostPaces {
+  const paces = new Map<string, Pace>();
+  return {
+    of(host) {
+      const known = paces.get(host);
+      if (known) return known;
+      if (paces.size >= MAX_PACES) for (const [name, pace] of paces) if (pace.isIdle()) paces.delete(name);
+      const pace = createPace({ ...options, reason: spacingReason(host) });
+      paces.set(host, pace);
+      return pace;
+    },
+    close(reason) {
+      for (const pace of paces.values()) pace.pause(Number.POSITIVE_INFINITY, reason);
+    },
+  };
+}
+
+function spacingReason(host: string): string {
+  return `${host} wants time between two requests`;
+}
+
+/** Nobody is left alone for longer, whatever he asks for. */
+const MAX_WAIT_MS = 3_600_000;
+/** So many addresses of a host that ask within this time speak for the host. */
+const ADDRESSES_OF_A_HOST = 3;
+const WITHIN_MS = 10 * 60_000;
+const MAX_URLS = 10_000;
+const MAX_HOSTS = 5000;
+
+/** Which addresses asked to be left alone for a while (`Retry-After`). */
+class DeferredUrls {
+  readonly #nowMs: () => number;
+  readonly #until = new Map<string, { readonly reason: string; readonly endMs: number }>();
+  /** Of each host the last addresses that asked, and when. */
+  readonly #recent = new Map<string, ReadonlyMap<string, number>>();
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Returns whether the whole host is to be left alone: enough others of it asked lately, too. */
+  note({ host, href }: URL, ms: number, reason: string): boolean {
+    const now = this.#nowMs();
+    this.#until.delete(href);
+    this.#until.set(href, { reason, endMs: now + ms });
+    if (this.#until.size > MAX_URLS) dropFirst(this.#until);
+    const others = [...(this.#recent.get(host) ?? [])].filter(([url, at]) => url !== href && now - at <= WITHIN_MS);
+    const recent = new Map([...others, [href, now] as const].slice(-ADDRESSES_OF_A_HOST));
+    this.#recent.delete(host);
+    this.#recent.set(host, recent);
+    if (this.#recent.size > MAX_HOSTS) dropFirst(this.#recent);
+    return recent.size >= ADDRESSES_OF_A_HOST;
+  }
+
+  /** undefined: it may be asked. */
+  of({ href }: URL): Closed | undefined {
+    const known = this.#until.get(href);
+    if (!known) return undefined;
+    const waitMs = Math.ceil(known.endMs - this.#nowMs());
+    if (waitMs > 0) return { reason: known.reason, waitMs };
+    this.#until.delete(href);
+    return undefined;
+  }
+}
+
+function dropFirst(map: Map<string, unknown>): void {
+  const [first] = map.keys();
+  if (first !== undefined) map.delete(first);
 }

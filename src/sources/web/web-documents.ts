@@ -17,10 +17,10 @@ export function createWebDocuments(options: {
   /** 0: answers are not kept as they came. */
   readonly keepSnapshotsDays: number;
   /** Where they are; in a folder beside the documents when left out. */
-  readonly snapshots?: SnapshotShelf | undefined;
+  readonly snapshots?: SnapshotStore | undefined;
 }): WebDocuments {
   const { folder, keepSnapshotsDays } = options;
-  const shelf = options.snapshots ?? snapshotsInFolder(join(folder, "snapshots"));
+  const store = options.snapshots ?? snapshotsInFolder(join(folder, "snapshots"));
   const documentOf = (id: ItemId): string => {
     const { name, key } = checkedItemName(id);
     return join(folder, key.slice(0, 2), key.slice(2, 4), name);
@@ -36,23 +36,23 @@ export function createWebDocuments(options: {
     },
 
     async keepSnapshot(id, at, bytes, mimeType) {
-      if (keepSnapshotsDays > 0) await shelf.put(id, snapshotName(at, mimeType), bytes, mimeType);
+      if (keepSnapshotsDays > 0) await store.put(id, snapshotName(at, mimeType), bytes, mimeType);
     },
 
     async snapshots(id) {
-      const kept = (await shelf.of(id)).map(({ name, ...one }) => ({ at: snapshotInstant(name), ...one }));
-      return kept.filter(({ at }) => at !== "");
+      const stored = (await store.of(id)).map(({ name, ...one }) => ({ at: snapshotInstant(name), ...one }));
+      return stored.filter(({ at }) => at !== "");
     },
 
     async delete(id) {
       await rm(documentOf(id), { force: true });
-      if (keepSnapshotsDays > 0) await shelf.delete(id);
+      if (keepSnapshotsDays > 0) await store.delete(id);
     },
 
     async removeOld(now) {
       const before = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
       const removed = await removeOldFiles(folder, before(KEEP_DOCUMENTS_DAYS), { except: "snapshots" });
-      return removed + (await shelf.removeOld(before(keepSnapshotsDays)));
+      return removed + (await store.removeOld(before(keepSnapshotsDays)));
     },
   };
 }
@@ -96,7 +96,7 @@ function snapshotInstant(name: string): string {
 }
 
 /** Where answers are kept as they came, each under its item and a name that tells when. */
-export interface SnapshotShelf {
+export interface SnapshotStore {
   put(id: ItemId, name: string, bytes: Uint8Array, mimeType: string): Promise<void>;
   of(id: ItemId): Promise<readonly { readonly name: string; readonly bytes: number; readonly path: string }[]>;
   delete(id: ItemId): Promise<void>;
@@ -104,25 +104,25 @@ export interface SnapshotShelf {
   removeOld(before: Date): Promise<number>;
 }
 
-function snapshotsInFolder(folder: string): SnapshotShelf {
-  const placeOf = (id: ItemId): string => join(folder, placeBelow(id));
+function snapshotsInFolder(folder: string): SnapshotStore {
+  const folderOf = (id: ItemId): string => join(folder, itemFolder(id));
   return {
-    put: (id, name, bytes) => writeFileAtomic(join(placeOf(id), name), bytes),
+    put: (id, name, bytes) => writeFileAtomic(join(folderOf(id), name), bytes),
     async of(id) {
-      const own = placeOf(id);
-      const kept = [];
+      const own = folderOf(id);
+      const stored = [];
       for (const name of (await namesIn(own)).sort()) {
-        kept.push({ name, bytes: (await stat(join(own, name))).size, path: join(own, name) });
+        stored.push({ name, bytes: (await stat(join(own, name))).size, path: join(own, name) });
       }
-      return kept;
+      return stored;
     },
-    delete: (id) => rm(placeOf(id), { force: true, recursive: true }),
+    delete: (id) => rm(folderOf(id), { force: true, recursive: true }),
     removeOld: (before) => removeOldFiles(folder, before),
   };
 }
 
 /** Of an item, below the root of the shelf. */
-export function placeBelow(id: ItemId): string {
+export function itemFolder(id: ItemId): string {
   const { name, key } = checkedItemName(id);
   return `${key.slice(0, 2)}/${name}`;
 }

@@ -16,8 +16,7 @@ import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { namesIn } from "../../lib/names-in.ts";
 import { createOneAtATime } from "../../lib/one-at-a-time.ts";
-import { shortHash } from "../../plan/web/short-hash.ts";
-import { shownAddress } from "../../plan/web/web-identity.ts";
+import { shortHash, shownAddress } from "../../plan/web/item-identity.ts";
 import { followRedirects } from "./follow-redirects.ts";
 import {
   hammingDistance,
@@ -79,7 +78,7 @@ export function createWebImages(options: {
 const MAX_IMAGES = 40;
 const AT_ONCE = 4;
 /** Pictures of a page that differ in no more bits are the same to the eye. */
-const SAME_LOOK_BITS = 5;
+const SAME_PICTURE_BITS = 5;
 
 interface GathererParts {
   readonly client: WebClient;
@@ -91,28 +90,28 @@ interface GathererParts {
   readonly revision: string;
 }
 
-interface Answer {
-  readonly asked: AskedImage;
-  readonly kept: KeptImage | undefined;
+interface ImageOutcome {
+  readonly asked: ImageRequest;
+  readonly kept: HashedImage | undefined;
 }
 
 /** Asks for the pictures of a page and adds the new ones to its folder. */
 class ImageGatherer {
   readonly #parts: GathererParts;
-  readonly #kept: ReadonlyMap<string, KeptImage>;
-  readonly #asked: ReadonlyMap<string, AskedImage>;
+  readonly #images: ReadonlyMap<string, HashedImage>;
+  readonly #requests: ReadonlyMap<string, ImageRequest>;
 
   constructor(parts: GathererParts) {
     this.#parts = parts;
-    this.#kept = new Map(parts.known.images.map((image) => [image.id, image]));
-    this.#asked = new Map(parts.known.asked.map((asked) => [asked.url, this.#stillTrue(asked)]));
+    this.#images = new Map(parts.known.images.map((image) => [image.id, image]));
+    this.#requests = new Map(parts.known.asked.map((asked) => [asked.url, this.#asCurrent(asked)]));
   }
 
   async gather(images: readonly PageImage[], signal: AbortSignal): Promise<ImageList> {
     const wanted = images.filter(({ url, isPagePicture }) => isPagePicture || !seemsDecoration(url));
-    const answers = new Map<PageImage, Answer>();
+    const answers = new Map<PageImage, ImageOutcome>();
     await forEachConcurrent(wanted.slice(0, MAX_IMAGES), AT_ONCE, async (image) => {
-      const answer = await this.#look(image, signal);
+      const answer = await this.#fetch(image, signal);
       if (answer) answers.set(image, answer);
     });
     const inOrder = wanted.flatMap((image) => answers.get(image) ?? []);
@@ -120,7 +119,7 @@ class ImageGatherer {
   }
 
   /** Of a list that was made under other rules only the pictures count: each is asked for anew. */
-  #stillTrue(asked: AskedImage): AskedImage {
+  #asCurrent(asked: ImageRequest): ImageRequest {
     return this.#isCurrent ? asked : { ...asked, etag: "", lastModified: "" };
   }
 
@@ -129,17 +128,17 @@ class ImageGatherer {
   }
 
   /** Asks for the address as the page has it, and writes it down without secrets. undefined: nothing is known of it. */
-  async #look(found: PageImage, signal: AbortSignal): Promise<Answer | undefined> {
+  async #fetch(found: PageImage, signal: AbortSignal): Promise<ImageOutcome | undefined> {
     const url = shownAddress(found.url);
     const image = { ...found, url };
-    const before = this.#asked.get(url);
+    const before = this.#requests.get(url);
     const validators = { etag: before?.etag ?? "", lastModified: before?.lastModified ?? "" };
     const answer = await fetchImage(this.#parts.client, found.url, validators, signal);
     if (answer.kind === "none") {
       return { asked: { url, etag: "", lastModified: "", imageId: "", skipped: answer.reason }, kept: undefined };
     }
     if (answer.kind !== "fetched") {
-      return before && { asked: before, kept: this.#asOnPage(image, this.#kept.get(before.imageId)) };
+      return before && { asked: before, kept: this.#asOnPage(image, this.#images.get(before.imageId)) };
     }
     const made = await this.#keep(image, answer.bytes);
     return "skipped" in made
@@ -148,14 +147,14 @@ class ImageGatherer {
   }
 
   /** The page may say something else about it now. */
-  #asOnPage(image: PageImage, kept: KeptImage | undefined): KeptImage | undefined {
+  #asOnPage(image: PageImage, kept: HashedImage | undefined): HashedImage | undefined {
     return kept && { ...kept, ...image, parentPageUrl: this.#parts.page.foundSource };
   }
 
-  async #keep(image: PageImage, bytes: Uint8Array): Promise<KeptImage | { readonly skipped: string }> {
+  async #keep(image: PageImage, bytes: Uint8Array): Promise<HashedImage | { readonly skipped: string }> {
     const { page, rules, folder } = this.#parts;
     const id = `img_${shortHash(bytes)}`;
-    const known = this.#isCurrent ? this.#asOnPage(image, this.#kept.get(id)) : undefined;
+    const known = this.#isCurrent ? this.#asOnPage(image, this.#images.get(id)) : undefined;
     if (known) return known;
     const picture = await makePicture(bytes, rules);
     if ("skipped" in picture) return picture;
@@ -176,11 +175,11 @@ class ImageGatherer {
 }
 
 /** The first of those that look alike stands for them, with what the others say about it where it says nothing. */
-function withoutRepeats(answers: readonly Answer[]): Pick<ImageList, "images" | "asked"> {
-  const images: KeptImage[] = [];
+function withoutRepeats(answers: readonly ImageOutcome[]): Pick<ImageList, "images" | "asked"> {
+  const images: HashedImage[] = [];
   const asked = answers.map(({ asked: answer, kept }) => {
     if (!kept) return answer;
-    const at = images.findIndex(({ looksLike }) => hammingDistance(looksLike, kept.looksLike) <= SAME_LOOK_BITS);
+    const at = images.findIndex(({ looksLike }) => hammingDistance(looksLike, kept.looksLike) <= SAME_PICTURE_BITS);
     const first = images[at];
     if (!first) {
       images.push(kept);
@@ -222,7 +221,7 @@ async function fetchImage(
   signal: AbortSignal,
 ): Promise<FetchedImage> {
   const { answer } = await followRedirects(url, (at) =>
-    client.ask({ url: at, method: "GET", ...known, accept: ACCEPT, maxBytes: MAX_IMAGE_BYTES, signal }),
+    client.send({ url: at, method: "GET", ...known, accept: ACCEPT, maxBytes: MAX_IMAGE_BYTES, signal }),
   );
   if (answer.kind === "unavailable") return { kind: "failed" };
   if (answer.kind === "refused") return { kind: "none", reason: answer.reason };
@@ -244,7 +243,7 @@ async function bodyOf(answer: WebResponse): Promise<FetchedImage> {
 
 const LIST = "images.json";
 /** Nobody takes that long over a page. */
-const SPARED_MS = 3_600_000;
+const RECENT_MS = 3_600_000;
 
 /**
  * The pictures of one page. Files are named after their content and never change, and the list is replaced last: whenever the
@@ -293,7 +292,7 @@ class ImageFolder {
     for (const name of await namesIn(this.#path)) {
       if (named.has(name)) continue;
       const path = join(this.#path, name);
-      if (this.#ours.has(name) || (await isOlder(path, new Date(Date.now() - SPARED_MS))))
+      if (this.#ours.has(name) || (await isOlder(path, new Date(Date.now() - RECENT_MS))))
         await rm(path, { force: true });
     }
   }
@@ -311,7 +310,7 @@ class ImageFolder {
   }
 }
 
-function filesOf({ id, mimeType }: Pick<KeptImage, "id" | "mimeType">): string[] {
+function filesOf({ id, mimeType }: Pick<HashedImage, "id" | "mimeType">): string[] {
   return [fileName(id, mimeType), thumbnailName(id)];
 }
 
@@ -324,7 +323,7 @@ function thumbnailName(id: string): string {
 }
 
 /** What the answer to one address was, so that "not modified" is enough next time. */
-interface AskedImage extends Validators {
+interface ImageRequest extends Validators {
   readonly url: string;
   /** The picture that stands for it: its own, or one that looks the same. "" when none is kept. */
   readonly imageId: string;
@@ -332,7 +331,7 @@ interface AskedImage extends Validators {
   readonly skipped: string;
 }
 
-interface KeptImage extends StoredImage {
+interface HashedImage extends StoredImage {
   readonly looksLike: string;
 }
 
@@ -340,8 +339,8 @@ interface KeptImage extends StoredImage {
 interface ImageList {
   /** Of the rules and the way pictures are made: what others left out or made is looked at again. */
   readonly revision: string;
-  readonly images: readonly KeptImage[];
-  readonly asked: readonly AskedImage[];
+  readonly images: readonly HashedImage[];
+  readonly asked: readonly ImageRequest[];
 }
 
 const NO_IMAGES: ImageList = { revision: "", images: [], asked: [] };
@@ -397,7 +396,7 @@ function parseImageList(text: string): ImageList {
   };
 }
 
-function readImage(row: JsonObject): KeptImage {
+function readImage(row: JsonObject): HashedImage {
   return {
     id: textIn(row, "id"),
     parentPageId: textIn(row, "parent_page_id") as ItemId,
@@ -418,7 +417,7 @@ function readImage(row: JsonObject): KeptImage {
 }
 
 /** The id becomes a file name, the look a number. */
-function isSound({ id, looksLike }: KeptImage): boolean {
+function isSound({ id, looksLike }: HashedImage): boolean {
   return /^img_[a-z2-7]{26}$/.test(id) && /^[0-9a-f]{16}$/.test(looksLike);
 }
 

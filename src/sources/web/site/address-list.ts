@@ -3,7 +3,7 @@ import { gunzip } from "node:zlib";
 import type { XMLParser } from "fast-xml-parser";
 import { explain } from "../../../contracts/errors.ts";
 import type { ReadList } from "../../../contracts/site-memory.ts";
-import type { Tell, WebAnswer, WebClient, WebResponse } from "../../../contracts/web.ts";
+import type { Tell, WebClient, WebResponse, WebResult } from "../../../contracts/web.ts";
 import { decodeEntities } from "../../../lib/html/entities.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { later } from "../../../lib/later.ts";
@@ -25,7 +25,7 @@ export type AddressList =
   | { readonly kind: "none"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
-export interface ListReading {
+export interface ListRequest {
   readonly client: WebClient;
   readonly isOfSite: (url: string) => boolean;
   /** As it was read the last time. */
@@ -36,18 +36,18 @@ export interface ListReading {
 
 export async function readAddressList(
   url: string,
-  { client, isOfSite, known, tell, signal }: ListReading,
+  { client, isOfSite, known, tell, signal }: ListRequest,
 ): Promise<AddressList> {
-  const ask = async (at: string): Promise<WebAnswer> => {
+  const send = async (at: string): Promise<WebResult> => {
     const isFirst = at === url;
     if (!isFirst && !isOfSite(at)) {
       return { kind: "refused", why: "address", reason: `it leads out of the site to ${at}` };
     }
     const { etag = "", lastModified = "" } = isFirst && known ? known : {};
     const request = { url: at, method: "GET", etag, lastModified, maxBytes: MAX_BYTES, signal } as const;
-    return await client.ask({ ...request, ...(tell && { tell }) });
+    return await client.send({ ...request, ...(tell && { tell }) });
   };
-  const { answer, url: at, redirects } = await followRedirects(url, ask);
+  const { answer, url: at, redirects } = await followRedirects(url, send);
   if (redirects > MAX_REDIRECTS) return { kind: "failed", reason: `it is redirected more than ${MAX_REDIRECTS} times` };
   if (answer.kind === "refused") return noList(answer.reason, known);
   if (answer.kind === "unavailable") return { kind: "failed", reason: answer.reason };

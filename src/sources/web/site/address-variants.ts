@@ -1,9 +1,11 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { ContentState, IngestItem, Registry } from "../../../contracts/registry.ts";
-import type { VisitOptions } from "../../../contracts/web.ts";
-import { readDatedAddress } from "../../../plan/web/dated-address.ts";
-import { hasDocument } from "../../../plan/web/schedule-item.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../../plan/web/web-identity.ts";
+import type { Visit, VisitOptions } from "../../../contracts/web.ts";
+import { readDatedAddress } from "../../../plan/web/dated-pages.ts";
+import { type Identity, type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
+import { hasDocument } from "../../../plan/web/item-state.ts";
+import type { Frontier, WaitingPage } from "./frontier.ts";
+import { isPresent } from "./list-visit.ts";
 
 /** So often the same was read behind other values before a parameter is taken for one that makes no other page. */
 const ENOUGH = 3;
@@ -17,7 +19,7 @@ const MAX_PARAMETERS = 8;
 /** Addresses that differ in the same parameters, on one page: a list of pages, not one page by many names. */
 const LISTED = 3;
 
-export type TwinOf = NonNullable<VisitOptions["twinOf"]>;
+export type DuplicateOf = NonNullable<VisitOptions["duplicateOf"]>;
 
 interface Variant {
   id: ItemId;
@@ -27,7 +29,7 @@ interface Variant {
 }
 
 /** An address without parameters that seem to make no other page. */
-export interface Reduced {
+interface Reduced {
   readonly url: string;
   readonly host: string;
   /** The parameters, and the path at which they are that. */
@@ -57,7 +59,7 @@ export class AddressVariants {
   readonly #groups = new Map<string, Group>();
   /** `host parameters`: paths at which they make no other page. */
   readonly #paths = new Map<string, number>();
-  readonly #twins = new Set<ItemId>();
+  readonly #duplicates = new Set<ItemId>();
   #isUseful = false;
 
   constructor(registry: Registry, rules: IdentityRules) {
@@ -66,17 +68,17 @@ export class AddressVariants {
   }
 
   /**
-   * A look during which `twinOf` may be asked: the first one that shows a text is the page, and whoever finds the same waits
+   * A look during which `duplicateOf` may be asked: the first one that shows a text is the page, and whoever finds the same waits
    * until the registry knows it.
    */
-  async during<T>(look: (twinOf: TwinOf) => Promise<T>): Promise<T> {
+  async during<T>(look: (duplicateOf: DuplicateOf) => Promise<T>): Promise<T> {
     let noted = (): void => undefined;
     try {
       return await look((found, url, content) => {
         noted();
         const { promise: isNoted, resolve } = Promise.withResolvers<void>();
         noted = resolve;
-        return this.#twinOf(found, likenessOf(content), { id: found.id, url, isNoted });
+        return this.#duplicateOf(found, contentKeyOf(content), { id: found.id, url, isNoted });
       });
     } finally {
       noted();
@@ -84,28 +86,28 @@ export class AddressVariants {
   }
 
   /** The item that shows the same under another address of the path; undefined: it is the first. */
-  async #twinOf(found: IngestItem, likeness: string, variant: Variant): Promise<IngestItem | undefined> {
+  async #duplicateOf(found: IngestItem, contentKey: string, variant: Variant): Promise<IngestItem | undefined> {
     const { url } = variant;
     const group = this.#groupOf(found);
-    const earlier = group.variants.get(likeness);
+    const earlier = group.variants.get(contentKey);
     if (earlier?.id === found.id) return undefined;
     if (earlier) {
       await earlier.isNoted;
-      const twin = await this.#documentOf(earlier.id, likeness);
-      return twin && this.#noteTwin(group, found, { url, other: earlier.url, twin });
+      const duplicate = await this.#documentOf(earlier.id, contentKey);
+      return duplicate && this.#noteDuplicate(group, found, { url, other: earlier.url, duplicate });
     }
     for (const other of group.compared) group.telling.add(differenceOf(url, other));
     if (group.compared.length < COMPARED) group.compared.push(url);
-    if (group.variants.size < MAX_VARIANTS) group.variants.set(likeness, variant);
-    const known = await this.#knownTwin(found, url, likeness);
+    if (group.variants.size < MAX_VARIANTS) group.variants.set(contentKey, variant);
+    const known = await this.#findKnownDuplicate(found, url, contentKey);
     if (!known) return undefined;
-    variant.id = known.twin.id;
-    return this.#noteTwin(group, found, { url, ...known });
+    variant.id = known.duplicate.id;
+    return this.#noteDuplicate(group, found, { url, ...known });
   }
 
   /** Does this address show what another one shows? */
-  isTwin(id: ItemId): boolean {
-    return this.#twins.has(id);
+  isDuplicate(id: ItemId): boolean {
+    return this.#duplicates.has(id);
   }
 
   /** The address without what seems to make no other page there; undefined when nothing does. `listed`: what tells it from others in a list. */
@@ -136,45 +138,45 @@ export class AddressVariants {
   }
 
   /** What it was a name of, or its address without one of its parameters, or without all of them, may have been the page before this crawl. */
-  async #knownTwin(
+  async #findKnownDuplicate(
     found: IngestItem,
     url: string,
-    likeness: string,
-  ): Promise<{ readonly twin: IngestItem; readonly other: string } | undefined> {
-    const page = found.aliasOf && (await this.#documentOf(found.aliasOf, likeness));
-    if (page) return { twin: page, other: page.foundSource };
+    contentKey: string,
+  ): Promise<{ readonly duplicate: IngestItem; readonly other: string } | undefined> {
+    const page = found.aliasOf && (await this.#documentOf(found.aliasOf, contentKey));
+    if (page) return { duplicate: page, other: page.foundSource };
     const shorter = shorterThan(url);
     const ids = shorter.flatMap((each) => this.#identify(each)?.id ?? []);
     const records = ids.length === 0 ? [] : await this.#registry.getMany(ids);
     for (const [at, record] of records.entries()) {
       const id = record?.item.aliasOf || record?.item.id;
-      const twin = id && id !== found.id ? await this.#documentOf(id, likeness) : undefined;
-      if (twin) return { twin, other: shorter[at] ?? url };
+      const duplicate = id && id !== found.id ? await this.#documentOf(id, contentKey) : undefined;
+      if (duplicate) return { duplicate, other: shorter[at] ?? url };
     }
     return undefined;
   }
 
-  async #documentOf(id: ItemId, likeness: string): Promise<IngestItem | undefined> {
+  async #documentOf(id: ItemId, contentKey: string): Promise<IngestItem | undefined> {
     const item = (await this.#registry.get(id))?.item;
-    return item && hasDocument(item) && likenessOf(item.content) === likeness ? item : undefined;
+    return item && hasDocument(item) && contentKeyOf(item.content) === contentKey ? item : undefined;
   }
 
   /** A document that is like another one all of a sudden says nothing of parameters. */
-  #noteTwin(
+  #noteDuplicate(
     group: Group,
     found: IngestItem,
-    { url, other, twin }: { readonly url: string; readonly other: string; readonly twin: IngestItem },
+    { url, other, duplicate }: { readonly url: string; readonly other: string; readonly duplicate: IngestItem },
   ): IngestItem {
-    if (hasDocument(found)) return twin;
-    this.#twins.add(found.id);
+    if (hasDocument(found)) return duplicate;
+    this.#duplicates.add(found.id);
     const names = differenceOf(url, other);
-    if (names === "" || isOtherDate(url, other)) return twin;
+    if (names === "" || isOtherDate(url, other)) return duplicate;
     const count = (group.alike.get(names) ?? 0) + 1;
     group.alike.set(names, count);
     this.#isUseful = true;
-    const place = `${new URL(url).host} ${names}`;
-    if (count === ENOUGH && !group.telling.has(names)) this.#paths.set(place, (this.#paths.get(place) ?? 0) + 1);
-    return twin;
+    const rule = `${new URL(url).host} ${names}`;
+    if (count === ENOUGH && !group.telling.has(names)) this.#paths.set(rule, (this.#paths.get(rule) ?? 0) + 1);
+    return duplicate;
   }
 
   #needed(url: string, names: string): number {
@@ -223,7 +225,7 @@ export function listedIn(links: readonly string[]): ReadonlyMap<string, string> 
 }
 
 /** Of a page its text; of a file all of it, because what can be read of it need not be all. */
-function likenessOf({ textHash, contentHash, documentType }: ContentState): string {
+function contentKeyOf({ textHash, contentHash, documentType }: ContentState): string {
   return (documentType === "md" && textHash) || contentHash;
 }
 
@@ -251,4 +253,121 @@ function shorterThan(url: string): string[] {
     return shorter.href;
   };
   return [...names.map((name) => without([name])), ...(names.length > 1 ? [without(names)] : [])];
+}
+
+/** Looks that test a guess: so many, and more where more was passed over. What is so for several pages needs fewer. */
+const SAMPLES = 4;
+const SEVERAL_PAGES = 3;
+const MORE_FOR_FEW = 4;
+
+interface SkippedPage {
+  readonly page: WaitingPage;
+  /** The address that was to be looked at instead. */
+  readonly instead: ItemId;
+  readonly reduced: Reduced;
+}
+
+/** Addresses that were passed over because of what others of their path show. That is a guess: it is tested, and given up when one differs. */
+export class SkippedVariants {
+  readonly #max: number;
+  readonly #variants: AddressVariants;
+  readonly #frontier: Frontier;
+  readonly #pages = new Map<ItemId, SkippedPage>();
+  /** Those that are looked at now, or were, to test a rule. */
+  readonly #tried = new Map<ItemId, SkippedPage>();
+  /** Addresses behind which there is a page. */
+  readonly #shown = new Set<ItemId>();
+  /** `host names` that were tested. */
+  readonly #tested = new Set<string>();
+  readonly #back: WaitingPage[] = [];
+  /** Those there was no room for. */
+  #dropped = 0;
+
+  constructor(max: number, variants: AddressVariants, frontier: Frontier) {
+    this.#max = max;
+    this.#variants = variants;
+    this.#frontier = frontier;
+  }
+
+  get count(): number {
+    return this.#pages.size + this.#dropped;
+  }
+
+  /** The address that is to be looked at instead; undefined: it is not passed over. */
+  pass(page: WaitingPage): string | undefined {
+    const reduced = page.isCertain ? undefined : this.#variants.reduce(page.url, page.listed);
+    if (!reduced) return undefined;
+    const instead = this.#frontier.identify(reduced.url) ?? page.id;
+    if (this.#pages.size < this.#max) this.#pages.set(page.id, { page, reduced, instead });
+    else this.#dropped += 1;
+    return reduced.url;
+  }
+
+  note({ id }: WaitingPage, { outcome, item }: Pick<Visit, "outcome" | "item">): void {
+    if (!isPresent(outcome)) return;
+    this.#shown.add(id);
+    const tried = this.#tried.get(id);
+    if (!tried) return;
+    if (!this.#shown.has(tried.instead)) this.#shown.add(tried.instead);
+    else if (item.id === id) this.#giveUp(tried.reduced);
+  }
+
+  /** What is looked at after all, now that nothing else waits. [] at the end. */
+  next(): WaitingPage[] {
+    const back = this.#back.splice(0);
+    if (back.length > 0) return back;
+    const orphans = this.#orphans();
+    return this.#take(orphans.length > 0 ? orphans : this.#samples());
+  }
+
+  /** One for each address that is not there without its parameters. */
+  #orphans(): SkippedPage[] {
+    const orphans = new Map<ItemId, SkippedPage>();
+    for (const skipped of this.#pages.values()) {
+      if (!this.#shown.has(skipped.instead) && !orphans.has(skipped.instead)) orphans.set(skipped.instead, skipped);
+    }
+    return [...orphans.values()];
+  }
+
+  #samples(): SkippedPage[] {
+    const samples: SkippedPage[] = [];
+    for (const [rule, pages] of Map.groupBy(this.#pages.values(), ruleOf)) {
+      if (this.#tested.has(rule)) continue;
+      this.#tested.add(rule);
+      const isForSeveral = new Set(pages.map(({ instead }) => instead)).size >= SEVERAL_PAGES;
+      const wanted = (SAMPLES + Math.ceil(Math.sqrt(pages.length))) * (isForSeveral ? 1 : MORE_FOR_FEW);
+      const count = Math.min(pages.length, wanted);
+      for (let i = 0; i < count; i++) samples.push(...pages.slice(Math.floor((i * pages.length) / count)).slice(0, 1));
+    }
+    return samples;
+  }
+
+  #take(some: readonly SkippedPage[]): WaitingPage[] {
+    for (const skipped of some) {
+      this.#pages.delete(skipped.page.id);
+      this.#tried.set(skipped.page.id, skipped);
+    }
+    return some.map(({ page }) => ({ ...page, isCertain: true }));
+  }
+
+  #giveUp(reduced: Reduced): void {
+    this.#variants.cancel(reduced);
+    this.#frontier.drop(this.#dropped);
+    this.#dropped = 0;
+    const cancelled = new Set(reduced.names.split(" "));
+    for (const skipped of this.#pages.values()) {
+      const { group, names, host } = skipped.reduced;
+      if (host !== reduced.host || !names.split(" ").some((each) => cancelled.has(each))) continue;
+      // At other paths it may make no other page: that is tested once more.
+      this.#tested.delete(ruleOf(skipped));
+      if (group !== reduced.group) continue;
+      this.#pages.delete(skipped.page.id);
+      this.#back.push(skipped.page);
+    }
+  }
+}
+
+/** What makes no other page at several paths of a host is tested for them together. */
+function ruleOf({ reduced: { host, names } }: SkippedPage): string {
+  return `${host} ${names}`;
 }

@@ -11,7 +11,7 @@ export class CrawlLimits {
   readonly room: number;
   readonly #config: WebSourceConfig;
   #pages = 0;
-  #looks = 0;
+  #visits = 0;
   #tooDeep = 0;
 
   constructor(config: WebSourceConfig) {
@@ -23,8 +23,8 @@ export class CrawlLimits {
     this.#pages += 1;
   }
 
-  noteLook(): void {
-    this.#looks += 1;
+  noteVisit(): void {
+    this.#visits += 1;
   }
 
   noteTooDeep(): void {
@@ -33,7 +33,7 @@ export class CrawlLimits {
 
   /** While `running` looks are under way, each of which may give a page. */
   allowOneMore(running: number): boolean {
-    return this.#pages + running < this.#config.maxPages && this.#looks + running < this.room;
+    return this.#pages + running < this.#config.maxPages && this.#visits + running < this.room;
   }
 
   problems({ waiting, dropped }: { readonly waiting: number; readonly dropped: number }): string[] {
@@ -42,11 +42,11 @@ export class CrawlLimits {
     const left = addresses(waiting + dropped);
     if (waiting + dropped > 0) {
       const isFull = this.#pages >= maxPages;
-      const isEndless = this.#looks >= this.room;
+      const isEndless = this.#visits >= this.room;
       if (isFull) problems.push(`max_pages (${maxPages}) was reached: ${left} not looked at`);
       else if (isEndless) {
         problems.push(
-          `${addresses(this.#looks)} gave only ${plural(this.#pages, "page")}, and more are not looked at while max_pages is ${maxPages}: ${left} left; exclude what is no page`,
+          `${addresses(this.#visits)} gave only ${plural(this.#pages, "page")}, and more are not looked at while max_pages is ${maxPages}: ${left} left; exclude what is no page`,
         );
       } else problems.push(`more than ${addresses(this.room)} waited at once: ${left} not looked at`);
     }
@@ -59,4 +59,50 @@ export class CrawlLimits {
 
 function addresses(count: number): string {
   return plural(count, "address", "addresses");
+}
+
+/** Failures in a row after which a host is left alone. */
+const GIVE_UP_AFTER = 30;
+const SILENT = " stopped answering";
+
+/** Which hosts of a site still answer. One that does not is left alone for the rest of the crawl; the others are not. */
+export class CircuitBreaker {
+  readonly #failures = new Map<string, number>();
+  /** By the reason. */
+  readonly #skipped = new Map<string, number>();
+
+  note(url: string, { isHostFailure = false }: { readonly isHostFailure?: boolean }): void {
+    const host = hostOf(url);
+    const failures = this.#failures.get(host) ?? 0;
+    if (failures < GIVE_UP_AFTER) this.#failures.set(host, isHostFailure ? failures + 1 : 0);
+  }
+
+  isOpen(url: string): boolean {
+    return (this.#failures.get(hostOf(url)) ?? 0) >= GIVE_UP_AFTER;
+  }
+
+  /** It is not looked at: its host is left alone. `reason`: because somebody asked for that. */
+  countSkipped(url: string, reason = ""): void {
+    const why = reason || `${hostOf(url)}${SILENT}`;
+    this.#skipped.set(why, (this.#skipped.get(why) ?? 0) + 1);
+  }
+
+  /** No host is left that answers. */
+  get areAllOpen(): boolean {
+    return this.#failures.size > 0 && [...this.#failures.values()].every((failures) => failures >= GIVE_UP_AFTER);
+  }
+
+  get problems(): string[] {
+    const then = this.areAllOpen ? "; the next crawl goes on from there" : "";
+    const silent = [...this.#failures].filter(([, failures]) => failures >= GIVE_UP_AFTER);
+    const reasons = new Set([...silent.map(([host]) => `${host}${SILENT}`), ...this.#skipped.keys()]);
+    return [...reasons].map((why) => {
+      const left = plural(this.#skipped.get(why) ?? 0, "address", "addresses");
+      return `${why}: ${left} not looked at${then}`;
+    });
+  }
+}
+
+function hostOf(url: string): string {
+  return new URL(url).host;
 }

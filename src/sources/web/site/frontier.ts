@@ -1,6 +1,6 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Visit } from "../../../contracts/web.ts";
-import { type IdentityRules, identifyUrl } from "../../../plan/web/web-identity.ts";
+import { type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
 
 /** An address that waits to be looked at. */
 export interface WaitingPage {
@@ -11,13 +11,13 @@ export interface WaitingPage {
   /** Parameters by which a list tells it from others. */
   readonly listed?: string;
   /** It was looked at, and is settled when the others were. */
-  readonly settle?: Visit["settle"];
+  readonly resume?: Visit["resume"];
   /** Looked at although it seems to be another address of a page that is known. */
   readonly isCertain?: boolean;
 }
 
 /** The next one; `isIdle`: nothing is being looked at. */
-export type Take = (options: { readonly isIdle: boolean }) => WaitingPage | undefined;
+export type TakePage = (options: { readonly isIdle: boolean }) => WaitingPage | undefined;
 
 interface Level {
   readonly pages: WaitingPage[];
@@ -35,7 +35,7 @@ const MAX_SPELLING_CHARACTERS = 200;
 export class Frontier {
   readonly #rules: IdentityRules;
   readonly #maxWaiting: number;
-  readonly #met = new Set<ItemId>();
+  readonly #seen = new Set<ItemId>();
   readonly #spellings = new Set<string>();
   readonly #levels: Level[] = [];
   #depth = 0;
@@ -48,7 +48,7 @@ export class Frontier {
   }
 
   /** Was this very spelling met before? The cheapest question first: most links of a page are on every page. */
-  isFamiliar(url: string): boolean {
+  hasSeenSpelling(url: string): boolean {
     if (this.#spellings.has(url)) return true;
     const isKept = this.#spellings.size < MAX_SPELLINGS && url.length <= MAX_SPELLING_CHARACTERS;
     if (isKept) this.#spellings.add(url);
@@ -64,22 +64,22 @@ export class Frontier {
     }
   }
 
-  hasMet(id: ItemId): boolean {
-    return this.#met.has(id);
+  hasSeen(id: ItemId): boolean {
+    return this.#seen.has(id);
   }
 
   /** It was looked at, or turned out to be something that was. */
-  meet(id: ItemId): void {
-    this.#met.add(id);
+  markSeen(id: ItemId): void {
+    this.#seen.add(id);
   }
 
   add(page: WaitingPage): void {
-    if (this.#met.has(page.id)) return;
+    if (this.#seen.has(page.id)) return;
     if (this.#waiting >= this.#maxWaiting) {
       this.#dropped += 1;
       return;
     }
-    this.#met.add(page.id);
+    this.#seen.add(page.id);
     const level = this.#levels[page.depth] ?? { pages: [], next: 0 };
     level.pages.push(page);
     this.#levels[page.depth] = level;

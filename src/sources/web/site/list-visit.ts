@@ -7,13 +7,13 @@ import type { SiteMembers } from "./site-members.ts";
 import type { SiteScope } from "./site-scope.ts";
 
 /** What a look at a page came to; recalled ones are those of a crawl that was cut off. */
-export type LookedAt = Pick<Visit, "outcome" | "item" | "aliases" | "reason">;
+export type PageOutcome = Pick<Visit, "outcome" | "item" | "aliases" | "reason">;
 
 export const OUTSIDE = "it is outside the rules of the source";
 
 /** What the engine is told of a page that was looked at. Members follow. */
 export function listVisit(
-  { outcome, item, aliases, reason }: LookedAt,
+  { outcome, item, aliases, reason }: PageOutcome,
   scope: SiteScope,
   members: SiteMembers,
 ): readonly Listed[] {
@@ -27,13 +27,18 @@ export function listVisit(
     }
     case "missing":
       // Not yet often enough.
-      return [undecided(item.id, asPart(reason)), ...keepAliases(aliases, item, asPart(reason), members)];
+      return [undecided(item.id, withoutPeriod(reason)), ...keepAliases(aliases, item, withoutPeriod(reason), members)];
     case "gone":
-      return depart(item, asPart(reason), members);
+      return depart(item, withoutPeriod(reason), members);
     case "refused":
-      return isWithheld(item) ? [undecided(item.id, asPart(reason))] : depart(item, asPart(reason), members);
+      return isWithheld(item)
+        ? [undecided(item.id, withoutPeriod(reason))]
+        : depart(item, withoutPeriod(reason), members);
     case "failed":
-      return [unreadable(item.id, item, asPart(reason)), ...keepAliases(aliases, item, asPart(reason), members)];
+      return [
+        unreadable(item.id, item, withoutPeriod(reason)),
+        ...keepAliases(aliases, item, withoutPeriod(reason), members),
+      ];
   }
 }
 
@@ -62,7 +67,7 @@ function keepAliases(
 }
 
 /** For sentences of which it becomes a part. */
-export function asPart(sentence: string): string {
+export function withoutPeriod(sentence: string): string {
   return sentence.replace(/\.$/, "");
 }
 
@@ -88,11 +93,11 @@ export function isDocument({ content }: IngestItem): boolean {
   return content.contentHash !== "";
 }
 
-export function isThere(outcome: LookedAt["outcome"]): boolean {
+export function isPresent(outcome: PageOutcome["outcome"]): boolean {
   return outcome === "new" || outcome === "changed" || outcome === "unchanged";
 }
 
 /** Nobody was asked, so there is nothing to say of it. What was asked before in vain has failed all the same. */
-export function wasLeftAlone({ isUnasked = false, item }: Pick<Visit, "isUnasked" | "item">): boolean {
-  return isUnasked && item.scheduling.failureCount === 0;
+export function wasDeferred({ isDeferred = false, item }: Pick<Visit, "isDeferred" | "item">): boolean {
+  return isDeferred && item.scheduling.failureCount === 0;
 }

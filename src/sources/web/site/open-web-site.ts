@@ -8,14 +8,13 @@ import type { Departed, Listed, Listing, Sighting, Source } from "../../../contr
 import type { PageVisitor, WebClient } from "../../../contracts/web.ts";
 import { plural } from "../../../lib/plural.ts";
 import { withoutAddressSecrets } from "../../../lib/secret-parameters.ts";
-import type { IdentityRules } from "../../../plan/web/web-identity.ts";
+import type { IdentityRules } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { readAddressList } from "./address-list.ts";
-import { beginCrawl, tellSecrets } from "./begin-crawl.ts";
-import { isThere } from "./list-visit.ts";
-import { SiteCrawl } from "./site-crawl.ts";
+import { isPresent } from "./list-visit.ts";
+import { isListName } from "./seeds.ts";
+import { openCrawl, SiteCrawl, warnOfSecrets } from "./site-crawl.ts";
 import { SiteScope } from "./site-scope.ts";
-import { isListName } from "./site-seeds.ts";
 
 /** What a web source works with. */
 export interface WebTools {
@@ -41,8 +40,8 @@ export function openWebSite(given: WebSourceConfig, tools: WebTools): Source {
   return {
     id: config.sourceId,
     async *list(signal) {
-      tellSecrets(given, tools.log);
-      const crawl = new SiteCrawl(config, tools, await beginCrawl(config, tools), signal);
+      warnOfSecrets(given, tools.log);
+      const crawl = new SiteCrawl(config, tools, await openCrawl(config, tools), signal);
       return yield* markdownLast(crawl.list());
     },
     async fetch({ itemId }, signal) {
@@ -81,7 +80,7 @@ async function examineStart(url: string, scope: SiteScope, tools: WebTools, sign
     const inScope = (target: string): boolean => scope.isOfSite(target);
     const visit = await tools.visitor.visit(url, { force: true, dryRun: true, inScope, signal });
     const { outcome, item, links, reason } = visit;
-    if (isThere(outcome)) {
+    if (isPresent(outcome)) {
       const count = [...links.values()].flat().filter((link) => link !== undefined && scope.has(link)).length;
       if (count === 0 && !scope.has(item.foundSource)) return { subject, ...NOTHING_WANTED };
       const where = item.foundSource === url ? "" : ` It is ${item.displaySource}.`;

@@ -1,26 +1,35 @@
+import { createHash } from "node:crypto";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
-import type { SiteMemory } from "../../../contracts/site-memory.ts";
+import type { Registry } from "../../../contracts/registry.ts";
+import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
+import { runAhead } from "../../../lib/concurrency.ts";
+import { plural } from "../../../lib/plural.ts";
+import { findAddressSecret } from "../../../lib/secret-parameters.ts";
+import { toUtcMicros } from "../../../lib/time.ts";
 import { Turn } from "../../../lib/turn.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
-import { listedIn } from "./address-variants.ts";
-import { type Beginning, recallPages } from "./begin-crawl.ts";
-import { Calendars } from "./calendars.ts";
-import { CrawlLimits } from "./crawl-limits.ts";
-import { CrawlProgress } from "./crawl-progress.ts";
-import { Frontier, type Take, type WaitingPage } from "./frontier.ts";
-import { HostPatience } from "./host-patience.ts";
-import { asPart, isThere, type LookedAt, listVisit, wasLeftAlone } from "./list-visit.ts";
-import { lookAhead } from "./look-ahead.ts";
-import { lookAtUnlinked, type NextLook } from "./look-at-unlinked.ts";
+import { listedIn, SkippedVariants } from "./address-variants.ts";
+import { CircuitBreaker, CrawlLimits } from "./crawl-limits.ts";
+import { Calendars, withoutTraps } from "./crawl-traps.ts";
+import { CrawlVisitor, pagesOf } from "./crawl-visitor.ts";
+import { Frontier, type TakePage, type WaitingPage } from "./frontier.ts";
+import {
+  depart,
+  isPresent,
+  listVisit,
+  OUTSIDE,
+  type PageOutcome,
+  undecided,
+  wasDeferred,
+  withoutPeriod,
+} from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
-import { PassedOver } from "./passed-over.ts";
-import type { SiteMembers } from "./site-members.ts";
-import { SiteScope, withoutTraps } from "./site-scope.ts";
-import { isListName, SeedReader, type Seeds } from "./site-seeds.ts";
-import { pagesOf, SiteVisits } from "./site-visits.ts";
+import { isListName, SeedReader, type Seeds } from "./seeds.ts";
+import { SiteMembers, UNLINKED_LIMIT } from "./site-members.ts";
+import { SiteScope } from "./site-scope.ts";
 
 /** Handed over together: a page of the listing. */
 const PAGE_OF_LISTING = 32;
@@ -34,18 +43,18 @@ export class SiteCrawl {
   readonly #frontier: Frontier;
   readonly #members: SiteMembers;
   readonly #seeds: SeedReader;
-  readonly #visits: SiteVisits;
+  readonly #visitor: CrawlVisitor;
   readonly #progress: CrawlProgress;
   readonly #limits: CrawlLimits;
-  readonly #patience = new HostPatience();
+  readonly #breaker = new CircuitBreaker();
   /** Addresses that need no further look, aliases and the items they stand for included. */
-  readonly #looked = new Set<ItemId>();
+  readonly #visited = new Set<ItemId>();
   readonly #sighted = new Set<ItemId>();
   #hasDeparted = false;
   /** Pages that failed, and are tried once more; undefined: what fails now has failed. */
   #again: WaitingPage[] | undefined;
   /** Pages that show something else than before, which is settled when it is known what others show. */
-  readonly #unsettled: WaitingPage[] = [];
+  readonly #suspended: WaitingPage[] = [];
   /** The items of those, and of the pages they led to: somebody links to them. */
   readonly #undecided = new Set<ItemId>();
   /** Why something may be missing from the listing. */
@@ -57,9 +66,9 @@ export class SiteCrawl {
   #isForbidden = false;
   readonly #calendars: Calendars;
   #trapped = 0;
-  readonly #passed: PassedOver;
+  readonly #skipped: SkippedVariants;
 
-  constructor(config: WebSourceConfig, tools: WebTools, beginning: Beginning, signal: AbortSignal) {
+  constructor(config: WebSourceConfig, tools: WebTools, beginning: CrawlStart, signal: AbortSignal) {
     this.#config = config;
     this.#tools = tools;
     this.#memory = beginning.memory;
@@ -70,29 +79,29 @@ export class SiteCrawl {
     this.#calendars = new Calendars(config);
     this.#frontier = new Frontier(tools.rules, this.#limits.room);
     this.#seeds = new SeedReader(tools, this.#scope, beginning.memory, signal);
-    const isFresh = (id: ItemId): boolean => this.#looked.has(id);
-    this.#visits = new SiteVisits(config, tools, this.#scope, beginning, { isFresh, signal });
-    this.#passed = new PassedOver(this.#limits.room, this.#visits.variants, this.#frontier);
+    const isFresh = (id: ItemId): boolean => this.#visited.has(id);
+    this.#visitor = new CrawlVisitor(config, tools, this.#scope, beginning, { isFresh, signal });
+    this.#skipped = new SkippedVariants(this.#limits.room, this.#visitor.variants, this.#frontier);
     this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
   }
 
   async *list(): Listing {
     try {
       yield* this.#recallPages();
-      yield* this.#lookAtStarts();
+      yield* this.#visitStarts();
       if (this.#config.maxDepth > 0) await this.#seeds.discover(this.#config.startUrls, this.#seedsAt(1));
-      yield* this.#lookAtWaiting();
-      if (!this.#patience.isOver) yield* this.#lookAtUnlinked();
-      if (!this.#patience.isOver) yield* this.#settle();
+      yield* this.#visitWaiting();
+      if (!this.#breaker.areAllOpen) yield* this.#visitUnlinked();
+      if (!this.#breaker.areAllOpen) yield* this.#resumeVisits();
       await this.#members.flush();
     } finally {
       await this.#memory.flush();
     }
-    if (!this.#patience.isOver) {
+    if (!this.#breaker.areAllOpen) {
       await this.#memory.finish();
       await this.#members.finish({ isComplete: this.#isComplete() });
     }
-    const [variants, calendars] = [this.#passed.count, this.#calendars.sentences()];
+    const [variants, calendars] = [this.#skipped.count, this.#calendars.sentences()];
     this.#progress.sumUp({ trapped: this.#trapped, variants, calendars });
     const problems = this.#allProblems();
     if (problems.length === 0) return "complete";
@@ -103,22 +112,22 @@ export class SiteCrawl {
   /** Pages of the crawl that was cut off, as the registry knows them. */
   async *#recallPages(): AsyncGenerator<readonly Listed[]> {
     for await (const pages of recallPages(this.#memory, this.#tools.registry, this.#config.startUrls)) {
-      for (const { id, aliases, item } of pages) this.#noteLook([id, ...aliases, item.id]);
+      for (const { id, aliases, item } of pages) this.#noteVisit([id, ...aliases, item.id]);
       const listed = pages.flatMap((page) => this.#listed(page));
       await this.#members.flush();
       yield listed;
     }
   }
 
-  readonly #take: Take = ({ isIdle }) => this.#frontier.take({ isIdle });
+  readonly #take: TakePage = ({ isIdle }) => this.#frontier.take({ isIdle });
 
-  async *#lookAtStarts(): AsyncGenerator<readonly Listed[]> {
+  async *#visitStarts(): AsyncGenerator<readonly Listed[]> {
     const { startUrls } = this.#config;
     for (const url of startUrls) {
       const isList = isListName(url) && (await this.#seeds.read(url, this.#seedsAt(0, this.#startProblems))) !== "none";
       if (!isList) this.#add(url, 0);
     }
-    yield* this.#lookTwice(({ isIdle }) => this.#frontier.take({ isIdle, upTo: 0 }));
+    yield* this.#visitTwice(({ isIdle }) => this.#frontier.take({ isIdle, upTo: 0 }));
     const isNothing = this.#sighted.size === 0 && !this.#hasDeparted;
     const hasNone = this.#startProblems.length >= startUrls.length && isNothing;
     if (hasNone && !this.#isForbidden) {
@@ -127,46 +136,46 @@ export class SiteCrawl {
   }
 
   /** Links of an earlier beginning come after the seeds: what is also a seed is not as deep as it looks. */
-  async *#lookAtWaiting(): AsyncGenerator<readonly Listed[]> {
+  async *#visitWaiting(): AsyncGenerator<readonly Listed[]> {
     for await (const pages of this.#memory.earlier()) {
       for (const page of pages) await this.#follow(this.#calendars.linksOf(page), page.depth + 1);
     }
-    yield* this.#lookTwice(this.#take);
-    for (let pages = this.#passed.next(); pages.length > 0; pages = this.#passed.next()) {
-      yield* this.#look(() => pages.shift());
+    yield* this.#visitTwice(this.#take);
+    for (let pages = this.#skipped.next(); pages.length > 0; pages = this.#skipped.next()) {
+      yield* this.#visitAll(() => pages.shift());
       this.#frontier.drop(pages.length);
-      yield* this.#lookTwice(this.#take);
+      yield* this.#visitTwice(this.#take);
     }
   }
 
   /** What they link to is known by now, unless they are as they were. */
-  async *#settle(): AsyncGenerator<readonly Listed[]> {
+  async *#resumeVisits(): AsyncGenerator<readonly Listed[]> {
     yield* this.#handOver(() => {
-      const page = this.#unsettled.shift();
-      return page && (() => this.#lookAt(page));
+      const page = this.#suspended.shift();
+      return page && (() => this.#visitPage(page));
     });
-    yield* this.#lookTwice(this.#take);
+    yield* this.#visitTwice(this.#take);
   }
 
   /** What failed is tried once more when the rest was looked at; what it links to then may be new. */
-  async *#lookTwice(take: Take): AsyncGenerator<readonly Listed[]> {
+  async *#visitTwice(take: TakePage): AsyncGenerator<readonly Listed[]> {
     const again: WaitingPage[] = [];
     this.#again = again;
-    yield* this.#look(take);
+    yield* this.#visitAll(take);
     this.#again = undefined;
-    yield* this.#look(() => again.shift());
+    yield* this.#visitAll(() => again.shift());
     this.#frontier.drop(again.length);
-    yield* this.#look(take);
+    yield* this.#visitAll(take);
   }
 
-  async *#look(take: Take): AsyncGenerator<readonly Listed[]> {
+  async *#visitAll(take: TakePage): AsyncGenerator<readonly Listed[]> {
     yield* this.#handOver((running) => {
       while (this.#limits.allowOneMore(running)) {
         const page = take({ isIdle: running === 0 });
         if (!page) return undefined;
-        if (this.#looked.has(page.id) || this.#isVariant(page)) continue;
-        if (!this.#patience.hasGivenUp(page.url)) return () => this.#lookAt(page);
-        this.#patience.passOver(page.url);
+        if (this.#visited.has(page.id) || this.#isVariant(page)) continue;
+        if (!this.#breaker.isOpen(page.url)) return () => this.#visitPage(page);
+        this.#breaker.countSkipped(page.url);
       }
       return undefined;
     });
@@ -174,59 +183,59 @@ export class SiteCrawl {
 
   /** What seems to make no other page: the page without it is looked at first. What is known is always looked at. */
   #isVariant(page: WaitingPage): boolean {
-    const instead = this.#members.has(page.id) ? undefined : this.#passed.pass(page);
+    const instead = this.#members.has(page.id) ? undefined : this.#skipped.pass(page);
     if (instead !== undefined && this.#scope.has(instead)) this.#add(instead, page.depth);
     return instead !== undefined;
   }
 
-  async *#handOver(next: NextLook): AsyncGenerator<readonly Listed[]> {
-    for await (const pages of lookAhead(next, { atOnce: this.#tools.pagesAtOnce, together: PAGE_OF_LISTING })) {
+  async *#handOver(next: NextTask): AsyncGenerator<readonly Listed[]> {
+    for await (const pages of runAhead(next, { atOnce: this.#tools.pagesAtOnce, together: PAGE_OF_LISTING })) {
       await this.#memory.flush();
       await this.#members.flush();
       yield pages.flat();
     }
   }
 
-  async #lookAt(page: WaitingPage): Promise<readonly Listed[]> {
-    const { visit, read } = await this.#visits.visitPage(page);
+  async #visitPage(page: WaitingPage): Promise<readonly Listed[]> {
+    const { visit, read } = await this.#visitor.visitPage(page);
     const { url, depth } = page;
-    this.#patience.note(url, visit);
-    const waiting = visit.settle ? this.#unsettled : visit.isHostTrouble ? this.#again : undefined;
+    this.#breaker.note(url, visit);
+    const waiting = visit.resume ? this.#suspended : visit.isHostFailure ? this.#again : undefined;
     if (waiting) {
-      waiting.push({ ...page, settle: visit.settle });
-      if (visit.settle) for (const id of [page.id, visit.item.id, ...visit.aliases]) this.#undecided.add(id);
+      waiting.push({ ...page, resume: visit.resume });
+      if (visit.resume) for (const id of [page.id, visit.item.id, ...visit.aliases]) this.#undecided.add(id);
       for (const { links } of read) await this.#follow(links, depth + 1);
       return [];
     }
-    this.#noteLook([page.id, visit.item.id, ...visit.aliases]);
-    this.#passed.note(page, visit);
+    this.#noteVisit([page.id, visit.item.id, ...visit.aliases]);
+    this.#skipped.note(page, visit);
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
     this.#memory.put(pagesOf(page, { visit, read }));
     await this.#memory.flushNowAndThen();
     const links = read.flatMap((each) => each.links);
     const undated = read.find((each) => each.undated)?.undated ?? "";
     const worth = this.#calendars.linksOf({ ...page, outcome: visit.outcome, links, undated });
-    await this.#follow(worth, depth + 1, this.#visits.variants.isTwin(page.id) ? new Map() : undefined);
+    await this.#follow(worth, depth + 1, this.#visitor.variants.isDuplicate(page.id) ? new Map() : undefined);
     const feeds = depth < this.#config.maxDepth ? read.flatMap((each) => each.feeds) : [];
     await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
     if (depth === 0) await this.#judgeStart(page, visit);
-    if (!wasLeftAlone(visit)) return this.#listed(visit);
-    this.#patience.passOver(url, asPart(visit.reason));
+    if (!wasDeferred(visit)) return this.#listed(visit);
+    this.#breaker.countSkipped(url, withoutPeriod(visit.reason));
     return [];
   }
 
-  #noteLook(ids: readonly ItemId[]): void {
-    this.#limits.noteLook();
-    for (const id of ids) this.#looked.add(id);
+  #noteVisit(ids: readonly ItemId[]): void {
+    this.#limits.noteVisit();
+    for (const id of ids) this.#visited.add(id);
   }
 
   /** Several addresses may lead to an item: it is listed once. */
-  #listed(looked: LookedAt): readonly Listed[] {
-    const { outcome, item, reason } = looked;
+  #listed(page: PageOutcome): readonly Listed[] {
+    const { outcome, item, reason } = page;
     this.#progress.note(outcome);
-    if (isThere(outcome) && reason !== "") this.#progress.remark(item.displaySource, reason);
+    if (isPresent(outcome) && reason !== "") this.#progress.remark(item.displaySource, reason);
     if (outcome === "missing" && this.#members.has(item.id)) this.#sighted.add(item.id);
-    return listVisit(looked, this.#scope, this.#members).filter((each) => {
+    return listVisit(page, this.#scope, this.#members).filter((each) => {
       this.#hasDeparted ||= each.kind === "departed";
       if (each.kind !== "sighting") return true;
       if (this.#sighted.has(each.itemId)) return false;
@@ -241,15 +250,15 @@ export class SiteCrawl {
     const mayBeList = outcome === "refused" && /xml|json/.test(item.content.mimeType);
     const isList = mayBeList && (await this.#seeds.read(page.url, this.#seedsAt(0, this.#startProblems))) === "list";
     // One that asks not to be indexed was read all the same.
-    if (isList || isThere(outcome) || links.size > 0) return;
-    this.#startProblems.push(`${page.url}: ${asPart(reason)}`);
+    if (isList || isPresent(outcome) || links.size > 0) return;
+    this.#startProblems.push(`${page.url}: ${withoutPeriod(reason)}`);
     this.#isForbidden ||= outcome === "refused" && !item.http.robotsAllowed;
   }
 
   #seedsAt(depth: number, problems = this.#problems): Seeds {
     return {
       onAddresses: (urls, dates = []) => {
-        for (const [at, date] of dates.entries()) this.#visits.noteDate(this.#frontier.identify(urls[at] ?? ""), date);
+        for (const [at, date] of dates.entries()) this.#visitor.noteDate(this.#frontier.identify(urls[at] ?? ""), date);
         return this.#follow(urls, depth);
       },
       onProblem: (problem) => problems.push(problem),
@@ -260,7 +269,7 @@ export class SiteCrawl {
     const turn = new Turn();
     for (const link of links) {
       if (turn.isOver()) await turn.next();
-      if (this.#frontier.isFamiliar(link)) continue;
+      if (this.#frontier.hasSeenSpelling(link)) continue;
       const address = withoutTraps(link);
       if (address === undefined) this.#trapped += 1;
       else if (this.#scope.has(address)) this.#add(address, depth, listed.get(link));
@@ -271,35 +280,233 @@ export class SiteCrawl {
     const id = this.#frontier.identify(url);
     if (!id) return;
     this.#members.noteLinked(id);
-    if (this.#frontier.hasMet(id)) return;
+    if (this.#frontier.hasSeen(id)) return;
     if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed });
     else {
-      this.#frontier.meet(id);
-      if (!this.#looked.has(id)) this.#limits.noteTooDeep();
+      this.#frontier.markSeen(id);
+      if (!this.#visited.has(id)) this.#limits.noteTooDeep();
     }
   }
 
   /** What was there before and nobody links to any more: is it still there, and for how much longer does it stay? */
-  async *#lookAtUnlinked(): AsyncGenerator<readonly Listed[]> {
-    const left = [...this.#members.ids()].filter((id) => !this.#looked.has(id) && !this.#undecided.has(id));
-    yield* lookAtUnlinked(left, (next) => this.#handOver(next), {
+  async *#visitUnlinked(): AsyncGenerator<readonly Listed[]> {
+    const left = [...this.#members.ids()].filter((id) => !this.#visited.has(id) && !this.#undecided.has(id));
+    yield* visitUnlinked(left, (next) => this.#handOver(next), {
       members: this.#members,
       registry: this.#tools.registry,
       scope: this.#scope,
-      visits: this.#visits,
-      patience: this.#patience,
+      visits: this.#visitor,
+      breaker: this.#breaker,
       isComplete: this.#isComplete(),
-      list: (looked) => this.#listed(looked),
+      list: (page) => this.#listed(page),
     });
   }
 
   /** Why something may be missing, as far as that is known by now. */
   #allProblems(): readonly string[] {
     const limits = this.#limits.problems(this.#frontier);
-    return [...this.#startProblems, ...this.#problems, ...limits, ...this.#patience.problems];
+    return [...this.#startProblems, ...this.#problems, ...limits, ...this.#breaker.problems];
   }
 
   #isComplete(): boolean {
     return !this.#isBlind && this.#allProblems().length === 0;
+  }
+}
+
+/** What a crawl starts from. */
+export interface CrawlStart {
+  readonly members: SiteMembers;
+  readonly memory: SiteMemory;
+}
+
+/** Opens what is remembered, and goes on with a crawl of the same kind that was cut off. A dry run starts from the beginning. */
+export async function openCrawl(config: WebSourceConfig, tools: WebTools): Promise<CrawlStart> {
+  const { sourceId, limits: _, ...what } = config;
+  const members = new SiteMembers(tools.members, tools.domainId, sourceId, tools);
+  await members.load();
+  const site = digest(config.startUrls);
+  const startedAt = toUtcMicros(new Date());
+  const memory = await tools.openMemory({ digest: digest({ ...what, force: tools.force }), site, startedAt });
+  const { pages, startedAt: before } = memory.resumes;
+  if (pages > 0) tools.log(`Going on with the crawl of ${before}: ${plural(pages, "page")} looked at already.`);
+  return { members, memory };
+}
+
+/** Pages of the crawl that was cut off, as the registry knows them. What an older registry knows nothing of is looked at again, and so are start addresses that were not there: a crawl has to say so. */
+async function* recallPages(
+  memory: SiteMemory,
+  registry: Registry,
+  startUrls: readonly string[],
+): AsyncGenerator<readonly (PageOutcome & Pick<CrawledPage, "id">)[]> {
+  for await (const pages of memory.lookedAt()) {
+    const records = await registry.getMany(pages.map(({ item }) => item as ItemId));
+    yield pages.flatMap(({ id, url, outcome, aliases }, i) => {
+      const item = records[i]?.item;
+      return item && (isPresent(outcome) || !startUrls.includes(url))
+        ? [{ id, outcome, aliases, item, reason: item.scheduling.errorMessage }]
+        : [];
+    });
+  }
+}
+
+/** Nobody may write them into a source any more; whoever has some learns why pages behind them are not there. */
+export function warnOfSecrets({ startUrls }: WebSourceConfig, log: WebTools["log"]): void {
+  for (const [at, url] of startUrls.entries()) {
+    const secret = findAddressSecret(new URL(url));
+    if (secret) log(`WARNING: start address ${at + 1} holds ${secret}: pages are asked for without. Take it out.`);
+  }
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
+}
+
+interface UnlinkedTools {
+  readonly members: SiteMembers;
+  readonly registry: Registry;
+  readonly scope: SiteScope;
+  readonly visits: CrawlVisitor;
+  readonly breaker: CircuitBreaker;
+  /** Everything else was looked at, so that nobody links to it is certain. */
+  readonly isComplete: boolean;
+  readonly list: (page: PageOutcome) => readonly Listed[];
+}
+
+/** The next look while so many are under way; undefined: none for now. */
+type NextTask = (running: number) => (() => Promise<readonly Listed[]>) | undefined;
+
+const UNLINKED = `no page has linked to it in ${UNLINKED_LIMIT} complete crawls`;
+
+/** Items of the source that no page links to: are they still there, and for how much longer do they stay? What fails, or is not settled, is looked at twice. */
+async function* visitUnlinked(
+  ids: ItemId[],
+  handOver: (next: NextTask) => AsyncGenerator<readonly Listed[]>,
+  tools: UnlinkedTools,
+): AsyncGenerator<readonly Listed[]> {
+  const failed: ItemId[] = [];
+  for (const [left, again] of [[ids, failed], [failed]] as const) {
+    yield* handOver(() => {
+      const id = left.pop();
+      return id && (() => visitItem(id, tools, again));
+    });
+  }
+}
+
+/** `again`: where it waits for another try if it fails. */
+async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Promise<readonly Listed[]> {
+  const { members, scope, breaker } = tools;
+  const known = (await tools.registry.get(id))?.item;
+  if (!known) return judgeLost(id, tools);
+  if (!scope.has(known.foundSource)) return depart(known, OUTSIDE, members);
+  if (breaker.isOpen(known.foundSource)) {
+    breaker.countSkipped(known.foundSource);
+    return [];
+  }
+  const visit = await tools.visits.visitMember(known, { isLast: !again });
+  breaker.note(known.foundSource, visit);
+  if ((visit.isHostFailure || visit.resume) && again) {
+    again.push(id);
+    return [];
+  }
+  if (wasDeferred(visit)) {
+    breaker.countSkipped(known.foundSource, withoutPeriod(visit.reason));
+    return [];
+  }
+  const unlinked = members.unlinkedCount(id);
+  // By today's rules its address may be another item's: then that is its successor.
+  const listed = tools.list({ ...visit, aliases: [...visit.aliases, id] });
+  const isPresent =
+    visit.item.id === id && visit.outcome !== "missing" && listed.some(({ kind }) => kind === "sighting");
+  if (!isPresent) return listed;
+  members.keep(id, { unlinked });
+  if (isTimeOver(id, tools)) return depart(visit.item, UNLINKED, members);
+  if (tools.isComplete) members.noteUnlinked(id);
+  return listed;
+}
+
+/** A registry that was lost or is an older one knows nothing of it, and a page that links to it would have told. */
+function judgeLost(id: ItemId, tools: UnlinkedTools): readonly Listed[] {
+  if (isTimeOver(id, tools)) {
+    tools.members.remove(id);
+    return [{ kind: "departed", itemId: id, reason: UNLINKED }];
+  }
+  if (tools.isComplete) tools.members.noteUnlinked(id);
+  return [undecided(id, "the registry knows nothing of it")];
+}
+
+function isTimeOver(id: ItemId, { members, isComplete }: UnlinkedTools): boolean {
+  return isComplete && members.unlinkedCount(id) + 1 >= UNLINKED_LIMIT;
+}
+
+const EVERY_MS = 3000;
+/** A site of which every page is odd needs no line for each. */
+const MAX_REMARKS = 20;
+
+/** Addresses that were not looked at, because they would have shown nothing new. */
+interface SkippedCounts {
+  readonly trapped: number;
+  readonly variants: number;
+  /** In sentences. */
+  readonly calendars: readonly string[];
+}
+
+/** Tells whoever watches how far a crawl is, every few seconds. */
+class CrawlProgress {
+  readonly #log: (line: string) => void;
+  readonly #waiting: () => number;
+  readonly #counts: Record<Visit["outcome"], number> = {
+    new: 0,
+    changed: 0,
+    unchanged: 0,
+    missing: 0,
+    gone: 0,
+    refused: 0,
+    failed: 0,
+  };
+  #toldAtMs = performance.now();
+  #remarks = 0;
+
+  constructor(log: (line: string) => void, waiting: () => number) {
+    this.#log = log;
+    this.#waiting = waiting;
+  }
+
+  note(outcome: Visit["outcome"]): void {
+    this.#counts[outcome] += 1;
+    if (performance.now() - this.#toldAtMs < EVERY_MS) return;
+    this.#toldAtMs = performance.now();
+    this.#log(`${this.#sum()}, ${this.#waiting()} waiting`);
+  }
+
+  /** Something about a page that is no failure, but worth knowing. */
+  remark(address: string, sentence: string): void {
+    this.#remarks += 1;
+    if (this.#remarks <= MAX_REMARKS) this.#log(`${address}: ${sentence}`);
+  }
+
+  sumUp({ trapped, variants, calendars }: SkippedCounts): void {
+    if (this.#remarks > MAX_REMARKS) this.#log(`The same or the like of ${this.#remarks - MAX_REMARKS} more.`);
+    this.#log(`${this.#sum()}.`);
+    if (variants > 0) {
+      const addresses = plural(variants, "address", "addresses");
+      this.#log(`Passed over ${addresses} whose parameters make no other page, as those that were looked at show.`);
+    }
+    for (const sentence of calendars.slice(0, MAX_REMARKS)) this.#log(sentence);
+    if (trapped > 0) {
+      const addresses = plural(trapped, "address", "addresses");
+      this.#log(
+        `Passed over ${addresses} that only a site without end would link to (too long, or repeating themselves).`,
+      );
+    }
+  }
+
+  #sum(): string {
+    const counts = this.#counts;
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const parts = [`${counts.new} new`, `${counts.changed} changed`];
+    if (counts.missing + counts.gone > 0) parts.push(`${counts.missing + counts.gone} not there`);
+    if (counts.refused > 0) parts.push(`${counts.refused} refused`);
+    if (counts.failed > 0) parts.push(`${counts.failed} failed`);
+    return `Looked at ${plural(total, "page")}, ${parts.join(", ")}`;
   }
 }

@@ -1,32 +1,32 @@
 import type { DomainId, ItemId, SourceId } from "../../../contracts/ids.ts";
 import type { Members } from "../../../contracts/members.ts";
-import { newMember } from "../../../plan/web/member-standing.ts";
+import { newMember } from "../../../plan/web/item-state.ts";
 
 /** Complete crawls in a row without a link to it after which a page leaves. */
 export const UNLINKED_LIMIT = 3;
 
 /** What becomes of a member: how often in a row nobody linked to it, or that it goes, at once or when the index has nothing of it. */
-type Fate = number | "removed" | "leaving";
+type MemberChange = number | "removed" | "leaving";
 
 /** The items of a source before a crawl, and what it makes of them. Changes wait for `flush`. */
 export class SiteMembers {
-  readonly #place: { readonly domainId: DomainId; readonly sourceId: SourceId };
+  readonly #source: { readonly domainId: DomainId; readonly sourceId: SourceId };
   readonly #members: Members;
   readonly #isDry: boolean;
   /** How often in a row nobody linked to them. No more of them is held: a site may have a million. */
   readonly #counts = new Map<ItemId, number>();
-  readonly #changed = new Map<ItemId, Fate>();
+  readonly #changed = new Map<ItemId, MemberChange>();
   /** Counts of this crawl, which only one that comes to its end may keep. */
   readonly #unlinked = new Map<ItemId, number>();
 
   constructor(members: Members, domainId: DomainId, sourceId: SourceId, { dryRun }: { readonly dryRun: boolean }) {
     this.#members = members;
-    this.#place = { domainId, sourceId };
+    this.#source = { domainId, sourceId };
     this.#isDry = dryRun;
   }
 
   async load(): Promise<void> {
-    const { domainId, sourceId } = this.#place;
+    const { domainId, sourceId } = this.#source;
     for await (const page of this.#members.in(domainId, sourceId)) {
       for (const { itemId, unlinkedCount } of page) this.#counts.set(itemId, unlinkedCount);
     }
@@ -85,7 +85,7 @@ export class SiteMembers {
     const changed = new Map(this.#changed);
     this.#changed.clear();
     if (this.#isDry || changed.size === 0) return;
-    const keys = [...changed.keys()].map((itemId) => ({ ...this.#place, itemId }));
+    const keys = [...changed.keys()].map((itemId) => ({ ...this.#source, itemId }));
     await this.#members.change(keys, (known, { domainId, sourceId, itemId }) => {
       const fate = changed.get(itemId) ?? "removed";
       if (fate === "removed") return undefined;

@@ -1,17 +1,9 @@
 import { matchGlob } from "../../../lib/glob/match-glob.ts";
 import { trimEnd } from "../../../lib/trim-end.ts";
-import { isSameSite, parseAddress } from "../../../plan/web/web-identity.ts";
+import { isSameSite, parseAddress } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
-const MAX_ADDRESS_CHARACTERS = 2000;
-const MAX_EQUAL_SEGMENTS = 3;
 const MAX_ORIGINS = 10_000;
-/** A visitor's number in the address: the page is the same without it. */
-const SESSION = /^(phpsessid|jsessionid|aspsessionid\w*|cfid|cftoken)$/i;
-/** The like, or the number of an article: the value tells. */
-const MAYBE_SESSION = /^(sid|sessid|session_?id)$/i;
-const SESSION_VALUE = /^[\w-]{16,}$/;
-const SESSION_IN_PATH = /;(?:(?:jsessionid|phpsessid)=[^/?#]*|sid=[\w-]{16,})/gi;
 
 type Test = (path: string) => boolean;
 
@@ -64,39 +56,4 @@ function readable(pathname: string): string {
   } catch {
     return pathname;
   }
-}
-
-/** The address without a session's number; undefined: one that only a site without end would link to. */
-export function withoutTraps(url: string): string | undefined {
-  if (url.length > MAX_ADDRESS_CHARACTERS) return undefined;
-  const mayHaveSession = /[?;]/.test(url) && /sess|sid|cfid|cftoken/i.test(url);
-  const address = mayHaveSession ? withoutSession(url) : url;
-  const path = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(address)?.[1] ?? "";
-  return repeatsItself(path) ? undefined : address;
-}
-
-function withoutSession(url: string): string {
-  const parsed = URL.parse(url);
-  if (!parsed) return url;
-  const isSession = ([name, value]: [string, string]): boolean =>
-    SESSION.test(name) || (MAYBE_SESSION.test(name) && SESSION_VALUE.test(value));
-  const sessions = [...parsed.searchParams].filter(isSession).map(([name]) => name);
-  const path = parsed.pathname.replaceAll(SESSION_IN_PATH, "");
-  if (sessions.length === 0 && path === parsed.pathname) return url;
-  for (const name of sessions) parsed.searchParams.delete(name);
-  parsed.pathname = path;
-  return parsed.href;
-}
-
-/** `/a/b/a/b/a/b/a/b`: what a relative link on a page that answers under every address leads to. */
-function repeatsItself(path: string): boolean {
-  const segments = path.split("/").filter((segment) => segment !== "");
-  if (segments.length <= MAX_EQUAL_SEGMENTS) return false;
-  const counts = new Map<string, number>();
-  for (const segment of segments) {
-    const count = (counts.get(segment) ?? 0) + 1;
-    if (count > MAX_EQUAL_SEGMENTS) return true;
-    counts.set(segment, count);
-  }
-  return false;
 }

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { CrawledPage } from "../../../contracts/site-memory.ts";
-import { type DatedAddress, readDatedAddress } from "../../../plan/web/dated-address.ts";
+import { type DatedAddress, readDatedAddress } from "../../../plan/web/dated-pages.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
-type LookedAtPage = Pick<CrawledPage, "url" | "depth" | "outcome" | "links" | "undated">;
+type CalendarPage = Pick<CrawledPage, "url" | "depth" | "outcome" | "links" | "undated">;
 
 /** Pages that show nothing but another date, one after the other, before no more are looked for: a year to both sides of a month. */
 const ENOUGH = 24;
@@ -38,7 +38,7 @@ export class Calendars {
   }
 
   /** Which of the links of a page that was looked at are to be followed. */
-  linksOf({ url, depth, outcome, links, undated }: LookedAtPage): readonly string[] {
+  linksOf({ url, depth, outcome, links, undated }: CalendarPage): readonly string[] {
     const own = readDatedAddress(url);
     const isUnknown = outcome === "failed" || (undated === "" && links.length > 0);
     if (!own || isUnknown) return links;
@@ -95,4 +95,48 @@ export class Calendars {
 
 function printOf(parts: readonly string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("base64url");
+}
+
+const MAX_ADDRESS_CHARACTERS = 2000;
+const MAX_EQUAL_SEGMENTS = 3;
+/** A visitor's number in the address: the page is the same without it. */
+const SESSION = /^(phpsessid|jsessionid|aspsessionid\w*|cfid|cftoken)$/i;
+/** The like, or the number of an article: the value tells. */
+const MAYBE_SESSION = /^(sid|sessid|session_?id)$/i;
+const SESSION_VALUE = /^[\w-]{16,}$/;
+const SESSION_IN_PATH = /;(?:(?:jsessionid|phpsessid)=[^/?#]*|sid=[\w-]{16,})/gi;
+
+/** The address without a session's number; undefined: one that only a site without end would link to. */
+export function withoutTraps(url: string): string | undefined {
+  if (url.length > MAX_ADDRESS_CHARACTERS) return undefined;
+  const mayHaveSession = /[?;]/.test(url) && /sess|sid|cfid|cftoken/i.test(url);
+  const address = mayHaveSession ? withoutSession(url) : url;
+  const path = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(address)?.[1] ?? "";
+  return repeatsItself(path) ? undefined : address;
+}
+
+function withoutSession(url: string): string {
+  const parsed = URL.parse(url);
+  if (!parsed) return url;
+  const isSession = ([name, value]: [string, string]): boolean =>
+    SESSION.test(name) || (MAYBE_SESSION.test(name) && SESSION_VALUE.test(value));
+  const sessions = [...parsed.searchParams].filter(isSession).map(([name]) => name);
+  const path = parsed.pathname.replaceAll(SESSION_IN_PATH, "");
+  if (sessions.length === 0 && path === parsed.pathname) return url;
+  for (const name of sessions) parsed.searchParams.delete(name);
+  parsed.pathname = path;
+  return parsed.href;
+}
+
+/** `/a/b/a/b/a/b/a/b`: what a relative link on a page that answers under every address leads to. */
+function repeatsItself(path: string): boolean {
+  const segments = path.split("/").filter((segment) => segment !== "");
+  if (segments.length <= MAX_EQUAL_SEGMENTS) return false;
+  const counts = new Map<string, number>();
+  for (const segment of segments) {
+    const count = (counts.get(segment) ?? 0) + 1;
+    if (count > MAX_EQUAL_SEGMENTS) return true;
+    counts.set(segment, count);
+  }
+  return false;
 }

@@ -2,28 +2,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { IngestItem } from "../../../src/contracts/registry.ts";
-import { afterIndexed } from "../../../src/plan/web/after-indexed.ts";
-import { withEvent } from "../../../src/plan/web/item-events.ts";
-import { LOCK_MS, lock, mayLock, unlock } from "../../../src/plan/web/lock-item.ts";
+import { identifyUrl, USUAL_RULES } from "../../../src/plan/web/item-identity.ts";
+import { type CheckPolicy, isDue, isForced, newItem } from "../../../src/plan/web/item-state.ts";
 import {
   afterAlias,
   afterFailure,
+  afterForce,
   afterFound,
+  afterIndexed,
   afterMissing,
   afterRefusal,
-  beginLook,
-  type Found,
-} from "../../../src/plan/web/look-at-item.ts";
-import {
-  afterForce,
   afterRegistration,
-  type CheckPolicy,
-  isDue,
-  isForced,
-  newItem,
-  watchedLike,
-} from "../../../src/plan/web/schedule-item.ts";
-import { identifyUrl, USUAL_RULES } from "../../../src/plan/web/web-identity.ts";
+  beginVisit,
+  type Found,
+  LOCK_MS,
+  lock,
+  mayLock,
+  unlock,
+  withEvent,
+  withWatchOf,
+} from "../../../src/plan/web/item-transitions.ts";
 
 const DAY = 86_400;
 const POLICY: CheckPolicy = {
@@ -89,7 +87,7 @@ test("what does not change is looked at less often, what changes as often as at 
   const steps = [0, 3, 6, 9, 12, 15].map((unchangedCount) => {
     const { scheduling } = item;
     const before = { ...item, scheduling: { ...scheduling, unchangedCount: unchangedCount - 1 } };
-    return secondsToNext(afterFound(before, beginLook(before, START), {}, hourly)) / 3600;
+    return secondsToNext(afterFound(before, beginVisit(before, START), {}, hourly)) / 3600;
   });
   assert.deepEqual(steps, [1, 3, 7, 14, 28, 50]);
 });
@@ -98,11 +96,11 @@ test("a look that somebody wanted regardless does not make the next ones rarer",
   const known = indexed(found(newItem(IDENTITY, START), "1"));
   const wanted = { ...known, reindexRequested: true, reindexGeneration: 1 };
   const refusal = { why: "other", reason: "noindex" } as const;
-  const out = afterRefusal(known, beginLook(known, START), refusal, POLICY);
+  const out = afterRefusal(known, beginVisit(known, START), refusal, POLICY);
   const looks = [
-    afterFound(wanted, beginLook(wanted, START), {}, POLICY),
-    afterFound(known, beginLook(known, START, { force: true }), {}, POLICY),
-    afterRefusal(out, beginLook(out, START, { force: true }), refusal, POLICY),
+    afterFound(wanted, beginVisit(wanted, START), {}, POLICY),
+    afterFound(known, beginVisit(known, START, { force: true }), {}, POLICY),
+    afterRefusal(out, beginVisit(out, START, { force: true }), refusal, POLICY),
   ];
   assert.deepEqual(
     looks.map(({ scheduling }) => scheduling.unchangedCount),
@@ -182,12 +180,12 @@ test("why the index cannot have a document is known until there is another, or s
 
 test('what is refused leaves, and what it was refused for is not forgotten by "not modified"', () => {
   const known = indexed(found(newItem(IDENTITY, START), "1", START, { http: { etag: "old" } }));
-  const robots = afterRefusal(known, beginLook(known, START), { why: "robots", reason: "robots.txt" }, POLICY);
+  const robots = afterRefusal(known, beginVisit(known, START), { why: "robots", reason: "robots.txt" }, POLICY);
   assert.deepEqual([robots.status, robots.http.robotsAllowed, robots.http.etag], ["OutOfScope", false, ""]);
   assert.deepEqual([robots.linkage.lastIndexedDocId, robots.scheduling.errorMessage], ["", "robots.txt"]);
   const noindex = afterRefusal(
     known,
-    beginLook(known, START),
+    beginVisit(known, START),
     { why: "other", reason: "noindex", http: { etag: "new" } },
     POLICY,
   );
@@ -197,7 +195,7 @@ test('what is refused leaves, and what it was refused for is not forgotten by "n
   assert.equal(failed(noindex).status, "OutOfScope");
   let again = noindex;
   for (let i = 0; i < 3; i += 1)
-    again = afterRefusal(again, beginLook(again, START), { why: "other", reason: "noindex" }, POLICY);
+    again = afterRefusal(again, beginVisit(again, START), { why: "other", reason: "noindex" }, POLICY);
   assert.equal(secondsToNext(again), 3 * DAY);
   const back = found(robots);
   assert.deepEqual([back.status, back.http.robotsAllowed, back.scheduling.errorMessage], ["Crawled", true, ""]);
@@ -206,14 +204,14 @@ test('what is refused leaves, and what it was refused for is not forgotten by "n
 test("an address that is another item's points there, and whoever watched it watches that one", () => {
   const known = { ...indexed(found(newItem(IDENTITY, START), "1")), watched: true, includeImages: true, title: "A" };
   const other = identifyUrl("https://example.com/b", USUAL_RULES);
-  const alias = afterAlias(known, beginLook(known, START), { of: other.id, http: { statusCode: 301 } }, POLICY);
+  const alias = afterAlias(known, beginVisit(known, START), { of: other.id, http: { statusCode: 301 } }, POLICY);
   assert.deepEqual([alias.status, alias.aliasOf, alias.http.statusCode], ["OutOfScope", other.id, 301]);
   assert.deepEqual([alias.linkage.lastIndexedDocId, alias.scheduling.errorMessage], ["", ""]);
   const itself = found(alias);
   assert.deepEqual([itself.status, itself.aliasOf, isForced(itself)], ["Crawled", "", false]);
-  const target = watchedLike(newItem(other, START), alias);
+  const target = withWatchOf(newItem(other, START), alias);
   assert.deepEqual([target.watched, target.includeImages, target.title], [true, true, "A"]);
-  assert.equal(watchedLike(target, alias), target);
+  assert.equal(withWatchOf(target, alias), target);
 });
 
 test("each request is served once: by the first look that began after it and got an answer", () => {
@@ -221,7 +219,7 @@ test("each request is served once: by the first look that began after it and got
   const twice = afterForce(afterForce(known, after(1)), after(1));
   assert.deepEqual([twice.reindexGeneration, twice.reindexRequested, isForced(twice)], [2, true, true]);
   assert.ok(isDue(twice, after(1)));
-  const look = beginLook(twice, after(2));
+  const look = beginVisit(twice, after(2));
   const failure = afterFailure(twice, look, { reason: "busy" }, POLICY);
   assert.deepEqual([isForced(failure), isDue(failure, after(601)), isDue(failure, after(602))], [true, false, true]);
 
@@ -245,7 +243,7 @@ test("each request is served once: by the first look that began after it and got
   // Another program asks by setting the flag and the time, also while a look is under way.
   for (const begun of [known, flagged]) {
     const asked = { ...flagged, scheduling: { ...flagged.scheduling, nextCrawlAt: stamp(after(3)) } };
-    const since = afterFound(asked, beginLook(begun, after(2)), {}, POLICY);
+    const since = afterFound(asked, beginVisit(begun, after(2)), {}, POLICY);
     assert.deepEqual([isForced(since), isDue(since, after(3))], [true, true]);
     const then = found(since, undefined, after(4));
     assert.deepEqual([then.status, isForced(then), isDue(then, after(5))], ["Crawled", false, false]);
@@ -259,7 +257,7 @@ test("another canonical address counts as one request, when that is wanted", () 
   const canonical = (canonicalUrl: string): Found => ({ http: { canonicalUrl } });
   const known = indexed(found(newItem(IDENTITY, START), "1", START, canonical("https://example.com/a")));
   assert.equal(known.processedGeneration, 0, "the first one is no change");
-  const look = beginLook(known, START);
+  const look = beginVisit(known, START);
   const changed = afterFound(known, look, canonical("https://example.com/A"), POLICY);
   assert.deepEqual([changed.status, changed.processedGeneration, isForced(changed)], ["Crawled", 1, false]);
   const asked = afterFound(afterForce(known, START), look, canonical("https://example.com/A"), POLICY);
@@ -321,16 +319,16 @@ function secondsToNext({ scheduling }: IngestItem): number {
 }
 
 function found(item: IngestItem, contentHash?: string, at = START, more: Found = {}): IngestItem {
-  return afterFound(item, beginLook(item, at), { ...more, ...(contentHash && { content: { contentHash } }) }, POLICY);
+  return afterFound(item, beginVisit(item, at), { ...more, ...(contentHash && { content: { contentHash } }) }, POLICY);
 }
 
 function failed(item: IngestItem, retryAfterMs?: number): IngestItem {
   const failure = { reason: "x".repeat(2000), statusCode: 503, ...(retryAfterMs && { retryAfterMs }) };
-  return afterFailure(item, beginLook(item, START), failure, POLICY);
+  return afterFailure(item, beginVisit(item, START), failure, POLICY);
 }
 
 function missing(item: IngestItem, statusCode = 404, at = START): IngestItem {
-  return afterMissing(item, beginLook(item, at), statusCode, POLICY);
+  return afterMissing(item, beginVisit(item, at), statusCode, POLICY);
 }
 
 /** The index has it as `listed` was. */

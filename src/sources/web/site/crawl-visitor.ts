@@ -2,14 +2,14 @@ import type { RemovalLimits } from "../../../contracts/domain.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { IngestItem } from "../../../contracts/registry.ts";
 import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
-import type { Likeness, Visit, VisitOptions } from "../../../contracts/web.ts";
-import { readDatedAddress } from "../../../plan/web/dated-address.ts";
+import type { TextChange, Visit, VisitOptions } from "../../../contracts/web.ts";
+import { readDatedAddress } from "../../../plan/web/dated-pages.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
-import { AddressVariants, type TwinOf } from "./address-variants.ts";
-import type { Beginning } from "./begin-crawl.ts";
+import { AddressVariants, type DuplicateOf } from "./address-variants.ts";
 import type { WaitingPage } from "./frontier.ts";
 import { isDocument } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
+import type { CrawlStart } from "./site-crawl.ts";
 import type { SiteScope } from "./site-scope.ts";
 
 type PageLinks = Pick<CrawledPage, "id" | "links" | "feeds" | "undated" | "isBlind">;
@@ -25,7 +25,7 @@ const MAX_LINKS = 20_000;
 const MAX_DATES = 500_000;
 
 /** How the pages of one crawl are visited. */
-export class SiteVisits {
+export class CrawlVisitor {
   readonly #tools: WebTools;
   readonly #scope: SiteScope;
   readonly #memory: SiteMemory;
@@ -38,7 +38,7 @@ export class SiteVisits {
     { images, limits }: WebSourceConfig,
     tools: WebTools,
     scope: SiteScope,
-    { memory, members }: Beginning,
+    { memory, members }: CrawlStart,
     { isFresh, signal }: Required<Pick<VisitOptions, "isFresh" | "signal">>,
   ) {
     this.#tools = tools;
@@ -47,8 +47,8 @@ export class SiteVisits {
     this.variants = new AddressVariants(tools.registry, tools.rules);
     const { dryRun, log: tell } = tools;
     const shared = new SharedTexts(members.size, limits);
-    const sharedBy: VisitOptions["sharedBy"] = (id, likenesses) => shared.count(id, likenesses);
-    this.#options = { includeImages: images, crawl: this, isFresh, sharedBy, dryRun, tell, signal };
+    const countSharedText: VisitOptions["countSharedText"] = (id, textChanges) => shared.count(id, textChanges);
+    this.#options = { includeImages: images, crawl: this, isFresh, countSharedText, dryRun, tell, signal };
   }
 
   /** When a list says that a page was changed. */
@@ -57,8 +57,10 @@ export class SiteVisits {
   }
 
   async visitPage(page: WaitingPage): Promise<VisitedPage> {
-    const { settle } = page;
-    const visit = await this.variants.during((twinOf) => (settle ? settle({ twinOf }) : this.#visit(page, twinOf)));
+    const { resume } = page;
+    const visit = await this.variants.during((duplicateOf) =>
+      resume ? resume({ duplicateOf }) : this.#visit(page, duplicateOf),
+    );
     const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
     const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];
     const others = new Set([...visit.links.keys(), ...visit.aliases]);
@@ -83,9 +85,9 @@ export class SiteVisits {
   async visitMember(item: IngestItem, { isLast }: { readonly isLast: boolean }): Promise<Visit> {
     const inScope = (target: string): boolean => this.#scope.has(target);
     const options = { ...this.#options, inScope, force: this.#tools.force };
-    return await this.variants.during(async (twinOf) => {
-      const visit = await this.#tools.visitor.visit(item.foundSource, { ...options, twinOf });
-      return (isLast && (await visit.settle?.({ twinOf }))) || visit;
+    return await this.variants.during(async (duplicateOf) => {
+      const visit = await this.#tools.visitor.visit(item.foundSource, { ...options, duplicateOf });
+      return (isLast && (await visit.resume?.({ duplicateOf }))) || visit;
     });
   }
 
@@ -95,11 +97,11 @@ export class SiteVisits {
     return known !== undefined && (!readDatedAddress(url) || known.undated !== "" || known.links.length === 0);
   }
 
-  async #visit({ id, url, depth }: WaitingPage, twinOf: TwinOf): Promise<Visit> {
+  async #visit({ id, url, depth }: WaitingPage, duplicateOf: DuplicateOf): Promise<Visit> {
     const { visitor, force } = this.#tools;
     // The way from a start address may lead through pages that are not wanted themselves.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
-    const more = { inScope, twinOf, listedDate: this.#dates.get(id) };
+    const more = { inScope, duplicateOf, listedDate: this.#dates.get(id) };
     const options = { ...this.#options, ...more };
     const visit = await visitor.visit(url, { ...options, force: force || !(await this.#isRemembered(id, url)) });
     for (const [page, links] of visit.links) {
@@ -139,15 +141,15 @@ class SharedTexts {
   }
 
   /** How many pages show the same, 0 for few; undefined: few so far, which says little before the others were looked at. */
-  count(id: ItemId, likenesses: readonly Likeness[]): number | undefined {
-    const counts = likenesses.map(({ now, before }) => {
+  count(id: ItemId, textChanges: readonly TextChange[]): number | undefined {
+    const counts = textChanges.map(({ now, before }) => {
       const pages = this.#before.get(now) ?? new Set();
       if (before !== "") this.#before.set(now, pages.add(before));
       return pages.size;
     });
     const count = Math.max(0, ...counts);
     if (count > this.#allowed) return count;
-    const isKnown = likenesses.some(({ before }) => before !== "");
+    const isKnown = textChanges.some(({ before }) => before !== "");
     if (!isKnown || (this.#waiting.size >= MAX_WAITING && !this.#waiting.has(id))) return 0;
     this.#waiting.add(id);
     return undefined;

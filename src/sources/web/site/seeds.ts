@@ -2,7 +2,7 @@ import { explain } from "../../../contracts/errors.ts";
 import type { ReadList, SiteMemory } from "../../../contracts/site-memory.ts";
 import { throwIfStopped } from "../request-page.ts";
 import { type AddressList, MAX_ADDRESSES, readAddressList } from "./address-list.ts";
-import { asPart, isThere } from "./list-visit.ts";
+import { isPresent, withoutPeriod } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import type { SiteScope } from "./site-scope.ts";
 
@@ -120,7 +120,7 @@ export class SeedReader {
   async #isAsKnown({ url, etag, lastModified }: ReadList): Promise<boolean> {
     if (etag === "" && lastModified === "") return false;
     const request = { url, method: "HEAD", etag, lastModified, maxBytes: 0, signal: this.#signal } as const;
-    const answer = await this.#tools.client.ask({ ...request, ...(this.#tools.log && { tell: this.#tools.log }) });
+    const answer = await this.#tools.client.send({ ...request, ...(this.#tools.log && { tell: this.#tools.log }) });
     if (answer.kind !== "response") return false;
     await answer.cancel();
     return answer.status === 304 || (answer.status === 200 && etag !== "" && answer.headers.get("etag") === etag);
@@ -135,11 +135,11 @@ export class SeedReader {
     }
     const options = { force: true, dryRun: true, tell: this.#tools.log, signal: this.#signal };
     const visit = await this.#tools.visitor.visit(url, options);
-    const { outcome, item, links, reason, isHostTrouble } = visit;
-    const isText = isThere(outcome) && /^text\/(plain|markdown)$/.test(item.content.mimeType);
-    const isNone = outcome === "missing" || outcome === "gone" || (!known && !isHostTrouble);
+    const { outcome, item, links, reason, isHostFailure } = visit;
+    const isText = isPresent(outcome) && /^text\/(plain|markdown)$/.test(item.content.mimeType);
+    const isNone = outcome === "missing" || outcome === "gone" || (!known && !isHostFailure);
     if (!isText && isNone) return;
-    if (!isText) onProblem(`${url} could not be read: ${asPart(reason) || "it is no text"}`);
+    if (!isText) onProblem(`${url} could not be read: ${withoutPeriod(reason) || "it is no text"}`);
     const found = [...links.values()].flatMap((each) => each ?? []).slice(0, MAX_ADDRESSES);
     // Behind a redirect the validators are another address's.
     const { etag, lastModified } = item.foundSource === url ? item.http : UNTAGGED;

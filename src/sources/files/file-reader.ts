@@ -1,7 +1,7 @@
 import type { FileState } from "../../contracts/registry.ts";
 
 /** What a look at one file, wherever it lies, came to. */
-export type FileAnswer =
+export type FileResult =
   | { readonly kind: "read"; readonly bytes: Uint8Array; readonly file: FileState }
   | { readonly kind: "unchanged"; readonly file: FileState }
   /** It is not there, while the place where it would be is. */
@@ -11,7 +11,7 @@ export type FileAnswer =
   /** Not now. Never a sign that it is gone. */
   | { readonly kind: "failed"; readonly reason: string };
 
-export interface FileQuestion {
+export interface FileRequest {
   /** As it was registered. */
   readonly source: string;
   /** The `etag` that is known: with it, "unchanged" will do. "" for nothing. */
@@ -23,13 +23,13 @@ export interface FileQuestion {
 }
 
 /** A place where single files lie. */
-export interface FilePlace {
+export interface FileReader {
   /** Why a file there must not be read, whether it is there or not; "" when it may. */
   refusal(source: string): Promise<string>;
-  ask(question: FileQuestion): Promise<FileAnswer>;
+  read(request: FileRequest): Promise<FileResult>;
 }
 
-export function tooLarge(bytes: number, maxBytes: number): FileAnswer {
+export function tooLarge(bytes: number, maxBytes: number): FileResult {
   return { kind: "refused", reason: `It has ${bytes} bytes; the limit is ${maxBytes} (WEB_MAX_MEGABYTES).` };
 }
 

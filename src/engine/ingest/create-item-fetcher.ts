@@ -3,16 +3,16 @@ import { setInterval } from "node:timers";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
-import type { ItemLooker, ItemVisitor, Looked, LookOptions } from "../../contracts/web.ts";
-import { LOCK_MS, lock, mayLock, unlock } from "../../plan/web/lock-item.ts";
-import { isDue, isForced } from "../../plan/web/schedule-item.ts";
-import type { IdentityRules } from "../../plan/web/web-identity.ts";
+import type { ItemFetcher, ItemVisitOptions, ItemVisitor, ItemVisitResult } from "../../contracts/web.ts";
+import type { IdentityRules } from "../../plan/web/item-identity.ts";
+import { isDue, isForced } from "../../plan/web/item-state.ts";
+import { LOCK_MS, lock, mayLock, unlock } from "../../plan/web/item-transitions.ts";
 import { withoutMessage } from "./item-queue.ts";
 import { changeItem, settleItem } from "./item-records.ts";
 import { type RekeyParts, rekeyItem } from "./rekey-item.ts";
 import type { ItemRecords } from "./remove-items.ts";
 
-interface LookerParts extends ItemRecords {
+interface ItemFetcherParts extends ItemRecords {
   readonly visitor: ItemVisitor;
   readonly documents: RekeyParts["documents"];
   readonly rules: IdentityRules;
@@ -22,11 +22,15 @@ interface LookerParts extends ItemRecords {
 }
 
 /** Read, lock with the version that was read, visit, unlock: of several that want the same item, one has it. */
-export function createItemLooker(parts: LookerParts): ItemLooker {
-  return { look: (id, options) => look(id, options, { lockMs: LOCK_MS, now: () => new Date(), ...parts }) };
+export function createItemFetcher(parts: ItemFetcherParts): ItemFetcher {
+  return { fetch: (id, options) => fetchItem(id, options, { lockMs: LOCK_MS, now: () => new Date(), ...parts }) };
 }
 
-async function look(id: ItemId, options: LookOptions, parts: Required<LookerParts>): Promise<Looked> {
+async function fetchItem(
+  id: ItemId,
+  options: ItemVisitOptions,
+  parts: Required<ItemFetcherParts>,
+): Promise<ItemVisitResult> {
   // Of its own for every look: the loops of one worker are rivals, too.
   const token = `${options.worker} ${randomBytes(4).toString("hex")}`;
   const begun = await begin(id, token, options, parts);
@@ -35,7 +39,7 @@ async function look(id: ItemId, options: LookOptions, parts: Required<LookerPart
   const idNow = await rekeyItem(item, parts);
   if (idNow !== id) {
     await release(locked, token, parts);
-    return await look(idNow, options, parts);
+    return await fetchItem(idNow, options, parts);
   }
   const held = keepLocks(locked, token, parts, options.heartbeat);
   try {
@@ -60,7 +64,7 @@ async function look(id: ItemId, options: LookOptions, parts: Required<LookerPart
   }
 }
 
-type Begun = Exclude<Looked, { kind: "visited" }> | Locked;
+type Begun = Exclude<ItemVisitResult, { kind: "visited" }> | Locked;
 
 interface Locked {
   readonly kind: "begun";
@@ -69,7 +73,12 @@ interface Locked {
 }
 
 /** An address that is known to lead to another item is looked at together with that one. */
-async function begin(id: ItemId, token: string, options: LookOptions, parts: Required<LookerParts>): Promise<Begun> {
+async function begin(
+  id: ItemId,
+  token: string,
+  options: ItemVisitOptions,
+  parts: Required<ItemFetcherParts>,
+): Promise<Begun> {
   const first = await lockOne(id, token, options.when, parts);
   if (first.kind !== "begun" || first.item.aliasOf === "") return first;
   const second = await lockOne(first.item.aliasOf, token, "always", parts);
@@ -82,8 +91,8 @@ async function begin(id: ItemId, token: string, options: LookOptions, parts: Req
 async function lockOne(
   id: ItemId,
   token: string,
-  when: LookOptions["when"],
-  { registry, now, lockMs }: Required<LookerParts>,
+  when: ItemVisitOptions["when"],
+  { registry, now, lockMs }: Required<ItemFetcherParts>,
 ): Promise<Begun> {
   for (;;) {
     const found = await registry.get(id);
@@ -101,7 +110,7 @@ async function lockOne(
 }
 
 /** What cannot be unlocked now is free when the lock ends. */
-async function release(ids: readonly ItemId[], token: string, { registry }: Required<LookerParts>): Promise<void> {
+async function release(ids: readonly ItemId[], token: string, { registry }: Required<ItemFetcherParts>): Promise<void> {
   for (const id of ids) await changeItem(registry, id, (item) => unlock(item, token)).catch(() => undefined);
 }
 
@@ -116,7 +125,7 @@ interface HeldLocks {
 function keepLocks(
   ids: readonly ItemId[],
   token: string,
-  { registry, lockMs, now }: Required<Pick<LookerParts, "registry" | "lockMs" | "now">>,
+  { registry, lockMs, now }: Required<Pick<ItemFetcherParts, "registry" | "lockMs" | "now">>,
   heartbeat: () => Promise<boolean> = async () => true,
 ): HeldLocks {
   const lost = new AbortController();

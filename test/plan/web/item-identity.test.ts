@@ -4,9 +4,7 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { BadInputError } from "../../../src/contracts/errors.ts";
-import { identifyFile } from "../../../src/plan/web/file-identity.ts";
-import { shortHash } from "../../../src/plan/web/short-hash.ts";
-import { identifyUrl, isSameSite, USUAL_RULES } from "../../../src/plan/web/web-identity.ts";
+import { identifyFile, identifyUrl, isSameSite, shortHash, USUAL_RULES } from "../../../src/plan/web/item-identity.ts";
 import { mayBePublicHost } from "../../../src/sources/web/http-transport.ts";
 
 /** As it is written, as it is known. */

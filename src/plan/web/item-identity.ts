@@ -1,0 +1,298 @@
+import { hash } from "node:crypto";
+import { domainToUnicode } from "node:url";
+import { getDomain } from "tldts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
+import { dropSecrets } from "../../lib/secret-parameters.ts";
+import { trimEnd } from "../../lib/trim-end.ts";
+
+export interface IdentityRules {
+  /** Query parameters whose names begin so, in any case, are dropped. Lower-case: `utm_`, `gclid`. */
+  readonly trackingPrefixes: readonly string[];
+}
+
+export const USUAL_RULES: IdentityRules = { trackingPrefixes: ["utm_", "gclid", "fbclid", "msclkid"] };
+
+/** Under what an address is known, however it was written. */
+export type Identity = Pick<
+  IngestItem,
+  "id" | "type" | "normalizedSource" | "displaySource" | "foundSource" | "sourceHost" | "contentGroupId"
+>;
+
+/** What most servers answer for the folder it is in: of the same group, which only says that they may be alike. */
+const INDEX_PAGE = /\/(?:index|default)\.(?:x?html?|php\d?|aspx?|jsp)$/i;
+
+/** Servers need not take more (RFC 9110), and a row of the registry has to hold it. */
+export const MAX_ADDRESS_CHARACTERS = 8000;
+
+/** BadInputError with a sentence for what is no http or https address. `base` resolves relative ones. */
+export function identifyUrl(address: string, rules: IdentityRules, base?: string): Identity {
+  const url = parseAddress(address, base);
+  const search = withoutTrackers(url.search.slice(1), rules.trackingPrefixes);
+  if (search !== url.search.slice(1)) url.search = search;
+  const foundSource = checkLength(url.href);
+  const query = canonicalQuery(url.search.slice(1), rules.trackingPrefixes);
+  const path = trimEnd(canonicalEscapes(url.pathname), "/") || "/";
+  const rest = query === "" ? path : `${path}?${query}`;
+  const normalizedSource = checkLength(`${url.protocol}//${url.host}${rest}`);
+  const port = url.port === "" ? "" : `:${url.port}`;
+  return {
+    id: `url_${shortHash(normalizedSource)}` as ItemId,
+    type: "url",
+    normalizedSource,
+    displaySource: `${url.protocol}//${domainToUnicode(url.hostname)}${port}${readableEscapes(rest)}`,
+    foundSource,
+    sourceHost: url.host,
+    contentGroupId: shortHash(url.host + (path.replace(INDEX_PAGE, "") || "/")),
+  };
+}
+
+/** An http or https address without user name, fragment and secrets, its host without the dot of the root. */
+export function parseAddress(address: string, base?: string): URL {
+  const url = URL.parse(address, base);
+  if (!url && /^\s*https?:\/\//i.test(address)) throw new BadInputError(sayWrongPart(address));
+  if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    // The sentence never repeats the address: it may hold a password.
+    throw new BadInputError("This is no web address. Give one that begins with https:// or http://.");
+  }
+  const hostname = trimEnd(url.hostname, ".");
+  if (hostname === "") throw new BadInputError("The address names no host. Give one such as https://example.com/page.");
+  if (hostname !== url.hostname) url.hostname = hostname;
+  url.hash = "";
+  dropSecrets(url);
+  return url;
+}
+
+function sayWrongPart(address: string): string {
+  const isPortWrong = URL.canParse(address.replace(/^(\s*https?:\/\/[^/?#]*):\d+(?=[/?#]|\s*$)/i, "$1"));
+  return isPortWrong
+    ? "The port in the address is wrong. Give a number up to 65535, as in https://example.com:8443/page."
+    : "The host in the address is wrong. Give one such as https://example.com/page; a host has no spaces.";
+}
+
+/** An address that may be written down and shown: what `parseAddress` leaves of it. "" for what is no web address. */
+export function shownAddress(address: string): string {
+  try {
+    return parseAddress(address).href;
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * Have both the same registrable domain? Whoever gives names below its own domain to strangers, as github.io does, counts as
+ * a registry, so two of those strangers differ. Addresses without such a domain (IP, localhost): the same host.
+ */
+export function isSameSite(a: string, b: string): boolean {
+  const site = siteOf(a);
+  return site !== undefined && site === siteOf(b);
+}
+
+function siteOf(address: string): string | undefined {
+  const host = trimEnd(URL.parse(address)?.hostname ?? "", ".");
+  if (!host) return undefined;
+  return getDomain(host, { allowPrivateDomains: true }) ?? host;
+}
+
+function checkLength(address: string): string {
+  if (address.length <= MAX_ADDRESS_CHARACTERS) return address;
+  throw new BadInputError(`The address is longer than ${MAX_ADDRESS_CHARACTERS} characters.`);
+}
+
+/**
+ * The query (without `?`) by which an address is known: sorted by name, equal names in their order, without trackers and
+ * empty pieces. `a` and `a=`, `+` and `%20` stay apart: most servers read them alike, but not all, and a page that is known
+ * twice costs less than two that are taken for one.
+ */
+function canonicalQuery(query: string, trackingPrefixes: readonly string[]): string {
+  return piecesOf(query)
+    .map((piece) => ({ piece: canonicalEscapes(piece), name: nameOf(piece) }))
+    .filter(({ name }) => !isTracker(name, trackingPrefixes))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .map(({ piece }) => piece)
+    .join("&");
+}
+
+/** The query as it was found, without trackers. */
+function withoutTrackers(query: string, trackingPrefixes: readonly string[]): string {
+  const pieces = query.split("&");
+  return pieces.filter((piece) => !isTracker(nameOf(piece), trackingPrefixes)).join("&");
+}
+
+function isTracker(name: string, trackingPrefixes: readonly string[]): boolean {
+  return trackingPrefixes.some((prefix) => name.toLowerCase().startsWith(prefix));
+}
+
+function piecesOf(query: string): readonly string[] {
+  return query.split("&").filter((piece) => piece !== "");
+}
+
+function nameOf(piece: string): string {
+  return canonicalEscapes(piece.split("=", 1)[0] ?? "");
+}
+
+/**
+ * The identity of a file: an absolute path of this machine or of a share, a `file:` URI, or the http address of a blob.
+ * BadInputError with a sentence for anything else. The file itself is not looked at, so links to it are files of their own.
+ */
+export function identifyFile(source: string): Identity {
+  const identity = /^\s*https?:/i.test(source) ? identifyBlob(source) : identifyPath(source.toWellFormed());
+  if (identity.normalizedSource.length <= MAX_ADDRESS_CHARACTERS) return identity;
+  throw new BadInputError(`The path is longer than ${MAX_ADDRESS_CHARACTERS} characters.`);
+}
+
+/** The whole query goes: it holds the signature, and a version of a blob is the blob. */
+function identifyBlob(source: string): Identity {
+  const url = parseAddress(source);
+  url.search = "";
+  const path = blobPath(url.pathname);
+  return identified(`${url.protocol}//${url.host}${path}`, {
+    displaySource: `${url.protocol}//${url.host}${readableEscapes(path)}`,
+    foundSource: url.href,
+    sourceHost: url.host,
+  });
+}
+
+/**
+ * One spelling of the path of a blob. The service takes an escaped slash for a slash, and every slash for a part of the
+ * name: `a//b` and `a/b/` are others than `a/b`. Where a name holds `.` or `..` its slashes are written as escapes; they
+ * would be steps otherwise.
+ */
+function blobPath(pathname: string): string {
+  const names = decodedPath(pathname)?.slice(1).split("/");
+  if (!names) throw new BadInputError("The address holds an escape that is none. Write '%' itself as %25.");
+  const hasSteps = names.some((name) => name === "." || name === "..");
+  const spelled = names.map((name) => encodeURI(name).replaceAll(/[?#]/g, encodeURIComponent));
+  return `/${spelled.join(hasSteps ? "%2F" : "/")}`;
+}
+
+/** undefined: its escapes are no text. */
+export function decodedPath(pathname: string): string | undefined {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return undefined;
+  }
+}
+
+function identifyPath(source: string): Identity {
+  if (source.includes("\0")) throw new BadInputError("A path cannot hold the character NUL.");
+  const { host, names } = readPath(source);
+  const isOnDrive = isDrive(names[0]);
+  // Windows and its shares do not tell capitals from small letters.
+  const known = isOnDrive || host !== "" ? names.map((name) => name.toLowerCase()) : names;
+  const escaped = known.map((name, i) => (i === 0 && isOnDrive ? name : encodeURIComponent(name))).join("/");
+  const lead = isOnDrive ? "" : host === "" ? "/" : `//${host}/`;
+  return identified(`file://${host}/${escaped}`, {
+    displaySource: (lead + names.join("/")).replaceAll(/\p{C}/gu, "\ufffd"),
+    foundSource: /^file:/i.test(source) ? source.replace(/[?#].*$/s, "") : source,
+    sourceHost: host || "file",
+  });
+}
+
+function identified(
+  normalizedSource: string,
+  rest: Pick<Identity, "displaySource" | "foundSource" | "sourceHost">,
+): Identity {
+  const contentGroupId = shortHash(normalizedSource.replace(/^[a-z]+:\/\//, ""));
+  return {
+    id: `file_${shortHash(normalizedSource)}` as ItemId,
+    type: "file",
+    normalizedSource,
+    contentGroupId,
+    ...rest,
+  };
+}
+
+/** `host` is that of a share, "" on this machine. On Windows the first name is the drive. */
+interface FilePath {
+  readonly host: string;
+  readonly names: readonly string[];
+}
+
+function readPath(source: string): FilePath {
+  if (/^file:/i.test(source)) return readFileUri(source);
+  const text = source.replace(/^\\\\\?\\UNC\\/i, "\\\\").replace(/^\\\\\?\\/, "");
+  const [, server, below = ""] = /^\\\\([A-Za-z0-9_-][A-Za-z0-9._-]*)[\\/](.*)$/s.exec(text) ?? [];
+  const host = server && URL.parse(`file://${server}`)?.hostname;
+  if (host) return { host, names: resolveNames(below.split(/[\\/]/)) };
+  if (/^\/?[A-Za-z]:[\\/]/.test(text)) return { host: "", names: resolveNames(text.split(/[\\/]/)) };
+  if (text.startsWith("/")) return { host: "", names: resolveNames(text.split("/")) };
+  throw new BadInputError(
+    "This is no absolute path. Give one such as C:\\Docs\\plan.docx, /srv/docs/plan.docx or \\\\server\\share\\plan.docx, or the https:// address of a blob.",
+  );
+}
+
+function readFileUri(source: string): FilePath {
+  const url = URL.parse(source);
+  try {
+    const names = url?.pathname.split("/").map(decodeURIComponent);
+    if (url && names && !names.some((name) => /[/\0]/.test(name))) {
+      return { host: url.hostname, names: resolveNames(names) };
+    }
+  } catch {
+    // An escape that is none: as wrong as what follows.
+  }
+  throw new BadInputError("This is no file address. Give one such as file:///srv/docs/plan.docx.");
+}
+
+/** Without empty names and dots; `..` ends at the drive. */
+function resolveNames(names: readonly string[]): readonly string[] {
+  const resolved: string[] = [];
+  for (const name of names) {
+    if (name === "" || name === ".") continue;
+    if (name !== "..") resolved.push(resolved.length === 0 && isDrive(name) ? name.toUpperCase() : name);
+    else if (!(resolved.length === 1 && isDrive(resolved[0]))) resolved.pop();
+  }
+  return resolved;
+}
+
+function isDrive(name: string | undefined): boolean {
+  return name !== undefined && /^[A-Za-z]:$/.test(name);
+}
+
+const UNRESERVED = /[A-Za-z0-9._~-]/;
+const ESCAPE_OR_STRANGER = /%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]/g;
+/** Invisible, or able to turn the direction of the text around it. */
+const UNREADABLE = /[\p{C}\p{Z}]/u;
+
+/**
+ * One spelling of a path or query (RFC 3986): escapes of unreserved characters are decoded, the others upper-case, and what
+ * must not stand there is escaped. Reserved characters stay as they are, escaped or not: servers tell them apart. A `%` that
+ * begins no escape is escaped itself; `%%37E` would otherwise turn into an escape the second time.
+ */
+function canonicalEscapes(text: string): string {
+  return text.replaceAll(ESCAPE_OR_STRANGER, (found) => {
+    if (found.length === 1) return encodeURIComponent(found);
+    const character = String.fromCharCode(Number.parseInt(found.slice(1), 16));
+    return UNRESERVED.test(character) ? character : found.toUpperCase();
+  });
+}
+
+/** For people: letters of all alphabets as they are. Reading it again gives the same address, so the rest stays escaped. */
+function readableEscapes(text: string): string {
+  return text.replaceAll(/(?:%[89A-F][0-9A-F])+/g, (run) => {
+    try {
+      return [...decodeURIComponent(run)].map((c) => (UNREADABLE.test(c) ? encodeURIComponent(c) : c)).join("");
+    } catch {
+      return run;
+    }
+  });
+}
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
+const LENGTH = 26;
+
+/** 130 bits of SHA-256 in lower-case base32: short, safe in file names and keys, and nobody meets two that are equal. */
+export function shortHash(content: string | Uint8Array): string {
+  const digest = hash("sha256", content, "buffer");
+  let letters = "";
+  let bits = 0;
+  let held = 0;
+  for (let i = 0; letters.length < LENGTH; i += 1) {
+    bits = ((bits << 8) | digest.readUInt8(i)) & 0xfff;
+    for (held += 8; held >= 5; held -= 5) letters += LETTERS.charAt((bits >> (held - 5)) & 31);
+  }
+  return letters.slice(0, LENGTH);
+}
