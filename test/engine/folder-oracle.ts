@@ -170,7 +170,8 @@ export class FolderOracle {
   }
 
   async #checkIndex(holdings: readonly IndexedRef[], present: ReadonlyMap<string, ManifestEntry>): Promise<void> {
-    const held = new Map(holdings.map((ref) => [ref.path ?? "", ref]));
+    const paths = holdings.map(({ path = "" }) => path);
+    const held = new Map(holdings.map((ref) => [unmarked(ref.path ?? "", paths), ref]));
     assert.equal(held.size, holdings.length, "no path is in the index twice");
     for (const [path, file] of this.#files) {
       const entry = present.get(path);
@@ -203,7 +204,8 @@ export class FolderOracle {
     for (const [path, { text }] of this.#files) {
       for (const marker of markersOf(text)) note(wanted, marker, path);
     }
-    const pathOf = new Map(holdings.map(({ fileId, path = "" }) => [fileId as string, path]));
+    const known = holdings.map(({ path = "" }) => path);
+    const pathOf = new Map(holdings.map(({ fileId, path = "" }) => [fileId as string, unmarked(path, known)]));
     const isOpen = (path: string): boolean => !this.#files.get(path)?.locked && !this.#mayLinger(path);
     for (const [marker, paths] of wanted) {
       const found = await this.#search(marker, pathOf);
@@ -226,8 +228,9 @@ export class FolderOracle {
 
   async #checkMirror(): Promise<void> {
     const mirrored = new Map<string, string>();
-    for (const path of await this.#stage.below("02_embedded")) {
-      mirrored.set(path, await readFile(join(this.#stage.folder, "02_embedded", path), "utf8"));
+    const onDisk = await this.#stage.below("02_embedded");
+    for (const path of onDisk) {
+      mirrored.set(unmarked(path, onDisk), await readFile(join(this.#stage.folder, "02_embedded", path), "utf8"));
     }
     const expected = [...this.#files].filter(([, { locked, text }]) => !locked && text !== "");
     for (const [path, { text }] of expected) assert.equal(mirrored.get(path), text, `'${path}' in the mirror`);
@@ -349,4 +352,11 @@ export function hashOf(text: string): string {
 function note<K, V>(sets: Map<K, Set<V>>, key: K, value: V): void {
   const set = sets.get(key) ?? new Set();
   sets.set(key, set.add(value));
+}
+
+/** The name at the source of a file that got a mark in the mirror, since another one differs from it in upper and lower case alone. */
+function unmarked(path: string, others: readonly string[]): string {
+  const plain = path.replace(/~[0-9a-f]{8}(?=\.[^./]*$)/, "");
+  const collides = others.some((other) => other !== path && other.toLowerCase() === plain.toLowerCase());
+  return collides && !others.includes(plain) ? plain : path;
 }
