@@ -18,26 +18,23 @@ import { maintenanceEndpoints } from "./endpoints/maintenance-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
-import { mountWire } from "./endpoints/wire-mount.ts";
+import { mountWire } from "./endpoints/wire-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
+import { describeProduct, type ProductFacts } from "./http-env.ts";
 import { inventoryEndpoints } from "./inventory/inventory-endpoints.ts";
 import { noteClient } from "./middleware/address-of.ts";
 import { admitKnown, refuseSlowed } from "./middleware/authenticate.ts";
-import { checkHost } from "./middleware/check-host.ts";
-import { createDoorkeeper, type Doorkeeper } from "./middleware/doorkeeper.ts";
+import { createDoorkeeper, type Doorkeeper } from "./middleware/authenticator.ts";
+import { checkHost, refuseMalformed, securityHeaders } from "./middleware/check-request.ts";
 import { endWithKey } from "./middleware/end-with-key.ts";
 import { refusalBody } from "./middleware/refusal.ts";
-import { refuseMalformed } from "./middleware/refuse-malformed.ts";
-import { securityHeaders } from "./middleware/security-headers.ts";
 import { mountSignIn } from "./middleware/sign-in.ts";
 import { mountAssets } from "./pages/assets.ts";
-import { gatherHome } from "./pages/home-model.ts";
-import { homePage } from "./pages/home-page.ts";
-import { describeProduct, type ProductFacts } from "./product.ts";
+import { gatherHome, homePage } from "./pages/home-page.ts";
 import type { Endpoint } from "./routing/endpoint.ts";
-import { KEEP_ALIVE_MS } from "./routing/event-stream.ts";
 import { isUnexpected, toFailure } from "./routing/failure.ts";
 import { mountEndpoints } from "./routing/mount-endpoints.ts";
+import { KEEP_ALIVE_MS } from "./routing/respond.ts";
 
 export interface HttpOptions {
   /** Host names this server answers to, beside the loopback ones. */

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ROLES, type Role } from "../contracts/access.ts";
@@ -9,7 +9,6 @@ import { fileStamp } from "../lib/file-stamp.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { KeyFacts, KeyStore } from "./access.ts";
-import { hasHash, hashSecret } from "./secret-hash.ts";
 
 const KEY = /^lk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
@@ -183,4 +182,24 @@ function broken(reason: string, cause?: unknown): ConflictError {
     `The file of API keys (security/keys.json) cannot be read: ${reason}. Nobody gets in by a key until it is mended or restored.`,
     { cause },
   );
+}
+
+/** Enough for 256 random bits, which nobody guesses: a slow hash is for passwords that people choose. */
+export function hashSecret(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** Takes as long for a near miss as for a wild guess. */
+export function hasHash(secret: string, hash: string): boolean {
+  const wanted = Buffer.from(hash, "hex");
+  const given = createHash("sha256").update(secret).digest();
+  return wanted.length === given.length && timingSafeEqual(wanted, given);
+}
+
+/** When a key ends: `2027-01-01` is the first moment of that day in UTC. "" for never. */
+export function readExpiry(given: string): string {
+  if (given === "") return "";
+  const ms = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(given) ? Date.parse(given) : Number.NaN;
+  if (Number.isNaN(ms)) throw new BadInputError("The expiry must be a day like 2027-01-01, or empty for never.");
+  return new Date(ms).toISOString();
 }

@@ -2,9 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { Principal } from "../contracts/access.ts";
 import type { Access, Comparing, Credentials, Identity, KeyFacts } from "./access.ts";
 import { createEntraTokens, type EntraOptions } from "./entra-tokens.ts";
-import { createKeyStore, isKeyShaped } from "./key-store.ts";
+import { createKeyStore, hasHash, hashSecret, isKeyShaped } from "./key-store.ts";
 import { looksRandom } from "./looks-random.ts";
-import { hasHash, hashSecret } from "./secret-hash.ts";
 
 export interface AccessOptions {
   /** Holds the hashes of the keys. */

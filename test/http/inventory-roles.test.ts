@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Role } from "../../src/contracts/access.ts";
-import { needOf } from "../../src/http/endpoints/wire-access.ts";
+import { needOf } from "../../src/http/endpoints/wire-endpoints.ts";
 import { inventoryEndpoints } from "../../src/http/inventory/inventory-endpoints.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";

@@ -1,8 +1,7 @@
 import { html } from "hono/html";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { jsonTable } from "./json-table.ts";
-import { type Frame, type Html, layout } from "./layout.ts";
-import { placeAround } from "./navigation.ts";
+import { type Frame, type Html, layout, placeAround } from "./layout.ts";
 
 /** What `format=html` answers: the same structure as the JSON, readable. */
 export function answerPage(path: string, content: unknown, frame: Frame): Html {

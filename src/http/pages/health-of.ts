@@ -2,8 +2,8 @@ import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { Standing } from "../../engine/standing.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
-import { jobAddress } from "./job-words.ts";
-import { reportAddress } from "./report-words.ts";
+import { jobAddress } from "./job-fragments.ts";
+import { reportAddress } from "./report-pages.ts";
 
 export interface Health {
   readonly tone: "good" | "warn" | "bad" | "busy" | "idle";

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { AskedChange, AuditLog, AuditOutcome } from "../../contracts/audit.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
-import { lineOnFullDisk } from "../../security/audit-on-full-disk.ts";
+import { lineOnFullDisk } from "../../security/audit-log.ts";
 import type { HttpEnv } from "../http-env.ts";
 import { addressOf } from "../middleware/address-of.ts";
 import type { Endpoint, Taken } from "./endpoint.ts";

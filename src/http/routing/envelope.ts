@@ -1,5 +1,5 @@
 import type { Answer } from "./endpoint.ts";
-import type { JsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "./values.ts";
 
 /** How an answer and a failure look as JSON. */
 export interface Envelope {

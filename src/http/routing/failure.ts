@@ -1,3 +1,4 @@
+import { mayAct, type Principal, type Role } from "../../contracts/access.ts";
 import {
   BadInputError,
   BusyError,
@@ -44,4 +45,10 @@ export function toFailure(error: unknown): Failure {
 /** What nobody foresaw: where it came from is worth knowing. Of any other, its sentence says all there is to say. */
 export function isUnexpected(error: unknown): boolean {
   return toFailure(error).message === UNEXPECTED;
+}
+
+/** Whoever may not do it learns what it would take. */
+export function requireRole(principal: Principal, role: Role): void {
+  if (mayAct(principal, role)) return;
+  throw new RefusedError(403, `This needs the role '${role}'; '${principal.name}' has '${principal.role}'.`);
 }

@@ -1,9 +1,9 @@
-import { SESSION_COOKIE } from "../middleware/doorkeeper.ts";
-import type { ProductFacts } from "../product.ts";
+import type { ProductFacts } from "../http-env.ts";
+import { SESSION_COOKIE } from "../middleware/authenticator.ts";
 import { firstSentence, routerOf } from "./describe-endpoint.ts";
 import type { Endpoint, Format, Method } from "./endpoint.ts";
-import type { JsonSchema } from "./json-schema.ts";
 import type { Parameters } from "./parameters.ts";
+import type { JsonSchema } from "./values.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

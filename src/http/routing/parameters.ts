@@ -1,4 +1,4 @@
-import type { Value } from "./values.ts";
+import { trueOrFalse, type Value } from "./values.ts";
 
 export interface Parameter<T> {
   readonly value: Value<unknown>;
@@ -28,3 +28,5 @@ export function optional<T>(value: Value<T>, description: string): Parameter<T |
 export function withDefault<T>(value: Value<T>, fallback: T, description: string): Parameter<T> {
   return { value, description, presence: "optional", fallback };
 }
+
+export const dryRun = withDefault(trueOrFalse, false, "true only tells what would be done.");

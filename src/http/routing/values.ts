@@ -9,7 +9,6 @@ import {
   type VectorStoreId,
 } from "../../contracts/ids.ts";
 import { parseJobId } from "../../jobs/job-file.ts";
-import type { JsonSchema } from "./json-schema.ts";
 
 /** How one parameter is read. `accepts` completes the sentence "'mode' must be …" in errors and documentation alike. */
 export interface Value<T> {
@@ -101,4 +100,24 @@ function attempt<T>(parse: (text: string) => T, raw: unknown): T | undefined {
     if (error instanceof BadInputError) return undefined;
     throw error;
   }
+}
+
+/** As much of JSON Schema as the OpenAPI document needs to say what is accepted and what is answered. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: "string" | "integer" | "number" | "boolean" | "object" | "array";
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxProperties?: number;
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly default?: unknown;
+  readonly description?: string;
 }
