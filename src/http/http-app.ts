@@ -22,10 +22,10 @@ import { mountWire } from "./endpoints/wire-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
 import { describeProduct, type ProductFacts } from "./http-env.ts";
 import { inventoryEndpoints } from "./inventory/inventory-endpoints.ts";
-import { noteClient } from "./middleware/address-of.ts";
-import { admitKnown, refuseSlowed } from "./middleware/authenticate.ts";
-import { createDoorkeeper, type Doorkeeper } from "./middleware/authenticator.ts";
+import { refuseSlowed, requireAuthentication } from "./middleware/authenticate.ts";
+import { type Authenticator, createAuthenticator } from "./middleware/authenticator.ts";
 import { checkHost, refuseMalformed, securityHeaders } from "./middleware/check-request.ts";
+import { identifyClient } from "./middleware/client-address.ts";
 import { endWithKey } from "./middleware/end-with-key.ts";
 import { refusalBody } from "./middleware/refusal.ts";
 import { mountSignIn } from "./middleware/sign-in.ts";
@@ -54,14 +54,14 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   http.use(securityHeaders);
   http.use(checkHost(options.hosts ?? []));
   http.use(refuseMalformed);
-  http.use(noteClient(config.access));
+  http.use(identifyClient(config.access));
   mountAssets(http);
-  const doorkeeper = createDoorkeeper(access, config.access.withoutKeys);
-  mountHealth(http, doorkeeper, product);
+  const authenticator = createAuthenticator(access, config.access.withoutKeys);
+  mountHealth(http, authenticator, product);
   const endpoints = allEndpoints(app);
   const reading = endpoints.filter((one) => one.changes === null && !one.asksNamedHost).map(({ path }) => path);
-  mountSignIn(http, { access, doorkeeper, audit, product, readingPaths: new Set(["/", ...reading]), logError });
-  http.use(admitKnown({ doorkeeper, requestsPerSecond: config.access.requestsPerSecond, logError }));
+  mountSignIn(http, { access, authenticator, audit, product, readingPaths: new Set(["/", ...reading]), logError });
+  http.use(requireAuthentication({ authenticator, requestsPerSecond: config.access.requestsPerSecond, logError }));
   http.use(endWithKey(access));
   mountHome(http, app, product, endpoints);
   mountEndpoints(http, endpoints, {
@@ -107,12 +107,12 @@ function allEndpoints(app: App): readonly Endpoint[] {
 }
 
 /** Strangers learn that the server is there, and no more. */
-function mountHealth(http: Hono<HttpEnv>, doorkeeper: Doorkeeper, { version, backend }: ProductFacts): void {
+function mountHealth(http: Hono<HttpEnv>, authenticator: Authenticator, { version, backend }: ProductFacts): void {
   const startedAtMs = Date.now();
   http.get("/health", async (c) => {
-    const asker = await doorkeeper.identify(c).catch(() => undefined);
-    if (asker?.status === "slowed") return refuseSlowed(c, asker.waitMs);
-    if (asker?.status !== "known") return c.json({ ok: true });
+    const result = await authenticator.identify(c).catch(() => undefined);
+    if (result?.status === "slowed") return refuseSlowed(c, result.waitMs);
+    if (result?.status !== "known") return c.json({ ok: true });
     const uptimeSeconds = Math.floor((Date.now() - startedAtMs) / 1000);
     return c.json({ ok: true, version, backend, uptime_seconds: uptimeSeconds });
   });

@@ -7,7 +7,12 @@ import { isErrno } from "../lib/atomic-file.ts";
 import { countRepeats } from "../lib/count-repeats.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 import { createHttpApp, type HttpOptions } from "./http-app.ts";
-import { answerUnreadable, endSlowBodies, PATIENCE, type Patience } from "./middleware/slow-clients.ts";
+import {
+  answerUnreadable,
+  endSlowBodies,
+  REQUEST_TIMEOUTS,
+  type RequestTimeouts,
+} from "./middleware/request-timeouts.ts";
 
 const CLOSE_GRACE_MS = 1000;
 /** What goes wrong at every request is told so often. */
@@ -19,7 +24,7 @@ export interface ServeOptions extends HttpOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-  readonly patience?: Patience;
+  readonly timeouts?: RequestTimeouts;
 }
 
 export interface RunningServer {
@@ -36,7 +41,7 @@ export async function serveHttp(app: App, options: ServeOptions): Promise<Runnin
   const write = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const log = countRepeats(write, { everyMs: SAY_AGAIN_MS });
   const http = createHttpApp(app, { ...options, hosts, log: log.say });
-  const server = createHttpServer(http.fetch, options.patience ?? PATIENCE);
+  const server = createHttpServer(http.fetch, options.timeouts ?? REQUEST_TIMEOUTS);
   await listen(server, host, port);
   const address = server.address() as AddressInfo;
   const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
@@ -58,7 +63,7 @@ function whereby({ access, host: configured }: App["config"], host: string): str
   return access.behindProxy ? "BEHIND_PROXY is true" : `ALLOWED_HOSTS is ${access.allowedHosts.join(",")}`;
 }
 
-function createHttpServer(fetch: Parameters<typeof getRequestListener>[0], patience: Patience): Server {
+function createHttpServer(fetch: Parameters<typeof getRequestListener>[0], timeouts: RequestTimeouts): Server {
   const listener = getRequestListener(fetch, {
     overrideGlobalObjects: false,
     // Reached only where the address or the Host header cannot be made sense of: all else is answered by the app.
@@ -68,15 +73,15 @@ function createHttpServer(fetch: Parameters<typeof getRequestListener>[0], patie
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: patience.headersMs,
-      connectionsCheckingInterval: Math.min(patience.headersMs, 5000),
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: Math.min(timeouts.headersMs, 5000),
       requestTimeout: 0,
       // Node would answer such a request with nothing but a number.
       requireHostHeader: false,
     },
     listener,
   );
-  endSlowBodies(server, patience);
+  endSlowBodies(server, timeouts);
   answerUnreadable(server);
   return server;
 }

@@ -31,14 +31,14 @@ export interface Inventory {
 }
 
 export interface Files {
-  pages(wish: PageQuery): Pages<FileObject>;
+  pages(query: PageQuery): Pages<FileObject>;
   get(id: string): Promise<FileObject>;
   /** From the backend as a whole, so out of every vector store too. */
   delete(id: string): Promise<void>;
 }
 
 export interface VectorStores {
-  pages(wish: PageQuery): Pages<VectorStore>;
+  pages(query: PageQuery): Pages<VectorStore>;
   get(id: string): Promise<VectorStore>;
   create(wanted: OpenAI.VectorStoreCreateParams): Promise<VectorStore>;
   update(id: string, changes: OpenAI.VectorStoreUpdateParams): Promise<VectorStore>;
@@ -53,7 +53,7 @@ export type DeleteMode = "default" | "with_files";
 
 export interface StoreFiles {
   /** Names are looked up page by page. */
-  pages(storeId: string, wish: PageQuery): Pages<StoreFile>;
+  pages(storeId: string, query: PageQuery): Pages<StoreFile>;
   get(storeId: string, fileId: string): Promise<StoreFile>;
   /** Out of the store; the file itself stays. */
   detach(storeId: string, fileId: string): Promise<void>;
@@ -61,7 +61,7 @@ export interface StoreFiles {
 
 export interface Assistants {
   /** NotFoundError with RETIRED where the backend has no assistants any more. */
-  pages(wish: PageQuery): Pages<Assistant>;
+  pages(query: PageQuery): Pages<Assistant>;
   get(id: string): Promise<Assistant>;
   create(wanted: OpenAI.Beta.AssistantCreateParams): Promise<Assistant>;
   update(id: string, changes: OpenAI.Beta.AssistantUpdateParams): Promise<Assistant>;

@@ -3,7 +3,7 @@ import { BestOf } from "../lib/best-of.ts";
 import { readCsvPages } from "../lib/csv-pages.ts";
 import type { StoredBytes } from "./report-store.ts";
 
-interface RowWish {
+interface RowQuery {
   /** Only rows in which this occurs, in whatever column. */
   readonly filter: string;
   /** true: only rows that tell of an error, in whatever column is for that. */
@@ -11,7 +11,7 @@ interface RowWish {
 }
 
 /** Which rows of a table somebody wants to see. */
-export interface TableWish extends RowWish {
+export interface TableQuery extends RowQuery {
   /** A column of the table; with `-` before it, downwards. undefined: as the table has them. */
   readonly sort: string | undefined;
   readonly offset: number;
@@ -35,16 +35,17 @@ const MAX_SORTED = 20_000;
  * Some rows of a CSV file. It is read through while everything but those rows is forgotten again, so memory does not
  * depend on its length; sorted, it is read twice.
  */
-export async function readTableWindow(open: Reading, wish: TableWish, signal: AbortSignal): Promise<TableWindow> {
-  if (wish.sort === undefined) return await takeRows(open, wish, signal, (at) => place(at - wish.offset, wish.limit));
-  const places = await sortedPlaces(open, wish, signal);
-  return await takeRows(open, wish, signal, (at) => places.get(at));
+export async function readTableWindow(open: Reading, query: TableQuery, signal: AbortSignal): Promise<TableWindow> {
+  if (query.sort === undefined)
+    return await takeRows(open, query, signal, (at) => positionInWindow(at - query.offset, query.limit));
+  const positions = await sortedPositions(open, query, signal);
+  return await takeRows(open, query, signal, (at) => positions.get(at));
 }
 
-/** The first row is the header; then every row that matches. For streams that end with the client's patience. */
+/** The first row is the header; then every row that matches. For streams that end with the client's timeouts. */
 export async function* readMatchingRows(
   { content }: Pick<StoredBytes, "content">,
-  wish: RowWish,
+  query: RowQuery,
 ): AsyncGenerator<string[][], void> {
   let header: string[][] = [];
   for await (const page of readCsvPages(content)) {
@@ -53,7 +54,7 @@ export async function* readMatchingRows(
       header = page.slice(0, 1);
       yield header;
     }
-    const found = rows.filter(matcher(wish, header[0] ?? []));
+    const found = rows.filter(matcher(query, header[0] ?? []));
     if (found.length > 0) yield found;
   }
 }
@@ -62,7 +63,10 @@ export function isErrorColumn(name: string): boolean {
   return name.endsWith("_error");
 }
 
-function matcher({ filter, failed = false }: RowWish, columns: readonly string[]): (row: readonly string[]) => boolean {
+function matcher(
+  { filter, failed = false }: RowQuery,
+  columns: readonly string[],
+): (row: readonly string[]) => boolean {
   const wanted = filter.toLowerCase();
   const errors = columns.flatMap((name, at) => (isErrorColumn(name) ? [at] : []));
   return (row) =>
@@ -70,14 +74,14 @@ function matcher({ filter, failed = false }: RowWish, columns: readonly string[]
     (wanted === "" || row.some((cell) => cell.toLowerCase().includes(wanted)));
 }
 
-function place(at: number, limit: number): number | undefined {
+function positionInWindow(at: number, limit: number): number | undefined {
   return at >= 0 && at < limit ? at : undefined;
 }
 
-/** Where each row of the window stands in it, by its place among the rows that match. */
-async function sortedPlaces(
+/** Where each row of the window stands in it, by its positionInWindow among the rows that match. */
+async function sortedPositions(
   open: Reading,
-  { sort = "", offset, limit, ...wish }: TableWish,
+  { sort = "", offset, limit, ...query }: TableQuery,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, number>> {
   if (offset + limit > MAX_SORTED) {
@@ -88,7 +92,7 @@ async function sortedPlaces(
   const best = new BestRows(offset + limit, sort.startsWith("-") ? "descending" : "ascending");
   let column: number | undefined;
   let at = 0;
-  for await (const page of readMatchingRows(await open(), wish)) {
+  for await (const page of readMatchingRows(await open(), query)) {
     signal.throwIfAborted();
     if (column === undefined) column = columnOf(sort, page[0] ?? []);
     else for (const row of page) best.offer(row[column] ?? "", at++);
@@ -105,14 +109,14 @@ function columnOf(sort: string, columns: readonly string[]): number {
 
 async function takeRows(
   open: Reading,
-  wish: TableWish,
+  query: TableQuery,
   signal: AbortSignal,
   placeOf: (at: number) => number | undefined,
 ): Promise<TableWindow> {
   let columns: readonly string[] | undefined;
   const rows: string[][] = [];
   let total = 0;
-  for await (const page of readMatchingRows(await open(), wish)) {
+  for await (const page of readMatchingRows(await open(), query)) {
     signal.throwIfAborted();
     if (columns === undefined) {
       columns = page[0] ?? [];
@@ -131,7 +135,7 @@ type SortKey = number | string;
 
 interface Ranked {
   readonly key: SortKey;
-  /** Its place among the rows that match. */
+  /** Its positionInWindow among the rows that match. */
   readonly at: number;
 }
 
@@ -156,7 +160,7 @@ class BestRows {
     this.#best.offer({ key: sortKey(cell), at });
   }
 
-  /** The places of the rows, in order. */
+  /** The positions of the rows, in order. */
   take(): readonly number[] {
     return this.#best.take().map(({ at }) => at);
   }

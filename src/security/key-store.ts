@@ -30,10 +30,10 @@ interface KeyStoreOptions {
 
 export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeyStoreOptions = {}): VerifyingKeyStore {
   const path = join(folder, "keys.json");
-  let seen: { readonly stamp: string; readonly keys: readonly KeptKey[] } | undefined;
+  let seen: { readonly stamp: string; readonly keys: readonly StoredKey[] } | undefined;
 
   /** Read again only when the file was replaced, so that a key removed by another process stops working at once. */
-  async function read(): Promise<readonly KeptKey[]> {
+  async function read(): Promise<readonly StoredKey[]> {
     const stamp = await fileStamp(path);
     if (seen?.stamp !== stamp) seen = { stamp, keys: await readKeys(path) };
     return seen.keys;
@@ -41,7 +41,7 @@ export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeySto
 
   /** Exclusive among processes. */
   async function change<T>(
-    work: (keys: readonly KeptKey[]) => { keys: readonly KeptKey[]; result: T },
+    work: (keys: readonly StoredKey[]) => { keys: readonly StoredKey[]; result: T },
     dryRun: boolean | undefined,
   ): Promise<T> {
     if (dryRun) return work(await read()).result;
@@ -97,12 +97,12 @@ export function isKeyShaped(key: string): boolean {
   return KEY.test(key);
 }
 
-async function readKeys(path: string): Promise<KeptKey[]> {
+async function readKeys(path: string): Promise<StoredKey[]> {
   const bytes = await readFileIfExists(path);
   return bytes === undefined ? [] : parseKeys(bytes.toString("utf8"));
 }
 
-function toFacts({ id, name, role, createdAt, expiresAt }: KeptKey): KeyFacts {
+function toFacts({ id, name, role, createdAt, expiresAt }: StoredKey): KeyFacts {
   return { id, name, role, createdAt, expiresAt };
 }
 
@@ -123,12 +123,12 @@ function checkExpiry(expiresAt: string): void {
 }
 
 /** A key as it is kept: what it is compared with, never the key. */
-interface KeptKey extends KeyFacts {
+interface StoredKey extends KeyFacts {
   readonly hash: string;
 }
 
 /** `security/keys.json`; see docs/formats/keys.md. */
-function formatKeys(keys: readonly KeptKey[]): string {
+function formatKeys(keys: readonly StoredKey[]): string {
   const rows = keys.map(({ id, name, role, createdAt, expiresAt, hash }) => ({
     id,
     name,
@@ -141,7 +141,7 @@ function formatKeys(keys: readonly KeptKey[]): string {
 }
 
 /** Throws at the first thing it does not understand: half a list of keys must not pass for a whole one. */
-function parseKeys(text: string): KeptKey[] {
+function parseKeys(text: string): StoredKey[] {
   let content: unknown;
   try {
     content = JSON.parse(text);
@@ -154,7 +154,7 @@ function parseKeys(text: string): KeptKey[] {
   return content["keys"].map(parseKey);
 }
 
-function parseKey(row: unknown): KeptKey {
+function parseKey(row: unknown): StoredKey {
   if (!isJsonObject(row)) throw broken("an entry is not an object");
   const { id, name, role, created_utc, expires_utc, sha256 } = row;
   const texts = [id, name, created_utc, expires_utc, sha256];

@@ -14,7 +14,7 @@ import {
 } from "../../engine/crawl-request.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import { streamZip } from "../../lib/zip-writer.ts";
-import { CRAWL_ACTIONS, type CrawlerWishes, crawlerPage, PLAN_COLUMNS, PLANNED_KINDS } from "../pages/crawler-page.ts";
+import { CRAWL_ACTIONS, type CrawlerQuery, crawlerPage, PLAN_COLUMNS, PLANNED_KINDS } from "../pages/crawler-page.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { listing } from "../routing/listing.ts";
 import { type Arguments, dryRun, optional, required, withDefault } from "../routing/parameters.ts";
@@ -130,7 +130,7 @@ function crawlerRoot(app: App): Endpoint {
   });
 }
 
-function readWishes(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerWishes {
+function readWishes(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerQuery {
   const { limit, offset, sort, filter } = args;
   return {
     form: {

@@ -49,7 +49,7 @@ const listQuery = {
   offset: withDefault(wholeNumber({ from: 0, to: 999_999_999 }), 0, "Leaves out this many first."),
 };
 
-export type DocumentWishes = Arguments<typeof listQuery>;
+export type DocumentsQuery = Arguments<typeof listQuery>;
 
 function list(app: App): Endpoint {
   return endpoint({

@@ -242,7 +242,7 @@ const USUAL_RESULTS = 10;
 const MOST_ROUNDS = 10;
 
 /** The same by GET and in a JSON body. The functions had two names for some of them, and clients use either. */
-const asked = {
+const searchParameters = {
   query: withDefault(text, "", "What to search for."),
   q: withDefault(text, "", "The same."),
   searchType: optional(
@@ -263,7 +263,7 @@ const asked = {
   domain_id: optional(domainId, "The domain to search; without it, the one that registered addresses go to."),
 };
 
-type Asked = Arguments<typeof asked>;
+type SearchParameters = Arguments<typeof searchParameters>;
 
 export function searchFunction(app: App): Endpoint {
   const path = "/api/Search";
@@ -274,19 +274,19 @@ export function searchFunction(app: App): Endpoint {
     description:
       "Searches the pages and documents of a domain: one result for each, with the passages that were found. Give the parameters in the address, or as a JSON body.",
     changes: null,
-    query: asked,
-    body: asked,
+    query: searchParameters,
+    body: searchParameters,
     examples: [
       "?q=travel+expenses&type=hybrid&maxResults=5&domain_id=DEMO",
       `curl '{origin}${path}' -H 'content-type: application/json' -d '{"query":"travel expenses","searchType":"Hybrid","domain_id":"DEMO","nestImages":true,"filters":{"fileTypes":["md"]}}'`,
     ],
     bareGet: "answer",
     envelope: bareEnvelope,
-    run: ({ body, ...query }, call) => answer(app, readWish(app, query, body), call),
+    run: ({ body, ...query }, call) => answer(app, readSearch(app, query, body), call),
   });
 }
 
-interface Wish {
+interface SearchRequest {
   readonly text: string;
   readonly searchType: "keyword" | "vector" | "hybrid";
   readonly contentTypes: readonly string[];
@@ -295,28 +295,28 @@ interface Wish {
   readonly pageSize: number;
   readonly filters: SearchFilters;
   readonly nestImages: boolean;
-  readonly domainId: Asked["domain_id"];
+  readonly domainId: SearchParameters["domain_id"];
 }
 
 /** What the body says goes before what the address says. */
-function readWish(app: App, query: Asked, body: Partial<Asked>): Wish {
+function readSearch(app: App, query: SearchParameters, body: Partial<SearchParameters>): SearchRequest {
   const posted = Object.keys(body).length > 0;
-  const said: Asked = posted ? merge(query, body) : query;
-  const words = (said.query || said.q).trim();
+  const given: SearchParameters = posted ? merge(query, body) : query;
+  const words = (given.query || given.q).trim();
   if (words === "") throw new BadInputError(posted ? "Query is required" : "Query parameter is required");
-  const page = said.page ?? 1;
-  const pageSize = said.pageSize ?? said.maxResults ?? USUAL_RESULTS;
-  const paged = said.page !== undefined || said.pageSize !== undefined;
+  const page = given.page ?? 1;
+  const pageSize = given.pageSize ?? given.maxResults ?? USUAL_RESULTS;
+  const paged = given.page !== undefined || given.pageSize !== undefined;
   return {
     text: words,
-    searchType: said.searchType ?? said.type ?? (posted || isRemote(app) ? "hybrid" : "keyword"),
-    contentTypes: said.contentTypes ?? said.content ?? ["text"],
-    limit: said.maxResults ?? (paged ? MOST_RESULTS : USUAL_RESULTS),
+    searchType: given.searchType ?? given.type ?? (posted || isRemote(app) ? "hybrid" : "keyword"),
+    contentTypes: given.contentTypes ?? given.content ?? ["text"],
+    limit: given.maxResults ?? (paged ? MOST_RESULTS : USUAL_RESULTS),
     page,
     pageSize,
-    filters: readFilters(said.filters),
-    nestImages: said.nestImages,
-    domainId: said.domain_id,
+    filters: readFilters(given.filters),
+    nestImages: given.nestImages,
+    domainId: given.domain_id,
   };
 }
 
@@ -325,26 +325,26 @@ function isRemote({ config }: App): boolean {
   return config.backend.kind !== "embedded";
 }
 
-function merge(query: Asked, body: Partial<Asked>): Asked {
+function merge(query: SearchParameters, body: Partial<SearchParameters>): SearchParameters {
   const given = Object.entries(body).filter(([, value]) => value !== undefined && value !== "" && value !== false);
   return { ...query, ...Object.fromEntries(given) };
 }
 
-async function answer(app: App, wish: Wish, call: Call): Promise<Answer<object>> {
+async function answer(app: App, request: SearchRequest, call: Call): Promise<Answer<object>> {
   const startedAtMs = performance.now();
-  const found = await search(app, wish, call);
-  const documents = await findDocuments(app, found, wish.filters);
-  const results = toResultsJson(documents, wish).slice(0, wish.limit);
-  const from = (wish.page - 1) * wish.pageSize;
+  const found = await search(app, request, call);
+  const documents = await findDocuments(app, found, request.filters);
+  const results = toResultsJson(documents, request).slice(0, request.limit);
+  const from = (request.page - 1) * request.pageSize;
   return ok({
     schemaVersion: "1.1",
-    query: wish.text,
+    query: request.text,
     totalResults: results.length,
     executionTime: Math.round((performance.now() - startedAtMs) * 1000) / 1000,
-    searchType: wish.searchType,
-    page: wish.page,
-    pageSize: wish.pageSize,
-    results: results.slice(from, from + wish.pageSize),
+    searchType: request.searchType,
+    page: request.page,
+    pageSize: request.pageSize,
+    results: results.slice(from, from + request.pageSize),
     notes: found.notes ?? [],
   });
 }
@@ -352,14 +352,14 @@ async function answer(app: App, wish: Wish, call: Call): Promise<Answer<object>>
 const USING = { keyword: "text", vector: "vectors", hybrid: undefined } as const;
 
 /** Until the first address was registered and indexed, the default domain holds nothing, and that is not an error. */
-async function search(app: App, wish: Wish, call: Call): Promise<QueryAnswer> {
+async function search(app: App, request: SearchRequest, call: Call): Promise<QueryAnswer> {
   const { defaultDomain } = app.config.web;
   try {
-    return await searchOn(app, wish, call);
+    return await searchOn(app, request, call);
   } catch (error) {
-    if (!(error instanceof NotFoundError) || (wish.domainId ?? defaultDomain) !== defaultDomain) throw error;
+    if (!(error instanceof NotFoundError) || (request.domainId ?? defaultDomain) !== defaultDomain) throw error;
     const notes = [`Nothing is indexed in domain '${defaultDomain}' yet.`];
-    return { query: wish.text, vectorStoreId: "" as VectorStoreId, sources: [], notes };
+    return { query: request.text, vectorStoreId: "" as VectorStoreId, sources: [], notes };
   }
 }
 
@@ -367,16 +367,16 @@ async function search(app: App, wish: Wish, call: Call): Promise<QueryAnswer> {
  * A long document may be all that is found at first: then the others are searched for without it, until there are enough or
  * no more. Scores are relative to the best of a search, so none of a later one is above what was found before.
  */
-async function searchOn(app: App, wish: Wish, call: Call): Promise<QueryAnswer> {
-  const request = await requestOf(app, wish);
-  const first = await app.query(request, call);
+async function searchOn(app: App, request: SearchRequest, call: Call): Promise<QueryAnswer> {
+  const query = await toQueryRequest(app, request);
+  const first = await app.query(query, call);
   const found = Map.groupBy(first.sources, ({ fileId }) => fileId);
   for (let round = 1; round < MOST_ROUNDS && found.size > 0; round++) {
-    const isWanted = ([best]: readonly QuerySource[]): boolean => !!best && isAskedFor(best, wish.filters);
-    if ([...found.values()].filter(isWanted).length >= wish.limit) break;
+    const isWanted = ([best]: readonly QuerySource[]): boolean => !!best && matchesFilters(best, request.filters);
+    if ([...found.values()].filter(isWanted).length >= request.limit) break;
     const known = [...found.values()].flat();
     const lowest = Math.min(...known.map(({ score }) => score));
-    const { sources } = await app.query({ ...request, filter: without(known, request.filter) }, call);
+    const { sources } = await app.query({ ...query, filter: without(known, query.filter) }, call);
     const fresh = Map.groupBy(
       sources.filter(({ fileId }) => !found.has(fileId)).map((one) => ({ ...one, score: Math.min(one.score, lowest) })),
       ({ fileId }) => fileId,
@@ -393,12 +393,12 @@ function without(sources: readonly QuerySource[], filter: AttributeFilter | unde
   return filter ? { type: "and", filters: [filter, others] } : others;
 }
 
-async function requestOf(app: App, wish: Wish): Promise<QueryRequest> {
-  const { filters, searchType: type } = wish;
-  const domain = await app.domains.get(wish.domainId ?? app.config.web.defaultDomain);
+async function toQueryRequest(app: App, request: SearchRequest): Promise<QueryRequest> {
+  const { filters, searchType: type } = request;
+  const domain = await app.domains.get(request.domainId ?? app.config.web.defaultDomain);
   const using = USING[type];
   return {
-    text: wish.text,
+    text: request.text,
     domainId: domain.domainId,
     vectorStoreId: undefined,
     // Several passages may be of one page, and what is of other hosts or kinds is left out afterwards.
@@ -445,7 +445,7 @@ async function findDocuments(app: App, { sources }: QueryAnswer, filters: Search
   const byDocument = Map.groupBy(sources, ({ fileId }) => fileId);
   const found = await Promise.all(
     [...byDocument.values()].map(async ([first, ...more]): Promise<FoundDocument[]> => {
-      if (first === undefined || !isAskedFor(first, filters)) return [];
+      if (first === undefined || !matchesFilters(first, filters)) return [];
       return [{ passages: [first, ...more], view: await registryView(app, first) }];
     }),
   );
@@ -453,7 +453,7 @@ async function findDocuments(app: App, { sources }: QueryAnswer, filters: Search
 }
 
 /** What the index cannot tell everywhere: a host, and a single file from a page. */
-function isAskedFor(source: QuerySource, { sourceType, sourceHost }: SearchFilters): boolean {
+function matchesFilters(source: QuerySource, { sourceType, sourceHost }: SearchFilters): boolean {
   if (sourceType !== undefined && sourceTypeOf(source) !== sourceType) return false;
   return sourceHost === "" || hostOf(source.url) === sourceHost || URL.parse(source.url)?.hostname === sourceHost;
 }
@@ -466,11 +466,11 @@ function hostOf(address: string): string {
 
 function toResultsJson(
   pages: readonly FoundDocument[],
-  wish: { readonly contentTypes: readonly string[]; readonly nestImages: boolean },
+  request: { readonly contentTypes: readonly string[]; readonly nestImages: boolean },
 ): object[] {
   return pages.flatMap((page) => [
-    ...(wish.contentTypes.includes("text") ? [toPageJson(page, wish.nestImages)] : []),
-    ...(wish.contentTypes.includes("image") ? imagesOf(page).map((image) => toImageResultJson(page, image)) : []),
+    ...(request.contentTypes.includes("text") ? [toPageJson(page, request.nestImages)] : []),
+    ...(request.contentTypes.includes("image") ? imagesOf(page).map((image) => toImageResultJson(page, image)) : []),
   ]);
 }
 

@@ -141,7 +141,7 @@ const listQuery = {
   ...listing(ITEM_SORTS),
 };
 
-export type ItemWishes = Arguments<typeof listQuery>;
+export type ItemsQuery = Arguments<typeof listQuery>;
 
 function list(app: App): Endpoint {
   return endpoint({
@@ -162,7 +162,7 @@ function list(app: App): Endpoint {
   });
 }
 
-function queryOf({ status, host, domain_id, sort, filter, offset, limit }: ItemWishes): ItemQuery {
+function queryOf({ status, host, domain_id, sort, filter, offset, limit }: ItemsQuery): ItemQuery {
   const narrowing = withoutAbsent({
     limit,
     statuses: status && [status],

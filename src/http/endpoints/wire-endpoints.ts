@@ -2,8 +2,8 @@ import type { Context, Hono } from "hono";
 import type { App } from "../../app/app.ts";
 import type { Principal, Role } from "../../contracts/access.ts";
 import type { HttpEnv } from "../http-env.ts";
+import { refuseCrossSite } from "../middleware/check-origin.ts";
 import { refusalBody, refuse } from "../middleware/refusal.ts";
-import { refuseForeign } from "../middleware/refuse-foreign.ts";
 import { type AuditRecord, createRecord } from "../routing/audit-request.ts";
 import { RefusedError, requireRole, toFailure } from "../routing/failure.ts";
 
@@ -24,7 +24,7 @@ export function mountWire(
     if (c.req.method === "TRACE") return refuse(c, 400, "HTTP method 'TRACE' not supported.");
     const request = withoutPrefix(c.req.raw);
     const { pathname } = new URL(request.url);
-    const need = needOf(request.method, pathname);
+    const need = requiredAccess(request.method, pathname);
     // Bodies are not read for the audit log: what was changed is in the path, or with the service.
     const path = `/openai${pathname}`;
     const record = createRecord({ path, methods: [c.req.method], changes: need.changes ? path : null }, c, {
@@ -64,8 +64,8 @@ Examples
 `;
 }
 
-function admit(c: Context<HttpEnv>, { role }: WireNeed): void {
-  if (c.req.method !== "GET" && c.req.method !== "HEAD") refuseForeign(c.req.raw);
+function admit(c: Context<HttpEnv>, { role }: RequiredAccess): void {
+  if (c.req.method !== "GET" && c.req.method !== "HEAD") refuseCrossSite(c.req.raw);
   const principal: Principal | undefined = c.get("principal");
   if (principal === undefined) throw new RefusedError(401, "Incorrect API key provided: send one of this server's.");
   requireRole(principal, role);
@@ -89,7 +89,7 @@ function withoutPrefix(request: Request): Request {
 }
 
 /** What a request of the wire protocol takes, and whether it leaves something behind. */
-export interface WireNeed {
+export interface RequiredAccess {
   readonly role: Role;
   readonly changes: boolean;
 }
@@ -158,7 +158,7 @@ const DETACH = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
  * The same roles as at `/v2`; docs/guides/security.md has them in one table. `path` as it arrives at the wire. What is not known to be harmless takes more: encoded characters, which the service
  * may read differently, match none of the exceptions.
  */
-export function needOf(method: string, path: string): WireNeed {
+export function requiredAccess(method: string, path: string): RequiredAccess {
   const plain = path.replace(/^\/deployments\/[^/%]+(?=\/)/, "").replace(/\/$/, "");
   const changes = !LOOKS.has(method);
   if (DISGUISED.test(path) || !OPERATED_PATH.test(plain)) return { role: "admin", changes };

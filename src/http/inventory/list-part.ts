@@ -18,7 +18,7 @@ export const MAX_SCANNED_ROWS = 20_000;
  * and a filter, look through MAX_SCANNED_ROWS rows at most, and say so when there were more. Without a limit it is the whole list.
  */
 export async function listPart<T extends object>(
-  pages: (wish: PageQuery) => Pages<T>,
+  pages: (query: PageQuery) => Pages<T>,
   listing: Listing,
   { noun, largestPage }: ListOptions,
 ): Promise<Answer<readonly T[]>> {
@@ -42,7 +42,7 @@ export async function listPart<T extends object>(
   return { ...answer, data, page: { offset, limit: limit ?? data.length, total, more: found > offset + data.length } };
 }
 
-interface Gathered<T> {
+interface GatheredRows<T> {
   readonly rows: readonly T[];
   /** With those that were skipped. */
   readonly found: number;
@@ -54,7 +54,7 @@ async function gather<T extends object>(
   pages: Pages<T>,
   filter: string,
   { enough, bound, skip }: { readonly enough: number; readonly bound: number; readonly skip: number },
-): Promise<Gathered<T>> {
+): Promise<GatheredRows<T>> {
   const rows: T[] = [];
   let [looked, found] = [0, 0];
   for await (const page of pages) {

@@ -3,36 +3,40 @@ import type { Principal } from "../../contracts/access.ts";
 import type { Identity } from "../../security/access.ts";
 import type { HttpEnv } from "../http-env.ts";
 import { toFailure } from "../routing/failure.ts";
-import type { Asker, Doorkeeper } from "./authenticator.ts";
+import type { AuthenticationResult, Authenticator } from "./authenticator.ts";
 import { type Buckets, createBuckets } from "./buckets.ts";
 import { refuse, refuseForNow } from "./refusal.ts";
 
-export interface AdmissionOptions {
-  readonly doorkeeper: Doorkeeper;
+export interface AuthenticationOptions {
+  readonly authenticator: Authenticator;
   /** 0: as many as they like. */
   readonly requestsPerSecond: number;
   readonly logError: (about: string, error: unknown) => void;
 }
 
 /** Nothing behind this is answered to somebody who is not known, and nobody is answered more often than agreed. */
-export function admitKnown({ doorkeeper, requestsPerSecond, logError }: AdmissionOptions): MiddlewareHandler<HttpEnv> {
+export function requireAuthentication({
+  authenticator,
+  requestsPerSecond,
+  logError,
+}: AuthenticationOptions): MiddlewareHandler<HttpEnv> {
   const rate =
     requestsPerSecond > 0 ? createBuckets({ perSecond: requestsPerSecond, burst: 2 * requestsPerSecond }) : null;
   return async (c, next) => {
-    let asker: Asker;
+    let result: AuthenticationResult;
     try {
-      asker = await doorkeeper.identify(c);
+      result = await authenticator.identify(c);
     } catch (error) {
       logError("authenticate", error);
       const { status, message } = toFailure(error);
       return refuse(c, status, message);
     }
-    if (asker.status === "slowed") return refuseSlowed(c, asker.waitMs);
-    if (asker.status === "not let in") return refuse(c, 403, asker.reason);
-    if (asker.status !== "known") return turnAway(c, asker);
-    const waitMs = takeTurn(rate, asker.principal);
+    if (result.status === "slowed") return refuseSlowed(c, result.waitMs);
+    if (result.status === "not let in") return refuse(c, 403, result.reason);
+    if (result.status !== "known") return respondUnauthenticated(c, result);
+    const waitMs = takeToken(rate, result.principal);
     if (waitMs > 0) return refuseForNow(c, waitMs, `More than ${requestsPerSecond} requests a second.`);
-    c.set("principal", asker.principal);
+    c.set("principal", result.principal);
     return next();
   };
 }
@@ -41,7 +45,7 @@ export function refuseSlowed(c: Context, waitMs: number): Response {
   return refuseForNow(c, waitMs, "Too many requests from this address could not be authenticated.");
 }
 
-function turnAway(c: Context, identity: Exclude<Identity, { status: "known" }>): Response {
+function respondUnauthenticated(c: Context, identity: Exclude<Identity, { status: "known" }>): Response {
   if (identity.status === "without-role") {
     return refuse(
       c,
@@ -58,7 +62,7 @@ function turnAway(c: Context, identity: Exclude<Identity, { status: "known" }>):
   return refuse(c, 401, message);
 }
 
-function takeTurn(rate: Buckets | null, { kind, id }: Principal): number {
+function takeToken(rate: Buckets | null, { kind, id }: Principal): number {
   return rate === null || kind === "local" ? 0 : rate.take(`${kind}:${id}`);
 }
 

@@ -9,8 +9,8 @@ import { createOneAtATime } from "../../lib/one-at-a-time.ts";
 import type { Access, Credentials, Identity } from "../../security/access.ts";
 import type { WithoutKeys } from "../../security/open-access.ts";
 import type { HttpEnv } from "../http-env.ts";
-import { networkOf } from "./address-of.ts";
 import { type Buckets, createBuckets } from "./buckets.ts";
+import { clientNetwork } from "./client-address.ts";
 
 export const SESSION_COOKIE = "lockstep_session";
 
@@ -18,7 +18,7 @@ export const SESSION_COOKIE = "lockstep_session";
 const FAILURES = { perSecond: 1 / 3, burst: 20 };
 
 /** Who asks; or that too much came from there that proved nothing, of which this is more; or why not even a server without keys lets them in. */
-export type Asker =
+export type AuthenticationResult =
   | Identity
   | { readonly status: "slowed"; readonly waitMs: number }
   | { readonly status: "not let in"; readonly reason: string };
@@ -30,9 +30,9 @@ const OTHER_ACCOUNT =
 /** A link in a crawled page may lead here, by whichever name or proxy, and the account is our own. */
 const CRAWL = "A crawl of lockstep came here by a link or a redirect; this server answers to no crawl.";
 
-export interface Doorkeeper {
+export interface Authenticator {
   /** Everybody who tells right secrets from wrong ones asks here, so that all attempts are counted. Rejects as `Access.authenticate` does. */
-  identify(c: Context<HttpEnv>): Promise<Asker>;
+  identify(c: Context<HttpEnv>): Promise<AuthenticationResult>;
   /** By network. Signing in counts here, too: who guessed by one way is slowed by the other. */
   readonly failures: Buckets;
 }
@@ -41,24 +41,24 @@ export interface Doorkeeper {
  * What is right is heard however often others at the same address were wrong: many share one, and the keys are not to be guessed.
  * What could be guessed, an ADMIN_API_KEY of words, is not heard then.
  */
-export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Doorkeeper {
+export function createAuthenticator(access: Access, withoutKeys: WithoutKeys): Authenticator {
   const failures = createBuckets(FAILURES);
   const oneAtATime = createOneAtATime();
   const isOwnAccount = createOwnAccountCheck();
   /** Elsewhere than on Linux nobody tells whose a connection is; without one, a test asks the app itself. */
-  const whyNot = async (c: Context, identity: Identity): Promise<string | undefined> => {
+  const refusalReason = async (c: Context, identity: Identity): Promise<string | undefined> => {
     if (identity.status !== "known" || identity.principal.kind !== "local") return undefined;
     if (c.req.header("user-agent")?.startsWith(CRAWLER_AGENT)) return CRAWL;
     if (withoutKeys !== "own account" || process.platform !== "linux") return undefined;
     const socket = (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket;
     return socket === undefined || (await isOwnAccount(socket)) ? undefined : OTHER_ACCOUNT;
   };
-  const identify: Doorkeeper["identify"] = async (c) => {
+  const identify: Authenticator["identify"] = async (c) => {
     const credentials = credentialsOf(c);
     const { authorization, apiKey } = credentials;
     if (authorization === undefined && apiKey === undefined) return access.authenticate(credentials);
-    const network = networkOf(c);
-    // Taken beforehand, and given back to who was right: many may be on their way at once.
+    const network = clientNetwork(c);
+    // EndpointArguments beforehand, and given back to who was right: many may be on their way at once.
     const waitMs = failures.take(network);
     let identity: Identity;
     try {
@@ -76,10 +76,10 @@ export function createDoorkeeper(access: Access, withoutKeys: WithoutKeys): Door
   return {
     failures,
     async identify(c) {
-      const asker = await identify(c);
-      if (asker.status === "slowed" || asker.status === "not let in") return asker;
-      const reason = await whyNot(c, asker);
-      return reason === undefined ? asker : { status: "not let in", reason };
+      const result = await identify(c);
+      if (result.status === "slowed" || result.status === "not let in") return result;
+      const reason = await refusalReason(c, result);
+      return reason === undefined ? result : { status: "not let in", reason };
     },
   };
 }

@@ -16,34 +16,34 @@ import { type Listing, takePart } from "../routing/listing.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownName, shownTime } from "./display.ts";
 import { type DomainView, healthOfView } from "./domain-card.ts";
-import { crawlerAddress, sayNoCrawl } from "./health-of.ts";
+import { crawlerAddress, sayNoCrawl } from "./domain-health.ts";
 import { gatherHome } from "./home-page.ts";
 import { jobAddress, jobConsole, runningJobs, type WatchedJob, watchedJob } from "./job-fragments.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith, type Column, PAGE_ROWS, pagedTable } from "./paged-table.ts";
 
-export interface CrawlerWishes {
-  readonly form: CrawlWishes;
+export interface CrawlerQuery {
+  readonly form: CrawlFormValues;
   /** The job in the console. */
   readonly jobId: JobId | undefined;
-  readonly plan: PlanWishes;
+  readonly plan: PlanQuery;
 }
 
 /** `/v2/crawler`: start a crawl, see the plan of a dry run, watch it, and how all domains stand. */
 export async function crawlerPage(
   app: App,
-  { form, jobId, plan: planWishes }: CrawlerWishes,
+  { form, jobId, plan: planWishes }: CrawlerQuery,
   frame: Frame,
 ): Promise<Awaited<Html>> {
   const [model, watched] = await Promise.all([gatherHome(app), watchedJob(app, jobId)]);
   const domains = model.allDomains;
-  const wishes = { ...form, domainId: form.domainId || watched?.job.object || (domains[0]?.domainId ?? "") };
+  const values = { ...form, domainId: form.domainId || watched?.job.object || (domains[0]?.domainId ?? "") };
   return layout({
     title: "Crawler · lockstep",
     frame,
     modules: ["crawler.js", "live-jobs.js"],
     body: html`<div class="page-head"><h1>Crawler</h1><p class="lede">A crawl brings a domain in step with its sources: it downloads what changed, turns it into documents, and embeds them. A dry run shows the plan and changes nothing.</p></div>
-${domains.length === 0 ? noDomains(frame) : mayChange(frame, "operate") ? crawlForm(domains, wishes, frame) : lookOnly()}
+${domains.length === 0 ? noDomains(frame) : mayChange(frame, "operate") ? crawlForm(domains, values, frame) : lookOnly()}
 ${plan(watched, planWishes, frame)}
 ${jobConsole(watched, frame)}
 ${runningJobs(model.running, frame, watched?.job.jobId)}
@@ -52,8 +52,8 @@ ${domains.length === 0 ? "" : standings(model.domains)}`,
 }
 
 /** The place is there without a plan as well, for the one to come. */
-function plan(watched: WatchedJob | undefined, wishes: PlanWishes, frame: Frame): Html {
-  const shown = watched ? crawlPlan(watched.job, wishes, frame) : "";
+function plan(watched: WatchedJob | undefined, values: PlanQuery, frame: Frame): Html {
+  const shown = watched ? crawlPlan(watched.job, values, frame) : "";
   return shown === "" ? html`<section id="plan" data-refresh hidden></section>` : shown;
 }
 
@@ -97,7 +97,7 @@ export const CRAWL_ACTIONS = ["crawl", "download_data", "process_data", "embed_d
 export type CrawlAction = (typeof CRAWL_ACTIONS)[number];
 
 /** What the form begins with: the address of the page may say it. */
-export interface CrawlWishes {
+export interface CrawlFormValues {
   readonly domainId: string;
   readonly action: CrawlAction;
   readonly mode: CrawlMode;
@@ -123,30 +123,30 @@ const MODE_NAMES: Record<CrawlMode, string> = {
  * Starts a crawl or one of its steps. The module crawler.js lets people choose the step, keeps the sources to those of
  * the domain and shows the address as it comes about; without it the steps are buttons of their own.
  */
-export function crawlForm(domains: readonly Domain[], wishes: CrawlWishes, frame: Frame): Html {
-  return html`<form class="panel crawl-form stack" action="${addressOf(wishes.action)}" method="get" data-crawl data-crawler>
+export function crawlForm(domains: readonly Domain[], values: CrawlFormValues, frame: Frame): Html {
+  return html`<form class="panel crawl-form stack" action="${actionAddress(values.action)}" method="get" data-crawl data-crawler>
 <input type="hidden" name="format" value="html">
 <div class="fields">
-<label class="field"><span>Domain</span><select name="domain_id" required>${domains.map((domain) => option(domain.domainId, domain.name || domain.domainId, wishes.domainId))}</select></label>
-<label class="field" data-scripted hidden><span>What to do</span><select data-part="step">${CRAWL_ACTIONS.map((action) => option(addressOf(action), ACTION_NAMES[action], addressOf(wishes.action)))}</select></label>
-<label class="field"><span>Mode</span><select name="mode">${[...CRAWL_MODES].reverse().map((mode) => option(mode, MODE_NAMES[mode], wishes.mode))}</select></label>
-<label class="field"><span>Scope</span><select name="scope">${option("all", "Everything", wishes.scope)}${frame.product.kinds.all.map(({ scope, words }) => option(scope, words.scope, wishes.scope))}</select></label>
-<label class="field"><span>Source</span><select name="source_id" data-part="source"><option value="">All sources</option>${sourceChoices(domains, wishes)}</select></label>
+<label class="field"><span>Domain</span><select name="domain_id" required>${domains.map((domain) => option(domain.domainId, domain.name || domain.domainId, values.domainId))}</select></label>
+<label class="field" data-scripted hidden><span>What to do</span><select data-part="step">${CRAWL_ACTIONS.map((action) => option(actionAddress(action), ACTION_NAMES[action], actionAddress(values.action)))}</select></label>
+<label class="field"><span>Mode</span><select name="mode">${[...CRAWL_MODES].reverse().map((mode) => option(mode, MODE_NAMES[mode], values.mode))}</select></label>
+<label class="field"><span>Scope</span><select name="scope">${option("all", "Everything", values.scope)}${frame.product.kinds.all.map(({ scope, words }) => option(scope, words.scope, values.scope))}</select></label>
+<label class="field"><span>Source</span><select name="source_id" data-part="source"><option value="">All sources</option>${sourceChoices(domains, values)}</select></label>
 </div>
 <div class="checks">
-${check("dry_run", "Dry run: only show the plan", wishes.dryRun)}
-${check("retry_failed", "Try failed files again", wishes.retryFailed)}
-${check("confirm_deletes", "Confirm removals that are held", wishes.confirmDeletes)}
-${check("checksum", "Read every file, changed or not", wishes.checksum)}
+${check("dry_run", "Dry run: only show the plan", values.dryRun)}
+${check("retry_failed", "Try failed files again", values.retryFailed)}
+${check("confirm_deletes", "Confirm removals that are held", values.confirmDeletes)}
+${check("checksum", "Read every file, changed or not", values.checksum)}
 </div>
-<div class="form-end"><button class="primary" data-part="go">${wishes.dryRun ? "Show the plan" : "Start"}</button>
-<noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${addressOf(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
+<div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Show the plan" : "Start"}</button>
+<noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${actionAddress(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
 <p class="form-error" role="alert" hidden></p></div>
-${preview(wishes, frame)}
+${preview(values, frame)}
 </form>`;
 }
 
-function sourceChoices(domains: readonly Domain[], { domainId, sourceId }: CrawlWishes): Html[] {
+function sourceChoices(domains: readonly Domain[], { domainId, sourceId }: CrawlFormValues): Html[] {
   return domains.map(
     (domain) =>
       html`<optgroup label="${domain.name || domain.domainId}" data-domain="${domain.domainId}">${domain.sources.map((source) => option(source.sourceId, source.sourceId, domain.domainId === domainId ? sourceId : ""))}</optgroup>`,
@@ -162,8 +162,8 @@ function check(name: string, words: string, checked: boolean): Html {
 }
 
 /** The very address that the button calls, for scripts and schedulers. */
-function preview(wishes: CrawlWishes, { url }: Frame): Html {
-  const address = `${url.origin}${requestOf(wishes)}`;
+function preview(values: CrawlFormValues, { url }: Frame): Html {
+  const address = `${url.origin}${requestOf(values)}`;
   return html`<div class="preview" aria-labelledby="preview-title" role="group">
 <p class="preview-title" id="preview-title">The same as an address</p>
 <div class="preview-line"><code data-part="address">${address}</code><button type="button" class="small" data-copy="address" data-scripted hidden>Copy<span class="visually-hidden"> the address</span></button></div>
@@ -171,17 +171,17 @@ function preview(wishes: CrawlWishes, { url }: Frame): Html {
 </div>`;
 }
 
-function requestOf(wishes: CrawlWishes): string {
-  const params = new URLSearchParams({ domain_id: wishes.domainId, mode: wishes.mode, scope: wishes.scope });
-  if (wishes.sourceId) params.set("source_id", wishes.sourceId);
-  if (wishes.dryRun) params.set("dry_run", "true");
-  if (wishes.retryFailed) params.set("retry_failed", "true");
-  if (wishes.confirmDeletes) params.set("confirm_deletes", "true");
-  if (wishes.checksum) params.set("checksum", "true");
-  return `${addressOf(wishes.action)}?${params}`;
+function requestOf(values: CrawlFormValues): string {
+  const params = new URLSearchParams({ domain_id: values.domainId, mode: values.mode, scope: values.scope });
+  if (values.sourceId) params.set("source_id", values.sourceId);
+  if (values.dryRun) params.set("dry_run", "true");
+  if (values.retryFailed) params.set("retry_failed", "true");
+  if (values.confirmDeletes) params.set("confirm_deletes", "true");
+  if (values.checksum) params.set("checksum", "true");
+  return `${actionAddress(values.action)}?${params}`;
 }
 
-function addressOf(action: CrawlAction): string {
+function actionAddress(action: CrawlAction): string {
   return `/v2/crawler/${action}`;
 }
 
@@ -204,7 +204,7 @@ interface PlanRow extends PlannedChange {
 }
 
 /** Which part of a plan is shown. */
-export interface PlanWishes {
+export interface PlanQuery {
   readonly change: PlannedKind | undefined;
   /** undefined: the first step that would do something. */
   readonly step: Step | undefined;
@@ -215,7 +215,7 @@ export interface PlanWishes {
  * "" unless the job is a dry run that ended with a plan. One step at a time: the steps pass the same documents on, and
  * people count documents.
  */
-export function crawlPlan(job: JobRecord, { change, listing, ...wishes }: PlanWishes, frame: Frame): Html | "" {
+export function crawlPlan(job: JobRecord, { change, listing, ...values }: PlanQuery, frame: Frame): Html | "" {
   const result = job.result?.data as Partial<CrawlResult> | null | undefined;
   if (result?.dry_run !== true || !Array.isArray(result.sources)) return "";
   const sources: readonly SourceResult[] = result.sources;
@@ -223,7 +223,7 @@ export function crawlPlan(job: JobRecord, { change, listing, ...wishes }: PlanWi
     (source.planned ?? []).map((row): PlanRow => ({ ...row, source: source.source_id })),
   );
   const steps = STEPS.filter((step) => rows.some((row) => row.step === step));
-  const step = wishes.step ?? steps[0];
+  const step = values.step ?? steps[0];
   const wanted = rows.filter((row) => row.step === step && (change === undefined || row.change === change));
   const { rows: shown, page } = takePart(wanted, { ...listing, limit: listing.limit ?? PAGE_ROWS });
   const more = sources.reduce((sum, source) => sum + (source.planned_more ?? 0), 0);

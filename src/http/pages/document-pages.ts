@@ -5,7 +5,7 @@ import { MOST_SORTED } from "../../engine/documents.ts";
 import { plural } from "../../lib/plural.ts";
 import { sayBytes } from "../../lib/say-bytes.ts";
 import type { DifferenceJson, DocumentJson, DocumentViewJson, VersionJson } from "../endpoints/document-codec.ts";
-import type { DocumentWishes } from "../endpoints/document-endpoints.ts";
+import type { DocumentsQuery } from "../endpoints/document-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { shownName, shownTime } from "./display.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
@@ -14,7 +14,7 @@ import { type Column, pagedTable } from "./paged-table.ts";
 /** `/v2/documents?format=html`: the files of a domain's folders and the like, and how each stands. */
 export function documentsPage(
   { data, page }: Answer<readonly DocumentJson[]>,
-  args: DocumentWishes,
+  args: DocumentsQuery,
   domain: Domain,
   frame: Frame,
 ): Html {
@@ -37,8 +37,8 @@ ${
         page,
         empty: args.status ? "Nothing of that kind." : "Nothing is known yet: crawl it first.",
         frame,
-        wishes: html`${statusChoice(args)}${sources.length > 1 ? sourceChoice(sources, args) : ""}`,
-        wished: ["status", "source_id"],
+        filters: html`${statusChoice(args)}${sources.length > 1 ? sourceChoice(sources, args) : ""}`,
+        filterParameters: ["status", "source_id"],
       })
 }`,
   });
@@ -84,11 +84,11 @@ function timeOrNever(instant: string): Html {
   return instant === "" ? html`<span class="none">never</span>` : shownTime(instant);
 }
 
-function statusChoice({ status }: DocumentWishes): Html {
+function statusChoice({ status }: DocumentsQuery): Html {
   return html`<label><span class="visually-hidden">State</span><select id="documents-status" name="status"><option value="">All states</option>${FILE_STATUSES.map((one) => html`<option value="${one}" ${one === status ? "selected" : ""}>${FILE_WORDS[one].word}</option>`)}</select></label>`;
 }
 
-function sourceChoice(sources: Domain["sources"], { source_id }: DocumentWishes): Html {
+function sourceChoice(sources: Domain["sources"], { source_id }: DocumentsQuery): Html {
   return html`<label><span class="visually-hidden">Source</span><select id="documents-source" name="source_id"><option value="">All sources</option>${sources.map(({ sourceId }) => html`<option value="${sourceId}" ${sourceId === source_id ? "selected" : ""}>${sourceId}</option>`)}</select></label>`;
 }
 

@@ -11,7 +11,7 @@ import type { Listing } from "../routing/listing.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
 import { domainEditor } from "./domain-editor.ts";
-import { crawlerAddress, type Health, healthOf, sayNoCrawl } from "./health-of.ts";
+import { crawlerAddress, type Health, healthOf, sayNoCrawl } from "./domain-health.ts";
 import { isEndedCrawl, isWorkOn, jobAddress } from "./job-fragments.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";

@@ -6,7 +6,7 @@ import { INGEST_STATUSES, type IngestStatus, type RegistrySummary } from "../../
 import { REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
 import { plural } from "../../lib/plural.ts";
 import { sayBytes } from "../../lib/say-bytes.ts";
-import type { ItemWishes } from "../endpoints/ingest-endpoints.ts";
+import type { ItemsQuery } from "../endpoints/ingest-endpoints.ts";
 import type { ItemJson, ItemViewJson } from "../endpoints/item-codec.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
@@ -18,7 +18,7 @@ import { imageGallery } from "./search-pages.ts";
 export async function ingestPage(
   app: App,
   { data, page }: Answer<readonly ItemJson[]>,
-  args: ItemWishes,
+  args: ItemsQuery,
   frame: Frame,
 ): Promise<Awaited<Html>> {
   const [summary, { domains }] = await Promise.all([app.ingest.summary(args.domain_id), app.domains.list()]);
@@ -44,7 +44,7 @@ function emptyRegistry(frame: Frame): Html {
 interface Shown {
   readonly data: readonly ItemJson[];
   readonly page: Answer<unknown>["page"];
-  readonly args: ItemWishes;
+  readonly args: ItemsQuery;
   readonly summary: RegistrySummary;
   readonly domains: readonly Domain[];
 }
@@ -63,8 +63,8 @@ ${pagedTable({
   page,
   empty: "Nothing of that kind.",
   frame,
-  wishes: domainChoice(domains, args),
-  wished: ["domain_id"],
+  filters: domainChoice(domains, args),
+  filterParameters: ["domain_id"],
 })}
 </section>`;
 }
@@ -79,7 +79,7 @@ function standing({ due, oldestDue, checkedLastDay, changedLastDay, failedLastDa
 }
 
 /** Each narrows the table to itself, and once more shows all. */
-function statusChips({ byStatus, total }: RegistrySummary, { status }: ItemWishes, frame: Frame): Html {
+function statusChips({ byStatus, total }: RegistrySummary, { status }: ItemsQuery, frame: Frame): Html {
   const shown = INGEST_STATUSES.filter((one) => byStatus[one] > 0 || one === status);
   return html`<nav aria-label="States"><ul class="plan-counts">
 <li><a href="${addressWith(frame, { status: "", offset: "" })}" ${status === undefined ? html`aria-current="true"` : ""}><strong>${total}</strong> all</a></li>
@@ -122,7 +122,7 @@ function timeOrNever(instant: string): Html {
   return instant === "" ? html`<span class="none">never</span>` : shownTime(instant);
 }
 
-function domainChoice(domains: readonly Domain[], { domain_id }: ItemWishes): Html {
+function domainChoice(domains: readonly Domain[], { domain_id }: ItemsQuery): Html {
   return html`<label><span class="visually-hidden">Domain</span><select id="items-domain" name="domain_id"><option value="">All domains</option>${domains.map(({ domainId, name }) => html`<option value="${domainId}" ${domainId === domain_id ? "selected" : ""}>${name || domainId}</option>`)}</select></label>`;
 }
 

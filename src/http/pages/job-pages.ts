@@ -27,7 +27,7 @@ import { type Column, pagedTable } from "./paged-table.ts";
 
 const ROUTERS = ["crawler", "domains", "ingest", "inventory", "maintenance"] as const;
 
-export interface JobsWishes extends Listing {
+export interface JobsQuery extends Listing {
   readonly state: string | undefined;
   readonly router: string | undefined;
   readonly object: string | undefined;
@@ -37,7 +37,7 @@ export interface JobsWishes extends Listing {
 export async function jobsUi(
   app: App,
   answer: Answer<readonly Record<string, unknown>[]>,
-  args: JobsWishes,
+  args: JobsQuery,
   frame: Frame,
 ): Promise<Awaited<Html>> {
   const [newest] = await app.jobs.list({ state: "active", matching: (job) => !job.stalled, limit: 1 });
@@ -59,8 +59,8 @@ ${jobConsole(await watchedJob(app, newest?.jobId), frame)}
       page: answer.page,
       empty: "No job has run yet. A crawl is a job; it appears here with its log.",
       frame,
-      wishes: wishes(args, domains),
-      wished: ["state", "router", "object"],
+      filters: filters(args, domains),
+      filterParameters: ["state", "router", "object"],
     })}</section>`,
   });
 }
@@ -129,7 +129,7 @@ export function deleteJobForm(job: JobRecord): Html {
 <input type="hidden" name="job_id" value="${job.jobId}"><input type="hidden" name="format" value="html"><button class="small danger" aria-label="Delete ${job.jobId}">Delete</button></form>`;
 }
 
-function wishes({ state, router, object }: JobsWishes, domains: readonly Domain[]): Html {
+function filters({ state, router, object }: JobsQuery, domains: readonly Domain[]): Html {
   const objects = new Set([...domains.map(({ domainId }): string => domainId), ...(object ? [object] : [])]);
   const choice = (value: string, chosen: string | undefined): Html =>
     html`<option ${value === chosen ? "selected" : ""}>${value}</option>`;

@@ -5,7 +5,7 @@ import type { ProductFacts } from "../http-env.ts";
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-/** What every page shows around its content. */
+/** What every page shows section its content. */
 export interface Frame {
   readonly product: ProductFacts;
   /** undefined: nobody has signed in. */
@@ -58,26 +58,26 @@ export function mayChange({ principal }: Frame, needed: Role): boolean {
   return principal !== undefined && mayAct(principal, needed);
 }
 
-interface Place {
+interface NavigationEntry {
   readonly icon: IconName;
   readonly name: string;
   readonly path: string;
   /** Where everything of it is, when that is not below `path`. */
-  readonly around?: string;
+  readonly section?: string;
 }
 
-const PLACES: readonly Place[] = [
+const ENTRIES: readonly NavigationEntry[] = [
   { icon: "overview", name: "Overview", path: "/" },
   { icon: "search", name: "Search", path: "/v2/search" },
   { icon: "domains", name: "Domains", path: "/v2/domains" },
   { icon: "crawler", name: "Crawler", path: "/v2/crawler" },
-  { icon: "web", name: "Web", path: "/v2/ingest/items", around: "/v2/ingest" },
+  { icon: "web", name: "Web", path: "/v2/ingest/items", section: "/v2/ingest" },
   { icon: "jobs", name: "Jobs", path: "/v2/jobs" },
   { icon: "inventory", name: "Inventory", path: "/v2/inventory" },
   { icon: "reports", name: "Reports", path: "/v2/reports" },
 ];
 
-const ADMIN_PLACES: readonly Place[] = [
+const ADMIN_ENTRIES: readonly NavigationEntry[] = [
   { icon: "keys", name: "Keys", path: "/v2/keys" },
   { icon: "audit", name: "Audit", path: "/v2/audit" },
 ];
@@ -85,13 +85,13 @@ const ADMIN_PLACES: readonly Place[] = [
 /** The rail beside every page. On phones its menu opens as a popover, which needs no script. */
 export function navigation(frame: Frame, principal: Principal): Html {
   const { product, url } = frame;
-  const administers = mayAct(principal, "admin");
+  const isAdmin = mayAct(principal, "admin");
   return html`<header class="rail">
 <a class="wordmark" href="/"><img src="/assets/favicon.svg" alt="" width="28" height="28">lockstep</a>
 <button class="menu-button small" type="button" popovertarget="navigation">Menu</button>
 <div class="nav" id="navigation" popover>
-<nav aria-label="Pages"><ul>${PLACES.map((place) => link(place, url))}</ul></nav>
-${administers ? html`<nav aria-labelledby="administration"><p class="nav-title" id="administration">Administration</p><ul>${ADMIN_PLACES.map((place) => link(place, url))}</ul></nav>` : ""}
+<nav aria-label="Pages"><ul>${ENTRIES.map((entry) => link(entry, url))}</ul></nav>
+${isAdmin ? html`<nav aria-labelledby="administration"><p class="nav-title" id="administration">Administration</p><ul>${ADMIN_ENTRIES.map((entry) => link(entry, url))}</ul></nav>` : ""}
 <div class="rail-end">
 ${principal.kind === "local" ? "" : whoIsHere(principal)}
 <ul class="product-facts"><li>lockstep ${product.version}</li><li>${product.backend} backend</li><li><a href="/v2">HTTP interface</a></li></ul>
@@ -101,24 +101,24 @@ ${principal.kind === "local" ? "" : whoIsHere(principal)}
 }
 
 /** The page that an address belongs to. */
-export function placeAround(pathname: string): { readonly name: string; readonly address: string } {
-  const around = [...PLACES, ...ADMIN_PLACES].find((place) => isAround(place, pathname));
-  return around ? { name: around.name, address: addressOf(around) } : { name: "the overview", address: "/" };
+export function sectionOf(pathname: string): { readonly name: string; readonly address: string } {
+  const section = [...ENTRIES, ...ADMIN_ENTRIES].find((entry) => isInSection(entry, pathname));
+  return section ? { name: section.name, address: pageAddress(section) } : { name: "the overview", address: "/" };
 }
 
-function isAround({ path, around = path }: Place, pathname: string): boolean {
-  return path === "/" ? pathname === "/" : pathname === around || pathname.startsWith(`${around}/`);
+function isInSection({ path, section = path }: NavigationEntry, pathname: string): boolean {
+  return path === "/" ? pathname === "/" : pathname === section || pathname.startsWith(`${section}/`);
 }
 
-function addressOf({ path }: Place): string {
+function pageAddress({ path }: NavigationEntry): string {
   return path === "/" ? path : `${path}?format=ui`;
 }
 
-function link(place: Place, { pathname }: URL): Html {
-  const { icon: name, name: word, path } = place;
-  const here = isAround(place, pathname);
+function link(entry: NavigationEntry, { pathname }: URL): Html {
+  const { icon: name, name: word, path } = entry;
+  const here = isInSection(entry, pathname);
   const current = pathname === path ? html`aria-current="page"` : here ? html`aria-current="true"` : "";
-  return html`<li><a href="${addressOf(place)}" ${current}>${icon(name)}${word}</a></li>`;
+  return html`<li><a href="${pageAddress(entry)}" ${current}>${icon(name)}${word}</a></li>`;
 }
 
 function whoIsHere({ name, role }: Principal): Html {

@@ -12,18 +12,18 @@ import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith, type Column, pagedTable } from "./paged-table.ts";
 
-interface ReportWish extends Listing {
+interface ReportQuery extends Listing {
   readonly type: string | undefined;
   readonly domain_id: string | undefined;
 }
 
 export function reportListPage(
   { data, page }: Answer<readonly ReportRow[]>,
-  wish: ReportWish,
+  query: ReportQuery,
   domainIds: readonly string[],
   frame: Frame,
 ): Html {
-  const of = wish.domain_id ? ` of ${wish.domain_id}` : "";
+  const of = query.domain_id ? ` of ${query.domain_id}` : "";
   return layout({
     frame,
     title: `Reports${of} · lockstep`,
@@ -34,18 +34,18 @@ ${pagedTable({
   caption: `Reports${of}`,
   columns: COLUMNS,
   rows: data,
-  listing: wish,
+  listing: query,
   page,
-  empty: wish.filter ? "No report matches." : "No reports yet: every finished crawl leaves one.",
+  empty: query.filter ? "No report matches." : "No reports yet: every finished crawl leaves one.",
   frame,
-  wishes: domainWish(domainIds, wish.domain_id),
-  wished: ["domain_id"],
+  filters: domainFilter(domainIds, query.domain_id),
+  filterParameters: ["domain_id"],
 })}`,
   });
 }
 
 /** A domain that is gone may have left reports. */
-function domainWish(domainIds: readonly string[], chosen: string | undefined): Html {
+function domainFilter(domainIds: readonly string[], chosen: string | undefined): Html {
   const ids = chosen === undefined || domainIds.includes(chosen) ? domainIds : [chosen, ...domainIds];
   return html`<label><span>Domain</span><select name="domain_id"><option value="">All</option>${ids.map(
     (id) => html`<option value="${id}" ${id === chosen ? "selected" : ""}>${id}</option>`,

@@ -4,15 +4,15 @@ import { nowUtcMicros } from "../../lib/time.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import { lineOnFullDisk } from "../../security/audit-log.ts";
 import type { HttpEnv } from "../http-env.ts";
-import { addressOf } from "../middleware/address-of.ts";
-import type { Endpoint, Taken } from "./endpoint.ts";
+import { clientAddress } from "../middleware/client-address.ts";
+import type { Endpoint, EndpointArguments } from "./endpoint.ts";
 import { RefusedError } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
 
 /** What the audit log says of a request. For what only reads, and for dry runs, nothing. */
 export interface AuditRecord {
   /** Set as soon as the request was read. */
-  args: Taken<Parameters, Parameters> | undefined;
+  args: EndpointArguments<Parameters, Parameters> | undefined;
   /** Before the change is made: what cannot be written down is not done, except deletions on a full disk, which make room again. */
   begin(): Promise<void>;
   /** How it went, or that it never came to it. A change that was made is not taken back when this cannot be written. */
@@ -33,7 +33,7 @@ export function createRecord(
   const change = (): AskedChange | undefined => {
     const who = c.get("principal");
     if (one.changes === null || who === undefined || record.args?.["dry_run"] === true) return undefined;
-    return { who, from: addressOf(c), action: `${c.req.method} ${one.path}`, what: whatOf(record.args, c) };
+    return { who, from: clientAddress(c), action: `${c.req.method} ${one.path}`, what: whatOf(record.args, c) };
   };
   const toldInstead = (trouble: unknown, asked: AskedChange, outcome: AuditOutcome): boolean => {
     const line = lineOnFullDisk(trouble, { ...asked, ...outcome });

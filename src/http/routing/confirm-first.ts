@@ -2,24 +2,24 @@ import { randomBytes } from "node:crypto";
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { HttpEnv } from "../http-env.ts";
-import { provenanceOf, refuseForeign } from "../middleware/refuse-foreign.ts";
+import { provenanceOf, refuseCrossSite } from "../middleware/check-origin.ts";
 import { jsonTable } from "../pages/json-table.ts";
-import { type Frame, type Html, layout, placeAround } from "../pages/layout.ts";
-import type { Endpoint, Taken } from "./endpoint.ts";
+import { type Frame, type Html, layout, sectionOf } from "../pages/layout.ts";
+import type { Endpoint, EndpointArguments } from "./endpoint.ts";
 import type { Parameters } from "./parameters.ts";
 
 /** What the page that asks sends along with the request it repeats. */
 const CONFIRMATION = "confirmation";
 
-export interface Asking {
-  readonly args: Taken<Parameters, Parameters>;
+export interface PendingConfirmation {
+  readonly args: EndpointArguments<Parameters, Parameters>;
   readonly frame: Frame;
-  /** Of the request, if it says that somebody was asked. */
+  /** Of the request, if it says that somebody was query. */
   readonly confirmation: string | undefined;
   readonly confirmations: Confirmations;
 }
 
-/** Taken out of the address: it is not for the endpoint, and nobody is to write it down. */
+/** EndpointArguments out of the address: it is not for the endpoint, and nobody is to write it down. */
 export function takeConfirmation(url: URL): string | undefined {
   const given = url.searchParams.get(CONFIRMATION) ?? undefined;
   if (given !== undefined) url.searchParams.delete(CONFIRMATION);
@@ -28,29 +28,29 @@ export function takeConfirmation(url: URL): string | undefined {
 
 /**
  * A link in a mail is a navigation like an address that somebody typed. So whoever navigates to what deletes or overwrites is
- * shown a page that asks, and that repeats the request with a token; undefined: it is meant. Programs are not asked.
+ * shown a page that asks, and that repeats the request with a token; undefined: it is meant. Programs are not query.
  */
-export async function askFirst(
+export async function confirmFirst(
   one: Endpoint,
   c: Context<HttpEnv>,
-  { args, frame, confirmation, confirmations }: Asking,
+  { args, frame, confirmation, confirmations }: PendingConfirmation,
 ): Promise<Response | undefined> {
   const { url, principal } = frame;
   // A form sends every line end as CR LF.
-  const asked = `${url.searchParams}`.replace(/%0D%0A|%0D/g, "%0A");
-  const what = `${principal?.kind}:${principal?.id} ${url.pathname}?${asked}`;
+  const query = `${url.searchParams}`.replace(/%0D%0A|%0D/g, "%0A");
+  const what = `${principal?.kind}:${principal?.id} ${url.pathname}?${query}`;
   if (confirmation !== undefined && confirmations.redeem(confirmation, what)) return undefined;
   const from = provenanceOf(c.req.raw);
   const isUnsure = from === "typed" || from === "silent" || (from === "own" && confirmation !== undefined);
   if (!isUnsure || !destroys(one, args)) {
-    refuseForeign(c.req.raw);
+    refuseCrossSite(c.req.raw);
     return undefined;
   }
   const fields = [...url.searchParams, [CONFIRMATION, confirmations.issue(what)] as const];
-  return c.html(await askPage(one, fields, frame));
+  return c.html(await confirmPage(one, fields, frame));
 }
 
-function destroys(one: Endpoint, args: Taken<Parameters, Parameters>): boolean {
+function destroys(one: Endpoint, args: EndpointArguments<Parameters, Parameters>): boolean {
   if (one.changes === null || args["dry_run"] === true) return false;
   return one.methods.includes("DELETE") || (one.destroys?.(args) ?? false);
 }
@@ -58,7 +58,7 @@ function destroys(one: Endpoint, args: Taken<Parameters, Parameters>): boolean {
 const LIFETIME_MS = 10 * 60 * 1000;
 const MOST_OPEN = 1000;
 
-/** What people were asked, and have not answered yet. */
+/** What people were query, and have not answered yet. */
 export interface Confirmations {
   /** A token with which `what` is meant. */
   issue(what: string): string;
@@ -80,22 +80,22 @@ export function createConfirmations(): Confirmations {
       return token;
     },
     redeem(token, what) {
-      const asked = open.get(token);
-      if (asked?.what !== what) return false;
+      const query = open.get(token);
+      if (query?.what !== what) return false;
       open.delete(token);
-      return asked.endsAtMs > Date.now();
+      return query.endsAtMs > Date.now();
     },
   };
 }
 
 /** Asks whether a request is meant. The last of the fields is for the server alone. */
-export function askPage(
+export function confirmPage(
   { path, description, changes }: Pick<Endpoint, "path" | "description" | "changes">,
   fields: readonly (readonly [name: string, value: string])[],
   frame: Frame,
 ): Html {
   const shown = Object.fromEntries(fields.slice(0, -1));
-  const place = placeAround(frame.url.pathname);
+  const place = sectionOf(frame.url.pathname);
   return layout({
     frame,
     title: "Is this meant? · lockstep",
@@ -104,7 +104,7 @@ export function askPage(
 <div class="notice warn"><p>This address deletes or overwrites something, and a link can lead to it without saying so. Nothing has been changed yet.</p></div>
 <p>${description}</p>
 <p><strong>What it changes:</strong> ${changes}</p>
-<div class="scroll-x" tabindex="0" role="region" aria-label="What was asked for">${jsonTable({ address: path, ...shown })}</div>
+<div class="scroll-x" tabindex="0" role="region" aria-label="What was query for">${jsonTable({ address: path, ...shown })}</div>
 <form class="stack" action="${path}" method="get" data-asks>
 ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="form-end"><a class="button" href="${place.address}">No, change nothing</a><button class="danger">Yes, do it</button></div>

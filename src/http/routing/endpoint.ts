@@ -43,7 +43,9 @@ export interface Call {
 }
 
 /** The query parameters by name, and the fields of the body below `body`. */
-export type Taken<Q extends Parameters, B extends Parameters> = Arguments<Q> & { readonly body: Arguments<B> };
+export type EndpointArguments<Q extends Parameters, B extends Parameters> = Arguments<Q> & {
+  readonly body: Arguments<B>;
+};
 
 /**
  * One endpoint, said once: routing, validation, refusals, documentation and formats all follow from this.
@@ -64,7 +66,7 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
    * Whether these arguments delete, overwrite or hide something, or confirm removals: then people who only opened the address
    * are asked first. What has DELETE among its methods always does; a dry run never.
    */
-  readonly destroys?: (args: Taken<Q, B>) => boolean;
+  readonly destroys?: (args: EndpointArguments<Q, B>) => boolean;
   /** Who may call it; left out: `read` where it changes nothing, else `operate`. */
   readonly role?: Role;
   readonly query: Q;
@@ -78,11 +80,11 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   /** Of an endpoint that may answer 202: what it then does later, for people. */
   readonly later?: string;
   readonly envelope?: Envelope;
-  readonly run?: (args: Taken<Q, B>, call: Call) => Promise<Answer<T>>;
-  readonly job?: (args: Taken<Q, B>, call: Call) => Promise<JobWork>;
+  readonly run?: (args: EndpointArguments<Q, B>, call: Call) => Promise<Answer<T>>;
+  readonly job?: (args: EndpointArguments<Q, B>, call: Call) => Promise<JobWork>;
   /** null: there is nothing more to come, and the client should not ask again. */
-  readonly stream?: (args: Taken<Q, B>, call: Call) => Promise<AsyncIterable<Uint8Array> | null>;
-  readonly raw?: (args: Taken<Q, B>, call: Call) => Promise<RawAnswer>;
+  readonly stream?: (args: EndpointArguments<Q, B>, call: Call) => Promise<AsyncIterable<Uint8Array> | null>;
+  readonly raw?: (args: EndpointArguments<Q, B>, call: Call) => Promise<RawAnswer>;
   /** `format=html`; instead of nested tables. */
   readonly html?: Rendering<Q, B, T>;
   /** `format=ui` */
@@ -92,14 +94,14 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
 /** The page that an answer becomes. */
 export type Rendering<Q extends Parameters, B extends Parameters, T> = (
   answer: Answer<T>,
-  args: Taken<Q, B>,
+  args: EndpointArguments<Q, B>,
   frame: Frame,
 ) => Html;
 
-type Settled = "envelope" | "unknownParameters" | "role";
+type Defaulted = "envelope" | "unknownParameters" | "role";
 
 /** An endpoint whose argument types have done their work. */
-export type Endpoint = Required<Pick<EndpointSpec<Parameters, Parameters, unknown>, Settled>> &
+export type Endpoint = Required<Pick<EndpointSpec<Parameters, Parameters, unknown>, Defaulted>> &
   EndpointSpec<Parameters, Parameters, unknown>;
 
 export function endpoint<Q extends Parameters, T, B extends Parameters = Record<never, never>>(

@@ -5,12 +5,12 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { JobRunner } from "../../jobs/job-runner.ts";
 import type { JobStore } from "../../jobs/job-store.ts";
 import type { HttpEnv, ProductFacts } from "../http-env.ts";
-import { refuseForeign } from "../middleware/refuse-foreign.ts";
+import { refuseCrossSite } from "../middleware/check-origin.ts";
 import type { Frame } from "../pages/layout.ts";
 import { type AuditRecord, createRecord } from "./audit-request.ts";
-import { askFirst, type Confirmations, createConfirmations, takeConfirmation } from "./confirm-first.ts";
+import { type Confirmations, confirmFirst, createConfirmations, takeConfirmation } from "./confirm-first.ts";
 import { describeAll, describeEndpoint } from "./describe-endpoint.ts";
-import type { Answer, Call, Endpoint, Format, Taken } from "./endpoint.ts";
+import type { Answer, Call, Endpoint, EndpointArguments, Format } from "./endpoint.ts";
 import { RefusedError, requireRole, toFailure } from "./failure.ts";
 import { describeForPrograms } from "./openapi.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
@@ -29,7 +29,7 @@ import { runToEnd } from "./run-to-end.ts";
  * Gives every endpoint its route, and the list of them all two: as text at `/v2`, for programs at `/openapi.json`. The functions,
  * which answer a bare GET, are told at `/api`.
  */
-export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: GrammarParts): void {
+export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: MountOptions): void {
   const confirmations = createConfirmations();
   const forPrograms = describeForPrograms(endpoints, parts.product);
   http.get("/v2", (c) => c.text(describeAll(endpoints, new URL(c.req.url).origin)));
@@ -50,7 +50,7 @@ async function answer(
   one: Endpoint,
   below: readonly Endpoint[],
   c: Context<HttpEnv>,
-  parts: GrammarParts & { readonly confirmations: Confirmations },
+  parts: MountOptions & { readonly confirmations: Confirmations },
 ): Promise<Response> {
   const url = new URL(c.req.url);
   const confirmation = one.changes === null ? undefined : takeConfirmation(url);
@@ -77,7 +77,7 @@ function failureFormat(one: Endpoint, method: string, url: URL): Rendered["forma
   return (asked === "ui" || asked === "html") && one.formats.includes(asked) ? asked : "json";
 }
 
-interface GrammarParts {
+interface MountOptions {
   readonly runner: JobRunner;
   readonly jobs: JobStore;
   readonly audit: AuditLog;
@@ -97,7 +97,7 @@ interface Handling {
 /** A request that the endpoint accepts, with everything that was read from it. */
 interface Accepted {
   readonly one: Endpoint;
-  readonly args: Taken<Parameters, Parameters>;
+  readonly args: EndpointArguments<Parameters, Parameters>;
   readonly call: Call;
 }
 
@@ -106,7 +106,7 @@ async function handleRequest(
   one: Endpoint,
   c: Context<HttpEnv>,
   { url, frame, record, confirmation, confirmations }: Handling,
-  parts: GrammarParts,
+  parts: MountOptions,
 ): Promise<Response> {
   const gone = new AbortController();
   // The client may leave before there is a stream that could be cancelled.
@@ -114,13 +114,13 @@ async function handleRequest(
   if (c.req.raw.signal.aborted) gone.abort();
   refuseMethod(one, c.req.method);
   const format = readFormat(one, url.searchParams);
-  const mayBeAsked = one.changes !== null && c.req.method === "GET";
-  if (one.changes !== null || one.asksNamedHost) refuseForeign(c.req.raw, { exceptSilent: mayBeAsked });
+  const mayNeedConfirmation = one.changes !== null && c.req.method === "GET";
+  if (one.changes !== null || one.asksNamedHost) refuseCrossSite(c.req.raw, { exceptSilent: mayNeedConfirmation });
   const principal = admit(one, c.get("principal"));
   const args = await readArguments(one, c.req.raw, url.searchParams);
   record.args = args;
-  const asking = mayBeAsked && (await askFirst(one, c, { args, frame, confirmation, confirmations }));
-  if (asking) return asking;
+  const confirmPage = mayNeedConfirmation && (await confirmFirst(one, c, { args, frame, confirmation, confirmations }));
+  if (confirmPage) return confirmPage;
   await record.begin();
   const header = (name: string): string | undefined => c.req.header(name);
   const call: Call = { endpoint: url.pathname + url.search, format, principal, header, signal: gone.signal };
@@ -152,7 +152,7 @@ function admit(one: Endpoint, principal: Principal | undefined): Principal {
   return principal;
 }
 
-async function answerOf({ one, args, call }: Accepted, parts: GrammarParts): Promise<Answer<unknown>> {
+async function answerOf({ one, args, call }: Accepted, parts: MountOptions): Promise<Answer<unknown>> {
   if (one.run) return one.run(args, call);
   if (one.job) return runToEnd(parts.runner, await one.job(args, call), call);
   throw new Error(`answer ${one.path}: it declares '${call.format}' but neither run nor job`);
@@ -160,7 +160,7 @@ async function answerOf({ one, args, call }: Accepted, parts: GrammarParts): Pro
 
 async function stream(
   { one, args, call }: Accepted,
-  parts: GrammarParts,
+  parts: MountOptions,
   gone: AbortController,
   record: AuditRecord,
 ): Promise<Response> {
@@ -173,7 +173,7 @@ async function stream(
   return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);
 }
 
-async function raw({ one, args, call }: Accepted, c: Context, parts: GrammarParts): Promise<Response> {
+async function raw({ one, args, call }: Accepted, c: Context, parts: MountOptions): Promise<Response> {
   if (!one.raw) throw new Error(`answer ${one.path}: it declares '${call.format}' and has no bytes`);
   return respondRaw(await one.raw(args, call), c.req.method, (error) => parts.logError(call.endpoint, error));
 }
@@ -183,7 +183,7 @@ async function readArguments(
   endpoint: Endpoint,
   request: Request,
   params: URLSearchParams,
-): Promise<Taken<Parameters, Parameters>> {
+): Promise<EndpointArguments<Parameters, Parameters>> {
   const query = readQuery(params);
   query.delete("format");
   const args = readGroup(endpoint, endpoint.query, query, "parameter");

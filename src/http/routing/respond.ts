@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { answerPage } from "../pages/answer-page.ts";
 import type { Frame } from "../pages/layout.ts";
-import type { Answer, Endpoint, RawAnswer, Taken } from "./endpoint.ts";
+import type { Answer, Endpoint, EndpointArguments, RawAnswer } from "./endpoint.ts";
 import type { Failure } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
 
@@ -9,7 +9,7 @@ export async function respondAnswer(
   c: Context,
   one: Endpoint,
   result: Answer<unknown>,
-  args: Taken<Parameters, Parameters>,
+  args: EndpointArguments<Parameters, Parameters>,
   { format, frame }: Rendered,
 ): Promise<Response> {
   const rendering = format === "ui" ? one.ui : format === "html" ? one.html : undefined;

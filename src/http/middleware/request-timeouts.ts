@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { refusalBody } from "./refusal.ts";
 
 /** How long a client may take to send what it began. */
-export interface Patience {
+export interface RequestTimeouts {
   /** For all headers together. */
   readonly headersMs: number;
   /** A body may take as long as it likes, as long as `leastBytes` of it come in this time. */
@@ -11,13 +11,13 @@ export interface Patience {
   readonly leastBytes: number;
 }
 
-export const PATIENCE: Patience = { headersMs: 20_000, bodyMs: 30_000, leastBytes: 16 * 1024 };
+export const REQUEST_TIMEOUTS: RequestTimeouts = { headersMs: 20_000, bodyMs: 30_000, leastBytes: 16 * 1024 };
 
 /**
  * Ends requests whose body hardly arrives. Not by a time for the whole of it, which a large upload would exceed, nor by idleness of the
  * connection, which is our own doing while we pass an upload on more slowly than it comes.
  */
-export function endSlowBodies(server: Server, { bodyMs, leastBytes }: Patience): void {
+export function endSlowBodies(server: Server, { bodyMs, leastBytes }: RequestTimeouts): void {
   server.on("request", (request, response) => {
     if (!hasBody(request)) return;
     let seen = request.socket.bytesRead;

@@ -5,7 +5,7 @@ import { RefusedError } from "../routing/failure.ts";
  * Browsers say where a request comes from; clients that say nothing (curl, scripts) are not browsers and pass, unless they are
  * signed in as browsers are.
  */
-export function refuseForeign(request: Request, { exceptSilent = false } = {}): void {
+export function refuseCrossSite(request: Request, { exceptSilent = false } = {}): void {
   const from = provenanceOf(request);
   if (from === "foreign" || (from === "silent" && !exceptSilent)) {
     throw new RefusedError(403, "Request refused: it comes from another site.");
@@ -17,8 +17,8 @@ export function refuseForeign(request: Request, { exceptSilent = false } = {}): 
 }
 
 /** For what only our own pages send: it has to say so. */
-export function requireOwn(request: Request): void {
-  refuseForeign(request);
+export function requireOwnPage(request: Request): void {
+  refuseCrossSite(request);
   if (provenanceOf(request) !== "own")
     throw new RefusedError(403, "Request refused: it does not come from a page of this server.");
 }

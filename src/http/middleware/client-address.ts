@@ -7,7 +7,7 @@ import type { HttpEnv } from "../http-env.ts";
  * Finds out where a request comes from. What a header says of it anybody can write, so it counts only where every request comes
  * through a proxy of ours; of a chain of proxies, the last one is ours.
  */
-export function noteClient({ behindProxy }: { readonly behindProxy: boolean }): MiddlewareHandler<HttpEnv> {
+export function identifyClient({ behindProxy }: { readonly behindProxy: boolean }): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const named = (header: string): string => (c.req.header(header) ?? "").split(",").at(-1)?.trim() ?? "";
     const forwarded = behindProxy ? plainAddress(named("x-forwarded-for")) : "";
@@ -19,13 +19,13 @@ export function noteClient({ behindProxy }: { readonly behindProxy: boolean }): 
   };
 }
 
-export function addressOf(c: Context<HttpEnv>): string {
+export function clientAddress(c: Context<HttpEnv>): string {
   return c.get("client").address;
 }
 
 /** Whoever has one address of version 6 has all of its network, so those count as one. */
-export function networkOf(c: Context<HttpEnv>): string {
-  const address = addressOf(c);
+export function clientNetwork(c: Context<HttpEnv>): string {
+  const address = clientAddress(c);
   if (isIP(address) !== 6) return address;
   const [head = "", tail] = address.replace(/%.*$/, "").split("::");
   const before = head === "" ? [] : head.split(":");
