@@ -40,7 +40,7 @@ export interface HttpOptions {
   /** Host names this server answers to, beside the loopback ones. */
   readonly hosts?: readonly string[];
   readonly keepAliveMs?: number;
-  /** Where failures of the server go, one line each, and below it the stack of what was unexpected; default: standard error. */
+  /** Receives failures of the server, one line each, with the stack if they were unexpected. Default: standard error. */
   readonly log?: (line: string) => void;
 }
 
@@ -106,7 +106,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
   ];
 }
 
-/** Strangers learn that the server is there, and no more. */
+/** Clients that are not authenticated learn only that the server is up. */
 function mountHealth(http: Hono<HttpEnv>, authenticator: Authenticator, { version, backend }: ProductFacts): void {
   const startedAtMs = Date.now();
   http.get("/health", async (c) => {
@@ -126,7 +126,7 @@ function mountHome(http: Hono<HttpEnv>, app: App, product: ProductFacts, endpoin
   });
 }
 
-/** For the log, so what was unexpected comes with its stack; errors keep secrets out of their messages. */
+/** For the log: unexpected errors come with their stack. Messages of errors contain no secrets. */
 function describe(error: unknown): string {
   const stack = error instanceof Error && isUnexpected(error) ? (error.stack ?? "").split("\n") : [];
   const frames = stack.filter((line) => /^ +at /.test(line)).map(logLine);

@@ -3,11 +3,11 @@ import type { Principal } from "../contracts/access.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
 import { releaseNumber } from "../lib/release.ts";
 
-/** What the middlewares leave for those who answer. */
+/** What the middleware sets for the handlers. */
 export interface HttpEnv {
   Variables: {
     client: Client;
-    /** Absent where everybody may come in: the sign-in page, assets, health. */
+    /** Absent where no authentication is needed: sign-in page, assets, health. */
     principal: Principal | undefined;
   };
 }

@@ -4,15 +4,15 @@ import { readCsvPages } from "../lib/csv-pages.ts";
 import type { StoredBytes } from "./report-store.ts";
 
 interface RowQuery {
-  /** Only rows in which this occurs, in whatever column. */
+  /** Only rows that contain this in any column. */
   readonly filter: string;
-  /** true: only rows that tell of an error, in whatever column is for that. */
+  /** true: only rows with an error in any error column. */
   readonly failed?: boolean;
 }
 
-/** Which rows of a table somebody wants to see. */
+/** Which rows of a table to return. */
 export interface TableQuery extends RowQuery {
-  /** A column of the table; with `-` before it, downwards. undefined: as the table has them. */
+  /** A column; descending with `-` before it. undefined: the table's own order. */
   readonly sort: string | undefined;
   readonly offset: number;
   readonly limit: number;
@@ -28,13 +28,10 @@ export interface TableWindow {
 /** A table is read from its beginning, as often as it takes. */
 type Reading = () => Promise<Pick<StoredBytes, "content">>;
 
-/** To put later rows in order, all before them have to be remembered and sorted in one go, while everybody else waits. */
+/** Sorting a later window holds all rows before it in memory, and sorts them in one go. */
 const MAX_SORTED = 20_000;
 
-/**
- * Some rows of a CSV file. It is read through while everything but those rows is forgotten again, so memory does not
- * depend on its length; sorted, it is read twice.
- */
+/** Returns some rows of a CSV file. Only those rows are kept in memory; sorted, the file is read twice. */
 export async function readTableWindow(open: Reading, query: TableQuery, signal: AbortSignal): Promise<TableWindow> {
   if (query.sort === undefined)
     return await takeRows(open, query, signal, (at) => positionInWindow(at - query.offset, query.limit));
@@ -42,7 +39,7 @@ export async function readTableWindow(open: Reading, query: TableQuery, signal: 
   return await takeRows(open, query, signal, (at) => positions.get(at));
 }
 
-/** The first row is the header; then every row that matches. For streams that end with the client's timeouts. */
+/** Yields the header, then every row that matches. For streams that end when the client disconnects. */
 export async function* readMatchingRows(
   { content }: Pick<StoredBytes, "content">,
   query: RowQuery,
@@ -78,7 +75,7 @@ function positionInWindow(at: number, limit: number): number | undefined {
   return at >= 0 && at < limit ? at : undefined;
 }
 
-/** Where each row of the window stands in it, by its positionInWindow among the rows that match. */
+/** The position of each row in the window, by its position among the rows that match. */
 async function sortedPositions(
   open: Reading,
   { sort = "", offset, limit, ...query }: TableQuery,
@@ -135,12 +132,12 @@ type SortKey = number | string;
 
 interface Ranked {
   readonly key: SortKey;
-  /** Its positionInWindow among the rows that match. */
+  /** Its position among the rows that match. */
   readonly at: number;
 }
 
 const NUMBER = /^-?\d{1,15}(?:\.\d{1,15})?$/;
-/** Longer texts differ before that, or may stand in any order. */
+/** Texts that are equal up to here may come in any order. */
 const KEY_CHARS = 200;
 
 /**

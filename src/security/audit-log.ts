@@ -45,7 +45,7 @@ export function createAuditLog(folder: string): AuditLog {
   };
 }
 
-/** Its end stands for a change; the line that asked for it is shown only while there is no end. */
+/** The `done` line stands for a change; its `asked` line is shown only until there is one. */
 async function* rowsFromEnd(folder: string, words: string): AsyncGenerator<AuditRow, void> {
   const ended = new Set<string>();
   for (const name of (await monthFiles(folder)).reverse()) {
@@ -112,7 +112,7 @@ const MAX_DEPTH = 5;
 const MAX_WHAT = 16_000;
 const SECRET_NAME =
   /(^|[_-])(api_?key|account_?key|key|sas|connection_?string|secret|token|password|passphrase|cookie|authorization|session)$/i;
-/** All that a `credential` may be: the name of a variable. Whoever is refused has pasted what that variable should hold. */
+/** A `credential` is the name of a variable. A refused value may be the secret itself. */
 const VARIABLE_NAME = /^([A-Z_][A-Z0-9_]{0,63})?$/;
 /** Names that may mean something else in an address, where nothing is lost by leaving the value out here. */
 const DOUBTFUL_NAME = /^code$|(?:^|[_-])(?:key|token|secret|password|signature)$/i;
@@ -123,7 +123,7 @@ const FIELD = /("((?:[^"\\]|\\.){1,100})"\s*:[\s[]*)"((?:[^"\\]|\\.)*)/g;
 const SECRET_TEXT =
   /(:\/\/)[^\s/?#@"']+(?=@)|\blk_[0-9a-f]{12}_[\w-]{8,}|\bBearer\s+\S+|\b((?:(?:Account|SharedAccess)Key|SharedAccessSignature)\s*=)[^;"'\\]+|\b(sig=)[^\s"'&#;\\]+/gi;
 
-/** A line of the file: `asked` before a change and `done` when it is over, with the same id; `once` for what is over at once. */
+/** A line of the file: `asked` before a change and `done` after it, with the same id; `once` for what takes no time. */
 export interface AuditLine extends AuditEntry {
   readonly id: string;
   readonly phase: (typeof PHASES)[number];
@@ -211,8 +211,8 @@ function cut(text: string): string {
 }
 
 /**
- * A full disk must not keep out who comes to make room on it. What may go on without a line in the audit log (deletions, signing in)
- * leaves this one in the server's log instead. undefined: the log could not be written for another reason, and nothing goes on.
+ * What may go on without an audit entry when the disk is full (deletions, signing in) is logged with this line instead, because
+ * it makes room. undefined: the log failed for another reason, and nothing goes on.
  */
 export function lineOnFullDisk(trouble: unknown, change: Omit<AuditEntry, "at">): string | undefined {
   if (!isErrno(trouble, "ENOSPC", "EDQUOT")) return undefined;

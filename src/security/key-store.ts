@@ -13,9 +13,9 @@ import type { KeyFacts, KeyStore } from "./access.ts";
 const KEY = /^lk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 
-/** The store with what only this room needs: to tell a key that is brought, and whether one still counts. */
+/** The store, with checks that only this room needs. */
 interface VerifyingKeyStore extends KeyStore {
-  /** Was there ever a key here? An empty list counts: taking the last one away must not open the door. */
+  /** Whether there was ever a key. An empty list counts: removing the last key must not open the server. */
   exists(): Promise<boolean>;
   /** undefined: unknown, removed or expired. */
   verify(key: string): Promise<KeyFacts | undefined>;
@@ -24,7 +24,7 @@ interface VerifyingKeyStore extends KeyStore {
 }
 
 interface KeyStoreOptions {
-  /** Somebody is an administrator without any key of the store. */
+  /** There is an administrator without a key of the store. */
   readonly hasOtherAdmin?: boolean;
 }
 
@@ -92,7 +92,7 @@ export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeySto
 const FIRST_KEY =
   "The first key must have the role 'admin': from then on everybody has to bring one, and nobody could manage the server. Make one with 'lockstep keys add NAME --role admin', then this one.";
 
-/** Whether it could be a key of ours, by its spelling. */
+/** Whether it has the form of our keys. */
 export function isKeyShaped(key: string): boolean {
   return KEY.test(key);
 }
@@ -122,7 +122,7 @@ function checkExpiry(expiresAt: string): void {
   throw new BadInputError("A key must expire in the future, for example 2030-01-01; leave it out for never.");
 }
 
-/** A key as it is kept: what it is compared with, never the key. */
+/** A key as it is stored: its hash, never the key. */
 interface StoredKey extends KeyFacts {
   readonly hash: string;
 }
@@ -140,7 +140,7 @@ function formatKeys(keys: readonly StoredKey[]): string {
   return `${JSON.stringify({ version: 1, keys: rows }, null, 2)}\n`;
 }
 
-/** Throws at the first thing it does not understand: half a list of keys must not pass for a whole one. */
+/** Throws at the first problem: half a list of keys must not pass for a whole one. */
 function parseKeys(text: string): StoredKey[] {
   let content: unknown;
   try {
@@ -184,12 +184,12 @@ function broken(reason: string, cause?: unknown): ConflictError {
   );
 }
 
-/** Enough for 256 random bits, which nobody guesses: a slow hash is for passwords that people choose. */
+/** A fast hash is enough for 256 random bits; slow hashes are for passwords. */
 export function hashSecret(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-/** Takes as long for a near miss as for a wild guess. */
+/** Compares in constant time. */
 export function hasHash(secret: string, hash: string): boolean {
   const wanted = Buffer.from(hash, "hex");
   const given = createHash("sha256").update(secret).digest();

@@ -31,7 +31,7 @@ describe("a client that neither sends nor reads", () => {
       const pull = (to: ReadableStreamDefaultController): void => to.enqueue(new Uint8Array(64 * 1024));
       return new Response(new ReadableStream({ pull }));
     };
-    // On a busy machine its timeouts may be over before anybody asked for the body; then there is nothing to see here.
+    // On a busy machine its timeout may be over before anybody asked for the body; then there is nothing to see here.
     socket.on("close", () => cut.resolve()).resume();
     socket.on("error", () => undefined);
     socket.write(`POST /openai/v1/files HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 10\r\n\r\n`);

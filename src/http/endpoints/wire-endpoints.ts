@@ -31,7 +31,7 @@ export function mountWire(
       audit,
       logError,
     });
-    // A client that broke off is no failure of ours.
+    // A client that disconnected is not our failure.
     const tell = (failure: unknown): void => {
       if (!c.req.raw.signal.aborted) logError(`${c.req.method} ${c.req.path}`, failure);
     };
@@ -50,7 +50,7 @@ export function mountWire(
   });
 }
 
-/** As every other address does, this one says what it is when it is opened. */
+/** The documentation that a GET of the address itself answers. */
 function describeWire(origin: string): string {
   return `/openai, /openai/v1
 
@@ -88,19 +88,19 @@ function withoutPrefix(request: Request): Request {
   return new Request(url, { method, headers, signal, ...(body ? { body, duplex: "half" } : {}) });
 }
 
-/** What a request of the wire protocol takes, and whether it leaves something behind. */
+/** The role that a request needs, and whether it changes something. */
 export interface RequiredAccess {
   readonly role: Role;
   readonly changes: boolean;
 }
 
-const LOOKS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
-/** Asked with POST, and nothing but an answer comes of it; that a service may keep the answer is part of asking. What lies below it is not. */
-const QUESTIONS =
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+/** POST calls that only read, even if the backend stores the response. Sub-resources do not match. */
+const READ_ONLY_POSTS =
   /^\/(vector_stores\/[^/%]+\/search|chat\/completions|completions|responses(\/input_tokens)?|embeddings|moderations)$/;
 /**
- * What readers may GET, and no more of it with the server's key: the service has much else, and will have more. The guide has the same
- * list. `*` is one id.
+ * What the role `read` may GET. Everything else of the service needs more, because requests carry the server's key. The guide
+ * has the same list. `*` is one id.
  */
 export const READABLE: readonly string[] = [
   "/models",
@@ -125,11 +125,11 @@ export const READABLE: readonly string[] = [
   "/assistants/*",
 ];
 const READABLE_PATH = new RegExp(`^(${READABLE.map((path) => path.replaceAll("*", "[^/%]+")).join("|")})$`);
-/** Answers that the service keeps of everybody, and tells nobody's apart. */
-const ALL_ANSWERS = /^\/chat\/completions(\/|$)/;
+/** Stored completions, which the service does not separate by owner. */
+const STORED_COMPLETIONS = /^\/chat\/completions(\/|$)/;
 /**
- * What operators work with. Everything else the service has (batches, evals, containers, …) shows, or goes on from, answers of
- * anybody, or acts for the whole account. The guide has the same list.
+ * What the role `operate` may use. Everything else (batches, evals, containers, …) shows or continues responses of others, or
+ * acts for the whole account. The guide has the same list.
  */
 export const OPERATED: readonly string[] = [
   "models",
@@ -148,25 +148,25 @@ export const OPERATED: readonly string[] = [
   "images",
 ];
 const OPERATED_PATH = new RegExp(`^/(${OPERATED.join("|")})(/|$)`);
-/** A slash, backslash, dot or percent sign that the service may decode: the path it sees is another one then. */
-const DISGUISED = /%(2f|5c|2e|25)/i;
+/** An encoded slash, backslash, dot or percent sign: the service may decode it and see another path. */
+const ENCODED_PATH = /%(2f|5c|2e|25)/i;
 
-/** The file stays in the backend, and a crawl brings its own back: changing what a store holds, not deleting. */
-const DETACH = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
+/** Detaching a file is a change of the store, not a deletion: the file stays in the backend, and a crawl attaches its own again. */
+const DETACH_FILE = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
 
 /**
- * The same roles as at `/v2`; docs/guides/security.md has them in one table. `path` as it arrives at the wire. What is not known to be harmless takes more: encoded characters, which the service
- * may read differently, match none of the exceptions.
+ * Returns the role a call needs, the same as at `/v2` (table in docs/guides/security.md); a higher one for unknown calls and
+ * encoded paths, which the service may read differently. `path` is that of the wire.
  */
 export function requiredAccess(method: string, path: string): RequiredAccess {
   const plain = path.replace(/^\/deployments\/[^/%]+(?=\/)/, "").replace(/\/$/, "");
-  const changes = !LOOKS.has(method);
-  if (DISGUISED.test(path) || !OPERATED_PATH.test(plain)) return { role: "admin", changes };
+  const changes = !SAFE_METHODS.has(method);
+  if (ENCODED_PATH.test(path) || !OPERATED_PATH.test(plain)) return { role: "admin", changes };
   if (!changes) {
     if (READABLE_PATH.test(plain)) return { role: "read", changes };
-    return { role: ALL_ANSWERS.test(plain) ? "admin" : "operate", changes };
+    return { role: STORED_COMPLETIONS.test(plain) ? "admin" : "operate", changes };
   }
-  if (method === "DELETE") return { role: DETACH.test(plain) ? "operate" : "admin", changes };
-  const asks = method === "POST" && QUESTIONS.test(plain);
-  return asks ? { role: "read", changes: false } : { role: "operate", changes };
+  if (method === "DELETE") return { role: DETACH_FILE.test(plain) ? "operate" : "admin", changes };
+  const readsOnly = method === "POST" && READ_ONLY_POSTS.test(plain);
+  return readsOnly ? { role: "read", changes: false } : { role: "operate", changes };
 }

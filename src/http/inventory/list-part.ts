@@ -10,12 +10,13 @@ export interface ListOptions {
   readonly largestPage: number;
 }
 
-/** So many rows are looked through for a filter, or put in an order that the backend does not have. */
+/** At most this many rows are scanned for a filter, or sorted by a column that the backend does not sort by. */
 export const MAX_SCANNED_ROWS = 20_000;
 
 /**
- * A part of a list of the backend, read as far as it takes and no further. The backend sorts by creation only, newest first; any other order,
- * and a filter, look through MAX_SCANNED_ROWS rows at most, and say so when there were more. Without a limit it is the whole list.
+ * Returns a page of a list of the backend, reading no more than needed. The backend sorts by creation only, newest first; any
+ * other order, and a filter, scan at most MAX_SCANNED_ROWS rows, and the answer says if there were more. Without a limit it is
+ * the whole list.
  */
 export async function listPart<T extends object>(
   pages: (query: PageQuery) => Pages<T>,
@@ -27,7 +28,7 @@ export async function listPart<T extends object>(
   const sorted = sort === undefined || sort === "created_at" || sort === "-created_at";
   const whole = limit === undefined && offset === 0;
   const size = limit ?? Number.POSITIVE_INFINITY;
-  // One more than asked for tells whether there is more.
+  // One more row tells whether there is another page.
   const enough = sorted ? offset + size + 1 : Number.POSITIVE_INFINITY;
   const bound = limit === undefined || (sorted && filter === "") ? Number.POSITIVE_INFINITY : MAX_SCANNED_ROWS;
   const pageSize = filter === "" ? Math.min(largestPage, enough) : largestPage;

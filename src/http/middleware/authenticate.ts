@@ -9,12 +9,12 @@ import { refuse, refuseForNow } from "./refusal.ts";
 
 export interface AuthenticationOptions {
   readonly authenticator: Authenticator;
-  /** 0: as many as they like. */
+  /** 0: no limit. */
   readonly requestsPerSecond: number;
   readonly logError: (about: string, error: unknown) => void;
 }
 
-/** Nothing behind this is answered to somebody who is not known, and nobody is answered more often than agreed. */
+/** Lets only known principals pass, each at most `requestsPerSecond`. */
 export function requireAuthentication({
   authenticator,
   requestsPerSecond,
@@ -68,14 +68,14 @@ function takeToken(rate: Buckets | null, { kind, id }: Principal): number {
 
 export const SIGN_IN_PATH = "/sign-in";
 
-/** Would a person see the answer in a browser? Then they are led to the sign-in page instead of being told 401. */
+/** Whether the answer would be shown in a browser: then a redirect to the sign-in page replaces the 401. */
 export function wantsPage(c: Context): boolean {
   if (c.req.method !== "GET" && c.req.method !== "HEAD") return false;
   const format = c.req.query("format");
   return c.req.path === "/" || format === "ui" || format === "html" || /text\/html/i.test(c.req.header("accept") ?? "");
 }
 
-/** The sign-in page, which then leads back to where somebody wanted to go. */
+/** The sign-in page, which then redirects to the requested page. */
 export function signInAddress(c: Context): string {
   const { pathname, search } = new URL(c.req.url);
   const wanted = pathname + search;
@@ -83,8 +83,8 @@ export function signInAddress(c: Context): string {
 }
 
 /**
- * Where to go after signing in: only to pages of this server, and of these only to ones that change nothing. Anybody can write a
- * link to the sign-in page, and what follows counts as coming from here.
+ * Returns where to go after signing in: only pages of this server that change nothing. Anybody can write a link to the sign-in
+ * page, and what follows counts as coming from here.
  */
 export function safeNext(next: string, readingPaths: ReadonlySet<string>): string {
   const local = "http://local.invalid";

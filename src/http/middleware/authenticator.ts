@@ -14,10 +14,10 @@ import { clientNetwork } from "./client-address.ts";
 
 export const SESSION_COOKIE = "lockstep_session";
 
-/** How often one network may bring something that proves nothing. */
+/** Failed attempts per network. */
 const FAILURES = { perSecond: 1 / 3, burst: 20 };
 
-/** Who asks; or that too much came from there that proved nothing, of which this is more; or why not even a server without keys lets them in. */
+/** The identity; or `slowed`: too many failed attempts from this network; or why a server without keys refuses this client. */
 export type AuthenticationResult =
   | Identity
   | { readonly status: "slowed"; readonly waitMs: number }
@@ -27,25 +27,28 @@ const OTHER_ACCOUNT =
   "This server has no keys, so it answers only to the account that runs it and to root; this connection belongs to another account, or nobody can tell whose it is. " +
   "Make a key with 'lockstep keys add NAME --role admin' and send it along, or set ALLOW_UNAUTHENTICATED_NETWORK_ACCESS=true to let everybody in who reaches the server.";
 
-/** A link in a crawled page may lead here, by whichever name or proxy, and the account is our own. */
+/** A link in a crawled page may lead here, and a crawl runs as our own account. */
 const CRAWL = "A crawl of lockstep came here by a link or a redirect; this server answers to no crawl.";
 
 export interface Authenticator {
-  /** Everybody who tells right secrets from wrong ones asks here, so that all attempts are counted. Rejects as `Access.authenticate` does. */
+  /**
+   * Identifies the client of a request. All checks of secrets go through here, so that all attempts are counted. Rejects as
+   * `Access.authenticate` does.
+   */
   identify(c: Context<HttpEnv>): Promise<AuthenticationResult>;
-  /** By network. Signing in counts here, too: who guessed by one way is slowed by the other. */
+  /** Failed attempts by network. Signing in shares them: whoever guessed one way is slowed the other way. */
   readonly failures: Buckets;
 }
 
 /**
- * What is right is heard however often others at the same address were wrong: many share one, and the keys are not to be guessed.
- * What could be guessed, an ADMIN_API_KEY of words, is not heard then.
+ * A valid key is accepted however many attempts from the same network failed: many clients share an address, and keys cannot be
+ * guessed. An ADMIN_API_KEY that could be guessed is not accepted then.
  */
 export function createAuthenticator(access: Access, withoutKeys: WithoutKeys): Authenticator {
   const failures = createBuckets(FAILURES);
   const oneAtATime = createOneAtATime();
   const isOwnAccount = createOwnAccountCheck();
-  /** Elsewhere than on Linux nobody tells whose a connection is; without one, a test asks the app itself. */
+  /** Why a client without keys is refused. Only Linux tells whose a connection is; a test that calls the app itself has none. */
   const refusalReason = async (c: Context, identity: Identity): Promise<string | undefined> => {
     if (identity.status !== "known" || identity.principal.kind !== "local") return undefined;
     if (c.req.header("user-agent")?.startsWith(CRAWLER_AGENT)) return CRAWL;
@@ -58,12 +61,12 @@ export function createAuthenticator(access: Access, withoutKeys: WithoutKeys): A
     const { authorization, apiKey } = credentials;
     if (authorization === undefined && apiKey === undefined) return access.authenticate(credentials);
     const network = clientNetwork(c);
-    // EndpointArguments beforehand, and given back to who was right: many may be on their way at once.
+    // Taken before the check, and given back after a success: many requests may run at once.
     const waitMs = failures.take(network);
     let identity: Identity;
     try {
       const check = (): Promise<Identity> => access.authenticate(credentials, { onlyUnguessable: waitMs > 0 });
-      // Right ones are still heard, but one after the other: a flood from one network must not slow down the others.
+      // Valid keys are still accepted, but one at a time: a flood from one network must not slow down the others.
       identity = await (waitMs > 0 ? oneAtATime(network, check) : check());
     } catch (error) {
       if (waitMs > 0) return { status: "slowed", waitMs };
@@ -92,16 +95,19 @@ function credentialsOf(c: Context): Credentials {
   };
 }
 
-/** The kernel skips a line where its table changes between two reads, so one look that finds nothing proves nothing. */
+/** The kernel skips lines if its table changes between two reads, so one search without a result proves nothing. */
 const LOOKS = 3;
 const CHUNK_BYTES = 256 * 1024;
 /** Some 200,000 connections. */
 const MAX_TABLE_BYTES = 32 * 1024 * 1024;
 const ESTABLISHED = "01";
-/** Stands for every account that this user namespace has no number for. */
+/** The uid of all accounts that this user namespace has no number for. */
 const OVERFLOW_UID = 65_534;
 
-/** Is the other end of a connection held by the account that runs this process, or by root? Asked once per connection. */
+/**
+ * Returns a check whether the other end of a connection belongs to the account that runs this process, or to root. Cached per
+ * connection.
+ */
 export function createOwnAccountCheck(): (socket: Socket) => Promise<boolean> {
   const known = new WeakMap<Socket, Promise<boolean>>();
   return (socket) => {
@@ -130,7 +136,7 @@ async function peerAccount({
   const port = (number: number): string => number.toString(16).toUpperCase().padStart(4, "0");
   const ends = (from: number): string =>
     `${inKernelWords(peer.subarray(from))}:${port(remotePort)} ${inKernelWords(own.subarray(from))}:${port(localPort)}`;
-  // A program may speak version 4 through a socket of version 6.
+  // A program may speak IPv4 through an IPv6 socket.
   const tables: [string, string][] = isMapped(peer) ? [["/proc/net/tcp", ends(12)]] : [];
   tables.push(["/proc/net/tcp6", ends(0)]);
   for (let look = 0; look < LOOKS; look++) {
@@ -142,7 +148,7 @@ async function peerAccount({
   return undefined;
 }
 
-/** A socket that was closed while its request is on its way is shown as root's, with the inode 0. */
+/** A socket that was closed while its request was on its way is shown as root's, with inode 0. */
 function ownerIn(line: string): number | undefined {
   const [, , , state, , , , uid, , inode] = line.trim().split(/\s+/);
   const isHeld = state === ESTABLISHED && /^[1-9]\d*$/.test(inode ?? "");
@@ -174,7 +180,7 @@ async function knowsAllAccounts(): Promise<boolean> {
   return /^\s*0\s+0\s+4294967295\s*$/.test(await readFile("/proc/self/uid_map", "utf8"));
 }
 
-/** As 16 bytes, version 4 as in `::ffff:127.0.0.1`; undefined for what is none. */
+/** Returns 16 bytes, IPv4 as in `::ffff:127.0.0.1`; undefined if it is no address. */
 function bytesOfAddress(address: string): Buffer | undefined {
   const four = address.replace(/^::ffff:/i, "");
   if (isIPv4(four)) return Buffer.from([...MAPPED, ...four.split(".").map(Number)]);
@@ -193,7 +199,7 @@ function isMapped(address: Buffer): boolean {
   return address.subarray(0, MAPPED.length).equals(Buffer.from(MAPPED));
 }
 
-/** Words of 32 bits, each in the order of this machine's bytes. */
+/** 32-bit words in the byte order of this machine. */
 function inKernelWords(address: Buffer): string {
   const bytes = Buffer.from(address);
   return (endianness() === "LE" ? bytes.swap32() : bytes).toString("hex").toUpperCase();

@@ -1,9 +1,8 @@
 import { RefusedError } from "../routing/failure.ts";
 
 /**
- * A link, image or form on another site must not start a crawl or delete a domain, and a browser must not by guessing ahead.
- * Browsers say where a request comes from; clients that say nothing (curl, scripts) are not browsers and pass, unless they are
- * signed in as browsers are.
+ * Refuses requests from other sites and prefetches: a link, image or form elsewhere must not start a crawl or delete a domain.
+ * Browsers say where a request comes from; clients that do not (curl, scripts) pass, unless they carry a session cookie.
  */
 export function refuseCrossSite(request: Request, { exceptSilent = false } = {}): void {
   const from = provenanceOf(request);
@@ -16,7 +15,7 @@ export function refuseCrossSite(request: Request, { exceptSilent = false } = {})
   }
 }
 
-/** For what only our own pages send: it has to say so. */
+/** Refuses what does not come from one of our pages. */
 export function requireOwnPage(request: Request): void {
   refuseCrossSite(request);
   if (provenanceOf(request) !== "own")
@@ -24,8 +23,8 @@ export function requireOwnPage(request: Request): void {
 }
 
 /**
- * `own`: from a page of ours. `foreign`: from somebody else's. `typed`: a person opened the address: typed it, or followed a link
- * in a mail or of a document. `silent`: a browser that is signed in and does not say. `program`: none of them.
+ * `own`: one of our pages. `foreign`: another site. `typed`: a person opened the address: typed it, or followed a link in a
+ * mail or a document. `silent`: a browser with a session that does not say. `program`: anything else.
  */
 export type Provenance = "own" | "foreign" | "typed" | "silent" | "program";
 
@@ -41,12 +40,12 @@ export function provenanceOf(request: Request): Provenance {
   return !carriesKey(request) && isBrowser(request) ? "typed" : "program";
 }
 
-/** Addresses that documents brought stand on our pages as links that do not tell where they were followed (`noreferrer`); ours do. */
+/** Links from documents on our pages are `noreferrer`; our own links are not. */
 function opensAddress({ headers }: Request): boolean {
   return headers.get("sec-fetch-dest") === "document";
 }
 
-/** What browsers send, for an address that was opened or for an image of somebody's page, and nobody else by default. */
+/** Headers that only browsers send by default, for an opened address or an image. */
 function isBrowser({ headers }: Request): boolean {
   if (headers.get("upgrade-insecure-requests") === "1" || /\btext\/html\b/i.test(headers.get("accept") ?? ""))
     return true;
@@ -54,7 +53,7 @@ function isBrowser({ headers }: Request): boolean {
   return agent.startsWith("Mozilla/") && !agent.includes("PowerShell");
 }
 
-/** A cookie goes along whoever caused the request, and so does a password for the proxy in front; a key is only sent by who knows it. */
+/** A cookie is sent whoever caused the request, and so is a password for a proxy; a key is only sent by who knows it. */
 function carriesSession(request: Request): boolean {
   return !carriesKey(request) && /(^|;)\s*lockstep_session=/.test(request.headers.get("cookie") ?? "");
 }

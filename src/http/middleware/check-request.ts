@@ -14,7 +14,7 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** No inline script or style anywhere, so text from documents cannot become either, even where escaping should fail. */
+/** Forbids inline scripts and styles, so that text from documents cannot become either even if escaping fails. */
 export const securityHeaders: MiddlewareHandler = async (c, next) => {
   await next();
   c.header("content-security-policy", CONTENT_SECURITY_POLICY);
@@ -26,8 +26,8 @@ export const securityHeaders: MiddlewareHandler = async (c, next) => {
 };
 
 /**
- * A name that another site made point here (DNS rebinding) would make its pages ours; only names we know are answered.
- * A server on all addresses is also reached by their numbers, which nobody can make point elsewhere.
+ * Answers only to known host names: with DNS rebinding another site makes its name point here. A server on all addresses is
+ * also reached by IP addresses, which cannot be rebound.
  */
 export function checkHost(configured: readonly string[]): MiddlewareHandler {
   const known = new Set(configured.map((name) => name.toLowerCase()));
@@ -36,7 +36,7 @@ export function checkHost(configured: readonly string[]): MiddlewareHandler {
     isLoopbackHost(name) || known.has(name) || (anyAddress && isIP(name) !== 0);
   return async (c, next) => {
     const host = c.req.header("host") ?? new URL(c.req.url).host;
-    // An address of no machine, such as 127.999.1.1, can be made sense of by nobody behind this.
+    // A host such as 127.999.1.1 is no valid URL for anything behind this.
     if (!URL.canParse(`http://${host}/`)) {
       return c.json({ ok: false, error: "The Host header is not valid.", data: {} }, 400);
     }
@@ -51,7 +51,7 @@ export function checkHost(configured: readonly string[]): MiddlewareHandler {
   };
 }
 
-/** Lower-case, without port and brackets; undefined when it is no host at all. */
+/** Lower-case, without port and brackets; undefined if it is no host. */
 function hostName(host: string): string | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(host);
   return (match?.[1] ?? match?.[2])?.toLowerCase();
@@ -59,7 +59,7 @@ function hostName(host: string): string | undefined {
 
 const MAX_URL = 8192;
 
-/** What no client of good will sends is refused before anybody has to make sense of it. */
+/** Refuses requests that no well-behaved client sends. */
 export const refuseMalformed: MiddlewareHandler = async (c, next) => {
   const { pathname, search } = new URL(c.req.url);
   if (pathname.length + search.length > MAX_URL) {

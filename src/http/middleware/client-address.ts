@@ -4,8 +4,8 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { HttpEnv } from "../http-env.ts";
 
 /**
- * Finds out where a request comes from. What a header says of it anybody can write, so it counts only where every request comes
- * through a proxy of ours; of a chain of proxies, the last one is ours.
+ * Sets the client's address. Forwarded headers count only behind our own proxy, because anybody can write them; in a chain, the
+ * last entry is our proxy's.
  */
 export function identifyClient({ behindProxy }: { readonly behindProxy: boolean }): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -23,7 +23,7 @@ export function clientAddress(c: Context<HttpEnv>): string {
   return c.get("client").address;
 }
 
-/** Whoever has one address of version 6 has all of its network, so those count as one. */
+/** A client has a whole IPv6 network (/64), so its addresses count as one. */
 export function clientNetwork(c: Context<HttpEnv>): string {
   const address = clientAddress(c);
   if (isIP(address) !== 6) return address;
@@ -37,7 +37,7 @@ export function clientNetwork(c: Context<HttpEnv>): string {
     .join(":")}::/64`;
 }
 
-/** As Azure writes it, with a port behind it, too. "" when it is no address. */
+/** Removes a port, as Azure writes it. "" if it is no address. */
 function plainAddress(text: string): string {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   const address = bare.replace(/^::ffff:(?=[\d.]+$)/i, "");

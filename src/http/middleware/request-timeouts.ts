@@ -6,7 +6,7 @@ import { refusalBody } from "./refusal.ts";
 export interface RequestTimeouts {
   /** For all headers together. */
   readonly headersMs: number;
-  /** A body may take as long as it likes, as long as `leastBytes` of it come in this time. */
+  /** In this time at least `leastBytes` of the body must arrive. */
   readonly bodyMs: number;
   readonly leastBytes: number;
 }
@@ -14,8 +14,8 @@ export interface RequestTimeouts {
 export const REQUEST_TIMEOUTS: RequestTimeouts = { headersMs: 20_000, bodyMs: 30_000, leastBytes: 16 * 1024 };
 
 /**
- * Ends requests whose body hardly arrives. Not by a time for the whole of it, which a large upload would exceed, nor by idleness of the
- * connection, which is our own doing while we pass an upload on more slowly than it comes.
+ * Ends requests whose body hardly arrives. Not by a timeout for the whole body, which a large upload would exceed, nor by
+ * idleness of the connection, which we cause ourselves while we pass an upload on more slowly than it comes.
  */
 export function endSlowBodies(server: Server, { bodyMs, leastBytes }: RequestTimeouts): void {
   server.on("request", (request, response) => {
@@ -27,7 +27,7 @@ export function endSlowBodies(server: Server, { bodyMs, leastBytes }: RequestTim
       seen += arrived;
       const held = request.readableLength >= request.readableHighWaterMark;
       if (request.complete) clearInterval(timer);
-      // What was held until a moment ago has not had the time to arrive.
+      // Data that was held back until now had no time to arrive.
       else if (arrived < leastBytes && !held && !wasHeld) endSlow(request, response);
       wasHeld = held;
     }, bodyMs);
@@ -41,7 +41,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 function endSlow(request: IncomingMessage, response: ServerResponse): void {
-  // Told to end once before, and still here: it does not take what waits to be sent, either.
+  // It was ended once before and does not read what is left to send.
   if (request.socket.writableEnded) {
     request.socket.destroy();
     return;
@@ -58,7 +58,7 @@ const REASONS: { readonly [status: number]: string } = {
   431: "Request Header Fields Too Large",
 };
 
-/** What could not even be read as a request gets a sentence, too, and then the connection is closed. */
+/** Answers what is not valid HTTP with a sentence, and closes the connection. */
 export function answerUnreadable(server: Server): void {
   const answering = new WeakMap<object, ServerResponse>();
   server.on("request", (request, response) => answering.set(request.socket, response));

@@ -24,12 +24,12 @@ export interface SignInOptions {
   readonly authenticator: Authenticator;
   readonly audit: AuditLog;
   readonly product: ProductFacts;
-  /** Paths of pages that change nothing: where signing in may lead back to. */
+  /** Paths of pages that change nothing: signing in may redirect to them. */
   readonly readingPaths: ReadonlySet<string>;
   readonly logError: (about: string, error: unknown) => void;
 }
 
-/** A page that asks for a key and leaves a cookie, and the way out again. */
+/** The sign-in page, which sets a session cookie, and signing out. */
 export function mountSignIn(http: Hono<HttpEnv>, options: SignInOptions): void {
   const { access, authenticator, readingPaths } = options;
   const attempts = createBuckets(ATTEMPTS);
@@ -53,7 +53,7 @@ export function mountSignIn(http: Hono<HttpEnv>, options: SignInOptions): void {
 async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buckets): Promise<Response> {
   const fields = await readBody(c.req.raw);
   const next = safeNext(String(fields.get("next") ?? ""), options.readingPaths);
-  // EndpointArguments beforehand, and given back to who was right: many may be on their way at once.
+  // Taken before the check, and given back after a success: many requests may run at once.
   const counts = [attempts, options.authenticator.failures];
   const waits = counts.map((count) => count.take(clientNetwork(c)));
   const waitMs = Math.max(...waits);
@@ -75,7 +75,7 @@ async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buc
   return c.redirect(next, 303);
 }
 
-/** Signing in changes nothing, and whoever has to make room on a full disk must be able to. */
+/** Signing in must work on a full disk: whoever has to make room there needs it. */
 async function writeDown(
   c: Context<HttpEnv>,
   { audit, logError }: SignInOptions,

@@ -9,13 +9,16 @@ import type { Endpoint, EndpointArguments } from "./endpoint.ts";
 import { RefusedError } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
 
-/** What the audit log says of a request. For what only reads, and for dry runs, nothing. */
+/** The audit entry of one request. Requests that only read and dry runs have none. */
 export interface AuditRecord {
   /** Set as soon as the request was read. */
   args: EndpointArguments<Parameters, Parameters> | undefined;
-  /** Before the change is made: what cannot be written down is not done, except deletions on a full disk, which make room again. */
+  /**
+   * Writes the entry before the change is made. Rejects if it cannot be written, so that the change is not made; deletions may
+   * go on when the disk is full, because they make room.
+   */
   begin(): Promise<void>;
-  /** How it went, or that it never came to it. A change that was made is not taken back when this cannot be written. */
+  /** Writes the outcome. A change that was made is not taken back if this fails. */
   write(outcome: AuditOutcome): Promise<void>;
 }
 
@@ -66,7 +69,7 @@ export function createRecord(
   return record;
 }
 
-/** Of what was refused before it was read, the address as it was sent: it says what somebody tried to change. */
+/** The arguments; for a request that was refused before they were read, the address as sent. */
 function whatOf(args: AuditRecord["args"], c: Context<HttpEnv>): AskedChange["what"] {
   if (args) {
     const { body, ...query } = args;

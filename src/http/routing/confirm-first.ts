@@ -8,18 +8,18 @@ import { type Frame, type Html, layout, sectionOf } from "../pages/layout.ts";
 import type { Endpoint, EndpointArguments } from "./endpoint.ts";
 import type { Parameters } from "./parameters.ts";
 
-/** What the page that asks sends along with the request it repeats. */
+/** The parameter that carries the token of a confirmed request. */
 const CONFIRMATION = "confirmation";
 
 export interface PendingConfirmation {
   readonly args: EndpointArguments<Parameters, Parameters>;
   readonly frame: Frame;
-  /** Of the request, if it says that somebody was query. */
+  /** The token of the request, if it has one. */
   readonly confirmation: string | undefined;
   readonly confirmations: Confirmations;
 }
 
-/** EndpointArguments out of the address: it is not for the endpoint, and nobody is to write it down. */
+/** Removes the token from the address: the endpoint does not know it, and it must not be logged. */
 export function takeConfirmation(url: URL): string | undefined {
   const given = url.searchParams.get(CONFIRMATION) ?? undefined;
   if (given !== undefined) url.searchParams.delete(CONFIRMATION);
@@ -27,8 +27,9 @@ export function takeConfirmation(url: URL): string | undefined {
 }
 
 /**
- * A link in a mail is a navigation like an address that somebody typed. So whoever navigates to what deletes or overwrites is
- * shown a page that asks, and that repeats the request with a token; undefined: it is meant. Programs are not query.
+ * Returns a page that asks first if a person navigated to a request that deletes or overwrites; undefined if the request may
+ * run. A link in a mail looks like an address somebody typed, so both are asked. The page repeats the request with a token.
+ * Programs are never asked.
  */
 export async function confirmFirst(
   one: Endpoint,
@@ -58,11 +59,11 @@ function destroys(one: Endpoint, args: EndpointArguments<Parameters, Parameters>
 const LIFETIME_MS = 10 * 60 * 1000;
 const MOST_OPEN = 1000;
 
-/** What people were query, and have not answered yet. */
+/** Tokens of requests that wait for a confirmation. */
 export interface Confirmations {
-  /** A token with which `what` is meant. */
+  /** Returns a token for the request `what`. */
   issue(what: string): string;
-  /** true once, in the next ten minutes, for the very same thing. */
+  /** Returns true once, within ten minutes, for the same request. */
   redeem(token: string, what: string): boolean;
 }
 
@@ -88,7 +89,7 @@ export function createConfirmations(): Confirmations {
   };
 }
 
-/** Asks whether a request is meant. The last of the fields is for the server alone. */
+/** The page that asks for a confirmation. The last field is the token. */
 export function confirmPage(
   { path, description, changes }: Pick<Endpoint, "path" | "description" | "changes">,
   fields: readonly (readonly [name: string, value: string])[],

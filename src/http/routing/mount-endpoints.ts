@@ -25,10 +25,7 @@ import {
 } from "./respond.ts";
 import { runToEnd } from "./run-to-end.ts";
 
-/**
- * Gives every endpoint its route, and the list of them all two: as text at `/v2`, for programs at `/openapi.json`. The functions,
- * which answer a bare GET, are told at `/api`.
- */
+/** Mounts every endpoint, the list of all as text at `/v2` and as OpenAPI at `/openapi.json`, and the list of the functions at `/api`. */
 export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: MountOptions): void {
   const confirmations = createConfirmations();
   const forPrograms = describeForPrograms(endpoints, parts.product);
@@ -63,14 +60,14 @@ async function answer(
     return await handleRequest(one, c, { url, frame, record, confirmation, confirmations }, parts);
   } catch (error) {
     const failure = toFailure(error);
-    // A client that left is no failure of ours.
+    // A client that disconnected is not our failure.
     if (failure.status >= 500 && !c.req.raw.signal.aborted) parts.logError(`${c.req.method} ${url.pathname}`, error);
     await record.write({ ok: false, error: failure.message });
     return respondFailure(c, one, failure, { format: failureFormat(one, c.req.method, url), frame });
   }
 }
 
-/** Who comes with a method that is not known here is a program, even where people are shown a page unasked. */
+/** Returns the format of a failure. A request with an unknown method comes from a program, so it gets JSON. */
 function failureFormat(one: Endpoint, method: string, url: URL): Rendered["format"] {
   const unasked = one.methods.some((known) => known === method) ? one.formats[0] : "json";
   const asked = url.searchParams.get("format") ?? unasked;
@@ -94,14 +91,14 @@ interface Handling {
   readonly confirmations: Confirmations;
 }
 
-/** A request that the endpoint accepts, with everything that was read from it. */
+/** A valid request with its arguments. */
 interface Accepted {
   readonly one: Endpoint;
   readonly args: EndpointArguments<Parameters, Parameters>;
   readonly call: Call;
 }
 
-/** Checks what was asked for, in the order in which a person would want to hear what is wrong, and answers it. */
+/** Checks method, format, origin, role and arguments, in the order in which a person wants to hear what is wrong, and answers. */
 async function handleRequest(
   one: Endpoint,
   c: Context<HttpEnv>,
@@ -109,7 +106,7 @@ async function handleRequest(
   parts: MountOptions,
 ): Promise<Response> {
   const gone = new AbortController();
-  // The client may leave before there is a stream that could be cancelled.
+  // The client may disconnect before there is a stream that could be cancelled.
   c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
   if (c.req.raw.signal.aborted) gone.abort();
   refuseMethod(one, c.req.method);
@@ -168,7 +165,7 @@ async function stream(
   if (!one.job) throw new Error(`stream ${one.path}: it declares 'stream' but neither stream nor job`);
   const { start, work } = await one.job(args, call);
   const { jobId } = await parts.runner.start({ ...start, endpoint: call.endpoint }, work);
-  // How it goes on is in the job's own file.
+  // The rest is in the job's own file.
   await record.write({ ok: true, error: "" });
   return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);
 }
@@ -178,7 +175,7 @@ async function raw({ one, args, call }: Accepted, c: Context, parts: MountOption
   return respondRaw(await one.raw(args, call), c.req.method, (error) => parts.logError(call.endpoint, error));
 }
 
-/** Everything a request said, checked against what the endpoint declares. Throws BadInputError at the first thing wrong. */
+/** Reads query and body as the endpoint declares them. Throws BadInputError at the first problem. */
 async function readArguments(
   endpoint: Endpoint,
   request: Request,
@@ -191,7 +188,7 @@ async function readArguments(
   return { ...args, body: readGroup(endpoint, endpoint.body, await readBody(request), "field") };
 }
 
-/** The format asked for, or the default; refuses what the endpoint does not have. */
+/** Returns the requested format, or the default. Throws for one that the endpoint does not have. */
 function readFormat(endpoint: Endpoint, params: URLSearchParams): Format {
   const asked = params.get("format");
   const format = asked === null ? endpoint.formats[0] : endpoint.formats.find((known) => known === asked);

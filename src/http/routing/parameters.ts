@@ -4,9 +4,9 @@ export interface Parameter<T> {
   readonly value: Value<unknown>;
   readonly description: string;
   readonly presence: "required" | "optional";
-  /** What an absent parameter means; undefined when it has no meaning of its own. */
+  /** The value of an absent parameter; undefined if it has none. */
   readonly fallback: T | undefined;
-  /** Said instead of "Missing 'x'." */
+  /** Instead of "Missing 'x'." */
   readonly missing?: string;
 }
 

@@ -20,7 +20,7 @@ export async function respondAnswer(
     : c.html(await answerPage(one.path, content, frame));
 }
 
-/** What a person or a program reads at once, and what a page of it stands in. */
+/** A format that is sent at once, and the frame of its page. */
 export interface Rendered {
   readonly format: "json" | "html" | "ui";
   readonly frame: Frame;
@@ -39,7 +39,7 @@ export async function respondFailure(
     : c.html(await answerPage(one.path, content, frame), failure.status);
 }
 
-/** What is cut by an error is shorter than it was announced, so the client knows. */
+/** An error in the middle cuts the body short of its content-length, so the client notices. */
 export function respondRaw(answer: RawAnswer, method: string, onError: (error: unknown) => void): Response {
   const body = method === "HEAD" ? null : toStream(watched(answer.content, onError));
   return new Response(body, {
@@ -52,7 +52,7 @@ export function respondRaw(answer: RawAnswer, method: string, onError: (error: u
   });
 }
 
-/** Read as fast as the client takes it, and no faster. */
+/** Reads as fast as the client takes it, and no faster. */
 function toStream(content: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async pull(controller) {
@@ -100,7 +100,7 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** What HEAD answers: a stream that was opened for it would be followed by nobody, for as long as the job runs. */
+/** The answer to HEAD: a stream opened for it would have no reader for as long as the job runs. */
 export function respondStreamHead(): Response {
   return new Response(null, { headers: STREAM_HEADERS });
 }
@@ -112,14 +112,14 @@ export const KEEP_ALIVE_MS = 15_000;
 
 export interface EventStreamOptions {
   readonly intervalMs: number;
-  /** The client went away: stop producing. Whatever the events tell of goes on. */
+  /** The client disconnected: stop producing. The job goes on. */
   readonly onCancel: () => void;
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * The bytes as they come, with a comment when nothing came for a while, so that proxies do not take silence for death.
- * A comment never lands inside an event, nor before the first: a stream begins with its `start_json`.
+ * Passes bytes on, with a comment after a while of silence so that proxies keep the connection. A comment never lands inside an
+ * event, nor before the first: a stream begins with its `start_json`.
  */
 export function withKeepAlive(
   events: AsyncIterable<Uint8Array>,
