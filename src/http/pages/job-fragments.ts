@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
-import { WATCH_ACTION } from "../../app/jobs.ts";
+import { WATCH_ACTION } from "../../app/watch.ts";
 import { NotFoundError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
