@@ -2,7 +2,7 @@ import type { App } from "../app/app.ts";
 import { ROLES, type Role } from "../contracts/access.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { KeyFacts } from "../security/access.ts";
-import { readExpiry } from "../security/read-expiry.ts";
+import { readExpiry } from "../security/key-store.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";

@@ -18,32 +18,29 @@ import { maintenanceEndpoints } from "./endpoints/maintenance-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
-import { mountWire } from "./endpoints/wire-mount.ts";
+import { mountWire } from "./endpoints/wire-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
+import { describeProduct, type ProductFacts } from "./http-env.ts";
 import { inventoryEndpoints } from "./inventory/inventory-endpoints.ts";
-import { noteClient } from "./middleware/address-of.ts";
-import { admitKnown, refuseSlowed } from "./middleware/authenticate.ts";
-import { checkHost } from "./middleware/check-host.ts";
-import { createDoorkeeper, type Doorkeeper } from "./middleware/doorkeeper.ts";
+import { refuseSlowed, requireAuthentication } from "./middleware/authenticate.ts";
+import { type Authenticator, createAuthenticator } from "./middleware/authenticator.ts";
+import { checkHost, refuseMalformed, securityHeaders } from "./middleware/check-request.ts";
+import { identifyClient } from "./middleware/client-address.ts";
 import { endWithKey } from "./middleware/end-with-key.ts";
 import { refusalBody } from "./middleware/refusal.ts";
-import { refuseMalformed } from "./middleware/refuse-malformed.ts";
-import { securityHeaders } from "./middleware/security-headers.ts";
 import { mountSignIn } from "./middleware/sign-in.ts";
 import { mountAssets } from "./pages/assets.ts";
-import { gatherHome } from "./pages/home-model.ts";
-import { homePage } from "./pages/home-page.ts";
-import { describeProduct, type ProductFacts } from "./product.ts";
+import { gatherHome, homePage } from "./pages/home-page.ts";
 import type { Endpoint } from "./routing/endpoint.ts";
-import { KEEP_ALIVE_MS } from "./routing/event-stream.ts";
 import { isUnexpected, toFailure } from "./routing/failure.ts";
 import { mountEndpoints } from "./routing/mount-endpoints.ts";
+import { KEEP_ALIVE_MS } from "./routing/respond.ts";
 
 export interface HttpOptions {
   /** Host names this server answers to, beside the loopback ones. */
   readonly hosts?: readonly string[];
   readonly keepAliveMs?: number;
-  /** Where failures of the server go, one line each, and below it the stack of what was unexpected; default: standard error. */
+  /** Receives failures of the server, one line each, with the stack if they were unexpected. Default: standard error. */
   readonly log?: (line: string) => void;
 }
 
@@ -57,14 +54,14 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   http.use(securityHeaders);
   http.use(checkHost(options.hosts ?? []));
   http.use(refuseMalformed);
-  http.use(noteClient(config.access));
+  http.use(identifyClient(config.access));
   mountAssets(http);
-  const doorkeeper = createDoorkeeper(access, config.access.withoutKeys);
-  mountHealth(http, doorkeeper, product);
+  const authenticator = createAuthenticator(access, config.access.withoutKeys);
+  mountHealth(http, authenticator, product);
   const endpoints = allEndpoints(app);
   const reading = endpoints.filter((one) => one.changes === null && !one.asksNamedHost).map(({ path }) => path);
-  mountSignIn(http, { access, doorkeeper, audit, product, readingPaths: new Set(["/", ...reading]), logError });
-  http.use(admitKnown({ doorkeeper, requestsPerSecond: config.access.requestsPerSecond, logError }));
+  mountSignIn(http, { access, authenticator, audit, product, readingPaths: new Set(["/", ...reading]), logError });
+  http.use(requireAuthentication({ authenticator, requestsPerSecond: config.access.requestsPerSecond, logError }));
   http.use(endWithKey(access));
   mountHome(http, app, product, endpoints);
   mountEndpoints(http, endpoints, {
@@ -109,13 +106,13 @@ function allEndpoints(app: App): readonly Endpoint[] {
   ];
 }
 
-/** Strangers learn that the server is there, and no more. */
-function mountHealth(http: Hono<HttpEnv>, doorkeeper: Doorkeeper, { version, backend }: ProductFacts): void {
+/** Clients that are not authenticated learn only that the server is up. */
+function mountHealth(http: Hono<HttpEnv>, authenticator: Authenticator, { version, backend }: ProductFacts): void {
   const startedAtMs = Date.now();
   http.get("/health", async (c) => {
-    const asker = await doorkeeper.identify(c).catch(() => undefined);
-    if (asker?.status === "slowed") return refuseSlowed(c, asker.waitMs);
-    if (asker?.status !== "known") return c.json({ ok: true });
+    const result = await authenticator.identify(c).catch(() => undefined);
+    if (result?.status === "slowed") return refuseSlowed(c, result.waitMs);
+    if (result?.status !== "known") return c.json({ ok: true });
     const uptimeSeconds = Math.floor((Date.now() - startedAtMs) / 1000);
     return c.json({ ok: true, version, backend, uptime_seconds: uptimeSeconds });
   });
@@ -129,7 +126,7 @@ function mountHome(http: Hono<HttpEnv>, app: App, product: ProductFacts, endpoin
   });
 }
 
-/** For the log, so what was unexpected comes with its stack; errors keep secrets out of their messages. */
+/** For the log: unexpected errors come with their stack. Messages of errors contain no secrets. */
 function describe(error: unknown): string {
   const stack = error instanceof Error && isUnexpected(error) ? (error.stack ?? "").split("\n") : [];
   const frames = stack.filter((line) => /^ +at /.test(line)).map(logLine);

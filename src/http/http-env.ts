@@ -1,10 +1,13 @@
+import type { App } from "../app/app.ts";
 import type { Principal } from "../contracts/access.ts";
+import type { SourceKinds } from "../contracts/source-kind.ts";
+import { releaseNumber } from "../lib/release.ts";
 
-/** What the middlewares leave for those who answer. */
+/** What the middleware sets for the handlers. */
 export interface HttpEnv {
   Variables: {
     client: Client;
-    /** Absent where everybody may come in: the sign-in page, assets, health. */
+    /** Absent where no authentication is needed: sign-in page, assets, health. */
     principal: Principal | undefined;
   };
 }
@@ -14,4 +17,14 @@ export interface Client {
   /** "" when it came from no network, as in a test of the app alone. */
   readonly address: string;
   readonly https: boolean;
+}
+
+export interface ProductFacts {
+  readonly version: string;
+  readonly backend: string;
+  readonly kinds: SourceKinds;
+}
+
+export function describeProduct(app: App): ProductFacts {
+  return { version: releaseNumber(), backend: app.config.backend.kind, kinds: app.domains.kinds };
 }

@@ -7,10 +7,15 @@ import { isErrno } from "../lib/atomic-file.ts";
 import { countRepeats } from "../lib/count-repeats.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 import { createHttpApp, type HttpOptions } from "./http-app.ts";
-import { answerUnreadable, endSlowBodies, PATIENCE, type Patience } from "./middleware/slow-clients.ts";
+import {
+  answerUnreadable,
+  endSlowBodies,
+  REQUEST_TIMEOUTS,
+  type RequestTimeouts,
+} from "./middleware/request-timeouts.ts";
 
 const CLOSE_GRACE_MS = 1000;
-/** What goes wrong at every request is told so often. */
+/** The same failure is logged this often. */
 const SAY_AGAIN_MS = 60_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const IN_USE = "it is in use by another process. Choose another PORT, or 0 for any free one, or end that process.";
@@ -19,16 +24,16 @@ export interface ServeOptions extends HttpOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-  readonly patience?: Patience;
+  readonly timeouts?: RequestTimeouts;
 }
 
 export interface RunningServer {
   readonly url: string;
-  /** Stops listening and, after a moment of grace, ends open connections. Jobs are not touched: closing the app ends those. */
+  /** Stops listening and, after a grace period, ends open connections. Closing the app ends the jobs, not this. */
   close(): Promise<void>;
 }
 
-/** BadInputError where others can reach the server and nothing would keep them out. */
+/** Starts the server. BadInputError if it can be reached from the network without any authentication. */
 export async function serveHttp(app: App, options: ServeOptions): Promise<RunningServer> {
   const { host, port } = options;
   await refuseOpenDoor(app, host);
@@ -36,7 +41,7 @@ export async function serveHttp(app: App, options: ServeOptions): Promise<Runnin
   const write = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const log = countRepeats(write, { everyMs: SAY_AGAIN_MS });
   const http = createHttpApp(app, { ...options, hosts, log: log.say });
-  const server = createHttpServer(http.fetch, options.patience ?? PATIENCE);
+  const server = createHttpServer(http.fetch, options.timeouts ?? REQUEST_TIMEOUTS);
   await listen(server, host, port);
   const address = server.address() as AddressInfo;
   const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
@@ -58,25 +63,25 @@ function whereby({ access, host: configured }: App["config"], host: string): str
   return access.behindProxy ? "BEHIND_PROXY is true" : `ALLOWED_HOSTS is ${access.allowedHosts.join(",")}`;
 }
 
-function createHttpServer(fetch: Parameters<typeof getRequestListener>[0], patience: Patience): Server {
+function createHttpServer(fetch: Parameters<typeof getRequestListener>[0], timeouts: RequestTimeouts): Server {
   const listener = getRequestListener(fetch, {
     overrideGlobalObjects: false,
-    // Reached only where the address or the Host header cannot be made sense of: all else is answered by the app.
+    // Only for an invalid address or Host header: the app answers everything else.
     errorHandler: () =>
       Response.json({ ok: false, error: "The address or the Host header is not valid.", data: {} }, { status: 400 }),
   });
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: patience.headersMs,
-      connectionsCheckingInterval: Math.min(patience.headersMs, 5000),
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: Math.min(timeouts.headersMs, 5000),
       requestTimeout: 0,
-      // Node would answer such a request with nothing but a number.
+      // Node would answer with an empty 400.
       requireHostHeader: false,
     },
     listener,
   );
-  endSlowBodies(server, patience);
+  endSlowBodies(server, timeouts);
   answerUnreadable(server);
   return server;
 }
@@ -91,7 +96,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-/** Streams that have just been told their end get the moment it takes to send it. */
+/** Gives streams that were just ended time to send their last event. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);

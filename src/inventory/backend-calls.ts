@@ -11,15 +11,15 @@ import type { Steps } from "./inventory.ts";
 
 const openai = later<typeof import("openai")>("openai/index.mjs");
 
-/** What a call is about, for the sentence that says why it failed. */
+/** Words for the error of a call. */
 export interface BackendCall {
   /** `verb object` */
   readonly what: string;
-  /** Said when the backend does not know what was asked for. */
+  /** The error if the backend answers 404. */
   readonly missing?: string;
 }
 
-/** Calls the backend; what it refuses becomes an error for people, without anything that could be a key. */
+/** Calls the backend. Refusals become errors for people, without keys. */
 export async function callBackend<T>({ what, missing }: BackendCall, call: () => PromiseLike<T>): Promise<T> {
   try {
     return await call();
@@ -29,7 +29,7 @@ export async function callBackend<T>({ what, missing }: BackendCall, call: () =>
   }
 }
 
-/** For deletions: one that is gone already was what everybody wanted. */
+/** For deletions: an object that is already gone counts as deleted. */
 export async function unlessMissing(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -47,29 +47,29 @@ export function hasStatus(error: unknown, ...statuses: readonly number[]): boole
   return error instanceof APIError && error.status !== undefined && statuses.includes(error.status);
 }
 
-/** What fetch says of every trouble with the network. */
+/** The message of fetch for every network error. */
 const NO_CONNECTION = "fetch failed";
 
 function toReason(what: string, error: unknown): unknown {
   const { APIConnectionError, APIError } = openai();
   if (error instanceof APIConnectionError) {
-    // A backend in this process: what it failed with comes through as it is, and is told like every failure of ours.
+    // A backend in this process: its error is passed on as it is.
     if (error.cause instanceof Error && error.cause.message !== NO_CONNECTION) return error.cause;
     return new RemoteError(`Cannot ${what}: no answer from the backend (${withoutKeys(explain(error))})`);
   }
   if (!(error instanceof APIError) || error.status === undefined) return error;
   const said = withoutKeys(error.message.replace(/^\d{3} /, ""));
   switch (error.status) {
-    // Not followed by what the backend said: it tends to repeat the key.
+    // Without the backend's message, which tends to repeat the key.
     case 401:
       return new RemoteError(`Cannot ${what}: the backend refused the key (401). Check the API key of this server.`);
     case 404:
-      // A model is a value that was given, no object that could be there.
+      // A model is a parameter, not an object that could be missing.
       if (error.code === "model_not_found") return new BadInputError(`The backend refused to ${what}: ${said}`);
       return new NotFoundError(`The backend refused to ${what}: ${said}`);
     case 409:
       return new ConflictError(`The backend refused to ${what}: ${said}`);
-    // Of the key that this server uses, and of how busy it is there: nothing that whoever asks could mend.
+    // About this server's key or the backend's load: the client cannot mend it.
     case 403:
     case 408:
     case 429:
@@ -89,7 +89,7 @@ function withoutKeys(text: string): string {
   return line.length > 300 ? `${line.slice(0, 300)}…` : line;
 }
 
-/** In which order, and how many at once at most; lists of the backend are sorted by when things were created. */
+/** Order by creation time, and the size of a page. */
 export interface PageQuery {
   readonly order: "asc" | "desc";
   readonly pageSize: number;
@@ -104,7 +104,7 @@ export interface ListCall<T> {
   ) => PromiseLike<{ readonly data: readonly T[]; readonly has_more: boolean }>;
 }
 
-/** Follows the cursor page by page, as far as the caller reads. Ends normally only where the backend says that this was all. */
+/** Follows the cursor page by page, as far as the caller reads. Ends normally only at the end of the list. */
 export async function* readPages<T extends { readonly id: string }>(
   list: ListCall<T>,
 ): AsyncGenerator<readonly T[], void> {
@@ -148,14 +148,14 @@ export async function readAll<T extends { readonly id: string }>(
   return [...found.values()];
 }
 
-/** A file that a change could not be made to, as it is told in the result. */
+/** A file that could not be changed, as results show it. */
 export interface FileFailure {
   readonly file_id: string;
   readonly filename: string;
   readonly error: string;
 }
 
-/** One step of many: what goes wrong is told and returned, "" when nothing does. A dry run leaves it at the log line. */
+/** Runs one step of many. Returns the error, or "". A dry run only logs the step. */
 export async function attempt(steps: Steps, label: string, work: () => Promise<void>): Promise<string> {
   await steps.checkpoint();
   steps.log(label);

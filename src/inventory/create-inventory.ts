@@ -38,7 +38,7 @@ import type { ResponseLog } from "./response-log.ts";
 export interface InventoryOptions {
   /** Speaks to the backend, embedded or remote. */
   readonly client: OpenAI;
-  /** The same, for somebody: shows them their own answers only. */
+  /** The same for one principal, who sees only their own responses. */
   readonly clientFor: (by: Principal) => OpenAI;
   readonly responseLog: ResponseLog;
 }
@@ -80,7 +80,7 @@ export function createVectorStores(client: OpenAI, namesFor: () => FileNames): V
   return stores;
 }
 
-/** All ids are read before the first file goes: a list that is deleted from while it is read shows only a part. */
+/** Reads all ids before the first deletion: deleting from a list while paging through it skips entries. */
 async function deleteStore(
   { client, names }: InventoryParts,
   store: VectorStore,
@@ -171,7 +171,7 @@ interface Deleting {
   readonly remove: (id: string) => Promise<void>;
 }
 
-/** The assistant goes last: as long as it is there, it tells which store is left to delete. */
+/** Deletes the assistant last: until then it says which store is left to delete. */
 async function deleteAssistant(
   { stores, remove }: Deleting,
   assistant: Assistant,
@@ -219,7 +219,7 @@ export function createResponses(clientFor: (by: Principal) => OpenAI, log: Respo
       try {
         return await callBackend(about("get", id), () => clientFor(by).responses.retrieve(id));
       } catch (error) {
-        // Responses expire: one that the backend has forgotten does not stay in the list.
+        // Responses expire: what the backend no longer has leaves the list.
         const logged = isMissing(error) ? await log.find(id) : undefined;
         if (logged && maySee(askerOf(by), logged.owner)) await log.remove(id);
         throw error;
@@ -239,7 +239,7 @@ export function createResponses(clientFor: (by: Principal) => OpenAI, log: Respo
   };
 }
 
-/** The id of the conversation that the backend keeps for it, if any. */
+/** The id of its stored conversation, if any. */
 export function conversationOf({ conversation }: ModelResponse): string | undefined {
   return conversation?.id;
 }

@@ -74,10 +74,10 @@ export interface FileNames {
   of(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
-/** So many are asked for one by one; from then on reading the whole list is cheaper. */
+/** Up to this many are read one by one; beyond it, reading the whole list is cheaper. */
 const ONE_BY_ONE = 64;
 const AT_ONCE = 8;
-/** Beyond this the list is not kept: what is missing from it is asked for one by one. */
+/** Beyond this the rest of the list is not read, and missing names are read one by one. */
 const MOST_KEPT = 200_000;
 const PAGE_SIZE = 10_000;
 

@@ -12,15 +12,15 @@ export type StoreFile = OpenAI.VectorStores.VectorStoreFile & { readonly filenam
 export type Assistant = OpenAI.Beta.Assistant;
 export type ModelResponse = OpenAI.Responses.Response;
 
-/** What a longer change sees of the job it runs in, or of the request that waits for it. */
+/** The part of a job that a longer change uses; a request without a job has one too. */
 export type Steps = Omit<JobContext, "jobId">;
 
 /** Pages as the backend sends them, as far as somebody reads. */
 export type Pages<T> = AsyncIterable<readonly T[]>;
 
 /**
- * What the backend holds, whoever put it there: read and changed over the wire protocol. Objects are as the wire has them. An unknown id is
- * a NotFoundError that names it, a refusal of the backend a BadInputError, anything else between here and there a RemoteError.
+ * The objects of the backend, read and changed over the wire protocol, as the wire has them. An unknown id is a NotFoundError
+ * that names it, a refusal of the backend a BadInputError, any other failure a RemoteError.
  */
 export interface Inventory {
   readonly files: Files;
@@ -31,18 +31,18 @@ export interface Inventory {
 }
 
 export interface Files {
-  pages(wish: PageQuery): Pages<FileObject>;
+  pages(query: PageQuery): Pages<FileObject>;
   get(id: string): Promise<FileObject>;
   /** From the backend as a whole, so out of every vector store too. */
   delete(id: string): Promise<void>;
 }
 
 export interface VectorStores {
-  pages(wish: PageQuery): Pages<VectorStore>;
+  pages(query: PageQuery): Pages<VectorStore>;
   get(id: string): Promise<VectorStore>;
   create(wanted: OpenAI.VectorStoreCreateParams): Promise<VectorStore>;
   update(id: string, changes: OpenAI.VectorStoreUpdateParams): Promise<VectorStore>;
-  /** With its files: those first, so that what a crash leaves can be deleted again. One that fails keeps the store. */
+  /** With its files: deletes them first, so that a crash leaves something that can be deleted again. A failure keeps the store. */
   delete(store: VectorStore, mode: DeleteMode, steps: Steps): Promise<Result>;
   /** Lets every target hold the files of all sources. Unknown ids are refused before anything changes. */
   checkReplicate(request: ReplicateRequest): Promise<void>;
@@ -53,7 +53,7 @@ export type DeleteMode = "default" | "with_files";
 
 export interface StoreFiles {
   /** Names are looked up page by page. */
-  pages(storeId: string, wish: PageQuery): Pages<StoreFile>;
+  pages(storeId: string, query: PageQuery): Pages<StoreFile>;
   get(storeId: string, fileId: string): Promise<StoreFile>;
   /** Out of the store; the file itself stays. */
   detach(storeId: string, fileId: string): Promise<void>;
@@ -61,19 +61,19 @@ export interface StoreFiles {
 
 export interface Assistants {
   /** NotFoundError with RETIRED where the backend has no assistants any more. */
-  pages(wish: PageQuery): Pages<Assistant>;
+  pages(query: PageQuery): Pages<Assistant>;
   get(id: string): Promise<Assistant>;
   create(wanted: OpenAI.Beta.AssistantCreateParams): Promise<Assistant>;
   update(id: string, changes: OpenAI.Beta.AssistantUpdateParams): Promise<Assistant>;
   delete(assistant: Assistant, mode: DeleteMode, steps: Steps): Promise<Result>;
 }
 
-/** One's own; for administrators all. Those of others do not exist. */
+/** A principal's own responses; administrators see all. */
 export interface Responses {
   /** The ones created here, newest first: the wire protocol has no list of them. */
   list(by: Principal): Promise<readonly Omit<LoggedResponse, "owner" | "kind">[]>;
   get(id: string, by: Principal): Promise<ModelResponse>;
   create(wanted: OpenAI.Responses.ResponseCreateParamsNonStreaming, by: Principal): Promise<ModelResponse>;
-  /** The conversation first, where there is one and it is to go too. */
+  /** Deletes the conversation first, if it has one and `mode` says so. */
   delete(response: ModelResponse, mode: "default" | "with_conversation", by: Principal): Promise<void>;
 }

@@ -5,22 +5,21 @@ import { parseSseEvents } from "../lib/sse.ts";
 import type { LoggedResponse, ResponseLog } from "./response-log.ts";
 
 const PATH = /^(?:\/openai)?(?:\/v1)?(?:\/deployments\/[^/]+)?\/(responses|conversations|threads)(?:\/([^/]+))?\/?$/;
-/** What is made there, and goes on. */
+/** Objects that are logged as conversations. */
 const CONVERSATIONS: ReadonlySet<string> = new Set(["conversation", "thread", "thread.run"]);
-/** More of an answer than this is not kept to look into; it passes all the same. */
+/** At most this much of an answer is buffered; all of it passes on. */
 const MOST_KEPT = 4 * 1024 * 1024;
-/** No field that is looked into is as long. */
+/** Longer than any field we read. */
 const LONGEST_FIELD = 2048;
 
-/** The same wire, with a note of every response and conversation that it makes, and whose it is. */
+/** The same wire; responses and conversations that it creates are logged with their owner. */
 export function withResponseLog(wire: Wire, log: ResponseLog): Wire {
   return async (request, call) => logResponses(log, request, await wire(request, call), call?.by && ownerOf(call.by));
 }
 
 /**
- * Writes down the id of a model response or conversation that passes by, so that the inventory can list what was created here, and everybody
- * finds their own. The bytes go on as they come: only a copy of their beginning is looked into. That an id could not be written down is no
- * reason to fail an answer.
+ * Logs the id of a created response or conversation, so that the inventory can list it and owners find their own. Bytes pass on
+ * as they come; only a copy of their beginning is parsed. A failure to log does not fail the answer.
  */
 export function logResponses(log: ResponseLog, request: Request, response: Response, owner?: string): Response {
   const path = PATH.exec(new URL(request.url).pathname);
@@ -36,9 +35,9 @@ export function logResponses(log: ResponseLog, request: Request, response: Respo
 }
 
 interface Finding {
-  /** What of a piece is kept to look into. */
+  /** Returns the part of a piece that is buffered. */
   keep(piece: string): string;
-  /** `over`: nothing more comes. undefined: not known yet; null: there is nothing to note. */
+  /** `over`: no more text follows. undefined: not known yet; null: nothing to log. */
   find(text: string, over: boolean): LoggedResponse | null | undefined;
 }
 
@@ -72,7 +71,7 @@ function watch(
 const inEvents: Finding = { keep: (piece) => piece, find: findInEvents };
 const inJson = (): Finding => ({ keep: outermost(), find: findInJson });
 
-/** Of a JSON text that comes in pieces: the short fields of the outermost object, however much lies between them. */
+/** Keeps only the short fields of the outermost object of a JSON text that comes in pieces. */
 function outermost(): (piece: string) => string {
   let depth = 0;
   let stringLength = -1;
@@ -111,7 +110,7 @@ function outermost(): (piece: string) => string {
   };
 }
 
-/** The first event carries the response, with all that is needed of it. */
+/** The first event has the response with all fields we need. */
 function findInEvents(text: string): LoggedResponse | null | undefined {
   const [first] = parseSseEvents(text);
   if (!first) return undefined;
@@ -123,7 +122,7 @@ function findInJson(text: string, over: boolean): LoggedResponse | null | undefi
   return over ? toEntry(parse(text)) : undefined;
 }
 
-/** null for what is no response, and for one that the backend does not keep. */
+/** null if it is no response, or one that the backend does not store. */
 function toEntry(value: unknown): LoggedResponse | null {
   if (!isJsonObject(value) || value["store"] === false) return null;
   const { object, created_at, model } = value;

@@ -32,7 +32,7 @@ const BATCH = 200;
 export interface ReplicateRequest {
   readonly sources: readonly string[];
   readonly targets: readonly string[];
-  /** Files of a target that no source has go, once everything else went well. */
+  /** Removes files of a target that no source has, if everything else succeeded. */
   readonly removeOthers: boolean;
 }
 
@@ -117,7 +117,7 @@ async function fill(
   return { vector_store_id: target, unchanged, added, removed: going.length - unremoved.length, failed };
 }
 
-/** An entry that can never be found would only look like a file the target has. */
+/** A failed entry would look like a file that the target has. */
 async function dropFailed(
   parts: InventoryParts,
   target: string,
@@ -170,7 +170,7 @@ function countFiles(count: number): string {
   return count === 1 ? "1 file" : `${count} files`;
 }
 
-/** Attaches batch by batch, waits for each, and tells of every file how it ended. What it returns are the failures. */
+/** Attaches batch by batch, waits for each, and logs every file. Returns the failures. */
 async function addFiles(
   parts: InventoryParts,
   store: string,

@@ -5,34 +5,34 @@ import { withFileLock } from "../lib/file-lease.ts";
 import { fileStamp } from "../lib/file-stamp.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 
-/** What is remembered of a model response, or of a conversation. */
+/** A model response or a conversation. */
 export interface LoggedResponse {
   readonly id: string;
   /** Unix seconds. */
   readonly created_at: number;
   /** "" of a conversation. */
   readonly model: string;
-  /** Whoever asked; absent: nobody knows. */
+  /** Who created it; absent: unknown. */
   readonly owner?: string;
   readonly kind?: "conversation";
 }
 
-/** The responses and conversations that were created here, in a file of lines that is only appended to until it is too long. */
+/** Responses and conversations created through this server: an append-only file of JSON lines, compacted when it is too long. */
 export interface ResponseLog {
-  /** Found at once, and on disk when it resolves. */
+  /** Can be found at once; is on disk when it resolves. */
   add(response: LoggedResponse): Promise<void>;
   remove(id: string): Promise<void>;
   /** Responses, newest first. */
   list(): Promise<readonly LoggedResponse[]>;
   find(id: string): Promise<LoggedResponse | undefined>;
-  /** Resolves when nothing is on its way to the disk any more, however it went. */
+  /** Resolves when all pending writes have ended, whatever their outcome. */
   flush(): Promise<void>;
 }
 
 const FILE = "responses.jsonl";
-/** Of each owner the newest are kept; the backend itself keeps responses for a limited time only. */
+/** Per owner; the backend itself keeps responses for a limited time. */
 const MAX_PER_OWNER = 10_000;
-/** Rewritten beyond this: some twenty thousand lines. */
+/** Compacted beyond this: some 20,000 lines. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
 type Entries = Map<string, LoggedResponse>;
@@ -43,7 +43,7 @@ export function createResponseLog(folder: string, maxBytes = MAX_BYTES): Respons
   const locked = <T>(work: () => Promise<T>): Promise<T> =>
     withFileLock(join(folder, ".lockstep", "responses.lock"), work);
   const pending = new Set<Promise<void>>();
-  /** Not on disk yet: whoever was just told an id may use it at once. */
+  /** Not on disk yet: a client that just got an id may use it at once. */
   const unwritten = new Map<string, Line>();
   let seen: { readonly stamp: string; readonly entries: Entries } | undefined;
   let longest = maxBytes;
@@ -64,7 +64,7 @@ export function createResponseLog(folder: string, maxBytes = MAX_BYTES): Respons
       if (known) seen = { stamp: await fileStamp(path), entries: apply(known, line) };
       if ((await stat(path)).size <= longest) return;
       await shorten(path);
-      // Where many have much to remember, it is not rewritten for every line.
+      // Where many owners have many entries, it is not compacted at every line.
       longest = Math.max(maxBytes, (await stat(path)).size * 2);
     });
   const append = (line: Line): Promise<void> => {

@@ -3,14 +3,14 @@ import type { Wire } from "../contracts/backend.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import type { LoggedResponse, ResponseLog } from "./response-log.ts";
 
-/** A question with pictures in it fits. */
+/** Large enough for a question with pictures. */
 const MAX_BYTES = 32 * 1024 * 1024;
 const NOUNS: Readonly<Record<string, string>> = {
   responses: "Response",
   conversations: "Conversation",
   threads: "Thread",
 };
-/** Below these, and no ids. */
+/** Segments that are verbs, not ids. */
 const VERBS: ReadonlySet<string> = new Set(["input_tokens", "compact", "runs"]);
 
 class Refusal extends Error {
@@ -22,8 +22,8 @@ class Refusal extends Error {
 }
 
 /**
- * A service knows one account, ours, and shows it everything. So whose an answer or a conversation is comes from the notes, and what is
- * others', or not in them, is not there for anybody but administrators. What was looked into is what is sent on.
+ * A service knows only our account, and shows it everything. So the log says who owns a response or conversation, and for
+ * anybody but its owner and administrators it does not exist. The request that was checked is the one that is sent.
  */
 export function restrictToOwner(wire: Wire, log: ResponseLog): Wire {
   return async (request, call = {}) => {
@@ -99,7 +99,7 @@ function checkItem(item: unknown, asker: Asker, whose: string | undefined): void
   if (!mayWrite(asker, whose, role)) throw new Refusal(400, NOT_YOURS_TO_ORDER);
 }
 
-/** Kept by the service, which finds it by its id unless it is all there. */
+/** Stored by the service, which finds it by id unless the item has this field. */
 const CARRIERS: Readonly<Record<string, string>> = {
   reasoning: "encrypted_content",
   compaction: "encrypted_content",
@@ -107,14 +107,14 @@ const CARRIERS: Readonly<Record<string, string>> = {
 };
 const NAMES = /^(type|status|object|(.*_)?id)$/;
 
-/** A machine of the service, with the files of whoever it was made for. */
+/** A container of the service holds the files of whoever it was made for. */
 function namesContainer(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { container, container_id: id, environment } = value;
   return typeof container === "string" || (id !== undefined && id !== null) || namesContainer(environment);
 }
 
-/** Whatever a service might take for the name of another item is none. */
+/** Whether it is an item itself: nothing that a service might take for a reference to another item. */
 function isItself(item: unknown): boolean {
   if (!isJsonObject(item)) return false;
   const { type, role, content } = item;
@@ -127,7 +127,7 @@ function isItself(item: unknown): boolean {
   return typeof role === "string" && (typeof content === "string" || Array.isArray(content));
 }
 
-/** However they are spelt: a service may decode more than once, and knows the version and the deployment by itself. */
+/** Decodes repeatedly, as a service may; drops the version and the deployment. */
 function segmentsOf(path: string): string[] {
   let plain = path;
   for (let last = ""; plain !== last; ) {

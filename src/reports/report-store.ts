@@ -8,16 +8,18 @@ import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { namesIn } from "../lib/names-in.ts";
-import { parseReport, REPORT_JSON, unreadableReport } from "./report-codec.ts";
 import {
   domainOfReport,
+  parseReport,
   REPORT_FOLDERS,
+  REPORT_JSON,
   REPORT_TYPES,
   type ReportType,
   reportIdOfFile,
   reportTypeOf,
   stampedAt,
-} from "./report-id.ts";
+  unreadableReport,
+} from "./report-codec.ts";
 import { reportPath, writeArchive } from "./write-archive.ts";
 import { listZip, readZipEntry } from "./zip-reader.ts";
 

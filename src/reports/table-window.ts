@@ -3,16 +3,16 @@ import { BestOf } from "../lib/best-of.ts";
 import { readCsvPages } from "../lib/csv-pages.ts";
 import type { StoredBytes } from "./report-store.ts";
 
-interface RowWish {
-  /** Only rows in which this occurs, in whatever column. */
+interface RowQuery {
+  /** Only rows that contain this in any column. */
   readonly filter: string;
-  /** true: only rows that tell of an error, in whatever column is for that. */
+  /** true: only rows with an error in any error column. */
   readonly failed?: boolean;
 }
 
-/** Which rows of a table somebody wants to see. */
-export interface TableWish extends RowWish {
-  /** A column of the table; with `-` before it, downwards. undefined: as the table has them. */
+/** Which rows of a table to return. */
+export interface TableQuery extends RowQuery {
+  /** A column; descending with `-` before it. undefined: the table's own order. */
   readonly sort: string | undefined;
   readonly offset: number;
   readonly limit: number;
@@ -28,23 +28,21 @@ export interface TableWindow {
 /** A table is read from its beginning, as often as it takes. */
 type Reading = () => Promise<Pick<StoredBytes, "content">>;
 
-/** To put later rows in order, all before them have to be remembered and sorted in one go, while everybody else waits. */
+/** Sorting a later window holds all rows before it in memory, and sorts them in one go. */
 const MAX_SORTED = 20_000;
 
-/**
- * Some rows of a CSV file. It is read through while everything but those rows is forgotten again, so memory does not
- * depend on its length; sorted, it is read twice.
- */
-export async function readTableWindow(open: Reading, wish: TableWish, signal: AbortSignal): Promise<TableWindow> {
-  if (wish.sort === undefined) return await takeRows(open, wish, signal, (at) => place(at - wish.offset, wish.limit));
-  const places = await sortedPlaces(open, wish, signal);
-  return await takeRows(open, wish, signal, (at) => places.get(at));
+/** Returns some rows of a CSV file. Only those rows are kept in memory; sorted, the file is read twice. */
+export async function readTableWindow(open: Reading, query: TableQuery, signal: AbortSignal): Promise<TableWindow> {
+  if (query.sort === undefined)
+    return await takeRows(open, query, signal, (at) => positionInWindow(at - query.offset, query.limit));
+  const positions = await sortedPositions(open, query, signal);
+  return await takeRows(open, query, signal, (at) => positions.get(at));
 }
 
-/** The first row is the header; then every row that matches. For streams that end with the client's patience. */
+/** Yields the header, then every row that matches. For streams that end when the client disconnects. */
 export async function* readMatchingRows(
   { content }: Pick<StoredBytes, "content">,
-  wish: RowWish,
+  query: RowQuery,
 ): AsyncGenerator<string[][], void> {
   let header: string[][] = [];
   for await (const page of readCsvPages(content)) {
@@ -53,7 +51,7 @@ export async function* readMatchingRows(
       header = page.slice(0, 1);
       yield header;
     }
-    const found = rows.filter(matcher(wish, header[0] ?? []));
+    const found = rows.filter(matcher(query, header[0] ?? []));
     if (found.length > 0) yield found;
   }
 }
@@ -62,7 +60,10 @@ export function isErrorColumn(name: string): boolean {
   return name.endsWith("_error");
 }
 
-function matcher({ filter, failed = false }: RowWish, columns: readonly string[]): (row: readonly string[]) => boolean {
+function matcher(
+  { filter, failed = false }: RowQuery,
+  columns: readonly string[],
+): (row: readonly string[]) => boolean {
   const wanted = filter.toLowerCase();
   const errors = columns.flatMap((name, at) => (isErrorColumn(name) ? [at] : []));
   return (row) =>
@@ -70,14 +71,14 @@ function matcher({ filter, failed = false }: RowWish, columns: readonly string[]
     (wanted === "" || row.some((cell) => cell.toLowerCase().includes(wanted)));
 }
 
-function place(at: number, limit: number): number | undefined {
+function positionInWindow(at: number, limit: number): number | undefined {
   return at >= 0 && at < limit ? at : undefined;
 }
 
-/** Where each row of the window stands in it, by its place among the rows that match. */
-async function sortedPlaces(
+/** The position of each row in the window, by its position among the rows that match. */
+async function sortedPositions(
   open: Reading,
-  { sort = "", offset, limit, ...wish }: TableWish,
+  { sort = "", offset, limit, ...query }: TableQuery,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, number>> {
   if (offset + limit > MAX_SORTED) {
@@ -88,7 +89,7 @@ async function sortedPlaces(
   const best = new BestRows(offset + limit, sort.startsWith("-") ? "descending" : "ascending");
   let column: number | undefined;
   let at = 0;
-  for await (const page of readMatchingRows(await open(), wish)) {
+  for await (const page of readMatchingRows(await open(), query)) {
     signal.throwIfAborted();
     if (column === undefined) column = columnOf(sort, page[0] ?? []);
     else for (const row of page) best.offer(row[column] ?? "", at++);
@@ -105,14 +106,14 @@ function columnOf(sort: string, columns: readonly string[]): number {
 
 async function takeRows(
   open: Reading,
-  wish: TableWish,
+  query: TableQuery,
   signal: AbortSignal,
   placeOf: (at: number) => number | undefined,
 ): Promise<TableWindow> {
   let columns: readonly string[] | undefined;
   const rows: string[][] = [];
   let total = 0;
-  for await (const page of readMatchingRows(await open(), wish)) {
+  for await (const page of readMatchingRows(await open(), query)) {
     signal.throwIfAborted();
     if (columns === undefined) {
       columns = page[0] ?? [];
@@ -131,12 +132,12 @@ type SortKey = number | string;
 
 interface Ranked {
   readonly key: SortKey;
-  /** Its place among the rows that match. */
+  /** Its position among the rows that match. */
   readonly at: number;
 }
 
 const NUMBER = /^-?\d{1,15}(?:\.\d{1,15})?$/;
-/** Longer texts differ before that, or may stand in any order. */
+/** Texts that are equal up to here may come in any order. */
 const KEY_CHARS = 200;
 
 /**
@@ -156,7 +157,7 @@ class BestRows {
     this.#best.offer({ key: sortKey(cell), at });
   }
 
-  /** The places of the rows, in order. */
+  /** The positions of the rows, in order. */
   take(): readonly number[] {
     return this.#best.take().map(({ at }) => at);
   }

@@ -9,8 +9,15 @@ import { namesIn } from "../lib/names-in.ts";
 import { toFileStamp, toUtcMicros } from "../lib/time.ts";
 import type { ZipEntry } from "../lib/zip-directory.ts";
 import { ZipWriter } from "../lib/zip-writer.ts";
-import { type ArchivedFile, formatReport, REPORT_JSON } from "./report-codec.ts";
-import { domainOfReport, parseReportId, REPORT_FOLDERS, reportIdOfFile } from "./report-id.ts";
+import {
+  type ArchivedFile,
+  domainOfReport,
+  formatReport,
+  parseReportId,
+  REPORT_FOLDERS,
+  REPORT_JSON,
+  reportIdOfFile,
+} from "./report-codec.ts";
 import { listZip, readPackedEntry, readZipEntry } from "./zip-reader.ts";
 
 const UNFINISHED = ".zip.tmp";

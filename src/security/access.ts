@@ -10,32 +10,32 @@ export interface Credentials {
   readonly session: string | undefined;
 }
 
-/** Who asks, as far as it was proved. What was brought is never repeated. */
+/** Who the client is, as far as it was proved. Credentials are never repeated. */
 export type Identity =
   | { readonly status: "known"; readonly principal: Principal }
-  /** Nothing was brought, and something is needed. */
+  /** No credentials, and some are needed. */
   | { readonly status: "anonymous" }
-  /** What was brought proves nothing: unknown, removed, expired, forged. */
+  /** Invalid credentials: unknown, removed, expired, forged. */
   | { readonly status: "unproved" }
-  /** A genuine token of somebody who was given no role here. */
+  /** A valid token of somebody without a role here. */
   | { readonly status: "without-role"; readonly name: string };
 
 export interface Comparing {
-  /** Only what nobody guesses, a key of ours, a token, or as many random bits, is compared with anything; the rest is unproved at once. */
+  /** Checks only secrets that cannot be guessed: our keys, tokens, and as many random bits. Anything else is unproved at once. */
   readonly onlyUnguessable: boolean;
 }
 
-/** Who may come in, and as whom. */
+/** Authenticates clients. */
 export interface Access {
-  /** false: nobody has to prove anything, and everybody is the `local` principal. As things stand on disk now. */
+  /** false: no authentication is needed, and every client is the `local` principal. Read from disk at each call. */
   isRequired(): Promise<boolean>;
-  /** Whether there is any key or token that somebody could come in with. */
+  /** Whether any key or token would be accepted. */
   hasWayIn(): Promise<boolean>;
-  /** RemoteError when the keys of Entra ID cannot be had, ConflictError when ours cannot be read: then nobody comes in. */
+  /** RemoteError if the keys of Entra ID cannot be fetched, ConflictError if ours cannot be read: then nobody is let in. */
   authenticate(credentials: Credentials, options?: Comparing): Promise<Identity>;
   /** For the sign-in page: undefined when the key is not known. */
   signIn(key: string, options?: Comparing): Promise<Session | undefined>;
-  /** Whether somebody who came in with a key could still do so. */
+  /** Whether the key of a principal is still valid. */
   isCurrent(principal: Principal): Promise<boolean>;
   signOut(session: string): void;
   readonly keys: KeyStore;
@@ -52,17 +52,17 @@ export interface Session {
 /** API keys, of which only a hash is kept. */
 export interface KeyStore {
   list(): Promise<readonly KeyFacts[]>;
-  /** The key itself is told this once. BadInputError when the name is taken. */
+  /** Returns the key itself, once. BadInputError if the name is taken. */
   create(
     wanted: { readonly name: string; readonly role: Role; readonly expiresAt: string },
     options?: KeyOptions,
   ): Promise<NewKey>;
-  /** By id or name; NotFoundError when there is none. It is not accepted from then on, by any process. */
+  /** By id or name; NotFoundError if there is none. From then on no process accepts it. */
   remove(idOrName: string, options?: KeyOptions): Promise<KeyFacts>;
 }
 
 export interface KeyOptions {
-  /** true: only what would come of it, and no key. */
+  /** true: returns what would be created, without a key. */
   readonly dryRun?: boolean;
 }
 

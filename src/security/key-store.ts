@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ROLES, type Role } from "../contracts/access.ts";
@@ -9,14 +9,13 @@ import { fileStamp } from "../lib/file-stamp.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { KeyFacts, KeyStore } from "./access.ts";
-import { hasHash, hashSecret } from "./secret-hash.ts";
 
 const KEY = /^lk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 
-/** The store with what only this room needs: to tell a key that is brought, and whether one still counts. */
+/** The store, with checks that only this room needs. */
 interface VerifyingKeyStore extends KeyStore {
-  /** Was there ever a key here? An empty list counts: taking the last one away must not open the door. */
+  /** Whether there was ever a key. An empty list counts: removing the last key must not open the server. */
   exists(): Promise<boolean>;
   /** undefined: unknown, removed or expired. */
   verify(key: string): Promise<KeyFacts | undefined>;
@@ -25,16 +24,16 @@ interface VerifyingKeyStore extends KeyStore {
 }
 
 interface KeyStoreOptions {
-  /** Somebody is an administrator without any key of the store. */
+  /** There is an administrator without a key of the store. */
   readonly hasOtherAdmin?: boolean;
 }
 
 export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeyStoreOptions = {}): VerifyingKeyStore {
   const path = join(folder, "keys.json");
-  let seen: { readonly stamp: string; readonly keys: readonly KeptKey[] } | undefined;
+  let seen: { readonly stamp: string; readonly keys: readonly StoredKey[] } | undefined;
 
   /** Read again only when the file was replaced, so that a key removed by another process stops working at once. */
-  async function read(): Promise<readonly KeptKey[]> {
+  async function read(): Promise<readonly StoredKey[]> {
     const stamp = await fileStamp(path);
     if (seen?.stamp !== stamp) seen = { stamp, keys: await readKeys(path) };
     return seen.keys;
@@ -42,7 +41,7 @@ export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeySto
 
   /** Exclusive among processes. */
   async function change<T>(
-    work: (keys: readonly KeptKey[]) => { keys: readonly KeptKey[]; result: T },
+    work: (keys: readonly StoredKey[]) => { keys: readonly StoredKey[]; result: T },
     dryRun: boolean | undefined,
   ): Promise<T> {
     if (dryRun) return work(await read()).result;
@@ -93,17 +92,17 @@ export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeySto
 const FIRST_KEY =
   "The first key must have the role 'admin': from then on everybody has to bring one, and nobody could manage the server. Make one with 'lockstep keys add NAME --role admin', then this one.";
 
-/** Whether it could be a key of ours, by its spelling. */
+/** Whether it has the form of our keys. */
 export function isKeyShaped(key: string): boolean {
   return KEY.test(key);
 }
 
-async function readKeys(path: string): Promise<KeptKey[]> {
+async function readKeys(path: string): Promise<StoredKey[]> {
   const bytes = await readFileIfExists(path);
   return bytes === undefined ? [] : parseKeys(bytes.toString("utf8"));
 }
 
-function toFacts({ id, name, role, createdAt, expiresAt }: KeptKey): KeyFacts {
+function toFacts({ id, name, role, createdAt, expiresAt }: StoredKey): KeyFacts {
   return { id, name, role, createdAt, expiresAt };
 }
 
@@ -123,13 +122,13 @@ function checkExpiry(expiresAt: string): void {
   throw new BadInputError("A key must expire in the future, for example 2030-01-01; leave it out for never.");
 }
 
-/** A key as it is kept: what it is compared with, never the key. */
-interface KeptKey extends KeyFacts {
+/** A key as it is stored: its hash, never the key. */
+interface StoredKey extends KeyFacts {
   readonly hash: string;
 }
 
 /** `security/keys.json`; see docs/formats/keys.md. */
-function formatKeys(keys: readonly KeptKey[]): string {
+function formatKeys(keys: readonly StoredKey[]): string {
   const rows = keys.map(({ id, name, role, createdAt, expiresAt, hash }) => ({
     id,
     name,
@@ -141,8 +140,8 @@ function formatKeys(keys: readonly KeptKey[]): string {
   return `${JSON.stringify({ version: 1, keys: rows }, null, 2)}\n`;
 }
 
-/** Throws at the first thing it does not understand: half a list of keys must not pass for a whole one. */
-function parseKeys(text: string): KeptKey[] {
+/** Throws at the first problem: half a list of keys must not pass for a whole one. */
+function parseKeys(text: string): StoredKey[] {
   let content: unknown;
   try {
     content = JSON.parse(text);
@@ -155,7 +154,7 @@ function parseKeys(text: string): KeptKey[] {
   return content["keys"].map(parseKey);
 }
 
-function parseKey(row: unknown): KeptKey {
+function parseKey(row: unknown): StoredKey {
   if (!isJsonObject(row)) throw broken("an entry is not an object");
   const { id, name, role, created_utc, expires_utc, sha256 } = row;
   const texts = [id, name, created_utc, expires_utc, sha256];
@@ -183,4 +182,24 @@ function broken(reason: string, cause?: unknown): ConflictError {
     `The file of API keys (security/keys.json) cannot be read: ${reason}. Nobody gets in by a key until it is mended or restored.`,
     { cause },
   );
+}
+
+/** A fast hash is enough for 256 random bits; slow hashes are for passwords. */
+export function hashSecret(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** Compares in constant time. */
+export function hasHash(secret: string, hash: string): boolean {
+  const wanted = Buffer.from(hash, "hex");
+  const given = createHash("sha256").update(secret).digest();
+  return wanted.length === given.length && timingSafeEqual(wanted, given);
+}
+
+/** When a key ends: `2027-01-01` is the first moment of that day in UTC. "" for never. */
+export function readExpiry(given: string): string {
+  if (given === "") return "";
+  const ms = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(given) ? Date.parse(given) : Number.NaN;
+  if (Number.isNaN(ms)) throw new BadInputError("The expiry must be a day like 2027-01-01, or empty for never.");
+  return new Date(ms).toISOString();
 }

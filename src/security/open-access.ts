@@ -2,14 +2,13 @@ import { randomBytes } from "node:crypto";
 import type { Principal } from "../contracts/access.ts";
 import type { Access, Comparing, Credentials, Identity, KeyFacts } from "./access.ts";
 import { createEntraTokens, type EntraOptions } from "./entra-tokens.ts";
-import { createKeyStore, isKeyShaped } from "./key-store.ts";
+import { createKeyStore, hasHash, hashSecret, isKeyShaped } from "./key-store.ts";
 import { looksRandom } from "./looks-random.ts";
-import { hasHash, hashSecret } from "./secret-hash.ts";
 
 export interface AccessOptions {
   /** Holds the hashes of the keys. */
   readonly folder: string;
-  /** A key with every right that is not kept in the folder; "" for none. */
+  /** An admin key that is not stored in the folder; "" for none. */
   readonly adminKey: string;
   /** null: tokens of Entra ID are not accepted. */
   readonly entra: EntraOptions | null;
@@ -17,8 +16,8 @@ export interface AccessOptions {
 }
 
 /**
- * Who comes in while there is no way to prove anything: the account of this machine that runs the server (and root), nobody once
- * others can reach it, or everybody where that is wanted in so many words.
+ * Who is let in while there are no keys: the account that runs the server (and root), nobody once the network can reach it, or
+ * everybody if configured so.
  */
 export type WithoutKeys = "own account" | "everybody" | "nobody";
 
@@ -27,7 +26,7 @@ const ADMIN: Principal = { kind: "key", id: "ADMIN_API_KEY", name: "ADMIN_API_KE
 
 const EVERYTHING: Comparing = { onlyUnguessable: false };
 
-/** Reads nothing yet: keys are looked up, and Entra ID is asked, when somebody wants to come in. */
+/** Reads nothing yet: keys and Entra ID are read at the first request. */
 export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptions): Access {
   const keys = createKeyStore(folder, { hasOtherAdmin: adminKey !== "" || entra !== null });
   const sessions = createSessions();
@@ -37,7 +36,7 @@ export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptio
   const hasWayIn = async (): Promise<boolean> => adminHash !== undefined || tokens !== null || (await keys.exists());
   const isRequired = async (): Promise<boolean> => withoutKeys === "nobody" || (await hasWayIn());
 
-  /** A key of people's own making is guessed sooner or later, if there is no limit to guessing. */
+  /** A key that people chose is guessed sooner or later if attempts are not limited. */
   const isAdminKey = (key: string, { onlyUnguessable }: Comparing): boolean =>
     adminHash !== undefined && (!onlyUnguessable || looksRandom(adminKey)) && hasHash(key, adminHash);
 
@@ -85,7 +84,7 @@ export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptio
   };
 }
 
-/** Other schemes are for whatever stands in front of the server. */
+/** Other schemes are for a proxy in front of the server. */
 function bearer({ authorization }: Credentials): string | undefined {
   return /^bearer +(.+)$/i.exec(authorization ?? "")?.[1];
 }
@@ -101,7 +100,7 @@ function toPrincipal(key: KeyFacts | undefined): Principal | undefined {
 const LIFETIME_MS = 12 * 60 * 60 * 1000;
 const MAX_SESSIONS = 10_000;
 
-/** Who is signed in, in this process: a restart signs everybody out. Only hashes are held, so a dump of memory opens nothing. */
+/** The sessions of this process: a restart signs everybody out. Only hashes are held in memory. */
 interface Sessions {
   /** For the key of this id. */
   open(keyId: string): { readonly cookie: string; readonly expiresAt: string };

@@ -7,7 +7,7 @@ import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { Backend } from "../../src/contracts/backend.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
 import { createStanding, type Standing } from "../../src/engine/standing.ts";
-import { healthOf } from "../../src/http/pages/health-of.ts";
+import { healthOf } from "../../src/http/pages/domain-health.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { openStage } from "../stories/stage.ts";
 import { DOMAIN, World } from "./world.ts";

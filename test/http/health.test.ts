@@ -6,7 +6,7 @@ import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { Standing } from "../../src/engine/standing.ts";
 import { crawlChart } from "../../src/http/pages/crawl-chart.ts";
-import { healthOf, type Vitals } from "../../src/http/pages/health-of.ts";
+import { healthOf, type Vitals } from "../../src/http/pages/domain-health.ts";
 
 const CRAWL: JobRecord = {
   jobId: "jb_7" as JobId,

@@ -27,7 +27,7 @@ describe("what is noted of passing responses", () => {
   /** A list of its own. */
   const open = (below = `inventory-${opened++}`): ResponseLog => createResponseLog(join(folder, below));
 
-  it("log a whole answer and leaves it as it is", async () => {
+  it("logs a whole answer and leaves it as it is", async () => {
     for (const path of ["/responses", "/v1/responses", "/openai/v1/responses", "/openai/responses/"]) {
       const log = open();
       const answer = Response.json(RESPONSE, { status: 200, headers: { "x-request-id": "req_1" } });
@@ -62,7 +62,7 @@ describe("what is noted of passing responses", () => {
     await reader?.cancel();
   });
 
-  it("log nothing that is no kept response", async () => {
+  it("logs nothing that is no stored response", async () => {
     const log = open();
     const kinds: [Request, Response][] = [
       [post(), Response.json({ ...RESPONSE, store: false })],

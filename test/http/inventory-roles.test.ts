@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Role } from "../../src/contracts/access.ts";
-import { needOf } from "../../src/http/endpoints/wire-access.ts";
+import { requiredAccess } from "../../src/http/endpoints/wire-endpoints.ts";
 import { inventoryEndpoints } from "../../src/http/inventory/inventory-endpoints.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
@@ -49,7 +49,7 @@ describe("who may do what with the inventory", () => {
   it("the wire protocol takes the same role for the same thing", () => {
     const roles = new Map(inventoryEndpoints(served.app).map(({ path, role }) => [path, role]));
     for (const [endpoint, method, path] of SAME)
-      assert.equal(needOf(method, path).role, roles.get(`/v2/inventory/${endpoint}`), endpoint);
+      assert.equal(requiredAccess(method, path).role, roles.get(`/v2/inventory/${endpoint}`), endpoint);
   });
 
   it("taking a file out of a store is for operators, deleting it with that for admins", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, afterEach, before, describe, test } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { READABLE } from "../../src/http/endpoints/wire-access.ts";
+import { READABLE } from "../../src/http/endpoints/wire-endpoints.ts";
 import { ask } from "./ask.ts";
 import { type ProxiedServer, SERVICE_KEY, serveProxied } from "./scripted-service.ts";
 

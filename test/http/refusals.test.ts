@@ -427,7 +427,7 @@ describe("refusals", () => {
 describe("slow clients", () => {
   let served: Served;
   before(async () => {
-    served = await serveScripted({ patience: { headersMs: 300, bodyMs: 300, leastBytes: 64 } });
+    served = await serveScripted({ timeouts: { headersMs: 300, bodyMs: 300, leastBytes: 64 } });
   });
   after(() => served.close());
   const HOST = "host: 127.0.0.1";

@@ -17,7 +17,7 @@ import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
-import type { Patience } from "../../src/http/middleware/slow-clients.ts";
+import type { RequestTimeouts } from "../../src/http/middleware/request-timeouts.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import { withResponseLog } from "../../src/inventory/log-responses.ts";
@@ -81,7 +81,7 @@ const NOTHING_KNOWN: Ingest = {
 
 export interface ScriptedOptions {
   readonly keepAliveMs?: number;
-  readonly patience?: Patience;
+  readonly timeouts?: RequestTimeouts;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -179,13 +179,13 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     close: () => runner.stop("Server stopped."),
   };
   const logged: string[] = [];
-  const { keepAliveMs, patience } = options;
+  const { keepAliveMs, timeouts } = options;
   const server = await serveHttp(app, {
     host: "127.0.0.1",
     port: 0,
     log: (line) => logged.push(line),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
-    ...(patience && { patience }),
+    ...(timeouts && { timeouts }),
   });
   return {
     url: server.url,

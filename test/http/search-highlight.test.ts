@@ -1,13 +1,7 @@
 // Passages mark the words that were found, and are cut around them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  excerptOf,
-  type Marked,
-  showMarked,
-  spansOfWords,
-  withoutMarkup,
-} from "../../src/http/pages/search-results.ts";
+import { excerptOf, type Marked, showMarked, spansOfWords, withoutMarkup } from "../../src/http/pages/search-pages.ts";
 
 const markedBy = (text: string, query: string): Marked => ({ text, marks: spansOfWords(text, query) });
 const shown = async (passage: Marked): Promise<string> => String(await showMarked(passage));

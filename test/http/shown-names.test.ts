@@ -6,10 +6,10 @@ import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import type { QuerySource } from "../../src/engine/query.ts";
 import { toItemViewJson } from "../../src/http/endpoints/item-codec.ts";
 import { named } from "../../src/http/inventory/resource-pages.ts";
-import { ingestItemPage } from "../../src/http/pages/ingest-item-page.ts";
-import { reportTree } from "../../src/http/pages/report-tree.ts";
-import { searchResults } from "../../src/http/pages/search-results.ts";
-import { shownName } from "../../src/http/pages/shown-name.ts";
+import { shownName } from "../../src/http/pages/display.ts";
+import { ingestItemPage } from "../../src/http/pages/ingest-pages.ts";
+import { reportTree } from "../../src/http/pages/report-pages.ts";
+import { searchResults } from "../../src/http/pages/search-pages.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
 import { newItem } from "../../src/plan/web/item-state.ts";
 

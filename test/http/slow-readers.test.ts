@@ -4,15 +4,15 @@ import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { type Served, serveScripted } from "./scripted-app.ts";
 
-/** Long enough for the request to be answered before its patience is over, also on a busy machine. */
-const PATIENCE = { headersMs: 20_000, bodyMs: 4000, leastBytes: 1 };
+/** Long enough for the request to be answered before its timeouts is over, also on a busy machine. */
+const REQUEST_TIMEOUTS = { headersMs: 20_000, bodyMs: 4000, leastBytes: 1 };
 
 describe("a client that neither sends nor reads", () => {
   let served: Served;
   const warnings: Error[] = [];
   const heed = (warning: Error): number => warnings.push(warning);
   before(async () => {
-    served = await serveScripted({ patience: PATIENCE });
+    served = await serveScripted({ timeouts: REQUEST_TIMEOUTS });
     process.on("warning", heed);
   });
   after(async () => {
@@ -31,7 +31,7 @@ describe("a client that neither sends nor reads", () => {
       const pull = (to: ReadableStreamDefaultController): void => to.enqueue(new Uint8Array(64 * 1024));
       return new Response(new ReadableStream({ pull }));
     };
-    // On a busy machine its patience may be over before anybody asked for the body; then there is nothing to see here.
+    // On a busy machine its timeout may be over before anybody asked for the body; then there is nothing to see here.
     socket.on("close", () => cut.resolve()).resume();
     socket.on("error", () => undefined);
     socket.write(`POST /openai/v1/files HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 10\r\n\r\n`);

@@ -8,7 +8,7 @@ import { strToU8, unzipSync, zipSync } from "fflate";
 import type { DomainId, JobId } from "../../src/contracts/ids.ts";
 import type { CrawlArchive, ReportId } from "../../src/contracts/report.ts";
 import { toUtcMicros } from "../../src/lib/time.ts";
-import { parseReportId } from "../../src/reports/report-id.ts";
+import { parseReportId } from "../../src/reports/report-codec.ts";
 import { createReportStore, type ReportStore } from "../../src/reports/report-store.ts";
 
 const MAP = "sharepoint_unique_file_id,filename\r\n1,\u00fcber uns.docx\r\n";

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { BadInputError } from "../../src/contracts/errors.ts";
 import { encodeCsvRow } from "../../src/lib/csv.ts";
-import { readTableWindow, type TableWindow, type TableWish } from "../../src/reports/table-window.ts";
+import { readTableWindow, type TableQuery, type TableWindow } from "../../src/reports/table-window.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -20,7 +20,7 @@ function tableOf(text: string, chunkBytes = 7): () => Promise<{ content: AsyncIt
   });
 }
 
-const windowOf = (text: string, wish: Partial<TableWish>, chunkBytes?: number): Promise<TableWindow> =>
+const windowOf = (text: string, wish: Partial<TableQuery>, chunkBytes?: number): Promise<TableWindow> =>
   readTableWindow(tableOf(text, chunkBytes), { sort: undefined, filter: "", offset: 0, limit: 10, ...wish }, NEVER);
 
 const SMALL = 'name,size\r\nb.docx,10\r\na.pdf,9\r\n"c, d.docx",100\r\n';
@@ -35,7 +35,7 @@ test("rows as the table has them, sorted by number or text, filtered, in parts",
     ],
     total: 3,
   });
-  const sizes = async (wish: Partial<TableWish>): Promise<string[]> =>
+  const sizes = async (wish: Partial<TableQuery>): Promise<string[]> =>
     (await windowOf(SMALL, wish)).rows.map(([, size]) => size ?? "");
   assert.deepEqual(await sizes({ sort: "size" }), ["9", "10", "100"]);
   assert.deepEqual(await sizes({ sort: "-size" }), ["100", "10", "9"]);
@@ -47,7 +47,7 @@ test("rows as the table has them, sorted by number or text, filtered, in parts",
 
 test("only rows that tell of an error, in whatever column is for that", async () => {
   const text = "name,sharepoint_error,embedding_error\na,,\nb,,too large\nc,gone,\nerror,,\n";
-  const names = async (wish: Partial<TableWish>): Promise<unknown[]> =>
+  const names = async (wish: Partial<TableQuery>): Promise<unknown[]> =>
     (await windowOf(text, { failed: true, ...wish })).rows.map(([name]) => name);
   assert.deepEqual(await names({}), ["b", "c"]);
   assert.deepEqual(await names({ sort: "-name" }), ["c", "b"]);

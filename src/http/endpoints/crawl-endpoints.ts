@@ -14,13 +14,10 @@ import {
 } from "../../engine/crawl-request.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import { streamZip } from "../../lib/zip-writer.ts";
-import { CRAWL_ACTIONS } from "../pages/crawl-form.ts";
-import { PLAN_COLUMNS, PLANNED_KINDS } from "../pages/crawl-plan.ts";
-import { type CrawlerWishes, crawlerPage } from "../pages/crawler-page.ts";
-import { dryRun } from "../routing/dry-run.ts";
+import { CRAWL_ACTIONS, type CrawlerQuery, crawlerPage, PLAN_COLUMNS, PLANNED_KINDS } from "../pages/crawler-page.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { listing } from "../routing/listing.ts";
-import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
+import { type Arguments, dryRun, optional, required, withDefault } from "../routing/parameters.ts";
 import { domainId, jobId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumber } from "../routing/values.ts";
 
 const AS_JOB =
@@ -133,7 +130,7 @@ function crawlerRoot(app: App): Endpoint {
   });
 }
 
-function readWishes(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerWishes {
+function readWishes(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerQuery {
   const { limit, offset, sort, filter } = args;
   return {
     form: {

@@ -5,9 +5,9 @@ import type { Alternatives } from "../../contracts/finding.ts";
 import type { SourceField, SourceKind, SourceKinds } from "../../contracts/source-kind.ts";
 import { parseSource } from "../../domains/source-codec.ts";
 import type { PlacedFinding } from "../../engine/doctor.ts";
-import { requireRole } from "../middleware/require-role.ts";
 import { checkPage } from "../pages/check-page.ts";
 import { type Answer, type Endpoint, endpoint } from "../routing/endpoint.ts";
+import { requireRole } from "../routing/failure.ts";
 import { optional, type Parameter, required, withDefault } from "../routing/parameters.ts";
 import { domainId, oneOf, sourceId, text, trueOrFalse, wholeNumber, words } from "../routing/values.ts";
 

@@ -2,10 +2,7 @@ import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import { FILE_STATUSES, VERSION_ID } from "../../contracts/manifest.ts";
 import type { DocumentName } from "../../engine/documents.ts";
-import { documentDifferencePage } from "../pages/document-difference-page.ts";
-import { documentPage } from "../pages/document-page.ts";
-import { documentVersionPage } from "../pages/document-version-page.ts";
-import { documentsPage } from "../pages/documents-page.ts";
+import { documentDifferencePage, documentPage, documentsPage, documentVersionPage } from "../pages/document-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
 import { MAX_LIMIT } from "../routing/listing.ts";
@@ -52,7 +49,7 @@ const listQuery = {
   offset: withDefault(wholeNumber({ from: 0, to: 999_999_999 }), 0, "Leaves out this many first."),
 };
 
-export type DocumentWishes = Arguments<typeof listQuery>;
+export type DocumentsQuery = Arguments<typeof listQuery>;
 
 function list(app: App): Endpoint {
   return endpoint({

@@ -3,23 +3,21 @@ import type { App } from "../../app/app.ts";
 import { renameJob } from "../../app/jobs.ts";
 import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
-import type { DomainId } from "../../contracts/ids.ts";
+import type { DomainId, JobId } from "../../contracts/ids.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
+import { formatDomain } from "../../domains/domain-codec.ts";
 import { parseDomainInput } from "../../domains/domain-input.ts";
 import { refuseSharedStore } from "../../domains/shared-store.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
-import { domainPage } from "../pages/domain-page.ts";
-import { domainsUi } from "../pages/domains-page.ts";
+import { domainPage, domainsUi } from "../pages/domain-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
-import { dryRun } from "../routing/dry-run.ts";
-import { type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { listing, takePart } from "../routing/listing.ts";
-import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
+import { type Arguments, dryRun, optional, required, withDefault } from "../routing/parameters.ts";
 import { runToEnd } from "../routing/run-to-end.ts";
-import { domainId, oneOf, words } from "../routing/values.ts";
-import { asJob, carryOut, type DomainChange, showDomain } from "./domain-change.ts";
-import { domainFields } from "./domain-fields.ts";
+import { domainId, json, oneOf, text, words } from "../routing/values.ts";
 
 const CREATE_EXAMPLE = `curl '{origin}/v2/domains/create' -H 'content-type: application/json' -d '{"domain_id":"DEMO","name":"Demo","file_sources":[{"source_id":"documents","site_url":"https://example.sharepoint.com/sites/demo","sharepoint_url_part":"/Shared Documents","filter":""}]}'`;
 
@@ -254,4 +252,64 @@ async function prepareRename(
   };
   const foreseen = { ...showDomain(app, { ...domain, domainId: to }), would_rename: [...changes] };
   return { action: "update", domainId: from, foreseen, apply: async () => foreseen, rename };
+}
+
+/** A change that was checked and can be told (dry run) or made. */
+export interface DomainChange {
+  readonly action: "create" | "update" | "delete";
+  /** What the job is named after. */
+  readonly domainId: DomainId;
+  /** What a dry run answers. */
+  readonly foreseen: JsonObject;
+  /** What the change answers; `jobId` when it runs as a job. */
+  apply(log: (line: string) => void, jobId?: JobId): Promise<JsonObject>;
+}
+
+/** A domain as every endpoint shows it. */
+export function showDomain({ schedule, domains }: Pick<App, "schedule" | "domains">, domain: Domain): JsonObject {
+  return { ...formatDomain(domain, domains.kinds), next_run_utc: schedule.nextRunAt(domain) };
+}
+
+export async function carryOut(change: DomainChange, dry: boolean): Promise<Answer<JsonObject>> {
+  return ok(dry ? change.foreseen : await change.apply(() => undefined));
+}
+
+export function asJob(change: DomainChange, dry: boolean): JobWork {
+  const { action, domainId } = change;
+  return {
+    start: { router: "domains", action, object: domainId, dryRun: dry },
+    async work(job) {
+      if (dry) {
+        job.log(`[ 1 / 1 ] ${action} domain '${domainId}'...`);
+        job.log("  Dry run: nothing was changed.");
+        return ok(change.foreseen);
+      }
+      const data = await change.apply((line) => job.log(line), job.jobId);
+      job.log("  OK.");
+      return ok(data);
+    },
+  };
+}
+
+const PLAIN = {
+  description: optional(text, "What it holds."),
+  vector_store_name: optional(
+    text,
+    "Name of the vector store that the first crawl creates; the domain id when not given.",
+  ),
+  vector_store_id: optional(text, "An existing vector store to fill; empty: the next crawl creates one."),
+  schedule: optional(
+    text,
+    "When it is crawled unattended: a cron expression of five fields in UTC, like '0 2 * * *' for 02:00 every day; empty: never.",
+  ),
+};
+
+const SOURCES_JSON = optional(text, "All source arrays in one JSON text, for forms and older clients.");
+
+type Fields = typeof PLAIN & { readonly sources_json: typeof SOURCES_JSON };
+
+/** Fields of a new or changed domain, besides its id and its name. */
+export function domainFields({ all }: SourceKinds): Fields {
+  const arrays = Object.fromEntries(all.map(({ type, words }) => [type, optional(json, words.array)]));
+  return { ...PLAIN, ...arrays, sources_json: SOURCES_JSON };
 }

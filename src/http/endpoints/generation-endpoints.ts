@@ -1,12 +1,7 @@
 import type { App } from "../../app/app.ts";
 import type { Generation, GenerationChange } from "../../contracts/search-index.ts";
 import type { GenerationsView } from "../../engine/generations.ts";
-import {
-  differencePage,
-  generationsPage,
-  type ShownDifference,
-  type ShownGenerations,
-} from "../pages/domain-generations-page.ts";
+import { differencePage, generationsPage, type ShownDifference, type ShownGenerations } from "../pages/domain-pages.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { required, withDefault } from "../routing/parameters.ts";
 import { domainId, trueOrFalse, wholeNumber } from "../routing/values.ts";

@@ -3,14 +3,13 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
 import { JOB_STATES, type Result } from "../../contracts/job.ts";
 import { JOB_ORDERS, type JobPageRequest } from "../../jobs/list-jobs.ts";
-import { jobPage, jobResultPage } from "../pages/job-page.ts";
-import { jobsUi } from "../pages/jobs-page.ts";
+import { toJobJson } from "../pages/job-fragments.ts";
+import { jobPage, jobResultPage, jobsUi } from "../pages/job-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { type Call, type Endpoint, endpoint, ok, okPart } from "../routing/endpoint.ts";
 import { listing, pageFacts } from "../routing/listing.ts";
 import { optional, required, withDefault } from "../routing/parameters.ts";
 import { jobId, oneOf, trueOrFalse, words } from "../routing/values.ts";
-import { toJobJson } from "./job-codec.ts";
 
 const ACTIONS = ["pause", "resume", "cancel"] as const;
 

@@ -1,7 +1,7 @@
 import type { App } from "../../app/app.ts";
 import { ROLES } from "../../contracts/access.ts";
 import type { KeyFacts } from "../../security/access.ts";
-import { readExpiry } from "../../security/read-expiry.ts";
+import { readExpiry } from "../../security/key-store.ts";
 import { keysPage } from "../pages/keys-page.ts";
 import { type Endpoint, endpoint, ok, okPart } from "../routing/endpoint.ts";
 import { listing, takePart } from "../routing/listing.ts";

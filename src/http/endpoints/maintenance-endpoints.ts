@@ -1,8 +1,7 @@
 import type { App } from "../../app/app.ts";
 import { maintenanceJob } from "../../app/jobs.ts";
-import { dryRun } from "../routing/dry-run.ts";
 import { type Endpoint, endpoint } from "../routing/endpoint.ts";
-import { optional, withDefault } from "../routing/parameters.ts";
+import { dryRun, optional, withDefault } from "../routing/parameters.ts";
 import { domainId, trueOrFalse } from "../routing/values.ts";
 
 export function maintenanceEndpoints(app: App): Endpoint[] {

@@ -2,11 +2,11 @@ import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
-import { queryPage } from "../pages/query-page.ts";
+import { queryPage } from "../pages/search-pages.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { type Envelope, plainFailure } from "../routing/envelope.ts";
-import type { JsonSchema } from "../routing/json-schema.ts";
 import { optional, required, withDefault } from "../routing/parameters.ts";
+import type { JsonSchema } from "../routing/values.ts";
 import { json, text, type Value, wholeNumber } from "../routing/values.ts";
 
 const SOURCE_SCHEMA: JsonSchema = {

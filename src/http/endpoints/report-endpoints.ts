@@ -7,14 +7,12 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { encodeSpreadsheetRow } from "../../lib/spreadsheet-csv.ts";
 import { readText } from "../../reports/read-text.ts";
-import { parseReportId, REPORT_ID_FORM, REPORT_TYPES, type ReportType } from "../../reports/report-id.ts";
+import { parseReportId, REPORT_ID_FORM, REPORT_TYPES, type ReportType } from "../../reports/report-codec.ts";
 import type { ReportStore, StoredBytes } from "../../reports/report-store.ts";
 import { readMatchingRows, readTableWindow } from "../../reports/table-window.ts";
 import type { Frame, Html } from "../pages/layout.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
-import { reportFilePage } from "../pages/report-file-page.ts";
-import { reportListPage } from "../pages/report-list-page.ts";
-import { reportPage } from "../pages/report-page.ts";
+import { reportFilePage, reportListPage, reportPage } from "../pages/report-pages.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
 import { type Listing, listing, MAX_LIMIT, takePart } from "../routing/listing.ts";
 import { optional, required, withDefault } from "../routing/parameters.ts";
@@ -39,7 +37,11 @@ export function reportEndpoints(app: App): Endpoint[] {
 }
 
 function list({ reports, domains }: App): Endpoint {
-  const page = async (answer: Answer<readonly ReportRow[]>, args: ReportWish, frame: Frame): Promise<Awaited<Html>> => {
+  const page = async (
+    answer: Answer<readonly ReportRow[]>,
+    args: ReportQuery,
+    frame: Frame,
+  ): Promise<Awaited<Html>> => {
     const ids = (await domains.list()).domains.map((domain) => domain.domainId);
     return await reportListPage(answer, args, ids, frame);
   };
@@ -63,21 +65,21 @@ function list({ reports, domains }: App): Endpoint {
   });
 }
 
-interface ReportWish extends Listing {
+interface ReportQuery extends Listing {
   readonly type: ReportType | undefined;
   readonly domain_id: DomainId | undefined;
 }
 
 /** As they come, only those that are shown are opened; any other order or a filter takes a look into all of them. */
-async function listReports(reports: ReportStore, wish: ReportWish): Promise<Answer<readonly ReportRow[]>> {
-  const which = { type: wish.type, domainId: wish.domain_id };
-  const { limit, offset } = wish;
-  if (limit !== undefined && wish.filter === "" && (wish.sort === undefined || wish.sort === "-created_utc")) {
+async function listReports(reports: ReportStore, query: ReportQuery): Promise<Answer<readonly ReportRow[]>> {
+  const which = { type: query.type, domainId: query.domain_id };
+  const { limit, offset } = query;
+  if (limit !== undefined && query.filter === "" && (query.sort === undefined || query.sort === "-created_utc")) {
     const rows = (await reports.list({ ...which, limit, offset })).map(toReportRow);
     const total = await reports.count(which);
     return okPart({ rows, page: { offset, limit, total, more: offset + rows.length < total } });
   }
-  return okPart(takePart((await reports.list(which)).map(toReportRow), wish));
+  return okPart(takePart((await reports.list(which)).map(toReportRow), query));
 }
 
 function get({ reports }: App): Endpoint {
@@ -175,7 +177,7 @@ function told(report: ReportSummary): Answer<Readonly<JsonObject>> {
 const JSON_BYTES = 4 * 1024 * 1024;
 const PAGE_BYTES = 512 * 1024;
 
-interface FileWish extends Listing {
+interface FileQuery extends Listing {
   readonly report_id: ReportId;
   readonly file_path: string;
   /** Of a table, only the rows that tell of an error. */
@@ -202,19 +204,21 @@ export interface ShownTable {
 }
 
 /** Of a table, the rows that were asked for; a page always shows rows. */
-async function readReportFile(reports: ReportStore, wish: FileWish, call: Call): Promise<Answer<ShownFile>> {
+async function readReportFile(reports: ReportStore, query: FileQuery, call: Call): Promise<Answer<ShownFile>> {
   const asked =
-    wish.limit !== undefined || wish.offset > 0 || wish.sort !== undefined || wish.filter !== "" || wish.failed;
-  const isTable = wish.file_path.endsWith(".csv");
+    query.limit !== undefined || query.offset > 0 || query.sort !== undefined || query.filter !== "" || query.failed;
+  const isTable = query.file_path.endsWith(".csv");
   if (asked && !isTable)
-    throw new BadInputError(`'${wish.file_path}' is no table, so it takes no limit, sort or filter.`);
-  return isTable && (asked || call.format === "html") ? readTable(reports, wish, call) : readWhole(reports, wish, call);
+    throw new BadInputError(`'${query.file_path}' is no table, so it takes no limit, sort or filter.`);
+  return isTable && (asked || call.format === "html")
+    ? readTable(reports, query, call)
+    : readWhole(reports, query, call);
 }
 
-async function readTable(reports: ReportStore, wish: FileWish, call: Call): Promise<Answer<ShownTable>> {
-  const { report_id, file_path, offset } = wish;
-  const limit = wish.limit ?? (call.format === "html" ? PAGE_ROWS : MAX_LIMIT);
-  const window = await readTableWindow(() => reports.file(report_id, file_path), { ...wish, limit }, call.signal);
+async function readTable(reports: ReportStore, query: FileQuery, call: Call): Promise<Answer<ShownTable>> {
+  const { report_id, file_path, offset } = query;
+  const limit = query.limit ?? (call.format === "html" ? PAGE_ROWS : MAX_LIMIT);
+  const window = await readTableWindow(() => reports.file(report_id, file_path), { ...query, limit }, call.signal);
   const { columns, total } = window;
   const rows = window.rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at] ?? ""])));
   const page = { offset, limit, total, more: offset + rows.length < total };
@@ -222,8 +226,8 @@ async function readTable(reports: ReportStore, wish: FileWish, call: Call): Prom
 }
 
 /** A page may show the beginning of a file; JSON that ends in the middle would pass for the whole. */
-async function readWhole(reports: ReportStore, wish: FileWish, call: Call): Promise<Answer<ShownFile>> {
-  const { report_id, file_path } = wish;
+async function readWhole(reports: ReportStore, query: FileQuery, call: Call): Promise<Answer<ShownFile>> {
+  const { report_id, file_path } = query;
   const stored = await reports.file(report_id, file_path);
   if (call.format === "json" && stored.bytes > JSON_BYTES) {
     throw new BadInputError(`'${file_path}' has ${stored.bytes} bytes, more than fit here. Use format=raw.`);
@@ -234,10 +238,10 @@ async function readWhole(reports: ReportStore, wish: FileWish, call: Call): Prom
 }
 
 /** All rows that match, safe to open in a spreadsheet. Made while it is sent, in the order of the file. */
-function spreadsheet(content: StoredBytes["content"], wish: FileWish): Omit<RawAnswer, "fileName"> {
-  if (!wish.file_path.endsWith(".csv")) throw new BadInputError(`'${wish.file_path}' is no table. Use format=raw.`);
-  if (wish.sort !== undefined) throw new BadInputError("format=csv comes in the order of the file: leave out 'sort'.");
-  return { bytes: undefined, mediaType: "text/csv; charset=utf-8", content: spreadsheetRows(content, wish) };
+function spreadsheet(content: StoredBytes["content"], query: FileQuery): Omit<RawAnswer, "fileName"> {
+  if (!query.file_path.endsWith(".csv")) throw new BadInputError(`'${query.file_path}' is no table. Use format=raw.`);
+  if (query.sort !== undefined) throw new BadInputError("format=csv comes in the order of the file: leave out 'sort'.");
+  return { bytes: undefined, mediaType: "text/csv; charset=utf-8", content: spreadsheetRows(content, query) };
 }
 
 /** Spreadsheets take a file for UTF-8 only when it begins with this. */
@@ -245,7 +249,7 @@ const BYTE_ORDER_MARK = "\ufeff";
 
 async function* spreadsheetRows(
   content: StoredBytes["content"],
-  { filter, failed, offset, limit = Number.POSITIVE_INFINITY }: FileWish,
+  { filter, failed, offset, limit = Number.POSITIVE_INFINITY }: FileQuery,
 ): AsyncGenerator<Uint8Array, void> {
   let at = -1;
   let text = BYTE_ORDER_MARK;

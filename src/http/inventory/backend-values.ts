@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../lib/json-object.ts";
-import type { JsonSchema } from "../routing/json-schema.ts";
+import type { JsonSchema } from "../routing/values.ts";
 import { json, type Value } from "../routing/values.ts";
 
 /** Ids of the backend are opaque: only what could not be part of a path is refused. */

@@ -10,15 +10,16 @@ export interface ListOptions {
   readonly largestPage: number;
 }
 
-/** So many rows are looked through for a filter, or put in an order that the backend does not have. */
+/** At most this many rows are scanned for a filter, or sorted by a column that the backend does not sort by. */
 export const MAX_SCANNED_ROWS = 20_000;
 
 /**
- * A part of a list of the backend, read as far as it takes and no further. The backend sorts by creation only, newest first; any other order,
- * and a filter, look through MAX_SCANNED_ROWS rows at most, and say so when there were more. Without a limit it is the whole list.
+ * Returns a page of a list of the backend, reading no more than needed. The backend sorts by creation only, newest first; any
+ * other order, and a filter, scan at most MAX_SCANNED_ROWS rows, and the answer says if there were more. Without a limit it is
+ * the whole list.
  */
 export async function listPart<T extends object>(
-  pages: (wish: PageQuery) => Pages<T>,
+  pages: (query: PageQuery) => Pages<T>,
   listing: Listing,
   { noun, largestPage }: ListOptions,
 ): Promise<Answer<readonly T[]>> {
@@ -27,7 +28,7 @@ export async function listPart<T extends object>(
   const sorted = sort === undefined || sort === "created_at" || sort === "-created_at";
   const whole = limit === undefined && offset === 0;
   const size = limit ?? Number.POSITIVE_INFINITY;
-  // One more than asked for tells whether there is more.
+  // One more row tells whether there is another page.
   const enough = sorted ? offset + size + 1 : Number.POSITIVE_INFINITY;
   const bound = limit === undefined || (sorted && filter === "") ? Number.POSITIVE_INFINITY : MAX_SCANNED_ROWS;
   const pageSize = filter === "" ? Math.min(largestPage, enough) : largestPage;
@@ -42,7 +43,7 @@ export async function listPart<T extends object>(
   return { ...answer, data, page: { offset, limit: limit ?? data.length, total, more: found > offset + data.length } };
 }
 
-interface Gathered<T> {
+interface GatheredRows<T> {
   readonly rows: readonly T[];
   /** With those that were skipped. */
   readonly found: number;
@@ -54,7 +55,7 @@ async function gather<T extends object>(
   pages: Pages<T>,
   filter: string,
   { enough, bound, skip }: { readonly enough: number; readonly bound: number; readonly skip: number },
-): Promise<Gathered<T>> {
+): Promise<GatheredRows<T>> {
   const rows: T[] = [];
   let [looked, found] = [0, 0];
   for await (const page of pages) {

@@ -4,13 +4,12 @@ import type { Result } from "../../contracts/job.ts";
 import type { Steps } from "../../inventory/inventory.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
-import { requireRole } from "../middleware/require-role.ts";
 import type { Frame, Html } from "../pages/layout.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
-import { dryRun } from "../routing/dry-run.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { requireRole } from "../routing/failure.ts";
 import { type Listing, listing } from "../routing/listing.ts";
-import { type Arguments, optional, type Parameters, required, withDefault } from "../routing/parameters.ts";
+import { type Arguments, dryRun, optional, type Parameters, required, withDefault } from "../routing/parameters.ts";
 import { oneOf } from "../routing/values.ts";
 import { backendId } from "./backend-values.ts";
 import {

@@ -1,11 +1,9 @@
 import { html } from "hono/html";
 import { sayBytes } from "../../lib/say-bytes.ts";
+import { shownName, shownTime } from "../pages/display.ts";
 import { jsonTable } from "../pages/json-table.ts";
-import { type Frame, type Html, layout } from "../pages/layout.ts";
-import { mayChange } from "../pages/may-change.ts";
+import { type Frame, type Html, layout, mayChange } from "../pages/layout.ts";
 import { type Column, pagedTable } from "../pages/paged-table.ts";
-import { shownName } from "../pages/shown-name.ts";
-import { shownTime } from "../pages/shown-time.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
 import {

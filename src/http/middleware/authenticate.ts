@@ -3,37 +3,40 @@ import type { Principal } from "../../contracts/access.ts";
 import type { Identity } from "../../security/access.ts";
 import type { HttpEnv } from "../http-env.ts";
 import { toFailure } from "../routing/failure.ts";
+import type { AuthenticationResult, Authenticator } from "./authenticator.ts";
 import { type Buckets, createBuckets } from "./buckets.ts";
-import type { Asker, Doorkeeper } from "./doorkeeper.ts";
 import { refuse, refuseForNow } from "./refusal.ts";
-import { signInAddress, wantsPage } from "./sign-in-address.ts";
 
-export interface AdmissionOptions {
-  readonly doorkeeper: Doorkeeper;
-  /** 0: as many as they like. */
+export interface AuthenticationOptions {
+  readonly authenticator: Authenticator;
+  /** 0: no limit. */
   readonly requestsPerSecond: number;
   readonly logError: (about: string, error: unknown) => void;
 }
 
-/** Nothing behind this is answered to somebody who is not known, and nobody is answered more often than agreed. */
-export function admitKnown({ doorkeeper, requestsPerSecond, logError }: AdmissionOptions): MiddlewareHandler<HttpEnv> {
+/** Lets only known principals pass, each at most `requestsPerSecond`. */
+export function requireAuthentication({
+  authenticator,
+  requestsPerSecond,
+  logError,
+}: AuthenticationOptions): MiddlewareHandler<HttpEnv> {
   const rate =
     requestsPerSecond > 0 ? createBuckets({ perSecond: requestsPerSecond, burst: 2 * requestsPerSecond }) : null;
   return async (c, next) => {
-    let asker: Asker;
+    let result: AuthenticationResult;
     try {
-      asker = await doorkeeper.identify(c);
+      result = await authenticator.identify(c);
     } catch (error) {
       logError("authenticate", error);
       const { status, message } = toFailure(error);
       return refuse(c, status, message);
     }
-    if (asker.status === "slowed") return refuseSlowed(c, asker.waitMs);
-    if (asker.status === "not let in") return refuse(c, 403, asker.reason);
-    if (asker.status !== "known") return turnAway(c, asker);
-    const waitMs = takeTurn(rate, asker.principal);
+    if (result.status === "slowed") return refuseSlowed(c, result.waitMs);
+    if (result.status === "not let in") return refuse(c, 403, result.reason);
+    if (result.status !== "known") return respondUnauthenticated(c, result);
+    const waitMs = takeToken(rate, result.principal);
     if (waitMs > 0) return refuseForNow(c, waitMs, `More than ${requestsPerSecond} requests a second.`);
-    c.set("principal", asker.principal);
+    c.set("principal", result.principal);
     return next();
   };
 }
@@ -42,7 +45,7 @@ export function refuseSlowed(c: Context, waitMs: number): Response {
   return refuseForNow(c, waitMs, "Too many requests from this address could not be authenticated.");
 }
 
-function turnAway(c: Context, identity: Exclude<Identity, { status: "known" }>): Response {
+function respondUnauthenticated(c: Context, identity: Exclude<Identity, { status: "known" }>): Response {
   if (identity.status === "without-role") {
     return refuse(
       c,
@@ -59,6 +62,33 @@ function turnAway(c: Context, identity: Exclude<Identity, { status: "known" }>):
   return refuse(c, 401, message);
 }
 
-function takeTurn(rate: Buckets | null, { kind, id }: Principal): number {
+function takeToken(rate: Buckets | null, { kind, id }: Principal): number {
   return rate === null || kind === "local" ? 0 : rate.take(`${kind}:${id}`);
+}
+
+export const SIGN_IN_PATH = "/sign-in";
+
+/** Whether the answer would be shown in a browser: then a redirect to the sign-in page replaces the 401. */
+export function wantsPage(c: Context): boolean {
+  if (c.req.method !== "GET" && c.req.method !== "HEAD") return false;
+  const format = c.req.query("format");
+  return c.req.path === "/" || format === "ui" || format === "html" || /text\/html/i.test(c.req.header("accept") ?? "");
+}
+
+/** The sign-in page, which then redirects to the requested page. */
+export function signInAddress(c: Context): string {
+  const { pathname, search } = new URL(c.req.url);
+  const wanted = pathname + search;
+  return wanted === "/" ? SIGN_IN_PATH : `${SIGN_IN_PATH}?${new URLSearchParams({ next: wanted })}`;
+}
+
+/**
+ * Returns where to go after signing in: only pages of this server that change nothing. Anybody can write a link to the sign-in
+ * page, and what follows counts as coming from here.
+ */
+export function safeNext(next: string, readingPaths: ReadonlySet<string>): string {
+  const local = "http://local.invalid";
+  const url = URL.parse(next, local);
+  if (url?.origin !== local) return "/";
+  return readingPaths.has(url.pathname.replace(/(?<=.)\/$/, "")) ? url.pathname + url.search : "/";
 }

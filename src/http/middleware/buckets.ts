@@ -1,11 +1,11 @@
-/** So many keys are remembered; whoever was heard of least recently is forgotten, and then starts anew. */
+/** Beyond this the least recently used key is dropped, and starts anew. */
 const MAX_KEYS = 10_000;
 
 /** A token bucket for each key: full at first, emptied by taking, filled again at a steady rate. */
 export interface Buckets {
-  /** 0: one was taken. Otherwise none was there, and this many milliseconds pass until one is. */
+  /** Takes a token. Returns 0, or the milliseconds until there is one. */
   take(key: string): number;
-  /** What was taken and not needed after all. */
+  /** Returns a token that was not needed after all. */
   giveBack(key: string): void;
 }
 

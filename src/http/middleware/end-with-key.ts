@@ -5,7 +5,7 @@ import type { HttpEnv } from "../http-env.ts";
 const LOOK_EVERY_MS = 1000;
 const FAREWELL = new TextEncoder().encode("\n\n: The key that opened this stream was removed, or has expired.\n\n");
 
-/** A stream of events may last for days: it ends with the key that opened it, whichever process removed that. */
+/** Ends an event stream when its key is removed or expires, whichever process removed it. Streams may last for days. */
 export function endWithKey(access: Pick<Access, "isCurrent">): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     await next();
@@ -32,9 +32,9 @@ function until(body: ReadableStream<Uint8Array>, isCurrent: () => Promise<boolea
     timer.unref();
   };
   const look = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    // What cannot be read now is read the next time; meanwhile nobody comes in anew.
+    // If the keys cannot be read now, the next check will; meanwhile no new request is let in.
     const stays = await isCurrent().catch(() => true);
-    // The stream may have ended, and its client left, meanwhile.
+    // The stream may have ended, or the client disconnected, meanwhile.
     if (isOver) return;
     if (stays) return lookLater(controller);
     finish();
@@ -45,7 +45,7 @@ function until(body: ReadableStream<Uint8Array>, isCurrent: () => Promise<boolea
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // What nobody ever reads is not watched.
+        // No checks before the first read.
         if (timer === undefined) lookLater(controller);
         try {
           const { done, value } = await reader.read();

@@ -7,7 +7,7 @@ const OPENAI_CODES: { readonly [status: number]: string } = {
   429: "rate_limit_exceeded",
 };
 
-/** A refusal in the words that clients of the address understand: OpenAI's below `/openai`, the older ones' at `/query`, `/describe` and `/api`. */
+/** The body of a refusal in the format of the address: OpenAI's below `/openai`, the older one at `/query`, `/describe` and `/api`. */
 export function refusalBody(path: string, status: number, message: string): object {
   if (/^\/openai(\/|$)/.test(path)) {
     const type = status === 429 ? "requests" : status >= 500 ? "server_error" : "invalid_request_error";
@@ -21,7 +21,7 @@ export function refuse(c: Context, status: ContentfulStatusCode, message: string
   return c.json(refusalBody(c.req.path, status, message), status);
 }
 
-/** With what the standard asks of a 429: after how many seconds it is worth trying again. */
+/** Answers 429 with `Retry-After`. */
 export function refuseForNow(c: Context, waitMs: number, message: string): Response {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   c.header("retry-after", String(seconds));

@@ -4,42 +4,41 @@ import type { Principal } from "../../contracts/access.ts";
 import type { AuditLog } from "../../contracts/audit.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import type { Access, Session } from "../../security/access.ts";
-import { lineOnFullDisk } from "../../security/audit-on-full-disk.ts";
-import type { HttpEnv } from "../http-env.ts";
+import { lineOnFullDisk } from "../../security/audit-log.ts";
+import type { HttpEnv, ProductFacts } from "../http-env.ts";
 import { type SignInModel, signInPage } from "../pages/sign-in-page.ts";
-import type { ProductFacts } from "../product.ts";
 import { toFailure } from "../routing/failure.ts";
 import { readBody } from "../routing/read-body.ts";
-import { addressOf, networkOf } from "./address-of.ts";
+import { SIGN_IN_PATH, safeNext } from "./authenticate.ts";
+import { type Authenticator, SESSION_COOKIE } from "./authenticator.ts";
 import { type Buckets, createBuckets } from "./buckets.ts";
-import { type Doorkeeper, SESSION_COOKIE } from "./doorkeeper.ts";
+import { requireOwnPage } from "./check-origin.ts";
+import { clientAddress, clientNetwork } from "./client-address.ts";
 import { refuse } from "./refusal.ts";
-import { requireOwn } from "./refuse-foreign.ts";
-import { SIGN_IN_PATH, safeNext } from "./sign-in-address.ts";
 
 const ATTEMPTS = { perSecond: 1 / 6, burst: 10 };
 const STRANGER: Principal = { kind: "stranger", id: "", name: "somebody", role: "read" };
 
 export interface SignInOptions {
   readonly access: Access;
-  readonly doorkeeper: Doorkeeper;
+  readonly authenticator: Authenticator;
   readonly audit: AuditLog;
   readonly product: ProductFacts;
-  /** Paths of pages that change nothing: where signing in may lead back to. */
+  /** Paths of pages that change nothing: signing in may redirect to them. */
   readonly readingPaths: ReadonlySet<string>;
   readonly logError: (about: string, error: unknown) => void;
 }
 
-/** A page that asks for a key and leaves a cookie, and the way out again. */
+/** The sign-in page, which sets a session cookie, and signing out. */
 export function mountSignIn(http: Hono<HttpEnv>, options: SignInOptions): void {
-  const { access, doorkeeper, readingPaths } = options;
+  const { access, authenticator, readingPaths } = options;
   const attempts = createBuckets(ATTEMPTS);
   http.get(SIGN_IN_PATH, async (c) => {
     const next = safeNext(c.req.query("next") ?? "", readingPaths);
-    const asker = await doorkeeper.identify(c);
-    if (asker.status === "slowed") return showSlowed(c, options, next, asker.waitMs);
-    if (asker.status === "not let in") return show(c, options, { next, problem: asker.reason }, 403);
-    return asker.status === "known" ? c.redirect(next, 303) : show(c, options, { next, problem: "" });
+    const result = await authenticator.identify(c);
+    if (result.status === "slowed") return showSlowed(c, options, next, result.waitMs);
+    if (result.status === "not let in") return show(c, options, { next, problem: result.reason }, 403);
+    return result.status === "known" ? c.redirect(next, 303) : show(c, options, { next, problem: "" });
   });
   http.post(SIGN_IN_PATH, (c) => guarded(c, () => signIn(c, options, attempts)));
   http.post("/sign-out", (c) =>
@@ -54,13 +53,13 @@ export function mountSignIn(http: Hono<HttpEnv>, options: SignInOptions): void {
 async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buckets): Promise<Response> {
   const fields = await readBody(c.req.raw);
   const next = safeNext(String(fields.get("next") ?? ""), options.readingPaths);
-  // Taken beforehand, and given back to who was right: many may be on their way at once.
-  const counts = [attempts, options.doorkeeper.failures];
-  const waits = counts.map((count) => count.take(networkOf(c)));
+  // Taken before the check, and given back after a success: many requests may run at once.
+  const counts = [attempts, options.authenticator.failures];
+  const waits = counts.map((count) => count.take(clientNetwork(c)));
   const waitMs = Math.max(...waits);
   const session = await options.access.signIn(String(fields.get("key") ?? ""), { onlyUnguessable: waitMs > 0 });
   if (!session && waitMs > 0) return showSlowed(c, options, next, waitMs);
-  if (session) for (const [at, count] of counts.entries()) if (waits[at] === 0) count.giveBack(networkOf(c));
+  if (session) for (const [at, count] of counts.entries()) if (waits[at] === 0) count.giveBack(clientNetwork(c));
   await writeDown(c, options, session);
   if (!session)
     return show(c, options, { next, problem: "This key is not known here, was removed, or has expired." }, 401);
@@ -76,7 +75,7 @@ async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buc
   return c.redirect(next, 303);
 }
 
-/** Signing in changes nothing, and whoever has to make room on a full disk must be able to. */
+/** Signing in must work on a full disk: whoever has to make room there needs it. */
 async function writeDown(
   c: Context<HttpEnv>,
   { audit, logError }: SignInOptions,
@@ -84,7 +83,7 @@ async function writeDown(
 ): Promise<void> {
   const who = session?.principal ?? STRANGER;
   const outcome = session ? { ok: true, error: "" } : { ok: false, error: "The key is not known." };
-  const entry = { who, from: addressOf(c), action: "sign in", what: {}, ...outcome };
+  const entry = { who, from: clientAddress(c), action: "sign in", what: {}, ...outcome };
   try {
     await audit.write({ at: nowUtcMicros(), ...entry });
   } catch (error) {
@@ -111,7 +110,7 @@ async function show(
 
 async function guarded(c: Context<HttpEnv>, work: () => Promise<Response>): Promise<Response> {
   try {
-    requireOwn(c.req.raw);
+    requireOwnPage(c.req.raw);
   } catch (error) {
     const { status, message } = toFailure(error);
     return refuse(c, status, message);

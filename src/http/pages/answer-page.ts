@@ -1,8 +1,7 @@
 import { html } from "hono/html";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { jsonTable } from "./json-table.ts";
-import { type Frame, type Html, layout } from "./layout.ts";
-import { placeAround } from "./navigation.ts";
+import { type Frame, type Html, layout, sectionOf } from "./layout.ts";
 
 /** What `format=html` answers: the same structure as the JSON, readable. */
 export function answerPage(path: string, content: unknown, frame: Frame): Html {
@@ -41,6 +40,6 @@ ${waysOn(path, frame)}
 }
 
 function waysOn(path: string, frame: Frame): Html {
-  const place = placeAround(frame.url.pathname);
+  const place = sectionOf(frame.url.pathname);
   return html`<p><a href="${place.address}">Back to ${place.name}</a> · <a href="${path}">What this address takes</a></p>`;
 }

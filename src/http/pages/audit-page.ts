@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { ShownChange } from "../endpoints/audit-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
+import { shownTime } from "./display.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { pagedTable } from "./paged-table.ts";
-import { shownTime } from "./shown-time.ts";
 
 interface AuditArguments {
   readonly limit: number;

@@ -2,9 +2,9 @@ import { html } from "hono/html";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
-import { jobAddress } from "./job-words.ts";
+import { shownTime } from "./display.ts";
+import { jobAddress } from "./job-fragments.ts";
 import type { Html } from "./layout.ts";
-import { shownTime } from "./shown-time.ts";
 
 export const CHARTED_CRAWLS = 30;
 const SLOT = 10;

@@ -5,12 +5,12 @@ import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { Standing } from "../../engine/standing.ts";
 import { crawlChart } from "./crawl-chart.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
-import { domainAddress } from "./domains-page.ts";
-import { crawlerAddress, type Health, healthOf, sayNoCrawl } from "./health-of.ts";
-import { jobAddress } from "./job-words.ts";
+import { shownTime } from "./display.ts";
+import { crawlerAddress, type Health, healthOf, sayNoCrawl } from "./domain-health.ts";
+import { domainAddress } from "./domain-pages.ts";
+import { jobAddress } from "./job-fragments.ts";
 import type { Frame, Html } from "./layout.ts";
-import { mayChange } from "./may-change.ts";
-import { shownTime } from "./shown-time.ts";
+import { mayChange } from "./layout.ts";
 
 /** A domain as the dashboard shows it. */
 export interface DomainView {

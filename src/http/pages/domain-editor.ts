@@ -2,9 +2,8 @@ import { html } from "hono/html";
 import { DEFAULT_LIMITS, type Domain, type SourceConfig } from "../../contracts/domain.ts";
 import type { KindWords, SourceField, SourceKind, SourceKinds } from "../../contracts/source-kind.ts";
 import { formatSource } from "../../domains/source-codec.ts";
+import { shownTime, textOf } from "./display.ts";
 import type { Html } from "./layout.ts";
-import { shownTime } from "./shown-time.ts";
-import { textOf } from "./text-of.ts";
 
 /** The domain to change and when it is crawled next ("" for never); nothing: a new one. */
 interface Edited {

@@ -1,9 +1,8 @@
 import { html } from "hono/html";
 import type { ExplainedJson, ExplanationJson } from "../endpoints/explain-endpoints.ts";
-import { fileAddress } from "./file-address.ts";
+import { shownName, webAddress } from "./display.ts";
+import { fileAddress } from "./document-pages.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
-import { shownName } from "./shown-name.ts";
-import { webAddress } from "./web-address.ts";
 
 /** Why a document is, or is not, found; where no script takes it into the search page. */
 export function explainPage(explanation: ExplanationJson, frame: Frame): Html {

@@ -1,14 +1,15 @@
 import { html } from "hono/html";
+import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
+import type { JobRecord } from "../../contracts/job.ts";
+import type { Standing } from "../../engine/standing.ts";
 import { firstSentence } from "../routing/describe-endpoint.ts";
 import type { Endpoint } from "../routing/endpoint.ts";
-import { domainCard, healthOfView } from "./domain-card.ts";
+import { CHARTED_CRAWLS } from "./crawl-chart.ts";
+import { type DomainView, domainCard, healthOfView } from "./domain-card.ts";
 import { domainEditor, EXAMPLE_SOURCES } from "./domain-editor.ts";
-import type { HomeModel } from "./home-model.ts";
-import { type Frame, type Html, layout } from "./layout.ts";
-import { mayChange } from "./may-change.ts";
-import { recentJobs } from "./recent-jobs.ts";
-import { runningJobs } from "./running-jobs.ts";
+import { gatherRunning, isEndedCrawl, isWorkOn, type RunningJobs, recentJobs, runningJobs } from "./job-fragments.ts";
+import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 
 /** The dashboard at `/`. Every form works without its module; the modules keep it live. */
 export function homePage(model: HomeModel, frame: Frame, endpoints: readonly Endpoint[]): Html {
@@ -109,4 +110,49 @@ function fromTerminal({ url: { origin } }: Frame): Html {
   const crawl = `curl -N '${origin}/v2/crawler/crawl?domain_id=HANDBOOK&mode=incremental&format=stream'`;
   return html`<details class="curl"><summary>The same from a terminal</summary>
 <pre tabindex="0"><code>${create}\n\n${crawl}</code></pre></details>`;
+}
+
+const CRAWLER = "crawler";
+const RECENT_JOBS = 8;
+/** Beyond these the list of domains is the better page. */
+const SHOWN_DOMAINS = 24;
+
+/** How the installation is, gathered before any of it is rendered. */
+export interface HomeModel {
+  readonly domains: readonly DomainView[];
+  /** Also those that are not looked at here. */
+  readonly allDomains: readonly Domain[];
+  readonly broken: readonly { readonly domainId: string; readonly reason: string }[];
+  readonly running: RunningJobs;
+  readonly jobs: readonly JobRecord[];
+}
+
+export async function gatherHome(app: App): Promise<HomeModel> {
+  const [{ domains, broken }, jobs, active, crawls] = await Promise.all([
+    app.domains.list(),
+    app.jobs.list({ limit: RECENT_JOBS }),
+    app.jobs.list({ state: "active" }),
+    app.jobs.list({ router: CRAWLER, matching: isEndedCrawl, limit: CHARTED_CRAWLS, per: "object" }),
+  ]);
+  const shown = domains.slice(0, SHOWN_DOMAINS);
+  const view = async (domain: Domain): Promise<DomainView> => ({
+    kinds: app.domains.kinds,
+    domain,
+    active: active.find((job) => job.router === CRAWLER && isWorkOn(domain.domainId, job)),
+    crawls: crawls.filter((job) => job.object === domain.domainId),
+    standing: await standingOf(app, domain),
+    nextRunAt: app.schedule.nextRunAt(domain),
+  });
+  return {
+    domains: await Promise.all(shown.map(view)),
+    allDomains: domains,
+    broken,
+    running: await gatherRunning(app, active),
+    jobs,
+  };
+}
+
+/** One domain that cannot be looked at must not hide the others. */
+async function standingOf(app: App, domain: Domain): Promise<Standing | undefined> {
+  return app.standing(domain).catch(() => undefined);
 }

@@ -3,9 +3,9 @@ import { ROLES } from "../../contracts/access.ts";
 import type { ShownKey } from "../endpoints/key-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
+import { shownTime } from "./display.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { pagedTable } from "./paged-table.ts";
-import { shownTime } from "./shown-time.ts";
 
 const MEANINGS: Readonly<Record<(typeof ROLES)[number], string>> = {
   read: "search and look at everything",

@@ -28,10 +28,10 @@ export interface PagedTable<T> {
   readonly frame: Frame;
   /** On phones rows become cards, unless there are too many columns for that. */
   readonly onPhones?: "table";
-  /** Further wishes, as selects with a name and a label: changing one asks again. */
-  readonly wishes?: Html;
-  /** The parameters that `wishes` stand for, so that the form does not send them twice. */
-  readonly wished?: readonly string[];
+  /** Further filters, as selects with a name and a label: changing one asks again. */
+  readonly filters?: Html;
+  /** The parameters that `filters` stand for, so that the form does not send them twice. */
+  readonly filterParameters?: readonly string[];
 }
 
 /**
@@ -62,13 +62,13 @@ function heading<T>({ sort, title, align }: Column<T>, { id, listing, frame }: P
   return html`<th scope="col" class="${align ?? ""}" aria-sort="${now}"><a id="${id}-by-${sort}" href="${addressWith(frame, { sort: next, offset: "" })}">${title}</a></th>`;
 }
 
-function filterForm<T>({ id, listing, frame, caption, wishes, wished = [] }: PagedTable<T>): Html {
-  const sent = ["filter", "offset", ...wished];
+function filterForm<T>({ id, listing, frame, caption, filters, filterParameters = [] }: PagedTable<T>): Html {
+  const sent = ["filter", "offset", ...filterParameters];
   const kept = [...frame.url.searchParams].filter(([name]) => !sent.includes(name));
   return html`<form class="filter" action="${frame.url.pathname}" method="get" role="search" aria-label="Filter ${caption}">
 ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <label class="visually-hidden" for="${id}-filter">Filter</label><input id="${id}-filter" type="search" name="filter" value="${listing.filter}" placeholder="Filter" autocomplete="off">
-${wishes ?? ""}
+${filters ?? ""}
 <button>Filter</button>
 </form>`;
 }

@@ -2,20 +2,23 @@ import type { Context } from "hono";
 import type { AskedChange, AuditLog, AuditOutcome } from "../../contracts/audit.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
-import { lineOnFullDisk } from "../../security/audit-on-full-disk.ts";
+import { lineOnFullDisk } from "../../security/audit-log.ts";
 import type { HttpEnv } from "../http-env.ts";
-import { addressOf } from "../middleware/address-of.ts";
-import type { Endpoint, Taken } from "./endpoint.ts";
+import { clientAddress } from "../middleware/client-address.ts";
+import type { Endpoint, EndpointArguments } from "./endpoint.ts";
 import { RefusedError } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
 
-/** What the audit log says of a request. For what only reads, and for dry runs, nothing. */
+/** The audit entry of one request. Requests that only read and dry runs have none. */
 export interface AuditRecord {
   /** Set as soon as the request was read. */
-  args: Taken<Parameters, Parameters> | undefined;
-  /** Before the change is made: what cannot be written down is not done, except deletions on a full disk, which make room again. */
+  args: EndpointArguments<Parameters, Parameters> | undefined;
+  /**
+   * Writes the entry before the change is made. Rejects if it cannot be written, so that the change is not made; deletions may
+   * go on when the disk is full, because they make room.
+   */
   begin(): Promise<void>;
-  /** How it went, or that it never came to it. A change that was made is not taken back when this cannot be written. */
+  /** Writes the outcome. A change that was made is not taken back if this fails. */
   write(outcome: AuditOutcome): Promise<void>;
 }
 
@@ -33,7 +36,7 @@ export function createRecord(
   const change = (): AskedChange | undefined => {
     const who = c.get("principal");
     if (one.changes === null || who === undefined || record.args?.["dry_run"] === true) return undefined;
-    return { who, from: addressOf(c), action: `${c.req.method} ${one.path}`, what: whatOf(record.args, c) };
+    return { who, from: clientAddress(c), action: `${c.req.method} ${one.path}`, what: whatOf(record.args, c) };
   };
   const toldInstead = (trouble: unknown, asked: AskedChange, outcome: AuditOutcome): boolean => {
     const line = lineOnFullDisk(trouble, { ...asked, ...outcome });
@@ -66,7 +69,7 @@ export function createRecord(
   return record;
 }
 
-/** Of what was refused before it was read, the address as it was sent: it says what somebody tried to change. */
+/** The arguments; for a request that was refused before they were read, the address as sent. */
 function whatOf(args: AuditRecord["args"], c: Context<HttpEnv>): AskedChange["what"] {
   if (args) {
     const { body, ...query } = args;

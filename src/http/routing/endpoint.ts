@@ -7,33 +7,33 @@ import type { PageFacts } from "./listing.ts";
 import type { Arguments, Parameters } from "./parameters.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
-/** The last three are bytes to keep: as they are, packed, or as a table for spreadsheets. */
+/** The last three are downloads: as stored, zipped, or as a table for spreadsheets. */
 export type Format = "json" | "html" | "ui" | "stream" | "raw" | "zip" | "csv";
 
-/** What every endpoint answers with, before it is put into a format. */
+/** The answer of an endpoint, before it is put into a format. */
 export interface Answer<T> extends Result {
   readonly data: T;
-  /** Of a list of which only a part was asked for. */
+  /** For a page of a list: where its rows are in the whole. */
   readonly page?: PageFacts | undefined;
-  /** It was taken on and is done later: 202. */
+  /** Accepted, and done later: 202. */
   readonly later?: boolean;
 }
 
-/** Bytes to keep. They are produced while they are sent. */
+/** A download. Its bytes are produced while they are sent. */
 export interface RawAnswer {
   readonly content: AsyncIterable<Uint8Array>;
   /** undefined: not known before the end. */
   readonly bytes: number | undefined;
-  /** Never one that a browser would run. */
+  /** Never a type that a browser would execute. */
   readonly mediaType: string;
   readonly fileName: string;
-  /** The address names these bytes and no others, so whoever has them need not ask again. */
+  /** The address always has these bytes, so clients may cache them. */
   readonly lasting?: true;
 }
 
-/** A request that passed the grammar: the part of it that an endpoint may still want to know. */
+/** What an endpoint may want to know of a valid request beside its arguments. */
 export interface Call {
-  /** Path and query as asked for. */
+  /** Path and query as sent. */
   readonly endpoint: string;
   readonly format: Format;
   readonly principal: Principal;
@@ -43,12 +43,14 @@ export interface Call {
 }
 
 /** The query parameters by name, and the fields of the body below `body`. */
-export type Taken<Q extends Parameters, B extends Parameters> = Arguments<Q> & { readonly body: Arguments<B> };
+export type EndpointArguments<Q extends Parameters, B extends Parameters> = Arguments<Q> & {
+  readonly body: Arguments<B>;
+};
 
 /**
- * One endpoint, said once: routing, validation, refusals, documentation and formats all follow from this.
- * `json`, `html` and `ui` are answered by `run`; without `run`, by `job` at its end. `stream` is answered by `stream`, or by the events of
- * `job`; `raw`, `zip` and `csv` by `raw`.
+ * Declares one endpoint: routing, validation, refusals, documentation and formats follow from this. `json`, `html` and `ui` are
+ * answered by `run`; without `run`, by the result of `job`. `stream` is answered by `stream`, or by the events of `job`; `raw`,
+ * `zip` and `csv` by `raw`.
  */
 export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly path: string;
@@ -58,14 +60,17 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly description: string;
   /** What it changes, for people; null: it only reads. Decides whether other sites may trigger it by GET. */
   readonly changes: string | null;
-  /** It only reads, but asks whoever the request names, perhaps with a secret of this server: other sites must not trigger that either. */
+  /**
+   * It only reads, but sends requests to a host that the client names, perhaps with a secret of this server: other sites must
+   * not trigger it.
+   */
   readonly asksNamedHost?: true;
   /**
-   * Whether these arguments delete, overwrite or hide something, or confirm removals: then people who only opened the address
-   * are asked first. What has DELETE among its methods always does; a dry run never.
+   * Returns whether these arguments delete, overwrite or hide something, or confirm removals: then a person who only opened the
+   * address is asked first. An endpoint with DELETE always does; a dry run never.
    */
-  readonly destroys?: (args: Taken<Q, B>) => boolean;
-  /** Who may call it; left out: `read` where it changes nothing, else `operate`. */
+  readonly destroys?: (args: EndpointArguments<Q, B>) => boolean;
+  /** The role it needs. Default: `read` if it changes nothing, else `operate`. */
   readonly role?: Role;
   readonly query: Q;
   /** Fields of a JSON or form body; absent: the body is not read. */
@@ -73,33 +78,33 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly unknownParameters?: "refused" | "tolerated";
   /** Query strings ("?domain_id=DEMO") or whole command lines. */
   readonly examples: readonly string[];
-  /** What a GET without parameters is answered with; clients of the functions expect the answer itself. */
+  /** The answer to a GET without parameters. Clients of the functions expect `answer`. */
   readonly bareGet?: "documentation" | "answer";
-  /** Of an endpoint that may answer 202: what it then does later, for people. */
+  /** For an endpoint that may answer 202: what it does later, for people. */
   readonly later?: string;
   readonly envelope?: Envelope;
-  readonly run?: (args: Taken<Q, B>, call: Call) => Promise<Answer<T>>;
-  readonly job?: (args: Taken<Q, B>, call: Call) => Promise<JobWork>;
-  /** null: there is nothing more to come, and the client should not ask again. */
-  readonly stream?: (args: Taken<Q, B>, call: Call) => Promise<AsyncIterable<Uint8Array> | null>;
-  readonly raw?: (args: Taken<Q, B>, call: Call) => Promise<RawAnswer>;
+  readonly run?: (args: EndpointArguments<Q, B>, call: Call) => Promise<Answer<T>>;
+  readonly job?: (args: EndpointArguments<Q, B>, call: Call) => Promise<JobWork>;
+  /** null: the stream has ended, and the client should not reconnect. */
+  readonly stream?: (args: EndpointArguments<Q, B>, call: Call) => Promise<AsyncIterable<Uint8Array> | null>;
+  readonly raw?: (args: EndpointArguments<Q, B>, call: Call) => Promise<RawAnswer>;
   /** `format=html`; instead of nested tables. */
   readonly html?: Rendering<Q, B, T>;
   /** `format=ui` */
   readonly ui?: Rendering<Q, B, T>;
 }
 
-/** The page that an answer becomes. */
+/** Renders an answer as a page. */
 export type Rendering<Q extends Parameters, B extends Parameters, T> = (
   answer: Answer<T>,
-  args: Taken<Q, B>,
+  args: EndpointArguments<Q, B>,
   frame: Frame,
 ) => Html;
 
-type Settled = "envelope" | "unknownParameters" | "role";
+type Defaulted = "envelope" | "unknownParameters" | "role";
 
-/** An endpoint whose argument types have done their work. */
-export type Endpoint = Required<Pick<EndpointSpec<Parameters, Parameters, unknown>, Settled>> &
+/** An endpoint with its argument types erased. */
+export type Endpoint = Required<Pick<EndpointSpec<Parameters, Parameters, unknown>, Defaulted>> &
   EndpointSpec<Parameters, Parameters, unknown>;
 
 export function endpoint<Q extends Parameters, T, B extends Parameters = Record<never, never>>(
@@ -115,7 +120,7 @@ export function ok<T>(data: T): Answer<T> {
   return { ok: true, error: "", data };
 }
 
-/** A list, or the part of it that was asked for. */
+/** A list, or one page of it. */
 export function okPart<T>({
   rows,
   page,

@@ -1,5 +1,5 @@
 import type { Answer } from "./endpoint.ts";
-import type { JsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "./values.ts";
 
 /** How an answer and a failure look as JSON. */
 export interface Envelope {
@@ -44,13 +44,13 @@ export const resultEnvelope: Envelope = {
   failureSchema: RESULT,
 };
 
-/** How the endpoints that older clients know say what went wrong. */
+/** The error format of the older endpoints. */
 export const plainFailure: Pick<Envelope, "failure" | "failureSchema"> = {
   failure: (message) => ({ error: message }),
   failureSchema: { type: "object", required: ["error"], properties: { error: { type: "string" } } },
 };
 
-/** The answer and nothing around it, as clients of the functions read it. */
+/** No envelope: the answer itself, for clients of the functions. */
 export const bareEnvelope: Envelope = {
   name: "Function",
   answer: ({ data }) => data,

@@ -1,3 +1,4 @@
+import { mayAct, type Principal, type Role } from "../../contracts/access.ts";
 import {
   BadInputError,
   BusyError,
@@ -10,7 +11,7 @@ import {
 
 type RefusalStatus = 401 | 403 | 404 | 408 | 413 | 429 | 503;
 
-/** The request itself is not acceptable, whatever it asks for; `status` says in which way. */
+/** The request is refused, whatever it asks for; `status` is the HTTP status. */
 export class RefusedError extends Error {
   override readonly name: string = "RefusedError";
   readonly status: RefusalStatus;
@@ -29,7 +30,7 @@ export interface Failure {
 
 const UNEXPECTED = "Something went wrong on the server. The reason is in its log.";
 
-/** Only errors that were meant for people reach people; of any other the client learns nothing but that it happened. */
+/** Maps an error to a status and a message. Errors that were not written for people become a plain 500. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof RefusedError) return { status: error.status, message: error.message };
   if (error instanceof UnreadableError) return { status: 500, message: explain(error) };
@@ -41,7 +42,13 @@ export function toFailure(error: unknown): Failure {
   return { status: 500, message: UNEXPECTED };
 }
 
-/** What nobody foresaw: where it came from is worth knowing. Of any other, its sentence says all there is to say. */
+/** Whether an error was not expected, so that its stack belongs into the log. */
 export function isUnexpected(error: unknown): boolean {
   return toFailure(error).message === UNEXPECTED;
+}
+
+/** Throws a RefusedError that names the role that is needed. */
+export function requireRole(principal: Principal, role: Role): void {
+  if (mayAct(principal, role)) return;
+  throw new RefusedError(403, `This needs the role '${role}'; '${principal.name}' has '${principal.role}'.`);
 }

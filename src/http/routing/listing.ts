@@ -1,18 +1,18 @@
 import { optional, type Parameter, withDefault } from "./parameters.ts";
 import { text, type Value, wholeNumber } from "./values.ts";
 
-/** Which part of a list somebody wants, in which order. */
+/** Paging, order and filter of a list. */
 export interface Listing {
   /** undefined: all of it. */
   readonly limit: number | undefined;
   readonly offset: number;
-  /** A column; with `-` before it, downwards. undefined: as the list comes. */
+  /** A column; descending with `-` before it. undefined: the list's own order. */
   readonly sort: string | undefined;
-  /** Only rows in which this occurs, in whatever column; "" for all. */
+  /** Only rows that contain this in any column; "" for all. */
   readonly filter: string;
 }
 
-/** Where the rows of an answer stand in the whole list. */
+/** Where the rows of an answer are in the whole list. */
 export interface PageFacts {
   readonly offset: number;
   readonly limit: number;
@@ -23,7 +23,7 @@ export interface PageFacts {
 
 export const MAX_LIMIT = 1000;
 
-/** The parameters of every list: from these and the columns come sorting, filtering and paging in every format. */
+/** The query parameters of every list. */
 export function listing(columns: readonly string[]): { readonly [Name in keyof Listing]: Parameter<Listing[Name]> } {
   return {
     limit: optional(wholeNumber({ from: 1, to: MAX_LIMIT }), "At most this many; without it, all."),
@@ -44,11 +44,11 @@ function orderBy(columns: readonly string[]): Value<string> {
 
 export interface Listed<T> {
   readonly rows: readonly T[];
-  /** undefined when nobody asked for a part. */
+  /** undefined if the whole list was requested. */
   readonly page: PageFacts | undefined;
 }
 
-/** The part of a list that is in memory anyway. */
+/** Filters, sorts and pages a list that is in memory. */
 export function takePart<T extends object>(all: readonly T[], { limit, offset, sort, filter }: Listing): Listed<T> {
   const found = filter === "" ? all : all.filter((row) => occursIn(row, filter.toLowerCase()));
   const sorted = sort === undefined ? found : sortRows(found, sort);
@@ -56,7 +56,7 @@ export function takePart<T extends object>(all: readonly T[], { limit, offset, s
   return { rows, page: pageFacts({ limit, offset }, rows.length, sorted.length) };
 }
 
-/** Where so many rows of a list with so many in all stand; undefined when the whole was asked for. */
+/** Returns where `rows` rows are in a list of `total`; undefined if the whole list was requested. */
 export function pageFacts(
   { limit, offset }: Pick<Listing, "limit" | "offset">,
   rows: number,
@@ -66,10 +66,10 @@ export function pageFacts(
   return { offset, limit: limit ?? total, total, more: offset + rows < total };
 }
 
-/** Deeper than anything that is listed; what somebody sent us may be nested without end. */
+/** Deeper than anything we list. Data of clients may be nested without end. */
 const MAX_DEPTH = 8;
 
-/** In what the row says, not in what its fields are called. */
+/** Searches values, not the names of fields. */
 function occursIn(value: unknown, words: string, depth = 0): boolean {
   if (typeof value !== "object" || value === null) return textOf(value).toLowerCase().includes(words);
   return depth < MAX_DEPTH && Object.values(value).some((part) => occursIn(part, words, depth + 1));

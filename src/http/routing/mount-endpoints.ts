@@ -4,17 +4,14 @@ import type { AuditLog } from "../../contracts/audit.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { JobRunner } from "../../jobs/job-runner.ts";
 import type { JobStore } from "../../jobs/job-store.ts";
-import type { HttpEnv } from "../http-env.ts";
-import { type Confirmations, createConfirmations } from "../middleware/confirmations.ts";
-import { refuseForeign } from "../middleware/refuse-foreign.ts";
-import { requireRole } from "../middleware/require-role.ts";
+import type { HttpEnv, ProductFacts } from "../http-env.ts";
+import { refuseCrossSite } from "../middleware/check-origin.ts";
 import type { Frame } from "../pages/layout.ts";
-import type { ProductFacts } from "../product.ts";
-import { askFirst, takeConfirmation } from "./ask-first.ts";
 import { type AuditRecord, createRecord } from "./audit-request.ts";
+import { type Confirmations, confirmFirst, createConfirmations, takeConfirmation } from "./confirm-first.ts";
 import { describeAll, describeEndpoint } from "./describe-endpoint.ts";
-import type { Answer, Call, Endpoint, Format, Taken } from "./endpoint.ts";
-import { RefusedError, toFailure } from "./failure.ts";
+import type { Answer, Call, Endpoint, EndpointArguments, Format } from "./endpoint.ts";
+import { RefusedError, requireRole, toFailure } from "./failure.ts";
 import { describeForPrograms } from "./openapi.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
 import { readBody } from "./read-body.ts";
@@ -28,11 +25,8 @@ import {
 } from "./respond.ts";
 import { runToEnd } from "./run-to-end.ts";
 
-/**
- * Gives every endpoint its route, and the list of them all two: as text at `/v2`, for programs at `/openapi.json`. The functions,
- * which answer a bare GET, are told at `/api`.
- */
-export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: GrammarParts): void {
+/** Mounts every endpoint, the list of all as text at `/v2` and as OpenAPI at `/openapi.json`, and the list of the functions at `/api`. */
+export function mountEndpoints(http: Hono<HttpEnv>, endpoints: readonly Endpoint[], parts: MountOptions): void {
   const confirmations = createConfirmations();
   const forPrograms = describeForPrograms(endpoints, parts.product);
   http.get("/v2", (c) => c.text(describeAll(endpoints, new URL(c.req.url).origin)));
@@ -53,7 +47,7 @@ async function answer(
   one: Endpoint,
   below: readonly Endpoint[],
   c: Context<HttpEnv>,
-  parts: GrammarParts & { readonly confirmations: Confirmations },
+  parts: MountOptions & { readonly confirmations: Confirmations },
 ): Promise<Response> {
   const url = new URL(c.req.url);
   const confirmation = one.changes === null ? undefined : takeConfirmation(url);
@@ -66,21 +60,21 @@ async function answer(
     return await handleRequest(one, c, { url, frame, record, confirmation, confirmations }, parts);
   } catch (error) {
     const failure = toFailure(error);
-    // A client that left is no failure of ours.
+    // A client that disconnected is not our failure.
     if (failure.status >= 500 && !c.req.raw.signal.aborted) parts.logError(`${c.req.method} ${url.pathname}`, error);
     await record.write({ ok: false, error: failure.message });
     return respondFailure(c, one, failure, { format: failureFormat(one, c.req.method, url), frame });
   }
 }
 
-/** Who comes with a method that is not known here is a program, even where people are shown a page unasked. */
+/** Returns the format of a failure. A request with an unknown method comes from a program, so it gets JSON. */
 function failureFormat(one: Endpoint, method: string, url: URL): Rendered["format"] {
   const unasked = one.methods.some((known) => known === method) ? one.formats[0] : "json";
   const asked = url.searchParams.get("format") ?? unasked;
   return (asked === "ui" || asked === "html") && one.formats.includes(asked) ? asked : "json";
 }
 
-interface GrammarParts {
+interface MountOptions {
   readonly runner: JobRunner;
   readonly jobs: JobStore;
   readonly audit: AuditLog;
@@ -97,33 +91,33 @@ interface Handling {
   readonly confirmations: Confirmations;
 }
 
-/** A request that the endpoint accepts, with everything that was read from it. */
+/** A valid request with its arguments. */
 interface Accepted {
   readonly one: Endpoint;
-  readonly args: Taken<Parameters, Parameters>;
+  readonly args: EndpointArguments<Parameters, Parameters>;
   readonly call: Call;
 }
 
-/** Checks what was asked for, in the order in which a person would want to hear what is wrong, and answers it. */
+/** Checks method, format, origin, role and arguments, in the order in which a person wants to hear what is wrong, and answers. */
 async function handleRequest(
   one: Endpoint,
   c: Context<HttpEnv>,
   { url, frame, record, confirmation, confirmations }: Handling,
-  parts: GrammarParts,
+  parts: MountOptions,
 ): Promise<Response> {
   const gone = new AbortController();
-  // The client may leave before there is a stream that could be cancelled.
+  // The client may disconnect before there is a stream that could be cancelled.
   c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
   if (c.req.raw.signal.aborted) gone.abort();
   refuseMethod(one, c.req.method);
   const format = readFormat(one, url.searchParams);
-  const mayBeAsked = one.changes !== null && c.req.method === "GET";
-  if (one.changes !== null || one.asksNamedHost) refuseForeign(c.req.raw, { exceptSilent: mayBeAsked });
+  const mayNeedConfirmation = one.changes !== null && c.req.method === "GET";
+  if (one.changes !== null || one.asksNamedHost) refuseCrossSite(c.req.raw, { exceptSilent: mayNeedConfirmation });
   const principal = admit(one, c.get("principal"));
   const args = await readArguments(one, c.req.raw, url.searchParams);
   record.args = args;
-  const asking = mayBeAsked && (await askFirst(one, c, { args, frame, confirmation, confirmations }));
-  if (asking) return asking;
+  const confirmPage = mayNeedConfirmation && (await confirmFirst(one, c, { args, frame, confirmation, confirmations }));
+  if (confirmPage) return confirmPage;
   await record.begin();
   const header = (name: string): string | undefined => c.req.header(name);
   const call: Call = { endpoint: url.pathname + url.search, format, principal, header, signal: gone.signal };
@@ -155,7 +149,7 @@ function admit(one: Endpoint, principal: Principal | undefined): Principal {
   return principal;
 }
 
-async function answerOf({ one, args, call }: Accepted, parts: GrammarParts): Promise<Answer<unknown>> {
+async function answerOf({ one, args, call }: Accepted, parts: MountOptions): Promise<Answer<unknown>> {
   if (one.run) return one.run(args, call);
   if (one.job) return runToEnd(parts.runner, await one.job(args, call), call);
   throw new Error(`answer ${one.path}: it declares '${call.format}' but neither run nor job`);
@@ -163,7 +157,7 @@ async function answerOf({ one, args, call }: Accepted, parts: GrammarParts): Pro
 
 async function stream(
   { one, args, call }: Accepted,
-  parts: GrammarParts,
+  parts: MountOptions,
   gone: AbortController,
   record: AuditRecord,
 ): Promise<Response> {
@@ -171,22 +165,22 @@ async function stream(
   if (!one.job) throw new Error(`stream ${one.path}: it declares 'stream' but neither stream nor job`);
   const { start, work } = await one.job(args, call);
   const { jobId } = await parts.runner.start({ ...start, endpoint: call.endpoint }, work);
-  // How it goes on is in the job's own file.
+  // The rest is in the job's own file.
   await record.write({ ok: true, error: "" });
   return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);
 }
 
-async function raw({ one, args, call }: Accepted, c: Context, parts: GrammarParts): Promise<Response> {
+async function raw({ one, args, call }: Accepted, c: Context, parts: MountOptions): Promise<Response> {
   if (!one.raw) throw new Error(`answer ${one.path}: it declares '${call.format}' and has no bytes`);
   return respondRaw(await one.raw(args, call), c.req.method, (error) => parts.logError(call.endpoint, error));
 }
 
-/** Everything a request said, checked against what the endpoint declares. Throws BadInputError at the first thing wrong. */
+/** Reads query and body as the endpoint declares them. Throws BadInputError at the first problem. */
 async function readArguments(
   endpoint: Endpoint,
   request: Request,
   params: URLSearchParams,
-): Promise<Taken<Parameters, Parameters>> {
+): Promise<EndpointArguments<Parameters, Parameters>> {
   const query = readQuery(params);
   query.delete("format");
   const args = readGroup(endpoint, endpoint.query, query, "parameter");
@@ -194,7 +188,7 @@ async function readArguments(
   return { ...args, body: readGroup(endpoint, endpoint.body, await readBody(request), "field") };
 }
 
-/** The format asked for, or the default; refuses what the endpoint does not have. */
+/** Returns the requested format, or the default. Throws for one that the endpoint does not have. */
 function readFormat(endpoint: Endpoint, params: URLSearchParams): Format {
   const asked = params.get("format");
   const format = asked === null ? endpoint.formats[0] : endpoint.formats.find((known) => known === asked);

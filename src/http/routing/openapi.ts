@@ -1,9 +1,9 @@
-import { SESSION_COOKIE } from "../middleware/doorkeeper.ts";
-import type { ProductFacts } from "../product.ts";
+import type { ProductFacts } from "../http-env.ts";
+import { SESSION_COOKIE } from "../middleware/authenticator.ts";
 import { firstSentence, routerOf } from "./describe-endpoint.ts";
 import type { Endpoint, Format, Method } from "./endpoint.ts";
-import type { JsonSchema } from "./json-schema.ts";
 import type { Parameters } from "./parameters.ts";
+import type { JsonSchema } from "./values.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -32,7 +32,7 @@ const SECURITY_SCHEMES: Json = {
   session: { type: "apiKey", in: "cookie", name: SESSION_COOKIE, description: "What signing in on the pages leaves." },
 };
 
-/** The OpenAPI document: the declarations once more, for programs. */
+/** The OpenAPI document, made from the declarations. */
 export function describeForPrograms(endpoints: readonly Endpoint[], product: ProductFacts): Json {
   const envelopes = new Map(endpoints.map(({ envelope }) => [envelope.name, envelope]));
   const bodies = endpoints.flatMap((one) => (one.body ? [[bodyName(one.path), bodySchema(one, one.body)]] : []));
@@ -49,7 +49,7 @@ export function describeForPrograms(endpoints: readonly Endpoint[], product: Pro
         "A GET without parameters answers what an address takes, as text. x-role is the role that is needed.",
     },
     servers: [{ url: "/" }],
-    // Any one of them is enough, and none is needed while nobody has to prove anything.
+    // Any one is enough; none is needed while the server has no keys.
     security: [{}, ...Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] }))],
     paths: { ...Object.fromEntries(endpoints.map((one) => [one.path, pathItem(one)])), ...OPENAI_PROTOCOL },
     components: { schemas: Object.fromEntries([...schemas, ...bodies]), securitySchemes: SECURITY_SCHEMES },
@@ -116,7 +116,7 @@ function requestBody({ path }: Endpoint, fields: Parameters): Json {
   return { required: rows.some(([, { presence }]) => presence === "required"), content: Object.fromEntries(content) };
 }
 
-/** How a form sends what is no plain value: texts with commas between them, everything else as JSON. */
+/** How a form sends lists and objects: texts with commas between them, everything else as JSON. */
 function encodingOf({ type, items }: JsonSchema): Json | undefined {
   if (type === "array" && items?.type === "string") return { style: "form", explode: false };
   return type === undefined || type === "object" || type === "array" ? { contentType: "application/json" } : undefined;

@@ -1,12 +1,12 @@
-import type { Value } from "./values.ts";
+import { trueOrFalse, type Value } from "./values.ts";
 
 export interface Parameter<T> {
   readonly value: Value<unknown>;
   readonly description: string;
   readonly presence: "required" | "optional";
-  /** What an absent parameter means; undefined when it has no meaning of its own. */
+  /** The value of an absent parameter; undefined if it has none. */
   readonly fallback: T | undefined;
-  /** Said instead of "Missing 'x'." */
+  /** Instead of "Missing 'x'." */
   readonly missing?: string;
 }
 
@@ -28,3 +28,5 @@ export function optional<T>(value: Value<T>, description: string): Parameter<T |
 export function withDefault<T>(value: Value<T>, fallback: T, description: string): Parameter<T> {
   return { value, description, presence: "optional", fallback };
 }
+
+export const dryRun = withDefault(trueOrFalse, false, "true only tells what would be done.");

@@ -4,7 +4,7 @@ import { RefusedError } from "./failure.ts";
 export const BODY_LIMIT_BYTES = 1024 * 1024;
 const MAX_DEPTH = 64;
 
-/** The fields of a JSON object or a form, whichever the client sent. No body is no fields. */
+/** Reads the fields of a JSON object or a form. An empty body has no fields. */
 export async function readBody(request: Request): Promise<ReadonlyMap<string, unknown>> {
   const bytes = await readLimited(request);
   if (bytes.length === 0) return new Map();
@@ -48,7 +48,7 @@ function tooLarge(): RefusedError {
   return new RefusedError(413, `Request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
 }
 
-/** A body that breaks off is the client's doing, or the network's, and no failure of ours. */
+/** A body that ends early is the client's or the network's fault, not a failure of ours. */
 async function* bodyOf(request: Request): AsyncGenerator<Uint8Array, void> {
   const reader = request.body?.getReader();
   if (!reader) return;
@@ -105,7 +105,7 @@ function readForm(fields: Iterable<[string, unknown]>): Map<string, unknown> {
   return form;
 }
 
-/** Neither NUL, which no database takes, nor half a character, which no file holds, however deep in there. */
+/** Refuses NUL, which databases do not take, and lone surrogates, which files cannot hold, at any depth. */
 function isText(value: unknown, depth = 0): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
   if (typeof value !== "object" || value === null) return true;

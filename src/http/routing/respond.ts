@@ -1,8 +1,7 @@
 import type { Context } from "hono";
 import { answerPage } from "../pages/answer-page.ts";
 import type { Frame } from "../pages/layout.ts";
-import type { Answer, Endpoint, RawAnswer, Taken } from "./endpoint.ts";
-import { withKeepAlive } from "./event-stream.ts";
+import type { Answer, Endpoint, EndpointArguments, RawAnswer } from "./endpoint.ts";
 import type { Failure } from "./failure.ts";
 import type { Parameters } from "./parameters.ts";
 
@@ -10,7 +9,7 @@ export async function respondAnswer(
   c: Context,
   one: Endpoint,
   result: Answer<unknown>,
-  args: Taken<Parameters, Parameters>,
+  args: EndpointArguments<Parameters, Parameters>,
   { format, frame }: Rendered,
 ): Promise<Response> {
   const rendering = format === "ui" ? one.ui : format === "html" ? one.html : undefined;
@@ -21,7 +20,7 @@ export async function respondAnswer(
     : c.html(await answerPage(one.path, content, frame));
 }
 
-/** What a person or a program reads at once, and what a page of it stands in. */
+/** A format that is sent at once, and the frame of its page. */
 export interface Rendered {
   readonly format: "json" | "html" | "ui";
   readonly frame: Frame;
@@ -40,7 +39,7 @@ export async function respondFailure(
     : c.html(await answerPage(one.path, content, frame), failure.status);
 }
 
-/** What is cut by an error is shorter than it was announced, so the client knows. */
+/** An error in the middle cuts the body short of its content-length, so the client notices. */
 export function respondRaw(answer: RawAnswer, method: string, onError: (error: unknown) => void): Response {
   const body = method === "HEAD" ? null : toStream(watched(answer.content, onError));
   return new Response(body, {
@@ -53,7 +52,7 @@ export function respondRaw(answer: RawAnswer, method: string, onError: (error: u
   });
 }
 
-/** Read as fast as the client takes it, and no faster. */
+/** Reads as fast as the client takes it, and no faster. */
 function toStream(content: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async pull(controller) {
@@ -101,7 +100,69 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** What HEAD answers: a stream that was opened for it would be followed by nobody, for as long as the job runs. */
+/** The answer to HEAD: a stream opened for it would have no reader for as long as the job runs. */
 export function respondStreamHead(): Response {
   return new Response(null, { headers: STREAM_HEADERS });
+}
+
+const KEEP_ALIVE = new TextEncoder().encode(": keep-alive\n\n");
+const EVENT_END = "\n\n";
+
+export const KEEP_ALIVE_MS = 15_000;
+
+export interface EventStreamOptions {
+  readonly intervalMs: number;
+  /** The client disconnected: stop producing. The job goes on. */
+  readonly onCancel: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Passes bytes on, with a comment after a while of silence so that proxies keep the connection. A comment never lands inside an
+ * event, nor before the first: a stream begins with its `start_json`.
+ */
+export function withKeepAlive(
+  events: AsyncIterable<Uint8Array>,
+  options: EventStreamOptions,
+): ReadableStream<Uint8Array> {
+  const iterator = events[Symbol.asyncIterator]();
+  let timer: NodeJS.Timeout | undefined;
+  let tail = "";
+  let open = true;
+  const end = (): void => {
+    open = false;
+    clearInterval(timer);
+  };
+  const waitForSilence = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    clearInterval(timer);
+    timer = setInterval(() => {
+      if (tail === EVENT_END) controller.enqueue(KEEP_ALIVE);
+    }, options.intervalMs);
+  };
+  return new ReadableStream<Uint8Array>({
+    start: waitForSilence,
+    async pull(controller) {
+      try {
+        const next = await iterator.next();
+        if (!open) return;
+        if (next.done) {
+          end();
+          controller.close();
+          return;
+        }
+        tail = (tail + String.fromCharCode(...next.value.subarray(-2))).slice(-2);
+        controller.enqueue(next.value);
+        waitForSilence(controller);
+      } catch (error) {
+        end();
+        options.onError(error);
+        controller.error(error);
+      }
+    },
+    async cancel() {
+      end();
+      options.onCancel();
+      await iterator.return?.();
+    },
+  });
 }

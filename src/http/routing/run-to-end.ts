@@ -1,7 +1,7 @@
 import type { JobRunner, JobWork } from "../../jobs/job-runner.ts";
 import type { Answer, Call } from "./endpoint.ts";
 
-/** The client may hang up meanwhile: the job does not notice. */
+/** Runs a job and waits for its result. The job goes on if the client disconnects. */
 export async function runToEnd(
   runner: JobRunner,
   { start, work }: JobWork,

@@ -9,9 +9,8 @@ import {
   type VectorStoreId,
 } from "../../contracts/ids.ts";
 import { parseJobId } from "../../jobs/job-file.ts";
-import type { JsonSchema } from "./json-schema.ts";
 
-/** How one parameter is read. `accepts` completes the sentence "'mode' must be …" in errors and documentation alike. */
+/** Parses one parameter. `accepts` completes the sentence "'mode' must be …" in errors and documentation. */
 export interface Value<T> {
   readonly accepts: string;
   /** The same for machines, in the OpenAPI document. */
@@ -26,14 +25,14 @@ export const text: Value<string> = {
   read: (raw) => (typeof raw === "string" ? raw : undefined),
 };
 
-/** Text with something in it. */
+/** Text that is not empty. */
 export const words: Value<string> = {
   accepts: "text that is not empty",
   schema: { type: "string", minLength: 1 },
   read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? raw : undefined),
 };
 
-/** Only the two words, so that `dry_run=yes` is refused and not taken for a no. */
+/** Only `true` and `false`: `dry_run=yes` is refused, and not taken for false. */
 export const trueOrFalse: Value<boolean> = {
   accepts: "true or false",
   schema: { type: "boolean" },
@@ -60,7 +59,7 @@ export function wholeNumber(range: { readonly from: number; readonly to: number 
   };
 }
 
-/** Whatever JSON holds; a text is read as JSON, as forms cannot send anything else. */
+/** Any JSON. Text is parsed as JSON, because forms send nothing else. */
 export const json: Value<unknown> = {
   accepts: "JSON",
   schema: {},
@@ -101,4 +100,24 @@ function attempt<T>(parse: (text: string) => T, raw: unknown): T | undefined {
     if (error instanceof BadInputError) return undefined;
     throw error;
   }
+}
+
+/** The part of JSON Schema that the OpenAPI document needs. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: "string" | "integer" | "number" | "boolean" | "object" | "array";
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxProperties?: number;
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly default?: unknown;
+  readonly description?: string;
 }

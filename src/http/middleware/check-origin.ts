@@ -1,0 +1,68 @@
+import { RefusedError } from "../routing/failure.ts";
+
+/**
+ * Refuses requests from other sites and prefetches: a link, image or form elsewhere must not start a crawl or delete a domain.
+ * Browsers say where a request comes from; clients that do not (curl, scripts) pass, unless they carry a session cookie.
+ */
+export function refuseCrossSite(request: Request, { exceptSilent = false } = {}): void {
+  const from = provenanceOf(request);
+  if (from === "foreign" || (from === "silent" && !exceptSilent)) {
+    throw new RefusedError(403, "Request refused: it comes from another site.");
+  }
+  const purpose = ["purpose", "sec-purpose", "x-moz", "x-purpose"].map((name) => request.headers.get(name) ?? "");
+  if (purpose.some((value) => /prefetch|prerender|preview/i.test(value))) {
+    throw new RefusedError(403, "Request refused: this address does something and is not fetched ahead.");
+  }
+}
+
+/** Refuses what does not come from one of our pages. */
+export function requireOwnPage(request: Request): void {
+  refuseCrossSite(request);
+  if (provenanceOf(request) !== "own")
+    throw new RefusedError(403, "Request refused: it does not come from a page of this server.");
+}
+
+/**
+ * `own`: one of our pages. `foreign`: another site. `typed`: a person opened the address: typed it, or followed a link in a
+ * mail or a document. `silent`: a browser with a session that does not say. `program`: anything else.
+ */
+export type Provenance = "own" | "foreign" | "typed" | "silent" | "program";
+
+export function provenanceOf(request: Request): Provenance {
+  const site = request.headers.get("sec-fetch-site");
+  if (site === "none") return carriesKey(request) ? "program" : "typed";
+  const from = request.headers.get("origin") ?? request.headers.get("referer");
+  if (site === "same-origin") return from === null && opensAddress(request) && !carriesKey(request) ? "typed" : "own";
+  if (site !== null) return "foreign";
+  // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
+  if (from !== null) return isOwn(from, request) ? "own" : "foreign";
+  if (carriesSession(request)) return "silent";
+  return !carriesKey(request) && isBrowser(request) ? "typed" : "program";
+}
+
+/** Links from documents on our pages are `noreferrer`; our own links are not. */
+function opensAddress({ headers }: Request): boolean {
+  return headers.get("sec-fetch-dest") === "document";
+}
+
+/** Headers that only browsers send by default, for an opened address or an image. */
+function isBrowser({ headers }: Request): boolean {
+  if (headers.get("upgrade-insecure-requests") === "1" || /\btext\/html\b/i.test(headers.get("accept") ?? ""))
+    return true;
+  const agent = headers.get("user-agent") ?? "";
+  return agent.startsWith("Mozilla/") && !agent.includes("PowerShell");
+}
+
+/** A cookie is sent whoever caused the request, and so is a password for a proxy; a key is only sent by who knows it. */
+function carriesSession(request: Request): boolean {
+  return !carriesKey(request) && /(^|;)\s*lockstep_session=/.test(request.headers.get("cookie") ?? "");
+}
+
+function carriesKey({ headers }: Request): boolean {
+  return /^bearer /i.test(headers.get("authorization") ?? "") || headers.has("x-api-key") || headers.has("api-key");
+}
+
+function isOwn(origin: string, request: Request): boolean {
+  const host = request.headers.get("host") ?? new URL(request.url).host;
+  return URL.parse(origin)?.host === host;
+}

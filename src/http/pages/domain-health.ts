@@ -1,0 +1,116 @@
+import type { JobRecord } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
+import type { Standing } from "../../engine/standing.ts";
+import { summarizeCrawl } from "./crawl-summary.ts";
+import { jobAddress } from "./job-fragments.ts";
+import { reportAddress } from "./report-pages.ts";
+
+export interface Health {
+  readonly tone: "good" | "warn" | "bad" | "busy" | "idle";
+  readonly word: string;
+  /** "" where the word says it all. */
+  readonly reason: string;
+  /** What a person can do about it. */
+  readonly wayOut?: { readonly words: string; readonly href: string };
+}
+
+export interface Vitals {
+  readonly kinds: SourceKinds;
+  readonly domainId: string;
+  /** Running or paused now. */
+  readonly active: JobRecord | undefined;
+  /** The last crawl that ended and was no dry run. */
+  readonly last: JobRecord | undefined;
+  /** undefined: nobody could say. */
+  readonly standing: Standing | undefined;
+}
+
+/** "In step" is said only where nothing is known to speak against it. The first thing that does is told, with the way out. */
+export function healthOf(vitals: Vitals): Health {
+  return (
+    healthNow(vitals) ??
+    healthOfLastCrawl(vitals) ??
+    healthOfFiles(vitals) ?? { tone: "good", word: "in step", reason: "" }
+  );
+}
+
+function healthNow({ domainId, active, standing }: Vitals): Health | undefined {
+  if (active?.stalled) {
+    const reason = `${active.jobId} has given no sign of life since ${active.lastModifiedAt}.`;
+    return {
+      tone: "warn",
+      word: "stalled",
+      reason,
+      wayOut: { words: "Look at the job", href: jobAddress(active.jobId) },
+    };
+  }
+  if (active) return { tone: "busy", word: active.state === "paused" ? "paused" : "crawling", reason: "" };
+  if (standing?.rolledBackTo === null || standing?.rolledBackTo === undefined) return undefined;
+  return {
+    tone: "warn",
+    word: "rolled back",
+    reason: `Readers see generation ${standing.rolledBackTo}. Crawls change nothing for them until it is released.`,
+    wayOut: { words: "Look at the generations", href: `/v2/domains/generations?domain_id=${domainId}&format=html` },
+  };
+}
+
+function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health | undefined {
+  if (!last) return healthWithoutCrawl(domainId, standing);
+  if (last.state === "cancelled") {
+    const reason = "The last crawl was cancelled: what it had not come to is as it was before.";
+    return {
+      tone: "warn",
+      word: "cancelled",
+      reason,
+      wayOut: { words: "Look at the job", href: jobAddress(last.jobId) },
+    };
+  }
+  if (last.result?.ok) return undefined;
+  const reason = last.result?.error ?? "The last crawl left no result.";
+  const { held = 0, failed = 0, reportId = "" } = summarizeCrawl(last, kinds) ?? {};
+  const log = { words: "Read the log", href: jobAddress(last.jobId) };
+  const report = { words: "See what failed", href: `${reportAddress("get", reportId)}&format=html` };
+  return held > 0
+    ? {
+        tone: "warn",
+        word: "removals held",
+        reason,
+        wayOut: {
+          words: "See what would go, then confirm",
+          href: `${crawlerAddress(domainId)}&dry_run=true&confirm_deletes=true`,
+        },
+      }
+    : { tone: "bad", word: "needs attention", reason, wayOut: failed > 0 && reportId !== "" ? report : log };
+}
+
+/** Jobs keep the name a domain had, and are not kept for ever: what it holds tells that it was crawled. */
+function healthWithoutCrawl(domainId: string, standing: Standing | undefined): Health | undefined {
+  if (!standing || standing.documents === null || standing.failed > 0) return undefined;
+  if (standing.documents === 0) return { tone: "idle", word: "not crawled yet", reason: "" };
+  const reason = "Of its last crawl there is no job: it was renamed since, or the job was removed.";
+  return {
+    tone: "idle",
+    word: "crawl it again",
+    reason,
+    wayOut: { words: "Crawl it", href: crawlerAddress(domainId) },
+  };
+}
+
+/** For the place where the time of the last crawl stands, when there is none. */
+export function sayNoCrawl(documents: number | null | undefined): string {
+  return documents === 0 ? "never" : "not on record";
+}
+
+function healthOfFiles({ domainId, standing }: Vitals): Health | undefined {
+  if (!standing) return { tone: "warn", word: "unknown", reason: "How it stands cannot be told at the moment." };
+  if (standing.failed > 0) {
+    const reason = `${standing.failed === 1 ? "1 file" : `${standing.failed} files`} could not be read, embedded or brought up to date; the map files say why.`;
+    const wayOut = { words: "Try failed files again", href: `${crawlerAddress(domainId)}&retry_failed=true` };
+    return { tone: "warn", word: "files failed", reason, wayOut };
+  }
+  return standing.error === "" ? undefined : { tone: "warn", word: "unknown", reason: standing.error };
+}
+
+export function crawlerAddress(domainId: string): string {
+  return `/v2/crawler?format=ui&domain_id=${encodeURIComponent(domainId)}`;
+}

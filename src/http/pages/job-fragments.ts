@@ -1,0 +1,234 @@
+import { html } from "hono/html";
+import type { App } from "../../app/app.ts";
+import { WATCH_ACTION } from "../../app/watch.ts";
+import { NotFoundError } from "../../contracts/errors.ts";
+import type { JobId } from "../../contracts/ids.ts";
+import type { JobRecord } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
+import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
+import { shownTime } from "./display.ts";
+import { type Frame, type Html, mayChange } from "./layout.ts";
+
+const ACTIONS = [
+  ["pause", "Pause"],
+  ["resume", "Resume"],
+  ["cancel", "Cancel"],
+] as const;
+
+/** Rendered with the job's last word; the page's module attaches to its events and tells the rest. */
+export function jobConsole(watched: WatchedJob | undefined, frame: Frame): Html {
+  const job = watched?.job;
+  return html`<section id="console" class="console" aria-labelledby="console-title" data-job="${job?.jobId ?? ""}" data-state="${job?.state ?? ""}" ${job ? "" : "hidden"}>
+<header>
+<h2 id="console-title"><a data-part="job" href="${job ? jobAddress(job.jobId) : "/v2/jobs?format=ui"}">${job?.jobId ?? ""}</a> <span class="console-object" data-part="object"><bdi>${job ? jobName(job) : ""}</bdi></span></h2>
+<span class="pill ${job ? tone(job) : ""}" data-part="state">${job ? stateWords(job) : ""}</span>
+<div class="controls">${mayChange(frame, "operate") ? ACTIONS.map(([action, label]) => controlForm(action, label, job)) : ""}</div>
+</header>
+<div class="progress-row"><progress data-part="progress" aria-label="Progress" max="1" value="0"></progress><span data-part="count"></span></div>
+<div class="log-tools" data-scripted hidden>
+<label><span class="visually-hidden">Find in the log</span><input type="search" data-part="find" placeholder="Find in the log" autocomplete="off"></label>
+<label class="check"><input type="checkbox" data-part="alarms"> <span>Errors and warnings only</span></label>
+<span class="found" data-part="found" role="status"></span>
+</div>
+<p class="older-lines" data-part="older" hidden>Older lines are not shown, errors and warnings excepted; the <a data-part="monitor" href="${job ? monitorUrl(job.jobId) : "/v2/jobs"}">event stream</a> has them all.</p>
+<div class="log" data-part="log" role="log" aria-live="off" aria-label="Job log" tabindex="0">${watched?.log ? html`<p>${watched.log}</p>` : ""}</div>
+<footer><a data-part="monitor" href="${job ? monitorUrl(job.jobId) : "/v2/jobs"}">Event stream</a><span data-part="connection" role="status"></span></footer>
+<p class="visually-hidden" role="status" data-part="announcement"></p>
+</section>`;
+}
+
+/** The process of a stalled job is gone and would never read a request, so cancelling it is done by force. */
+export function controlForm(action: string, label: string, job: JobRecord | undefined): Html {
+  const possible = job !== undefined && isPossible(action, job);
+  const stalled = job?.stalled === true;
+  const cancels = action === "cancel";
+  return html`<form action="/v2/jobs/control" method="get" data-control="${action}" ${possible ? "" : "hidden"}>
+<input type="hidden" name="job_id" value="${job?.jobId ?? ""}"><input type="hidden" name="action" value="${action}">
+${cancels ? html`<input type="hidden" name="force" value="${String(stalled)}">` : ""}<button class="small ${cancels ? "danger" : ""}" id="${action}-${job?.jobId ?? ""}">${cancels && stalled ? "Force cancel" : label}</button></form>`;
+}
+
+function isPossible(action: string, job: JobRecord): boolean {
+  if (action === "pause") return job.state === "running" && !job.stalled;
+  if (action === "resume") return job.state === "paused" && !job.stalled;
+  return isActive(job);
+}
+
+/** More would be a list to read, not something to glance at. */
+const SHOWN = 6;
+
+export interface RunningJob {
+  readonly job: JobRecord;
+  readonly log: string;
+}
+
+export interface RunningJobs {
+  readonly shown: readonly RunningJob[];
+  readonly more: number;
+}
+
+/** Those that run or are paused, with the last they said. */
+export async function gatherRunning({ jobs }: App, active: readonly JobRecord[]): Promise<RunningJobs> {
+  const shown = await Promise.all(active.slice(0, SHOWN).map(async (job) => ({ job, log: await lastLog(jobs, job) })));
+  return { shown, more: Math.max(0, active.length - SHOWN) };
+}
+
+/** A job may be removed while it is looked at. */
+async function lastLog(jobs: App["jobs"], { jobId }: JobRecord): Promise<string> {
+  return jobs.lastLog(jobId).catch((error: unknown) => {
+    if (error instanceof NotFoundError) return "";
+    throw error;
+  });
+}
+
+/**
+ * The module live-jobs.js keeps it true. It is there without jobs as well: one may begin. The job that the page has in its
+ * console has its controls there.
+ */
+export function runningJobs({ shown, more }: RunningJobs, frame: Frame, inConsole?: JobId): Html {
+  const row = (running: RunningJob): Html =>
+    rowOf(running, mayChange(frame, "operate") && running.job.jobId !== inConsole);
+  return html`<section id="running" data-refresh aria-labelledby="running-title">
+<div class="section-head"><h2 id="running-title">Running now</h2>${more > 0 ? html`<a href="/v2/jobs?format=ui">and ${more} more</a>` : ""}</div>
+${shown.length === 0 ? html`<p class="quiet">No job is running.</p>` : html`<ul class="running">${shown.map(row)}</ul>`}
+</section>`;
+}
+
+function rowOf({ job, log }: RunningJob, isControlled: boolean): Html {
+  const progress = progressIn(log);
+  return html`<li class="panel running-job ${job.stalled ? "stalled" : ""}" data-live-job="${job.jobId}" data-live-state="${job.state}">
+<p class="running-head"><a href="${jobAddress(job.jobId)}"><bdi>${jobName(job)}</bdi></a> <span class="pill ${tone(job)}" data-part="state">${stateWords(job)}</span> ${job.dryRun ? html`<span class="quiet">dry run</span>` : ""}</p>
+<div class="progress-row"><progress data-part="progress" aria-label="Progress of ${job.jobId}" ${progress ? html`max="${Math.max(1, progress.of)}" value="${progress.at}"` : ""}></progress><span data-part="count">${progress ? `${progress.at} / ${progress.of}` : ""}</span></div>
+<p class="running-log" data-part="log"><bdi>${log.split("\n").at(-1) ?? ""}</bdi></p>
+<p class="quiet">${job.jobId}, since ${shownTime(job.startedAt)}</p>
+${isControlled ? html`<div class="row-actions">${controlForm("pause", "Pause", job)}${controlForm("resume", "Resume", job)}${controlForm("cancel", "Cancel", job)}</div>` : ""}
+</li>`;
+}
+
+export function recentJobs(jobs: readonly JobRecord[], kinds: SourceKinds): Html {
+  return html`<section id="jobs" data-refresh aria-labelledby="jobs-title">
+<div class="section-head"><h2 id="jobs-title">Last jobs</h2><a href="/v2/jobs?format=ui">All jobs</a></div>
+${
+  jobs.length === 0
+    ? html`<p class="empty">No job has run yet. A crawl is a job; it appears here with its log.</p>`
+    : html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Last jobs"><table class="rows">
+<thead><tr><th scope="col">Job</th><th scope="col">What</th><th scope="col">State</th><th scope="col">Started</th><th scope="col">Outcome</th></tr></thead>
+<tbody>${jobs.map((job) => row(job, kinds))}</tbody></table></div>`
+}
+</section>`;
+}
+
+function row(job: JobRecord, kinds: SourceKinds): Html {
+  return html`<tr>
+<th scope="row"><a href="${jobAddress(job.jobId)}">${job.jobId}</a></th>
+<td data-label="What"><div><bdi>${jobName(job)}</bdi></div></td>
+<td data-label="State"><div><span class="pill ${tone(job)}">${stateWords(job)}</span></div></td>
+<td data-label="Started"><div>${shownTime(job.startedAt)}</div></td>
+<td data-label="Outcome"><div class="outcome">${jobOutcome(job, kinds)}</div></td>
+</tr>`;
+}
+
+/** What came of it, in a line or two. */
+export function jobOutcome(job: JobRecord, kinds: SourceKinds): Html | string {
+  const summary = summarizeCrawl(job, kinds);
+  const said = summary ? html`${sayCounts(summary)}${reportLink(summary.reportId, job)}` : "";
+  if (!job.result || job.result.ok) return said;
+  return html`${said ? html`${said}<br>` : ""}<span class="error">${job.result.error}</span>`;
+}
+
+function reportLink(reportId: string, { jobId }: JobRecord): Html | string {
+  if (reportId === "") return "";
+  const address = `/v2/reports/get?report_id=${encodeURIComponent(reportId)}&format=html`;
+  return html` · <a href="${address}">Report<span class="visually-hidden"> of ${jobId}</span></a>`;
+}
+
+/** A job and the last it said: what a console begins with. */
+export interface WatchedJob {
+  readonly job: JobRecord;
+  readonly log: string;
+}
+
+/** undefined: no job was meant, or it was removed meanwhile. */
+export async function watchedJob({ jobs }: App, id: JobId | undefined): Promise<WatchedJob | undefined> {
+  if (id === undefined) return undefined;
+  try {
+    return { job: await jobs.get(id), log: await jobs.lastLog(id) };
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+export function isActive(job: JobRecord): boolean {
+  return job.state === "running" || job.state === "paused";
+}
+
+/** A job that works on the domain now. Watching it goes on for ever and says nothing about how it stands. */
+export function isWorkOn(domainId: string, { action, object }: JobRecord): boolean {
+  return object === domainId && action !== WATCH_ACTION;
+}
+
+/** What charts and health go by: a dry run changed nothing. */
+export function isEndedCrawl(job: JobRecord): boolean {
+  return job.action === "crawl" && !isActive(job) && !job.dryRun;
+}
+
+/** The state in words that do not need the colour: a job that completed may still have failed. */
+export function stateWords(job: JobRecord): string {
+  if (job.stalled) return "stalled";
+  return job.state === "completed" && !job.result?.ok ? "completed with problems" : job.state;
+}
+
+export function tone(job: JobRecord): string {
+  if (job.stalled) return "warn";
+  if (isActive(job)) return "busy";
+  if (job.state === "cancelled") return "warn";
+  return job.result?.ok ? "good" : "bad";
+}
+
+/** Where a job has its own page: its log, its controls, its result. */
+export function jobAddress(jobId: string): string {
+  return `/v2/jobs/get?job_id=${encodeURIComponent(jobId)}&format=html`;
+}
+
+/** "crawl DEMO", as people call it. */
+export function jobName({ action, object }: JobRecord): string {
+  return object === "" ? action.replaceAll("_", " ") : `${action.replaceAll("_", " ")} ${object}`;
+}
+
+/** From a log line that begins `[ 3 / 40 ]`. */
+export function progressIn(log: string): { readonly at: number; readonly of: number } | undefined {
+  const found = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/.exec(log);
+  return found ? { at: Number(found[1]), of: Number(found[2]) } : undefined;
+}
+
+/** "2 min 5 s" between two instants; "" where either is missing. */
+export function duration(startedAt: string, endedAt: string): string {
+  const seconds = Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000);
+  if (!Number.isFinite(seconds) || seconds < 0) return "";
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** A job as JSON: the names of its `start_json`, and what only its file can tell. */
+export function toJobJson(job: JobRecord): Record<string, unknown> {
+  return {
+    job_id: job.jobId,
+    endpoint: job.endpoint,
+    dry_run: job.dryRun,
+    state: job.state,
+    start_utc: job.startedAt,
+    end_utc: job.endedAt,
+    result: job.result,
+    router: job.router,
+    action: job.action,
+    object: job.object,
+    stalled: job.stalled,
+    last_modified_utc: job.lastModifiedAt,
+    monitor_url: monitorUrl(job.jobId),
+  };
+}
+
+export function monitorUrl(jobId: string): string {
+  return `/v2/jobs/monitor?job_id=${encodeURIComponent(jobId)}&format=stream`;
+}

@@ -1,0 +1,222 @@
+import { html } from "hono/html";
+import type { App } from "../../app/app.ts";
+import type { Domain } from "../../contracts/domain.ts";
+import type { JobId } from "../../contracts/ids.ts";
+import { JOB_STATES, type JobRecord, type JobState, type Result } from "../../contracts/job.ts";
+import type { SourceKinds } from "../../contracts/source-kind.ts";
+import type { CrawlResult, SourceResult } from "../../engine/crawl-request.ts";
+import type { Answer } from "../routing/endpoint.ts";
+import type { Listing } from "../routing/listing.ts";
+import { summarizeCrawl } from "./crawl-summary.ts";
+import { shownTime } from "./display.ts";
+import {
+  controlForm,
+  duration,
+  isActive,
+  jobAddress,
+  jobConsole,
+  jobName,
+  jobOutcome,
+  stateWords,
+  tone,
+  watchedJob,
+} from "./job-fragments.ts";
+import { jsonTable } from "./json-table.ts";
+import { type Frame, type Html, layout, mayChange } from "./layout.ts";
+import { type Column, pagedTable } from "./paged-table.ts";
+
+const ROUTERS = ["crawler", "domains", "ingest", "inventory", "maintenance"] as const;
+
+export interface JobsQuery extends Listing {
+  readonly state: string | undefined;
+  readonly router: string | undefined;
+  readonly object: string | undefined;
+}
+
+/** `/v2/jobs?format=ui`: what runs in the console, and below it every job there is. */
+export async function jobsUi(
+  app: App,
+  answer: Answer<readonly Record<string, unknown>[]>,
+  args: JobsQuery,
+  frame: Frame,
+): Promise<Awaited<Html>> {
+  const [newest] = await app.jobs.list({ state: "active", matching: (job) => !job.stalled, limit: 1 });
+  const { domains } = await app.domains.list();
+  const stalled = await app.jobs.list({ state: "active", matching: (job) => job.stalled });
+  return layout({
+    title: "Jobs · lockstep",
+    frame,
+    modules: ["live-jobs.js"],
+    body: html`<div class="page-head"><h1>Jobs</h1><p class="lede">Everything that takes a while runs as a job: it goes on when you leave, and can be paused, resumed and cancelled from here, from a script or from another machine.</p>${maintenanceLink(frame)}</div>
+${stalledNotice(stalled, frame)}
+${jobConsole(await watchedJob(app, newest?.jobId), frame)}
+<section id="all-jobs" data-refresh aria-label="All jobs">${pagedTable({
+      id: "jobs-table",
+      caption: "Jobs",
+      columns: [...COLUMNS, outcomeFor(frame), ...(mayChange(frame, "operate") ? [actionsFor(frame)] : [])],
+      rows: answer.data.map(readJobJson),
+      listing: args,
+      page: answer.page,
+      empty: "No job has run yet. A crawl is a job; it appears here with its log.",
+      frame,
+      filters: filters(args, domains),
+      filterParameters: ["state", "router", "object"],
+    })}</section>`,
+  });
+}
+
+/** To what would go, which changes nothing: whoever reads that knows what to ask for. */
+function maintenanceLink(frame: Frame): Html | "" {
+  if (!mayChange(frame, "admin")) return "";
+  return html`<p><a href="/v2/maintenance?dry_run=true&format=html">What could be cleaned up?</a> <span class="quiet">A dry run of maintenance: it looks, and changes nothing.</span></p>`;
+}
+
+function stalledNotice(stalled: readonly JobRecord[], frame: Frame): Html {
+  return html`<section id="stalled" data-refresh ${stalled.length > 0 ? "" : "hidden"} aria-label="Stalled jobs"><div class="stack">${stalled.map(
+    (job) =>
+      html`<div class="notice warn stalled-job" role="alert"><p><strong>${job.jobId} has stalled.</strong> ${jobName(job)} has given no sign of life since ${shownTime(job.lastModifiedAt)}; its process is probably gone.</p><div class="actions">${mayChange(frame, "operate") ? controlForm("cancel", "Cancel", job) : ""}<a href="${jobAddress(job.jobId)}">Read its log</a></div></div>`,
+  )}</div></section>`;
+}
+
+const COLUMNS: readonly Column<JobRecord>[] = [
+  { sort: "job_id", title: "Job", cell: ({ jobId }) => html`<a href="${jobAddress(jobId)}">${jobId}</a>` },
+  {
+    sort: "action",
+    title: "What",
+    cell: (job) =>
+      html`${job.action.replaceAll("_", " ")}${job.dryRun ? html` <span class="quiet">dry run</span>` : ""}`,
+  },
+  { sort: "object", title: "About", cell: ({ object }) => html`<bdi>${object}</bdi>` },
+  {
+    sort: "state",
+    title: "State",
+    cell: (job) => html`<span class="pill ${tone(job)} ${job.stalled ? "stalled" : ""}">${stateWords(job)}</span>`,
+  },
+  { title: "Started", cell: started },
+];
+
+function actionsFor(frame: Frame): Column<JobRecord> {
+  const mayDelete = mayChange(frame, "admin");
+  return { title: "Actions", cell: (job) => actions(job, { mayDelete }) };
+}
+
+function outcomeFor({ product: { kinds } }: Frame): Column<JobRecord> {
+  return {
+    title: "Outcome",
+    cell(job) {
+      const said = jobOutcome(job, kinds);
+      return said === "" ? "" : html`<div class="outcome">${said}</div>`;
+    },
+  };
+}
+
+function started({ startedAt, endedAt }: JobRecord): Html {
+  const took = duration(startedAt, endedAt);
+  return html`${shownTime(startedAt)}${took ? html`<span class="took">took ${took}</span>` : ""}`;
+}
+
+function actions(job: JobRecord, { mayDelete }: { readonly mayDelete: boolean }): Html {
+  return html`<div class="row-actions">${
+    isActive(job)
+      ? [controlForm("pause", "Pause", job), controlForm("resume", "Resume", job), controlForm("cancel", "Cancel", job)]
+      : html`<a class="button small" href="/v2/jobs/results?job_id=${job.jobId}&format=html" aria-label="Result of ${job.jobId}">Result</a>${mayDelete ? deleteJobForm(job) : ""}`
+  }</div>`;
+}
+
+/** Asks back with a dialog where scripts run. */
+export function deleteJobForm(job: JobRecord): Html {
+  return html`<form action="/v2/jobs/delete" method="get" data-delete-job>
+<input type="hidden" name="job_id" value="${job.jobId}"><input type="hidden" name="format" value="html"><button class="small danger" aria-label="Delete ${job.jobId}">Delete</button></form>`;
+}
+
+function filters({ state, router, object }: JobsQuery, domains: readonly Domain[]): Html {
+  const objects = new Set([...domains.map(({ domainId }): string => domainId), ...(object ? [object] : [])]);
+  const choice = (value: string, chosen: string | undefined): Html =>
+    html`<option ${value === chosen ? "selected" : ""}>${value}</option>`;
+  return html`<label><span class="visually-hidden">State</span><select id="jobs-state" name="state"><option value="">Any state</option>${JOB_STATES.map((value) => choice(value, state))}</select></label>
+<label><span class="visually-hidden">Router</span><select id="jobs-router" name="router"><option value="">All kinds</option>${ROUTERS.map((value) => choice(value, router))}</select></label>
+<label><span class="visually-hidden">Domain</span><select id="jobs-object" name="object"><option value="">All domains</option>${[...objects].map((value) => choice(value, object))}</select></label>`;
+}
+
+/** `/v2/jobs/get?format=html`: one job, with its log, its controls and what it ended with. */
+export async function jobPage(app: App, json: Readonly<Record<string, unknown>>, frame: Frame): Promise<Awaited<Html>> {
+  const job = readJobJson(json);
+  return layout({
+    title: `${job.jobId} · lockstep`,
+    frame,
+    body: html`<div class="page-head"><h1>${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
+<div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has given no sign of life since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
+${jobConsole({ job, log: await app.jobs.lastLog(job.jobId) }, frame)}
+${facts(job, frame.product.kinds)}`,
+  });
+}
+
+function jobActions(job: JobRecord, frame: Frame): Html {
+  const report = summarizeCrawl(job, frame.product.kinds)?.reportId ?? "";
+  return html`${report ? html`<a class="button small" href="/v2/reports/get?report_id=${encodeURIComponent(report)}&format=html">Report</a>` : ""}
+${job.dryRun && job.router === "crawler" && job.result ? html`<a class="button small" href="/v2/crawler?format=ui&job_id=${job.jobId}">Plan</a>` : ""}
+${isActive(job) || !mayChange(frame, "admin") ? "" : deleteJobForm(job)}
+<a class="button small" href="/v2/jobs?format=ui">All jobs</a>`;
+}
+
+function facts(job: JobRecord, kinds: SourceKinds): Html {
+  return html`<section id="job-facts" data-refresh class="stack" aria-label="Facts">
+<div class="panel stack">
+<dl class="figures">
+<div><dt>Started</dt><dd>${shownTime(job.startedAt)}</dd></div>
+<div><dt>Ended</dt><dd>${job.endedAt ? shownTime(job.endedAt) : "not yet"}</dd></div>
+${job.endedAt ? html`<div><dt>Took</dt><dd>${duration(job.startedAt, job.endedAt)}</dd></div>` : ""}
+<div><dt>Last sign of life</dt><dd>${shownTime(job.lastModifiedAt)}</dd></div>
+</dl>
+<p class="quiet">Started by <code>${job.endpoint}</code></p>
+${job.result ? html`<p>${jobOutcome(job, kinds)}</p>` : ""}
+</div>
+${job.result ? resultDetails("Result", job.result) : ""}
+</section>`;
+}
+
+/** `/v2/jobs/results?format=html`: what a job ended with, in words first. */
+export function jobResultPage(job: JobRecord, result: Result, frame: Frame): Html {
+  return layout({
+    title: `Result of ${job.jobId} · lockstep`,
+    frame,
+    body: html`<div class="page-head"><h1>Result of ${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions"><a class="button small" href="${jobAddress(job.jobId)}">Log and facts</a>${jobActions(job, frame)}</div></div>
+<section class="panel stack" aria-label="Outcome"><p><span class="pill ${tone(job)}">${stateWords(job)}</span></p>
+<p>${jobOutcome(job, frame.product.kinds) || "It left nothing to tell in words."}</p></section>
+${resultDetails("Everything it told, as programs read it", result)}`,
+  });
+}
+
+function resultDetails(title: string, result: Result): Html {
+  return html`<details class="panel" id="job-result"><summary>${title}</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Result">${jsonTable(withoutPlan(result))}</div></details>`;
+}
+
+/** The plan of a dry run has a page of its own; here it is only counted. */
+function withoutPlan(result: Result): unknown {
+  const data = result.data as Partial<CrawlResult> | null;
+  if (!Array.isArray(data?.sources)) return result;
+  const sources = data.sources.map((source: SourceResult) =>
+    source.planned ? { ...source, planned: `${source.planned.length} changes` } : source,
+  );
+  return { ...result, data: { ...data, sources } };
+}
+
+/** The way back from what toJobJson made: a page is a rendering of the very answer that programs get. */
+export function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
+  const text = (name: string): string => String(json[name] ?? "");
+  const result = (json["result"] ?? null) as Result | null;
+  return {
+    jobId: text("job_id") as JobId,
+    endpoint: text("endpoint"),
+    dryRun: json["dry_run"] === true,
+    state: text("state") as JobState,
+    startedAt: text("start_utc"),
+    endedAt: text("end_utc"),
+    result,
+    stalled: json["stalled"] === true,
+    router: text("router"),
+    action: text("action"),
+    object: text("object"),
+    lastModifiedAt: text("last_modified_utc"),
+  };
+}

@@ -1,0 +1,431 @@
+import { html } from "hono/html";
+import type { App } from "../../app/app.ts";
+import type { Domain } from "../../contracts/domain.ts";
+import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import type { DomainId } from "../../contracts/ids.ts";
+import type { Generation } from "../../contracts/search-index.ts";
+import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
+import { plural } from "../../lib/plural.ts";
+import { imageAddress } from "../endpoints/item-codec.ts";
+import { registryView } from "../endpoints/registry-view.ts";
+import type { SearchArguments } from "../endpoints/search-endpoints.ts";
+import { shownName, shownTime, webAddress } from "./display.ts";
+import { fileAddress } from "./document-pages.ts";
+import { type Frame, type Html, layout, mayChange } from "./layout.ts";
+import { addressWith } from "./paged-table.ts";
+
+interface SearchModel {
+  readonly answer: QueryAnswer;
+  readonly error: string;
+  readonly args: SearchArguments;
+  readonly choices: SearchChoices;
+  readonly pages: FoundPages;
+}
+
+const MOST_RESULTS = 50;
+
+export function searchPage(model: SearchModel, frame: Frame): Html {
+  const { answer, error, args, choices } = model;
+  const asked = args.query.trim() !== "";
+  return layout({
+    frame,
+    title: `${answer.query || "Search"} · lockstep`,
+    modules: ["search.js"],
+    body: html`<header class="page-head"><h1>Search</h1></header>
+${choices.domains.length === 0 ? nothingYet(frame) : html`<section class="panel stack" aria-label="Search">${searchForm(args, choices)}</section>`}
+${error ? html`<p class="notice bad" role="alert">${error}</p>` : ""}
+${asked && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { domainId: choices.chosen?.domainId, pages: model.pages })}${moreLink(model, frame)}</section>` : ""}
+${asked && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
+  });
+}
+
+function nothingYet(frame: Frame): Html {
+  return html`<div class="empty"><strong>There is nothing to search yet.</strong>${
+    mayChange(frame, "admin")
+      ? html`<p>Create a domain and crawl it; then its documents are found here.</p><a class="button primary" href="/v2/domains?format=ui">Domains</a>`
+      : html`<p>Documents are found here once a domain was crawled. Only administrators can create one.</p>`
+  }</div>`;
+}
+
+/** The index ranks at most so many; who needs more is better off with other words. */
+function moreLink({ answer, args }: SearchModel, frame: Frame): Html | "" {
+  if (answer.sources.length < args.results || args.results >= MOST_RESULTS) return "";
+  const more = Math.min(MOST_RESULTS, args.results < 20 ? 20 : MOST_RESULTS);
+  return html`<p><a class="button" href="${addressWith(frame, { results: String(more) })}">Show up to ${more}</a></p>`;
+}
+
+/** Its answer is a page of its own; the page's module shows it here instead. */
+function missingForm(query: string, domainId: string): Html {
+  return html`<section class="panel stack" aria-labelledby="missing-title">
+<div><h2 id="missing-title">A document is missing?</h2>
+<p class="quiet">Name it, and see where its way from the source into this answer ends, and what to do.</p></div>
+<form class="search" action="/v2/search/explain" method="get" data-explain>
+<input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="query" value="${query}"><input type="hidden" name="format" value="html">
+<label class="grow"><span>Name, path or address</span><input type="text" name="document" required maxlength="2000" placeholder="Travel.docx" autocomplete="off" spellcheck="false"></label>
+<button>Explain</button>
+</form>
+<div data-explanation aria-live="polite"></div>
+</section>`;
+}
+
+const USING = { both: "Words and meaning", text: "Words only", vectors: "Meaning only" } as const;
+
+function searchForm(args: SearchArguments, choices: SearchChoices): Html {
+  const { domains, chosen } = choices;
+  return html`<form class="search-form" action="/v2/search" method="get" role="search">
+<input type="hidden" name="format" value="ui">
+<div class="search">
+<label class="grow"><span>Search for</span><input type="search" name="query" value="${args.query}" required maxlength="4000" autocomplete="off" ${args.query ? "" : "autofocus"}></label>
+<label><span>Domain</span><select name="domain_id">${domains.map(({ domainId, name }) => option(domainId, name, chosen?.domainId))}</select></label>
+<button class="primary">Search</button>
+</div>
+<details ${isNarrowed(args) ? "open" : ""}><summary>Narrow it</summary>${narrowing(args, choices)}</details>
+</form>`;
+}
+
+function narrowing(args: SearchArguments, { chosen, generations }: SearchChoices): Html {
+  return html`<div class="fields">
+<label class="field"><span>Source</span><select name="source_id"><option value="">All</option>${(chosen?.sources ?? []).map(({ sourceId }) => option(sourceId, sourceId, args.source_id))}</select></label>
+${input("path", "Path begins with", args.path, "Policies/")}
+${input("file_type", "File types", args.file_type?.join(", "), "pdf, docx")}
+${input("language", "Languages", args.language?.join(", "), "de, en")}
+<label class="field"><span>Modified from</span><input type="date" name="modified_from" value="${args.modified_from?.slice(0, 10) ?? ""}"></label>
+<label class="field"><span>Modified before</span><input type="date" name="modified_before" value="${args.modified_before?.slice(0, 10) ?? ""}"></label>
+<label class="field"><span>Go by</span><select name="using">${Object.entries(USING).map(([value, words]) => option(value, words, args.using))}</select></label>
+${
+  generations.length === 0
+    ? ""
+    : html`<label class="field"><span>As of</span><select name="generation"><option value="">Now</option>${generations.map(({ number, committedAt, sourceId, intermediate }) => option(String(number), `Generation ${number} (${committedAt.slice(0, 16).replace("T", " ")} UTC, ${sourceId}${intermediate ? ", between two sources" : ""})`, String(args.generation ?? "")))}</select></label>`
+}
+</div>`;
+}
+
+function input(name: string, label: string, value: string | undefined, placeholder: string): Html {
+  return html`<label class="field"><span>${label}</span><input type="text" name="${name}" value="${value ?? ""}" placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`;
+}
+
+function option(value: string, words: string, chosen: string | undefined): Html {
+  return html`<option value="${value}" ${value === chosen ? "selected" : ""}>${words}</option>`;
+}
+
+function isNarrowed(args: SearchArguments): boolean {
+  const { query: _query, domain_id: _domain, vector_store_id: _store, results: _results, using, ...narrow } = args;
+  return using !== "both" || Object.values(narrow).some((value) => value !== undefined && !isEmptyBody(value));
+}
+
+/** Requests without a body have an empty one among their arguments. */
+function isEmptyBody(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+}
+
+/** What `/query2` answers to people. */
+export function queryPage(answer: QueryAnswer, frame: Frame): Html {
+  return layout({
+    frame,
+    title: `${answer.query || "Search"} · lockstep`,
+    body: html`<section class="panel stack">
+<h1>Search</h1>
+<form class="search" action="/query2" method="get" role="search">
+<label class="grow"><span>Search for</span><input type="search" name="query" value="${answer.query}" required></label>
+${answer.vectorStoreId ? html`<input type="hidden" name="vsid" value="${answer.vectorStoreId}">` : ""}
+<button class="primary">Search</button>
+</form>
+${answer.query === "" ? "" : searchResults(answer)}
+</section>`,
+  });
+}
+
+interface ResultExtras {
+  /** With it, every result leads to the whole way of its document. */
+  readonly domainId?: string | undefined;
+  readonly pages?: FoundPages;
+}
+
+export function searchResults(answer: QueryAnswer, { domainId, pages }: ResultExtras = {}): Html {
+  const count = answer.sources.length;
+  const notes = (answer.notes ?? []).map((note) => html`<p class="notice warn" role="note">${note}</p>`);
+  if (count === 0) {
+    return html`${notes}<p class="quiet" role="status">Nothing found for “${answer.query}”. A crawl may not have brought it in yet.</p>`;
+  }
+  return html`${notes}<p class="quiet" role="status">${plural(count, "passage")} for “${answer.query}”</p>
+<ol class="results">${answer.sources.map((source, at) => {
+    const page = pages?.get(source.fileId);
+    // Several passages of one page come with its pictures once.
+    const isFirst = answer.sources.findIndex(({ fileId }) => fileId === source.fileId) === at;
+    return result(source, {
+      query: answer.query,
+      domainId,
+      page: page && { ...page, ...(!isFirst && { pictures: [] }) },
+    });
+  })}</ol>`;
+}
+
+interface Shown {
+  readonly query: string;
+  readonly domainId: string | undefined;
+  readonly page: FoundPage | undefined;
+}
+
+function result(source: QuerySource, { query, domainId, page }: Shown): Html {
+  const passage = passageOf(source, query);
+  const excerpt = excerptOf(passage);
+  return html`<li class="result">
+<h3><bdi>${sourceLink(source, page?.title)}</bdi></h3>
+${whereItStands(source, page)}
+<p class="passage">${showMarked(excerpt)}</p>
+${page && page.pictures.length > 0 ? imageGallery(page.pictures) : ""}
+${excerpt.cut ? html`<details><summary>Whole passage</summary><p class="passage">${showMarked(passage)}</p></details>` : ""}
+<dl class="facts">
+<div><dt>Score</dt><dd>${source.score.toFixed(2)}</dd></div>
+${source.details?.page ? html`<div><dt>Page</dt><dd>${source.details.page}</dd></div>` : ""}
+${source.modifiedAt ? html`<div><dt>Modified</dt><dd>${shownTime(source.modifiedAt)}</dd></div>` : ""}
+</dl>
+${alsoIn(source)}
+${scoreReason(source, domainId && explainAddress(source, query, domainId))}
+</li>`;
+}
+
+function explainAddress({ fileId }: QuerySource, query: string, domainId: string): string {
+  return `/v2/search/explain?${new URLSearchParams({ domain_id: domainId, query, document: fileId, format: "html" })}`;
+}
+
+function passageOf({ text, details }: QuerySource, query: string): Marked {
+  const trimmed = text.trimStart();
+  const cut = text.length - trimmed.length;
+  const marks = details
+    ? details.highlights.map(({ start, end }) => ({ start: start - cut, end: end - cut }))
+    : spansOfWords(trimmed, query);
+  return withoutMarkup({ text: trimmed.trimEnd(), marks });
+}
+
+/** The path of the file, or the address of the page, and that of the section in it. */
+function whereItStands({ sectionPath, details, name }: QuerySource, page: FoundPage | undefined): Html | "" {
+  const folder = details?.path.endsWith(`/${name}`) ? details.path.slice(0, -name.length - 1) : "";
+  const parts = [page?.address ?? folder.replaceAll("/", " / "), sectionPath.replaceAll(" > ", " › ")]
+    .filter(Boolean)
+    .map(shownName);
+  return parts.length === 0
+    ? ""
+    : html`<p class="section-path">${parts.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${part}</bdi>`)}</p>`;
+}
+
+/** Other documents with the same passage, which are not results of their own. */
+function alsoIn({ details }: QuerySource): Html | "" {
+  const names = details?.alsoIn.map(({ name, path }) => shownName(path.endsWith(`/${name}`) ? path : name)) ?? [];
+  if (names.length === 0) return "";
+  return html`<p class="quiet">Also in ${names.map((name, at) => html`${at > 0 ? ", " : ""}<bdi>${name}</bdi>`)}</p>`;
+}
+
+function sourceLink(source: QuerySource, title: string | undefined): Html {
+  const name = shownName(title || source.name || source.fileId);
+  const [domainId, sourceId, itemId] = ["domain_id", "source_id", "item_id"].map((name) =>
+    String(source.attributes[name] ?? ""),
+  );
+  // A browser opens neither a file of ours nor, mostly, a blob: that needs a signature.
+  const kept = fileAddress("version", { domainId, sourceId, itemId });
+  if (kept !== undefined) return html`<a href="${kept}">${name}</a>`;
+  const href = webAddress(source.url);
+  return href === undefined
+    ? html`${name}`
+    : html`<a href="${href}" target="_blank" rel="noopener noreferrer">${name}</a>`;
+}
+
+/** Why a passage was found, on demand: the parts of its score in words. Only our own index tells. */
+function scoreReason({ details, text, score }: QuerySource, wholeWay: string | undefined): Html | "" {
+  if (!details) return "";
+  const { parts } = details;
+  const found = [...new Set(details.highlights.map(({ start, end }) => text.slice(start, end).toLowerCase()))];
+  const words = found.length > 0 ? html`: <bdi>${found.slice(0, 8).join(", ")}</bdi>` : "";
+  return html`<details class="reason"><summary>Why?</summary>
+<dl>
+${part("Words", parts.text, html`${strength(parts.text, "the words of the question are in it", "none of its words is in this passage")}${words}`)}
+${part("Meaning", parts.vector, strength(parts.vector, "it is about the same", "its meaning did not count"))}
+${part("Name and path", parts.label, strength(parts.label, "they say what was asked for", "they say nothing of it"))}
+</dl>
+<p>Together and weighed: ${score.toFixed(2)}. Seen in generation ${details.generation}${details.language ? html`, language <code>${details.language}</code>` : ""}.${wholeWay ? html` <a href="${wholeWay}">Its whole way, from the source on</a>` : ""}</p>
+</details>`;
+}
+
+function part(name: string, value: number, words: Html | string): Html {
+  const shown = Math.min(1, Math.max(0, value));
+  return html`<div><dt>${name}</dt><dd><meter min="0" max="1" value="${shown.toFixed(2)}" aria-label="${name}"></meter> ${shown.toFixed(2)} <span>${words}</span></dd></div>`;
+}
+
+function strength(value: number, yes: string, no: string): string {
+  if (value <= 0.005) return no;
+  const level = value >= 0.66 ? "strongly" : value >= 0.33 ? "fairly" : "a little";
+  return `${level}: ${yes}`;
+}
+
+/** A stretch of a text, as offsets. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A text and what is marked in it: in order, not overlapping. */
+export interface Marked {
+  readonly text: string;
+  readonly marks: readonly Span[];
+}
+
+const EXCERPT_CHARS = 420;
+const LEAD_CHARS = 90;
+const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+
+/** Passages are Markdown; the signs of headings and emphasis only disturb when read as plain text. */
+export function withoutMarkup({ text, marks }: Marked): Marked {
+  const signs = [...signsIn(text)].sort((a, b) => a.start - b.start);
+  let plain = "";
+  let at = 0;
+  const moved = (offset: number): number =>
+    offset - signs.reduce((sum, sign) => sum + Math.max(0, Math.min(offset, sign.end) - sign.start), 0);
+  for (const sign of signs) {
+    plain += text.slice(at, sign.start);
+    at = sign.end;
+  }
+  const kept = marks.map(({ start, end }) => ({ start: moved(start), end: moved(end) }));
+  return { text: plain + text.slice(at), marks: kept };
+}
+
+/** What is left out; no two of them overlap. */
+function* signsIn(text: string): Generator<Span> {
+  for (const { index, 0: found } of text.matchAll(/^#{1,6}[ \t]+/gm)) yield { start: index, end: index + found.length };
+  for (const { index, 0: found } of text.matchAll(/\*\*\S(?:.*?\S)?\*\*/g)) {
+    yield { start: index, end: index + 2 };
+    yield { start: index + found.length - 2, end: index + found.length };
+  }
+  for (const { index, 0: found } of text.matchAll(/\n{3,}/g)) yield { start: index + 2, end: index + found.length };
+}
+
+/** The stretch of a passage where its marks begin, cut at spaces. */
+export function excerptOf(passage: Marked): Marked & { readonly cut: boolean } {
+  const { text, marks } = passage;
+  if (text.length <= EXCERPT_CHARS) return { ...passage, cut: false };
+  const first = marks[0]?.start ?? 0;
+  const from = startOfWord(text, Math.min(Math.max(0, first - LEAD_CHARS), text.length - EXCERPT_CHARS));
+  const piece = text.slice(from, from + EXCERPT_CHARS).replace(/\s+\S*$/, "");
+  const to = from + piece.length;
+  const lead = from > 0 ? "… " : "";
+  const shift = lead.length - from;
+  return {
+    text: `${lead}${piece}${to < text.length ? " …" : ""}`,
+    marks: marks
+      .filter(({ start, end }) => start >= from && end <= to)
+      .map(({ start, end }) => ({ start: start + shift, end: end + shift })),
+    cut: true,
+  };
+}
+
+/** Text and marks may be hostile: everything goes through the escaping template. */
+export function showMarked({ text, marks }: Marked): Html {
+  const pieces: Html[] = [];
+  let at = 0;
+  for (const { start, end } of marks) {
+    pieces.push(html`${text.slice(at, start)}<mark>${text.slice(start, end)}</mark>`);
+    at = end;
+  }
+  return html`${pieces}${text.slice(at)}`;
+}
+
+/** Where the words of a question are, for backends that do not tell. */
+export function spansOfWords(text: string, query: string): Span[] {
+  const pattern = wordPattern(query);
+  if (!pattern) return [];
+  return [...text.matchAll(pattern)].map(({ index, 0: found }) => ({ start: index, end: index + found.length }));
+}
+
+function wordPattern(query: string): RegExp | undefined {
+  const words = [...new Set(query.match(/[\p{L}\p{N}]+/gu) ?? [])].slice(0, 32);
+  const telling = words.filter(isTelling);
+  const parts = (telling.length > 0 ? telling : words).map((word) =>
+    WITHOUT_SPACES.test(word) ? word : `(?<![\\p{L}\\p{N}])${stem(word.toLowerCase())}[\\p{L}\\p{N}]*`,
+  );
+  return parts.length > 0 ? new RegExp(parts.join("|"), "giu") : undefined;
+}
+
+/** Short words are mostly grammar in any language, unless they are written as an abbreviation or hold a number. */
+function isTelling(word: string): boolean {
+  return (
+    word.length > 3 || WITHOUT_SPACES.test(word) || /\d/.test(word) || (word.length > 1 && word === word.toUpperCase())
+  );
+}
+
+/** Crude on purpose: it decides what is coloured, not what is found. */
+function stem(word: string): string {
+  const short = word.replace(/(?:ings?|ies|es|ed|en|s)$/, "");
+  return short.length >= 4 ? short : word;
+}
+
+function startOfWord(text: string, at: number): number {
+  if (at <= 0) return 0;
+  const space = text.slice(at, at + LEAD_CHARS).search(/\s/);
+  return space < 0 ? at : at + space + 1;
+}
+
+/** What there is to choose from in the search form. */
+export interface SearchChoices {
+  readonly domains: readonly Domain[];
+  /** The one that is searched when nobody says which. */
+  readonly chosen: Domain | undefined;
+  readonly generations: readonly Generation[];
+}
+
+export async function gatherChoices(app: App, wanted: DomainId | undefined): Promise<SearchChoices> {
+  const { domains } = await app.domains.list();
+  const chosen = domains.find(({ domainId }) => domainId === wanted) ?? domains[0];
+  return { domains, chosen, generations: chosen?.vectorStoreId ? await keptOf(app, chosen.domainId) : [] };
+}
+
+/** Other backends keep none, and a store that is gone has none: then there is nothing to choose. */
+async function keptOf(app: App, domainId: DomainId): Promise<readonly Generation[]> {
+  try {
+    return (await app.generations(domainId)).kept;
+  } catch (error) {
+    if (error instanceof BadInputError || error instanceof NotFoundError) return [];
+    throw error;
+  }
+}
+
+/** Of a page in a list of results, at most so many. */
+const MOST_PICTURES = 4;
+
+/** What the registry knows of a web page that was found. */
+export interface FoundPage {
+  /** As the page calls itself, or whoever registered it. */
+  readonly title: string;
+  readonly address: string;
+  readonly pictures: readonly ShownImage[];
+}
+
+/** By the id of the file. */
+export type FoundPages = ReadonlyMap<string, FoundPage>;
+
+export async function gatherPages(app: App, { sources }: QueryAnswer): Promise<FoundPages> {
+  const documents = new Map(sources.map((source) => [source.fileId, source]));
+  const pages = await Promise.all(
+    [...documents].map(async ([fileId, source]): Promise<[string, FoundPage][]> => {
+      const view = await registryView(app, source);
+      if (!view) return [];
+      const { displaySource: address, title, content } = view.item;
+      const pictures = view.images.slice(0, MOST_PICTURES);
+      return [[fileId, { title: title || content.foundTitle, address, pictures }]];
+    }),
+  );
+  return new Map(pages.flat());
+}
+
+export interface ShownImage {
+  readonly id: string;
+  readonly alt: string;
+  readonly caption: string;
+  readonly parentPageId: string;
+}
+
+/** Pictures of a page, small; each opens as it is kept here. */
+export function imageGallery(images: readonly ShownImage[]): Html {
+  return html`<ul class="gallery">${images.map(({ id, alt, caption, parentPageId }) => {
+    const words = shownName(alt || caption);
+    return html`<li><figure><a href="${imageAddress(parentPageId, id, "full")}"><img src="${imageAddress(parentPageId, id, "thumbnail")}" alt="${words || "Picture without a description"}" loading="lazy" width="160" height="120"></a>${caption ? html`<figcaption><bdi>${shownName(caption)}</bdi></figcaption>` : ""}</figure></li>`;
+  })}</ul>`;
+}
