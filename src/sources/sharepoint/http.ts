@@ -23,22 +23,25 @@ interface HttpRequest {
   readonly body?: string;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Dispatcher.ResponseData["body"];
 }
 
-/** One request, one answer: no retries, no redirects, no meaning. Trouble on the line is a TransientFailure. */
-export interface HttpLine {
-  send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
-  /** The whole body as text; the answer is used up. */
-  readText(answer: HttpAnswer, signal: AbortSignal): Promise<string>;
+/** Sends single requests: no retries, no redirects, no interpretation. Throws TransientFailure for network errors that may pass. */
+export interface HttpTransport {
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
+  /** Returns the whole body as text; it can be read once. */
+  readText(response: HttpResponse, signal: AbortSignal): Promise<string>;
   readonly timeouts: Timeouts;
   close(): Promise<void>;
 }
 
-export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer) => void = () => undefined): HttpLine {
+export function createHttpTransport(
+  timeouts: Timeouts,
+  onResponse: (response: HttpResponse) => void = () => undefined,
+): HttpTransport {
   const dispatcher = createProxyAgent({
     connectTimeout: timeouts.connectMs,
     headersTimeout: timeouts.headersMs,
@@ -51,7 +54,7 @@ export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer
     async send(request, signal) {
       const url = new URL(request.url);
       try {
-        const answer = await dispatcher.request({
+        const response = await dispatcher.request({
           origin: url.origin,
           path: `${url.pathname}${url.search}`,
           method: request.method,
@@ -59,36 +62,36 @@ export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer
           body: request.body ?? null,
           signal,
         });
-        const { statusCode: status, headers, body } = answer;
-        onAnswer({ status, headers, body });
+        const { statusCode: status, headers, body } = response;
+        onResponse({ status, headers, body });
         return { status, headers, body };
       } catch (error) {
-        throw lineFailure(url.host, error, signal);
+        throw transportFailure(url.host, error, signal);
       }
     },
-    async readText(answer, signal) {
+    async readText(response, signal) {
       try {
-        return await answer.body.text();
+        return await response.body.text();
       } catch (error) {
-        throw lineFailure("", error, signal);
+        throw transportFailure("", error, signal);
       }
     },
     close: () => dispatcher.destroy(),
   };
 }
 
-/** A line that broke may work the next time, except where the certificate or the name says it will not. */
-export function lineFailure(host: string, error: unknown, signal: AbortSignal): Error {
+/** Returns a TransientFailure for a network error, or a RemoteError where a retry cannot help (certificate, unknown host). */
+export function transportFailure(host: string, error: unknown, signal: AbortSignal): Error {
   throwIfCancelled(signal);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const reason = REASONS[code] ?? (error instanceof Error ? error.message || code : String(error));
+  const reason = NETWORK_REASONS[code] ?? (error instanceof Error ? error.message || code : String(error));
   const remote = new RemoteError(`${host ? `reach ${host}` : "read the answer"}: ${reason}`, { cause: error });
-  return PERMANENT_LINE.test(code) ? remote : new TransientFailure(remote);
+  return PERMANENT_ERRNO.test(code) ? remote : new TransientFailure(remote);
 }
 
-const PERMANENT_LINE = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
+const PERMANENT_ERRNO = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
 
-const REASONS: Readonly<Record<string, string>> = {
+const NETWORK_REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nobody answers at that address (connection refused)",
   ECONNRESET: "the connection was reset",
   ENOTFOUND: "there is no such host; check the address and the network",
@@ -102,30 +105,30 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** `attempts`: when the server or the line fails, or the server is too busy to say for how long. */
 export interface RetryPolicy extends RetryLimits {
-  /** Being told when to come back is no failure and does not use up attempts; only this much time. */
-  readonly patienceMs: number;
+  /** How long throttling is waited for in all. A wait that the server asked for does not count as a failed attempt. */
+  readonly maxWaitMs: number;
 }
 
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   attempts: 6,
   firstMs: 2_000,
   longestMs: 120_000,
-  patienceMs: 30 * 60_000,
+  maxWaitMs: 30 * 60_000,
 };
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Worth another try. `error` is what is thrown when there is none left. */
+/** A failure that is worth a retry. `error` is thrown when no attempt is left. */
 export class TransientFailure extends Error {
   readonly error: RemoteError;
   readonly throttled: boolean;
-  /** How long the server asked us to wait, undefined when it did not. */
-  readonly askedMs: number | undefined;
-  constructor(error: RemoteError, options?: { throttled?: boolean; askedMs?: number | undefined }) {
+  /** How long the server asked us to wait; undefined when it did not. */
+  readonly retryAfterMs: number | undefined;
+  constructor(error: RemoteError, options?: { throttled?: boolean; retryAfterMs?: number | undefined }) {
     super(error.message, { cause: error });
     this.error = error;
     this.throttled = options?.throttled ?? false;
-    this.askedMs = options?.askedMs;
+    this.retryAfterMs = options?.retryAfterMs;
   }
 }
 
@@ -145,7 +148,7 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
   const startedAt = performance.now();
   let failures = 0;
   for (;;) {
-    const slot = await enter(context);
+    const slot = await acquireSlot(context);
     try {
       const value = await attempt(slot);
       pace.recordSuccess(slot);
@@ -154,11 +157,11 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
       slot.release();
       throwIfCancelled(signal);
       if (!(error instanceof TransientFailure)) throw error;
-      const asked = error.throttled ? error.askedMs : undefined;
-      if (asked === undefined) failures += 1;
-      const waitMs = error.askedMs ?? jitter(backoffMs(failures, policy));
-      const tooLong = performance.now() + waitMs - startedAt > policy.patienceMs;
-      // Whoever gives up leaves the pause behind: the others must not ask either.
+      const requestedMs = error.throttled ? error.retryAfterMs : undefined;
+      if (requestedMs === undefined) failures += 1;
+      const waitMs = error.retryAfterMs ?? jitter(backoffMs(failures, policy));
+      const tooLong = performance.now() + waitMs - startedAt > policy.maxWaitMs;
+      // The pause stays after we give up: other requests must not be sent either.
       if (error.throttled) pace.pause(waitMs, error.message);
       if (failures >= policy.attempts || tooLong) throw error.error;
       if (!error.throttled) {
@@ -169,38 +172,38 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
   }
 }
 
-/** After a pause that is longer than patience, asking would earn nothing but a longer one, and waiting would look like hanging. */
-async function enter({ pace, signal, onWait }: RetryContext): Promise<Slot> {
+/** Throws rather than wait for a pause longer than `maxWaitMs`: a request would only prolong it, and waiting would look like hanging. */
+async function acquireSlot({ pace, signal, onWait }: RetryContext): Promise<Slot> {
   throwIfCancelled(signal);
-  const entered = await pace.acquire(signal, onWait).catch((error: unknown) => {
+  const slot = await pace.acquire(signal, onWait).catch((error: unknown) => {
     throwIfCancelled(signal);
     throw error;
   });
-  if (!("waitMs" in entered)) return entered;
-  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(entered.waitMs / 60_000)} minutes`);
+  if (!("waitMs" in slot)) return slot;
+  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(slot.waitMs / 60_000)} minutes`);
 }
 
-/** The longer of Retry-After and RateLimit-Reset, which is in seconds. */
-export function askedWaitMs(headers: AnswerHeaders, nowMs?: number): number | undefined {
+/** Returns the longer of Retry-After and RateLimit-Reset (seconds), or undefined when there is neither. */
+export function requestedWaitMs(headers: AnswerHeaders, nowMs?: number): number | undefined {
   const resetSeconds = readNumber(headerOf(headers, "ratelimit-reset"));
   const waits = [readRetryAfterMs(headers, nowMs), resetSeconds === undefined ? undefined : resetSeconds * 1000];
   const known = waits.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-export function first(value: string | string[] | undefined): string {
+export function firstValue(value: string | string[] | undefined): string {
   return (Array.isArray(value) ? value[0] : value) ?? "";
 }
 
-/** The list view threshold: a 500 that will be a 500 for ever. */
+/** The list view threshold: a 500 that no retry changes. */
 export const QUERY_THROTTLED = -2147024860;
 const PERMANENT_CODES: ReadonlySet<number | undefined> = new Set([QUERY_THROTTLED, -2147024809]);
 const PERMANENT_EXCEPTION = /(SPQueryThrottledException|InvalidClientQueryException|ArgumentException)$/;
-/** A looked-up value that is empty where SharePoint cannot bear it. */
+/** SharePoint fails on an empty lookup value. */
 const PROJECTION = /projected field/i;
 
-/** What an error status means for the next try. */
-export function judgeStatus(
+/** Says whether an error response is throttling, a passing fault, or final. */
+export function classifyStatus(
   status: number,
   body: ErrorBody,
   method: "GET" | "POST" = "GET",
@@ -209,13 +212,13 @@ export function judgeStatus(
   // Seen in the wild: a 401 whose body says it is a 429.
   if (status === 401 && /^429\b/.test(body.message)) return "throttled";
   if (status === 408 || status === 502 || status === 504) return "fault";
-  // SharePoint refuses a question it was posted with a 500 too: an old change token, a bad query.
+  // SharePoint also rejects a POSTed query with a 500: an old change token, a bad query.
   if (status !== 500 || method === "POST") return "final";
   if (PROJECTION.test(body.message)) return "final";
   return PERMANENT_CODES.has(body.code) || PERMANENT_EXCEPTION.test(body.exception) ? "final" : "fault";
 }
 
-/** Four downloads wait for the same pause; the log should say so once. */
+/** Reports a pause once, although several requests wait for it. */
 export function oncePerPause(onWait: OnWait | undefined): OnWait {
   let toldUntilMs = 0;
   return (reason, ms) => {
@@ -226,17 +229,17 @@ export function oncePerPause(onWait: OnWait | undefined): OnWait {
   };
 }
 
-/** Computed at slightly different moments, the end of one pause differs by about this much. */
+/** The computed end of one pause differs by about this much between requests. */
 const SAME_PAUSE_MS = 50;
 
-/** The signal's own CancelledError when it carries one, so that the reason given by whoever stopped us survives. */
+/** Throws if the signal is aborted: its own CancelledError where it carries one, so that the reason survives. */
 export function throwIfCancelled(signal: AbortSignal): void {
   if (!signal.aborted) return;
   if (signal.reason instanceof CancelledError) throw signal.reason;
   throw new CancelledError("read SharePoint: stopped", { cause: signal.reason });
 }
 
-/** Waits for a promise that others wait for too: our signal ends our waiting, not the work. */
+/** Waits for a shared promise. Our signal ends our waiting, not the work. */
 export async function unlessCancelled<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfCancelled(signal);
   const aborted = Promise.withResolvers<never>();

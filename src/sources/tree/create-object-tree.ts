@@ -23,13 +23,13 @@ export interface StoredObject {
 
 /** A flat store of objects whose names hold slashes, opened with what opens it: a container of blobs, a bucket. */
 export interface ObjectStore {
-  /** What is shown to the service, for people: `the signature in REPORTS_SAS`. */
+  /** The credential in use, for messages: `the signature in REPORTS_SAS`. */
   readonly access: string;
   /** What to do when the service refuses. */
   readonly hint: string;
-  /** Every object whose name begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
+  /** Lists the objects with this prefix, one page per response. Ends normally only after the last object. */
   list(prefix: string, signal: AbortSignal): AsyncIterable<readonly StoredObject[]>;
-  /** The bytes of one ETag from the first to the last: with `etag` of that one. Throws as FileTree.read does. */
+  /** Reads one version of an object completely; `etag`: that version. Throws as FileTree.read does. */
   read(name: string, etag: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
@@ -45,9 +45,9 @@ export interface ObjectRules {
 
 interface ObjectTreeOptions {
   /** The address of the store, without a slash at its end. */
-  readonly place: string;
+  readonly location: string;
   readonly open: () => Promise<ObjectStore>;
-  /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
+  /** Where content is spooled between hashing and fetching; without one, nothing is written. */
   readonly folder?: string | undefined;
   readonly words: StoreWords;
 }
@@ -57,26 +57,26 @@ export interface StoreWords {
   readonly store: string;
   /** What is in it: `blob`. */
   readonly object: string;
-  /** What whoever runs the server does about a credential that cannot be used. */
+  /** The remedy for a credential that cannot be used. */
   readonly setCredential: string;
 }
 
 /** A store as a tree: its objects are files, by their names below the last slash of the prefix. */
 export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions): FileTree {
-  const { place, folder } = options;
+  const { location, folder } = options;
   const root = rootOf(rules.prefix);
   let opening: Promise<ObjectStore> | undefined;
   const open = (): Promise<ObjectStore> => {
     opening ??= options.open();
     return opening;
   };
-  const kept = folder === undefined ? undefined : new KeptReads(folder);
+  const spool = folder === undefined ? undefined : new ReadSpool(folder);
   const toPage = createPaging(rules, root);
   return {
-    place: rules.prefix ? `${place}/${rules.prefix}` : place,
+    location: rules.prefix ? `${location}/${rules.prefix}` : location,
     identity: async () => "",
     async *walk(signal) {
-      await kept?.begin();
+      await spool?.begin();
       for await (const objects of listFiles(await open(), rules.prefix, signal)) yield toPage(objects);
       return "complete";
     },
@@ -84,30 +84,30 @@ export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions)
       const store = await open();
       const read = (): AsyncIterable<Uint8Array> =>
         limitBytes(store.read(root + path, etag, signal), rules.maxFileBytes);
-      yield* kept ? kept.read(`${etag} ${path}`, read) : read();
+      yield* spool ? spool.read(`${etag} ${path}`, read) : read();
     },
-    addressOf: (path) => ({ url: objectUrl(place, root + path), rawUrl: `${place}/${root}${path}` }),
-    close: async () => await kept?.end(),
-    examine: (isTaken, signal) => examineStore(rules, { ...options, open }, isTaken, signal),
+    addressOf: (path) => ({ url: objectUrl(location, root + path), rawUrl: `${location}/${root}${path}` }),
+    close: async () => await spool?.end(),
+    diagnose: (isTaken, signal) => diagnoseStore(rules, { ...options, open }, isTaken, signal),
   };
 }
 
-/** Names are paths below this. */
+/** Object names are relative to this folder. */
 function rootOf(prefix: string): string {
   return prefix.slice(0, prefix.lastIndexOf("/") + 1);
 }
 
-/** Whoever reads an address takes these for the store, or for what it is in, however they are written. */
-const NO_ADDRESS = /^\.\.?$/;
+/** Names that URL parsers resolve, however they are encoded: such objects have no URL. */
+const DOT_NAME = /^\.\.?$/;
 
-/** Tools that want folders put empty objects there, whose names end with a slash. */
+/** Skips folder placeholders: empty objects whose names end with a slash. */
 async function* listFiles(
   store: ObjectStore,
   prefix: string,
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredObject[], void> {
   for await (const objects of store.list(prefix, signal)) {
-    yield objects.filter(({ name, size }) => !(name.endsWith("/") && size === 0) && !NO_ADDRESS.test(name));
+    yield objects.filter(({ name, size }) => !(name.endsWith("/") && size === 0) && !DOT_NAME.test(name));
   }
 }
 
@@ -115,10 +115,10 @@ async function* listFiles(
  * The address of an object. A name may hold `.` and `..` between slashes, which whoever reads addresses would take for steps
  * out of the store: there the slashes are written as escapes, which services take for the same.
  */
-export function objectUrl(place: string, name: string): string {
+export function objectUrl(location: string, name: string): string {
   const names = name.split("/");
   const hasSteps = names.some((one) => one === "." || one === "..");
-  return `${place}/${names.map(encodeURIComponent).join(hasSteps ? "%2F" : "/")}`;
+  return `${location}/${names.map(encodeURIComponent).join(hasSteps ? "%2F" : "/")}`;
 }
 
 /** Lists have ETags without quotes or with, headers have them with. */
@@ -127,14 +127,14 @@ export function bareEtag(etag: string): string {
 }
 
 function createPaging(rules: ObjectRules, root: string): (objects: readonly StoredObject[]) => TreePage {
-  const isLetIn = createTreeRules(rules);
+  const isIncluded = createTreeRules(rules);
   return (objects) => {
     const files: TreeFile[] = [];
     const unreadable: Unreadable[] = [];
     const skipped: { path: string; reason: string }[] = [];
     for (const { name, size, modifiedAtMs, etag, unreadable: reason } of objects) {
       const path = name.slice(root.length);
-      if (!isLetIn(path)) continue;
+      if (!isIncluded(path)) continue;
       if (reason) unreadable.push({ kind: "unreadable", path, reason });
       else if (size > rules.maxFileBytes) {
         skipped.push({ path, reason: `It has ${size} bytes; the limit is ${rules.maxFileBytes}.` });
@@ -144,15 +144,15 @@ function createPaging(rules: ObjectRules, root: string): (objects: readonly Stor
   };
 }
 
-/** Everything between the credential and the first object. */
-async function* examineStore(
+/** Checks the credential, then the store. */
+async function* diagnoseStore(
   rules: ObjectRules,
-  { place, open, words }: ObjectTreeOptions,
+  { location, open, words }: ObjectTreeOptions,
   isTaken: (path: string) => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<Finding, void> {
   const credential = { subject: rules.credential ? `Credential ${rules.credential}` : "Credential" };
-  const subject = `${words.store} ${place}`;
+  const subject = `${words.store} ${location}`;
   let store: ObjectStore;
   try {
     store = await open();
@@ -164,26 +164,26 @@ async function* examineStore(
   const detail = `The ${words.store.toLowerCase()} is read with ${store.access}.`;
   yield { ...credential, outcome: "ok", detail, remedy: "" };
   try {
-    yield { subject, ...(await lookInside(rules, store, words.object, isTaken, signal)) };
+    yield { subject, ...(await sampleObjects(rules, store, words.object, isTaken, signal)) };
   } catch (error) {
     yield { subject, outcome: "problem", detail: sentenceOf(error), remedy: `${capital(store.hint)}.` };
   }
 }
 
-/** The first answer tells enough; a store may have millions of objects. */
-async function lookInside(
+/** Checks only the first page; a store may have millions of objects. */
+async function sampleObjects(
   rules: ObjectRules,
   store: ObjectStore,
   noun: string,
   isTaken: (path: string) => boolean,
   signal: AbortSignal,
 ): Promise<Omit<Finding, "subject">> {
-  const isLetIn = createTreeRules(rules);
+  const isIncluded = createTreeRules(rules);
   const rootLength = rootOf(rules.prefix).length;
   for await (const objects of listFiles(store, rules.prefix, signal)) {
     if (objects.length === 0) continue;
     const paths = objects.map(({ name }) => name.slice(rootLength));
-    const taken = paths.filter((path) => isLetIn(path) && isTaken(path)).length;
+    const taken = paths.filter((path) => isIncluded(path) && isTaken(path)).length;
     const detail = `Of its first ${plural(objects.length, noun)} ${taken} ${taken === 1 ? "is" : "are"} taken, by type and by the rules of the source.`;
     if (taken > 0) return { outcome: "ok", detail, remedy: "" };
     return { outcome: "problem", detail, remedy: "Correct 'include', 'exclude' or 'hidden' in the domain's sources." };
@@ -192,7 +192,7 @@ async function lookInside(
   return { outcome: "ok", detail: `It can be read, and there is no ${noun}${where}.`, remedy: "" };
 }
 
-/** Never throws for what it finds, and other errors are none of its business. */
+/** Returns expected errors as a sentence, and rethrows others. */
 function sentenceOf(error: unknown): string {
   if (!(error instanceof RemoteError || error instanceof BadInputError)) throw error;
   const text = capital(explain(error));
@@ -203,24 +203,24 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Of what is free on the disk when a look begins. */
+/** Share of the free disk space that the spool may use. */
 const SHARE_OF_FREE = 0.25;
 
 /**
- * An object is read to be hashed, and again when it turns out to be new: what was read first waits here, so that it travels once.
- * Nothing here is needed: whatever is not kept is read again.
+ * Keeps the content of objects on disk between hashing and fetching, so that it is downloaded once. It is a cache: content that is
+ * not in it is read again.
  */
-class KeptReads {
+class ReadSpool {
   readonly #folder: string;
   /** By the key of what was read: where it is, and how long. */
-  readonly #kept = new Map<string, { readonly file: string; readonly size: number }>();
+  readonly #spooled = new Map<string, { readonly file: string; readonly size: number }>();
   #roomBytes = 0;
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Throws away what an earlier look left, and sees how much may be kept. */
+  /** Removes the files of an earlier run, and determines the space limit. */
   async begin(): Promise<void> {
     await this.end();
     await mkdir(this.#folder, { recursive: true });
@@ -229,26 +229,26 @@ class KeptReads {
   }
 
   async end(): Promise<void> {
-    this.#kept.clear();
+    this.#spooled.clear();
     this.#roomBytes = 0;
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** What is kept under this key, which is given away with it; otherwise what `read` gives, which is kept on the way. */
+  /** Yields and removes the spooled content of this key; otherwise yields from `read` and spools it. */
   async *read(key: string, read: () => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-    const kept = this.#kept.get(key);
-    this.#kept.delete(key);
-    if (!kept) return yield* this.#keeping(key, read());
-    this.#roomBytes += kept.size;
+    const spool = this.#spooled.get(key);
+    this.#spooled.delete(key);
+    if (!spool) return yield* this.#spool(key, read());
+    this.#roomBytes += spool.size;
     try {
-      const isWhole = (await stat(kept.file).catch(() => undefined))?.size === kept.size;
-      yield* isWhole ? createReadStream(kept.file) : read();
+      const isWhole = (await stat(spool.file).catch(() => undefined))?.size === spool.size;
+      yield* isWhole ? createReadStream(spool.file) : read();
     } finally {
-      await rm(kept.file, { force: true });
+      await rm(spool.file, { force: true });
     }
   }
 
-  async *#keeping(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  async *#spool(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     const file = join(this.#folder, createHash("sha256").update(key).digest("hex"));
     let copy = await open(file, "w").catch(() => undefined);
     let size = 0;
@@ -266,7 +266,7 @@ class KeptReads {
       isWhole = true;
     } finally {
       await copy?.close();
-      if (copy && isWhole) this.#kept.set(key, { file, size });
+      if (copy && isWhole) this.#spooled.set(key, { file, size });
       else {
         this.#roomBytes += size;
         await rm(file, { force: true });
@@ -285,18 +285,18 @@ async function write(file: FileHandle, chunk: Uint8Array): Promise<boolean> {
   }
 }
 
-/** How often a body that was cut is asked for from where it ended. */
+/** How often an interrupted body is resumed. */
 const MAX_RESUMES = 3;
 
-/** The bytes of one object. `ask` gives the body from a byte on; what it throws is final. */
+/** Reads one object, resuming interrupted bodies. `request` returns the body from an offset; what it throws is final. */
 export async function* readResuming(
   name: string,
-  ask: (from: number) => Promise<AsyncIterable<Uint8Array>>,
+  request: (from: number) => Promise<AsyncIterable<Uint8Array>>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
   let bytes = 0;
   for (let resumes = 0; ; resumes++) {
-    const body = await ask(bytes);
+    const body = await request(bytes);
     try {
       for await (const chunk of body) {
         yield chunk;
