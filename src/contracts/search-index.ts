@@ -14,7 +14,7 @@ export interface DocumentFile {
   readonly bytes: number;
   readonly label: Label;
   /** Its text, when this revision of the extractor made it already from these very bytes; undefined: it is to be made. */
-  readonly keptText?: (extractor: string) => Promise<ExtractedDocument | undefined>;
+  readonly cachedText?: (extractor: string) => Promise<ExtractedDocument | undefined>;
   /** Readers have failed at these bytes often enough: if this one does, too, that is for good. */
   readonly isLastTry?: boolean;
   /** The very same bytes are in the backend under this id (another store has them): attach that, do not upload again. */
@@ -163,17 +163,8 @@ export interface Index {
   carryOthers?(into: VectorStoreId, signal: AbortSignal): Promise<readonly string[]>;
   /** Where it lies on a disk of ours: reads a little of everything, and throws DamagedError when it cannot. */
   probe?(): Promise<void>;
-  /**
-   * Where removed documents are kept in case they return, or in earlier states: takes these items out of all of that, for
-   * good. Those that are visible now are left alone, and returned. ConflictError while the store is rolled back.
-   */
-  forget?(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
-  /** Likewise: these are not kept in case they return any more. Earlier states show them for as long as those are kept. */
-  letGo?(source: SourceId, items: readonly ItemId[]): Promise<void>;
-  /** Likewise: items of which something is kept although no reader sees them, in pages. Those of a page may be forgotten before the next. */
-  hidden?(source: SourceId): AsyncIterable<readonly ItemId[]>;
-  /** Likewise: takes away at once what no kept state needs, which commits do by and by. Tells what that is; a dry run does only that. */
-  cleanUp?(options: CleanUp): Promise<Reclaimed>;
+  /** Present if the index retains removed documents: in case they return, or because a kept generation shows them. */
+  readonly retained?: RetainedDocuments;
   /** Where commits are atomic: the earlier states that are kept. */
   readonly generations?: Generations;
   /**
@@ -183,16 +174,31 @@ export interface Index {
   refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-export interface CleanUp {
+/** Documents that were removed from the active generation and are still in the store. */
+export interface RetainedDocuments {
+  /** Ends the grace period: the items are not retained for their return any more. Kept generations show them until they expire. */
+  endGracePeriod(source: SourceId, items: readonly ItemId[]): Promise<void>;
+  /**
+   * Deletes the items from all generations, for good. Returns those that the active generation shows: they are left alone.
+   * ConflictError while the store is rolled back.
+   */
+  purge(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
+  /** Lists, in pages, items that are retained but not visible. The items of a page may be purged before the next page is read. */
+  listHidden(source: SourceId): AsyncIterable<readonly ItemId[]>;
+  /** Deletes at once what no kept generation needs; commits do so little by little. Returns what that is; a dry run only counts it. */
+  collectGarbage(options: GarbageOptions): Promise<Reclaimed>;
+}
+
+export interface GarbageOptions {
   readonly dryRun: boolean;
-  /** Called between two slices of the work; what it throws ends that, and the rest is left for another time. */
+  /** Called between two slices of the work. If it throws, the rest is left for the next run. */
   readonly checkpoint?: () => Promise<void>;
 }
 
-/** What nobody could see, in all domains of a store. */
+/** What no reader could see, in all domains of a store. */
 export interface Reclaimed {
   readonly documents: number;
-  /** Texts with their passages and vectors; `bytes` are those of the passages. */
+  /** Texts with their passages and vectors. `bytes` is the size of the passages. */
   readonly texts: number;
   readonly bytes: number;
 }
@@ -260,7 +266,7 @@ export interface GenerationState {
 export interface Generations {
   state(): Promise<GenerationState>;
   /** What can still be searched or gone back to, newest first. */
-  kept(): Promise<readonly Generation[]>;
+  list(): Promise<readonly Generation[]>;
   /** Readers see generation `number` from now on, and commits are refused until release(). BadInputError unless it is kept. */
   rollback(number: number): Promise<void>;
   /** Ends a rollback: what is active stays so, what lies above is gone, and the next embed puts again whatever was rolled back. */
@@ -279,7 +285,7 @@ export interface IndexDraft {
   put(file: DocumentFile, signal: AbortSignal): Promise<void>;
   /** Same bytes, new name or place: keeps the file id and embeds nothing. */
   relabel(itemId: ItemId, label: Label): Promise<void>;
-  /** `mayReturn`: hidden, and what was embedded of it is kept until `Index.forget`, however many generations pass. */
+  /** `mayReturn`: the item is hidden, and its text and vectors are retained until `retained.purge`, however many generations pass. */
   remove(itemId: ItemId, options?: { readonly mayReturn: boolean }): Promise<void>;
   /**
    * A draft that would leave nothing visible of a domain that had documents is refused (ConflictError), and so is any

@@ -1,9 +1,9 @@
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import { labelWords } from "../analyzer.ts";
-import type { Match, Near, Phrase, Selection, Store, TextIndex, WordQuery, Words } from "../store.ts";
+import type { Phrase, Selection, Store, TextIndex, TextMatch, VectorMatch, WordQuery, Words } from "../store.ts";
 import type { Candidate } from "./fuse-scores.ts";
-import type { Question } from "./parse-query.ts";
+import type { ParsedQuery } from "./parse-query.ts";
 import type { Passage, Passages, PassageWords } from "./passages.ts";
 import type { VisibleDocuments } from "./visible-documents.ts";
 
@@ -18,8 +18,8 @@ export interface Candidates {
 }
 
 /** What only contains a word of the question counts half, and what was guessed for all its words this much. */
-const BESIDES = 0.5;
-const GUESSED = 0.7;
+const COMPOUND_WEIGHT = 0.5;
+const SUBSTITUTE_WEIGHT = 0.7;
 /** What is in quotes must occur, unless it occurs nowhere: an answer to the rest is better than none. */
 export async function findCandidates(search: CandidateSearch): Promise<Candidates> {
   const { question } = search;
@@ -37,17 +37,17 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
     }
   }
   const expansion = await expandWords(search.sql, search.store.texts, question.words);
-  const any = [...question.phrases, ...expansion.instead.map(single)];
+  const any = [...question.phrases, ...expansion.substitutes.map(single)];
   const texts = weaken(await matchTexts(search, { any, all: [] }), certainty(question, expansion));
-  if (expansion.besides.length > 0) {
-    const others = await matchTexts(search, { any: expansion.besides.map(single), all: [] });
-    for (const [chunkId, score] of weaken(others, BESIDES)) if (!texts.has(chunkId)) texts.set(chunkId, score);
+  if (expansion.compounds.length > 0) {
+    const others = await matchTexts(search, { any: expansion.compounds.map(single), all: [] });
+    for (const [chunkId, score] of weaken(others, COMPOUND_WEIGHT)) if (!texts.has(chunkId)) texts.set(chunkId, score);
   }
   const { labels, textShare } = await matchLabels(search, { any, all: [] });
   const all = await join(search, await addNearest(search, texts), labels);
   return {
     all,
-    phrases: [...question.quoted, ...any, ...expansion.besides.map(single)],
+    phrases: [...question.quoted, ...any, ...expansion.compounds.map(single)],
     textShare,
     quotesIgnored: question.quoted.length > 0,
   };
@@ -62,13 +62,13 @@ function weaken(scores: Map<number, number>, factor: number): Map<number, number
   return scores;
 }
 
-function certainty({ words }: Question, { absent, instead }: Expansion): number {
-  return instead.length === 0 ? 1 : 1 - (1 - GUESSED) * (absent / words.length);
+function certainty({ words }: ParsedQuery, { absent, substitutes }: Expansion): number {
+  return substitutes.length === 0 ? 1 : 1 - (1 - SUBSTITUTE_WEIGHT) * (absent / words.length);
 }
 
 /** Every chunk under every document that has it; of documents found by their label alone, the beginning. */
 async function join(
-  { store, sql, visible, meaning, bodyOf }: CandidateSearch,
+  { store, sql, visible, queryVector, bodyOf }: CandidateSearch,
   texts: ReadonlyMap<number, number>,
   labels: ReadonlyMap<number, number>,
 ): Promise<Candidate[]> {
@@ -83,10 +83,10 @@ async function join(
     }
   }
   const uncovered = [...labels.keys()].filter((id) => !covered.has(id));
-  for (const [documentId, chunkId] of await beginnings(sql, visible, uncovered)) pairs.push([documentId, chunkId, 0]);
+  for (const [documentId, chunkId] of await firstChunks(sql, visible, uncovered)) pairs.push([documentId, chunkId, 0]);
   const chunkIds = [...new Set(pairs.map(([, chunkId]) => chunkId))];
-  const similarities = meaning
-    ? await store.vectors.similarities(sql, meaning.space, meaning.vector, chunkIds)
+  const similarities = queryVector
+    ? await store.vectors.similarities(sql, queryVector.space, queryVector.vector, chunkIds)
     : chunkIds.map(() => 0);
   const similarityOf = new Map(chunkIds.map((id, at) => [id, similarities[at] ?? 0]));
   return pairs.map(([documentId, chunkId, text]) => ({
@@ -98,7 +98,7 @@ async function join(
   }));
 }
 
-async function beginnings(
+async function firstChunks(
   sql: Sql,
   visible: VisibleDocuments,
   documentIds: readonly number[],
@@ -120,9 +120,9 @@ async function beginnings(
 /** Words of the store that stand for words of the question. */
 interface Expansion {
   /** Other forms of rare words; for words that occur nowhere what was meant, or what they are part of, or made of. */
-  readonly instead: readonly string[];
+  readonly substitutes: readonly string[];
   /** For words that hardly occur: longer ones that contain them. They count less than the word itself. */
-  readonly besides: readonly string[];
+  readonly compounds: readonly string[];
   /** How many words of the question occur nowhere as they are. */
   readonly absent: number;
 }
@@ -141,24 +141,24 @@ const MAX_ENDING = 3;
 async function expandWords(sql: Sql, texts: TextIndex, words: readonly string[]): Promise<Expansion> {
   const counts = await texts.countWords(sql, words);
   const rare = words.filter((word) => (counts.get(word) ?? 0) < RARE);
-  const instead = new Set<string>();
-  const besides = new Set<string>();
+  const substitutes = new Set<string>();
+  const compounds = new Set<string>();
   for (const word of rare.slice(0, MAX_EXPANDED)) {
     const similar = await texts.similarWords(sql, word, CANDIDATES);
     const containing = similar.filter((other) => other.includes(word)).slice(0, MAX_CONTAINING);
     const forms = containing.filter((other) => other.startsWith(word) && other.length <= word.length + MAX_ENDING);
     // A form of the word is the word; what merely contains it steps back behind that.
     const isThere = counts.has(word) || forms.length > 0;
-    for (const other of forms) instead.add(other);
-    for (const other of containing) (isThere ? besides : instead).add(other);
-    if (!isThere) for (const other of insteadOf(word, similar)) instead.add(other);
+    for (const other of forms) substitutes.add(other);
+    for (const other of containing) (isThere ? compounds : substitutes).add(other);
+    if (!isThere) for (const other of substitutesOf(word, similar)) substitutes.add(other);
   }
   const absent = words.filter((word) => !counts.has(word)).length;
-  return { instead: [...instead], besides: [...besides].filter((word) => !instead.has(word)), absent };
+  return { substitutes: [...substitutes], compounds: [...compounds].filter((word) => !substitutes.has(word)), absent };
 }
 
 /** The most alike; where nothing is, the parts that a compound begins and ends with. */
-function insteadOf(word: string, similar: readonly string[]): string[] {
+function substitutesOf(word: string, similar: readonly string[]): string[] {
   const max = word.length <= 5 ? 1 : 2;
   const distances = similar.map((other) => ({ other, distance: editDistance(word, other, max) }));
   const least = Math.min(...distances.map(({ distance }) => distance));
@@ -207,9 +207,9 @@ export interface CandidateSearch {
   readonly store: Store;
   readonly sql: Sql;
   readonly visible: VisibleDocuments;
-  readonly question: Question;
+  readonly question: ParsedQuery;
   /** Left out: by words alone. */
-  readonly meaning?: {
+  readonly queryVector?: {
     readonly space: { readonly id: number; readonly dimensions: number };
     readonly vector: Float32Array;
   };
@@ -233,7 +233,7 @@ const MIN_SIMILARITY = 0.25;
 /** Chunks of visible documents by their words, score relative to the best. */
 async function matchTexts(search: CandidateSearch, query: WordQuery): Promise<Map<number, number>> {
   const { store, sql, visible, limit } = search;
-  const matches = await takeVisible<Match & { bodyId: number }>(
+  const matches = await takeVisible<TextMatch & { bodyId: number }>(
     TEXT_STEPS,
     limit,
     async (count, among) => withBodies(search, await store.texts.matchChunks(sql, query, count, among)),
@@ -248,12 +248,12 @@ async function matchTexts(search: CandidateSearch, query: WordQuery): Promise<Ma
 
 /** Adds the chunks closest in meaning, without any score for their words. */
 async function addNearest(search: CandidateSearch, texts: Map<number, number>): Promise<Map<number, number>> {
-  const { store, sql, visible, meaning, byWords, limit } = search;
-  if (!meaning) return texts;
-  const near = await takeVisible<Near>(
+  const { store, sql, visible, queryVector, byWords, limit } = search;
+  if (!queryVector) return texts;
+  const near = await takeVisible<VectorMatch>(
     VECTOR_STEPS,
     limit,
-    (count, among) => store.vectors.nearest(sql, meaning.space, meaning.vector, count, among),
+    (count, among) => store.vectors.nearest(sql, queryVector.space, queryVector.vector, count, among),
     (found) => ofVisibleBodies(visible, found),
     visible.select("body_id"),
   );
@@ -267,7 +267,7 @@ async function addNearest(search: CandidateSearch, texts: Map<number, number>): 
 /** Visible documents by name, path and title. */
 async function matchLabels(search: CandidateSearch, query: WordQuery): Promise<WeighedLabels> {
   const { store, sql, visible, limit } = search;
-  const matches = await takeVisible<Match>(
+  const matches = await takeVisible<TextMatch>(
     LABEL_STEPS,
     limit,
     (count, among) => store.texts.matchLabels(sql, query, count, among),
@@ -306,8 +306,8 @@ async function ofVisibleBodies<T extends { bodyId: number }>(visible: VisibleDoc
 
 async function withBodies(
   { sql, bodyOf }: CandidateSearch,
-  matches: readonly Match[],
-): Promise<(Match & { bodyId: number })[]> {
+  matches: readonly TextMatch[],
+): Promise<(TextMatch & { bodyId: number })[]> {
   const unknown = matches.flatMap(({ id }) => (bodyOf.has(id) ? [] : [id]));
   if (unknown.length > 0) {
     const rows = await sql.all<{ id: number; bodyId: number }>(
@@ -329,7 +329,7 @@ const B = 0.75;
 const HEADING_WEIGHT = 2;
 
 /** The matches in their new order; those behind the first `count` keep their order and stay behind. Best first. */
-async function rankTexts<M extends Match>(
+async function rankTexts<M extends TextMatch>(
   sql: Sql,
   texts: TextIndex,
   passages: Passages,
@@ -377,9 +377,9 @@ function bm25(counts: readonly number[], weights: readonly number[], length: num
 /** Counts how often a passage has each of the phrases, with one look at each of its words. */
 function createCounter(phrases: readonly Phrase[]): (words: PassageWords) => number[] {
   const byFirst = new Map<string, number[]>();
-  const beginnings: number[] = [];
+  const firstChunks: number[] = [];
   for (const [at, { words, beginning }] of phrases.entries()) {
-    if (beginning && words.length === 1) beginnings.push(at);
+    if (beginning && words.length === 1) firstChunks.push(at);
     else byFirst.set(words[0] ?? "", [...(byFirst.get(words[0] ?? "") ?? []), at]);
   }
   const add = (counts: number[], words: Words, weight: number): void => {
@@ -389,7 +389,7 @@ function createCounter(phrases: readonly Phrase[]): (words: PassageWords) => num
         if (phrases[phrase]?.words.every((wanted, i) => words[at + i] === wanted))
           counts[phrase] = (counts[phrase] ?? 0) + weight;
       }
-      for (const phrase of beginnings) {
+      for (const phrase of firstChunks) {
         if (word.startsWith(phrases[phrase]?.words[0] ?? "")) counts[phrase] = (counts[phrase] ?? 0) + weight;
       }
     }
@@ -419,7 +419,7 @@ interface WeighedLabels {
  */
 async function weighLabels(
   { store, sql, question }: CandidateSearch,
-  matches: readonly Match[],
+  matches: readonly TextMatch[],
 ): Promise<WeighedLabels> {
   const words = [...new Set(question.phrases.flatMap((phrase) => (phrase.words.length === 1 ? phrase.words : [])))];
   const inTexts = await store.texts.countWords(sql, words);

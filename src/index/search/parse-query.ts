@@ -1,9 +1,9 @@
-import { analyze, fold, type PlacedWord, placeWords, UNSPACED_SCRIPTS } from "../analyzer.ts";
+import { analyze, fold, type Token, tokenize, UNSPACED_SCRIPTS } from "../analyzer.ts";
 import type { Phrase } from "../store.ts";
 import { stopWordsOf } from "./stop-words.ts";
 
 /** A question as words. */
-export interface Question {
+export interface ParsedQuery {
   /** What it puts in quotes. */
   readonly quoted: readonly Phrase[];
   /** Everything it is about, each optional: words, identifiers whole and in parts, runs of unspaced scripts. */
@@ -21,7 +21,7 @@ const QUOTED = /["“„«]([^"“”„«»]+)["”“»]/gu;
 const SPELT = /^\p{L}{4,}$/u;
 const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}\\p{M}]+$`, "u");
 
-export function parseQuery(text: string): Question {
+export function parseQuery(text: string): ParsedQuery {
   const asked = text.slice(0, MAX_LENGTH);
   const quoted: Phrase[] = [];
   const plain = asked.replaceAll(QUOTED, (_all, phrase: string) => {
@@ -68,18 +68,18 @@ interface Run {
 
 /** Words that have their place in common, or overlap, come from one run. */
 function* runsOf(text: string): Generator<Run> {
-  let run: PlacedWord[] = [];
+  let run: Token[] = [];
   const finish = (): Run => {
     const [first, last] = [run[0], run.at(-1)];
     return { raw: fold(text.slice(first?.start, last?.end)), words: run.map(({ word }) => word) };
   };
-  for (const placed of placeWords(text)) {
+  for (const tokens of tokenize(text)) {
     const last = run.at(-1);
-    if (last && placed.start >= last.end) {
+    if (last && tokens.start >= last.end) {
       yield finish();
       run = [];
     }
-    run.push(placed);
+    run.push(tokens);
   }
   if (run.length > 0) yield finish();
 }

@@ -1,7 +1,7 @@
 import type { FileId } from "../../contracts/ids.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { analyze, type PlacedWord, placeWords } from "../analyzer.ts";
+import { analyze, type Token, tokenize } from "../analyzer.ts";
 import type { Words } from "../store.ts";
 
 /** What a hit shows of a chunk. */
@@ -18,7 +18,7 @@ export interface PassageWords {
   readonly headings: Words;
   readonly text: Words;
   /** Those of the text, with their places in it. */
-  readonly placed: readonly PlacedWord[];
+  readonly tokens: readonly Token[];
 }
 
 /** What a hit shows of a document. */
@@ -67,8 +67,8 @@ function withWords(row: Omit<Passage, "words">): Passage {
 }
 
 function wordsOf({ sectionPath, text }: Omit<Passage, "words">): PassageWords {
-  const placed = placeWords(text);
-  return { headings: analyze(sectionPath), text: placed.map(({ word }) => word), placed };
+  const tokens = tokenize(text);
+  return { headings: analyze(sectionPath), text: tokens.map(({ word }) => word), tokens };
 }
 
 export async function loadDocuments(sql: Sql, documentIds: readonly number[]): Promise<Map<number, HitDocument>> {

@@ -3,19 +3,19 @@ import type { Attributes, HitDetails, SearchHit, SearchQuery } from "../../contr
 import { fastHash } from "../../lib/fast-hash.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { fold, type PlacedWord } from "../analyzer.ts";
+import { fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
 import { isKept, keptGenerations } from "../generations.ts";
 import type { Phrase, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
 import { type CandidateSearch, type Candidates, findCandidates } from "./find-candidates.ts";
 import { type Candidate, fuseScores, type Scored } from "./fuse-scores.ts";
-import { parseQuery, type Question } from "./parse-query.ts";
+import { type ParsedQuery, parseQuery } from "./parse-query.ts";
 import { type HitDocument, loadDocuments, type Passage, Passages } from "./passages.ts";
 import { STOP_WORDS } from "./stop-words.ts";
 import { documentCondition, VisibleDocuments } from "./visible-documents.ts";
 
-type Meaning = NonNullable<CandidateSearch["meaning"]>;
+type QueryVector = NonNullable<CandidateSearch["queryVector"]>;
 
 /** The space may be replaced while a question is being embedded; not that often. */
 const MAX_TRIES = 3;
@@ -37,9 +37,9 @@ export async function searchStore(
   if (store.search) return store.search(query);
   for (let left = MAX_TRIES; ; left--) {
     // Before the reading begins, which everybody else's reading may have to wait for: an endpoint can be slow.
-    const meaning = query.using === "text" ? undefined : await embedQuestion(store, query);
+    const queryVector = query.using === "text" ? undefined : await embedQuestion(store, query);
     checkpoint();
-    const hits = await store.db.read((sql) => searchIn(checked(sql, checkpoint), store, query, meaning, left > 1));
+    const hits = await store.db.read((sql) => searchIn(checked(sql, checkpoint), store, query, queryVector, left > 1));
     if (hits) return hits;
   }
 }
@@ -65,17 +65,17 @@ function checked(sql: Sql, checkpoint: () => void): Sql {
   };
 }
 
-/** After a failure words answer alone for so long, instead of letting everybody wait for the same silence. */
-const REST_MS = 30_000;
-const restingUntil = new WeakMap<Store, number>();
+/** After a failed embedding, searches use words only for this long instead of waiting for the same timeout. */
+const EMBEDDING_PAUSE_MS = 30_000;
+const embeddingPausedUntil = new WeakMap<Store, number>();
 
 const WORDS_ALONE = "The question could not be embedded, so only its words were searched for. Try again in a minute.";
 const QUOTES_IGNORED = "What stands in quotes occurs nowhere here; the answer is for its words without the quotes.";
 
 /** Without the vector the words still answer, unless somebody asked for vectors alone. */
-async function embedQuestion(store: Store, query: SearchQuery): Promise<Meaning | undefined> {
+async function embedQuestion(store: Store, query: SearchQuery): Promise<QueryVector | undefined> {
   const { text, using, tell, signal } = query;
-  if (using !== "vectors" && (restingUntil.get(store) ?? 0) > Date.now()) {
+  if (using !== "vectors" && (embeddingPausedUntil.get(store) ?? 0) > Date.now()) {
     tell?.(WORDS_ALONE);
     return undefined;
   }
@@ -94,7 +94,7 @@ async function embedQuestion(store: Store, query: SearchQuery): Promise<Meaning 
     if (using === "vectors") {
       throw new RemoteError("search by vectors: the question could not be embedded", { cause: error });
     }
-    restingUntil.set(store, Date.now() + REST_MS);
+    embeddingPausedUntil.set(store, Date.now() + EMBEDDING_PAUSE_MS);
     tell?.(WORDS_ALONE);
     return undefined;
   }
@@ -105,11 +105,11 @@ async function searchIn(
   sql: Sql,
   store: Store,
   query: SearchQuery,
-  meaning: Meaning | undefined,
+  queryVector: QueryVector | undefined,
   mayTryAgain: boolean,
 ): Promise<SearchHit[] | undefined> {
-  const isCurrent = meaning !== undefined && (await activeSpace(sql))?.id === meaning.space.id;
-  if (meaning && !isCurrent && mayTryAgain) return undefined;
+  const isCurrent = queryVector !== undefined && (await activeSpace(sql))?.id === queryVector.space.id;
+  if (queryVector && !isCurrent && mayTryAgain) return undefined;
   const generation = await generationOf(sql, query.generation);
   const question = parseQuery(query.text);
   const passages = new Passages(sql);
@@ -122,14 +122,14 @@ async function searchIn(
     bodyOf: new Map(),
     byWords: query.using !== "vectors",
     limit: query.limit,
-    ...(isCurrent && { meaning }),
+    ...(isCurrent && { queryVector }),
   });
   if (candidates.quotesIgnored) query.tell?.(QUOTES_IGNORED);
   const strength = await answerStrength(passages, question, candidates);
   const scored = fuseScores(candidates.all, (query.scoreThreshold ?? 0) / strength, candidates.textShare);
   const weighed = scored.map((one) => ({ ...one, score: one.score * strength }));
   const { phrases } = candidates;
-  const ordered = await stepBackThin(sql, passages, weighed, { phrases, limit: query.limit });
+  const ordered = await demoteThin(sql, passages, weighed, { phrases, limit: query.limit });
   return gatherHits(sql, passages, ordered, phrases, {
     limit: query.limit,
     generation,
@@ -152,7 +152,11 @@ const LEAST = 0.3;
  * How well the best candidate answers at all, 0 to 1. Scores are relative to the best of their search; times this they can
  * be compared between questions, and a question that has next to nothing in common with the store gets low ones.
  */
-async function answerStrength(passages: Passages, question: Question, { all, phrases }: Candidates): Promise<number> {
+async function answerStrength(
+  passages: Passages,
+  question: ParsedQuery,
+  { all, phrases }: Candidates,
+): Promise<number> {
   let closest = 0;
   let wordiest: Candidate | undefined;
   for (const candidate of all) {
@@ -167,7 +171,7 @@ async function answerStrength(passages: Passages, question: Question, { all, phr
 /** Which share of the words of the question the passage has, in whatever form was looked for. */
 async function coverage(
   passages: Passages,
-  question: Question,
+  question: ParsedQuery,
   phrases: Candidates["phrases"],
   chunkId: number,
 ): Promise<number> {
@@ -191,7 +195,7 @@ const LEAST_WORDS = 2;
  * "On this page" and the like have little but the headings above them, which they share with passages that have something to say:
  * those come first. A short answer is all there is below its heading, and stays where it is.
  */
-async function stepBackThin(
+async function demoteThin(
   sql: Sql,
   passages: Passages,
   scored: readonly Scored[],
@@ -218,8 +222,8 @@ type Thinness = "bare" | "thin" | undefined;
 function thinnessOf({ text, words }: Passage, phrases: readonly Phrase[]): Thinness {
   if (text.length > MAX_LENGTH) return undefined;
   const headings = new Set(words.headings);
-  const placed = words.placed.filter(({ start, end }) => !STOP_WORDS.has(fold(text.slice(start, end))));
-  const own = new Set(placed.map(({ word }) => word).filter((word) => !headings.has(word)));
+  const tokens = words.tokens.filter(({ start, end }) => !STOP_WORDS.has(fold(text.slice(start, end))));
+  const own = new Set(tokens.map(({ word }) => word).filter((word) => !headings.has(word)));
   if (own.size === 0) return "bare";
   if (own.size >= CONTENT_WORDS) return undefined;
   const isAskedFor = phrases.some((phrase) => phrase.words.some((word) => own.has(word)));
@@ -280,7 +284,7 @@ async function gatherHits(
       if (gathered.length >= limit) continue;
       const shingles = shinglesOf(passage.words.text);
       if (!unfolded && isAlike(gathered, shingles, document)) continue;
-      const hit = hitOf(one, passage, document, { highlights: highlight(passage.words.placed, phrases), generation });
+      const hit = hitOf(one, passage, document, { highlights: highlight(passage.words.tokens, phrases), generation });
       gathered.push({ ...one, hit, text: passage.text, shingles, alsoIn: new Map() });
     }
   }
@@ -336,40 +340,40 @@ interface Span {
 }
 
 /** Where a text, given as its words, has these phrases, in whatever form of the words, in order, not overlapping. */
-export function highlight(placed: readonly PlacedWord[], phrases: readonly Phrase[]): Span[] {
+export function highlight(tokens: readonly Token[], phrases: readonly Phrase[]): Span[] {
   const byFirst = new Map<string, Phrase[]>();
-  const beginnings: string[] = [];
+  const firstChunks: string[] = [];
   for (const phrase of phrases) {
     const [first] = phrase.words;
     if (first === undefined) continue;
-    if (phrase.beginning && phrase.words.length === 1) beginnings.push(first);
+    if (phrase.beginning && phrase.words.length === 1) firstChunks.push(first);
     const known = byFirst.get(first);
     if (known) known.push(phrase);
     else byFirst.set(first, [phrase]);
   }
   const spans: Span[] = [];
-  for (const [at, { word, start }] of placed.entries()) {
+  for (const [at, { word, start }] of tokens.entries()) {
     for (const { words, beginning } of byFirst.get(word) ?? []) {
-      const last = matchFrom(placed, at, words, beginning);
+      const last = matchFrom(tokens, at, words, beginning);
       if (last) spans.push({ start, end: last.end });
     }
-    for (const begin of beginnings) if (word.startsWith(begin)) spans.push({ start, end: start + begin.length });
+    for (const begin of firstChunks) if (word.startsWith(begin)) spans.push({ start, end: start + begin.length });
   }
   return merge(spans);
 }
 
 function matchFrom(
-  placed: readonly PlacedWord[],
+  tokens: readonly Token[],
   at: number,
   words: readonly string[],
   beginning: boolean,
-): PlacedWord | undefined {
+): Token | undefined {
   for (const [i, wanted] of words.entries()) {
-    const word = placed[at + i]?.word;
+    const word = tokens[at + i]?.word;
     const goesOn = beginning && i === words.length - 1 && word?.startsWith(wanted);
     if (word !== wanted && !goesOn) return undefined;
   }
-  return placed[at + words.length - 1];
+  return tokens[at + words.length - 1];
 }
 
 function merge(spans: Span[]): Span[] {

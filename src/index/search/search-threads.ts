@@ -7,7 +7,7 @@ import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { type PackedError, unpackError } from "../../lib/error-codec.ts";
 import { moduleBeside } from "../../lib/module-beside.ts";
 import type { VectorModelSettings } from "../embedding/open-vector-model.ts";
-import { MAX_OPEN_STORES } from "../sqlite/open-sqlite-house.ts";
+import { MAX_OPEN_STORES } from "../sqlite/open-sqlite-stores.ts";
 
 /** Searches of SQLite stores beside the thread that serves everybody: one takes milliseconds of pure computing. */
 export interface SearchThreads {
@@ -70,7 +70,7 @@ export function createSearchThreads({ folder, model, maxWaiting = MAX_WAITING }:
 const MAX_HEAP_MB = 2048;
 
 interface Waiting {
-  readonly resolve: (answer: SearchAnswer) => void;
+  readonly resolve: (answer: WorkerResponse) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -88,13 +88,13 @@ class SearchThread {
   }
 
   /** RemoteError when the thread ends before it has answered. Answered also when the signal ends it: the thread has stopped then. */
-  async search(storeId: VectorStoreId, query: PlainQuery, signal?: AbortSignal): Promise<SearchAnswer> {
+  async search(storeId: VectorStoreId, query: SerializableQuery, signal?: AbortSignal): Promise<WorkerResponse> {
     const over = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const answer = this.#order({ verb: "search", storeId, query, over });
     const abandon = { verb: "abandon", number: this.#lastNumber } as const;
     const end = (): void => {
       Atomics.store(over, 0, 1);
-      this.#worker?.postMessage({ number: 0, order: abandon } satisfies NumberedOrder);
+      this.#worker?.postMessage({ number: 0, order: abandon } satisfies WorkerRequest);
     };
     signal?.addEventListener("abort", end, { once: true });
     return answer.finally(() => signal?.removeEventListener("abort", end));
@@ -109,16 +109,16 @@ class SearchThread {
   async close(): Promise<void> {
     if (!this.#worker) return;
     this.#farewell = "search: the index was closed";
-    // It ends instead of answering.
+    // The thread exits instead of responding.
     await this.#order({ verb: "close" }).catch(() => undefined);
   }
 
-  #order(order: SearchOrder): Promise<SearchAnswer> {
+  #order(order: WorkerCommand): Promise<WorkerResponse> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const number = ++this.#lastNumber;
-    const { promise, resolve, reject } = Promise.withResolvers<SearchAnswer>();
-    worker.postMessage({ number, order } satisfies NumberedOrder);
+    const { promise, resolve, reject } = Promise.withResolvers<WorkerResponse>();
+    worker.postMessage({ number, order } satisfies WorkerRequest);
     this.#waiting.set(number, { resolve, reject });
     worker.ref();
     return promise;
@@ -130,7 +130,7 @@ class SearchThread {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });
     let reason = "";
-    worker.on("message", (answer: SearchAnswer) => {
+    worker.on("message", (answer: WorkerResponse) => {
       this.#waiting.get(answer.number)?.resolve(answer);
       this.#waiting.delete(answer.number);
       if (this.#waiting.size === 0) worker.unref();
@@ -161,13 +161,13 @@ export interface SearchThreadSettings {
 }
 
 /** A query without what cannot be sent. */
-type PlainQuery = Omit<SearchQuery, "tell" | "signal">;
+type SerializableQuery = Omit<SearchQuery, "tell" | "signal">;
 
-export type SearchOrder =
+export type WorkerCommand =
   | {
       readonly verb: "search";
       readonly storeId: VectorStoreId;
-      readonly query: PlainQuery;
+      readonly query: SerializableQuery;
       /** Shared: 1 when nobody waits for the answer any more. A thread that computes hears no messages. */
       readonly over: Int32Array;
     }
@@ -178,12 +178,12 @@ export type SearchOrder =
   /** The last one: whatever is still being searched is not answered. */
   | { readonly verb: "close" };
 
-export interface NumberedOrder {
+export interface WorkerRequest {
   readonly number: number;
-  readonly order: SearchOrder;
+  readonly order: WorkerCommand;
 }
 
-export interface SearchAnswer {
+export interface WorkerResponse {
   readonly number: number;
   /** What `tell` was told, also on the way to a failure. */
   readonly notes: readonly string[];
