@@ -17,7 +17,7 @@ export interface Passage {
 export interface PassageWords {
   readonly headings: Words;
   readonly text: Words;
-  /** Those of the text, with their places in it. */
+  /** Words of the text with their offsets. */
   readonly tokens: readonly Token[];
 }
 
@@ -33,7 +33,7 @@ export interface HitDocument {
   readonly attributes: string;
 }
 
-/** The passages that one search looks into, each read and analysed once. */
+/** Cache of passages for one search: each is read and analysed once. */
 export class Passages {
   readonly #sql: Sql;
   readonly #known = new Map<number, Passage>();

@@ -17,14 +17,14 @@ import { documentCondition, VisibleDocuments } from "./visible-documents.ts";
 
 type QueryVector = NonNullable<CandidateSearch["queryVector"]>;
 
-/** The space may be replaced while a question is being embedded; not that often. */
+/** The space may be replaced while a question is being embedded. */
 const MAX_TRIES = 3;
-/** A crawl may wait for a busy endpoint, who asks a question does not. */
+/** A crawl may wait for a busy endpoint; a user does not. */
 const QUESTION_TIMEOUT_MS = 10_000;
-/** What a pasted page is about shows at its beginning, and models refuse what is too long. */
+/** Limit for embedded questions: models reject long ones, and the beginning says what a pasted page is about. */
 const MAX_EMBEDDED = 8000;
 
-/** One search sees one moment of the store, however many reads it takes and whoever commits meanwhile. */
+/** Searches a store. All reads see the same snapshot, whatever is committed meanwhile. */
 export async function searchStore(
   store: Store,
   query: SearchQuery,
@@ -36,7 +36,7 @@ export async function searchStore(
   checkpoint();
   if (store.search) return store.search(query);
   for (let left = MAX_TRIES; ; left--) {
-    // Before the reading begins, which everybody else's reading may have to wait for: an endpoint can be slow.
+    // Before the read transaction begins, which may block others: an endpoint can be slow.
     const queryVector = query.using === "text" ? undefined : await embedQuestion(store, query);
     checkpoint();
     const hits = await store.db.read((sql) => searchIn(checked(sql, checkpoint), store, query, queryVector, left > 1));
@@ -44,7 +44,7 @@ export async function searchStore(
   }
 }
 
-/** Between any two statements a search may end. */
+/** Wraps `sql` so that a search can be cancelled between two statements. */
 function checked(sql: Sql, checkpoint: () => void): Sql {
   return {
     dialect: sql.dialect,
@@ -72,14 +72,14 @@ const embeddingPausedUntil = new WeakMap<Store, number>();
 const WORDS_ALONE = "The question could not be embedded, so only its words were searched for. Try again in a minute.";
 const QUOTES_IGNORED = "What stands in quotes occurs nowhere here; the answer is for its words without the quotes.";
 
-/** Without the vector the words still answer, unless somebody asked for vectors alone. */
+/** Returns undefined if embedding fails: the search then uses words only. Throws if the query is by vectors only. */
 async function embedQuestion(store: Store, query: SearchQuery): Promise<QueryVector | undefined> {
   const { text, using, tell, signal } = query;
   if (using !== "vectors" && (embeddingPausedUntil.get(store) ?? 0) > Date.now()) {
     tell?.(WORDS_ALONE);
     return undefined;
   }
-  // An empty store gets its first space with its first text; a search changes nothing.
+  // An empty store gets its first space with its first text, not by a search.
   if (!(await activeSpace(store.db))) return undefined;
   try {
     const { id, embedder } = await store.spaces.active(store.db);
@@ -100,7 +100,7 @@ async function embedQuestion(store: Store, query: SearchQuery): Promise<QueryVec
   }
 }
 
-/** undefined: the vector belongs to a space that is not the active one any more, and the caller can make another. */
+/** Returns undefined if the space of the vector is not active any more: the caller embeds again. */
 async function searchIn(
   sql: Sql,
   store: Store,
@@ -145,12 +145,12 @@ async function generationOf(sql: Sql, wanted: number | undefined): Promise<numbe
   throw new BadInputError(`generation ${wanted} is not kept; ${those}`);
 }
 
-/** What even the weakest answer keeps of its score. */
+/** Factor for the weakest answer. */
 const LEAST = 0.3;
 
 /**
- * How well the best candidate answers at all, 0 to 1. Scores are relative to the best of their search; times this they can
- * be compared between questions, and a question that has next to nothing in common with the store gets low ones.
+ * Returns how well the best candidate answers, 0 to 1. Scores are relative to the best of their search; times this factor they
+ * are comparable between questions.
  */
 async function answerStrength(
   passages: Passages,
@@ -168,7 +168,7 @@ async function answerStrength(
   return LEAST + (1 - LEAST) * Math.min(1, closest);
 }
 
-/** Which share of the words of the question the passage has, in whatever form was looked for. */
+/** Returns the share of the question's words that the passage has, in any searched form. */
 async function coverage(
   passages: Passages,
   question: ParsedQuery,
@@ -183,17 +183,17 @@ async function coverage(
   return found / Math.max(1, wanted);
 }
 
-/** What a passage without content keeps of its score. */
+/** Score factor of a passage without content. */
 const FACTOR = 0.4;
-/** A longer text is never looked into. */
+/** Longer texts always count as content. */
 const MAX_LENGTH = 160;
-/** So many words of its own are content, whatever was asked; fewer are, when the question is about them. */
+/** This many words beyond the headings are content; fewer are, if the question contains one of them. */
 const CONTENT_WORDS = 5;
 const LEAST_WORDS = 2;
 
 /**
- * "On this page" and the like have little but the headings above them, which they share with passages that have something to say:
- * those come first. A short answer is all there is below its heading, and stays where it is.
+ * Demotes passages like "On this page" that have little but the headings above them, which they share with passages with content.
+ * A short passage that is all there is below its heading is not demoted.
  */
 async function demoteThin(
   sql: Sql,
@@ -216,7 +216,7 @@ async function demoteThin(
     .toSorted((a, b) => b.score - a.score);
 }
 
-/** bare: it says its headings again. Undefined: it has content. */
+/** bare: it only repeats its headings. undefined: it has content. */
 type Thinness = "bare" | "thin" | undefined;
 
 function thinnessOf({ text, words }: Passage, phrases: readonly Phrase[]): Thinness {
@@ -230,7 +230,7 @@ function thinnessOf({ text, words }: Passage, phrases: readonly Phrase[]): Thinn
   return own.size < LEAST_WORDS || !isAskedFor ? "thin" : undefined;
 }
 
-/** Those that are not all there is: of the document where they are bare, else of their section and what is below it. */
+/** Returns those that have siblings: in the document for bare ones, else in their section or below it. */
 async function findSurrounded(sql: Sql, thin: ReadonlyMap<number, Thinness>): Promise<ReadonlySet<number>> {
   const others = "SELECT 1 FROM chunks o WHERE o.body_id = c.body_id AND o.id <> c.id";
   const inSection = `(c.section_path = '' OR o.section_path = c.section_path
@@ -257,8 +257,8 @@ interface Gathered {
 }
 
 /**
- * The first `limit` of the scored ones as hits. A passage that is (nearly) the same as a better one is not a hit of its own:
- * its document is named there, unless they are wanted unfolded.
+ * Returns the first `limit` candidates as hits. A passage that is (nearly) the same as a better one is no separate hit: its
+ * document is named there, unless the query is unfolded.
  */
 async function gatherHits(
   sql: Sql,
@@ -280,7 +280,7 @@ async function gatherHits(
       const passage = texts.get(one.chunkId);
       const document = documents.get(one.documentId);
       if (!passage || !document || (!unfolded && isRepeated(gathered, one, passage, document))) continue;
-      // From here on only the very same passages are gathered.
+      // From here on only identical passages are collected.
       if (gathered.length >= limit) continue;
       const shingles = shinglesOf(passage.words.text);
       if (!unfolded && isAlike(gathered, shingles, document)) continue;
@@ -339,7 +339,7 @@ interface Span {
   readonly end: number;
 }
 
-/** Where a text, given as its words, has these phrases, in whatever form of the words, in order, not overlapping. */
+/** Returns the spans of these phrases in a text, in order, not overlapping. */
 export function highlight(tokens: readonly Token[], phrases: readonly Phrase[]): Span[] {
   const byFirst = new Map<string, Phrase[]>();
   const firstChunks: string[] = [];
@@ -387,7 +387,7 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-/** Runs of four words, as numbers: what a passage has in common with another one shows in them, in whatever order. */
+/** Hashes of four consecutive words: their overlap measures the similarity of two passages. */
 type Shingles = ReadonlySet<number>;
 
 const LENGTH = 4;

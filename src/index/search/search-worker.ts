@@ -54,7 +54,7 @@ async function drop(id: VectorStoreId): Promise<void> {
   await provider.drop(id).finally(() => dropping.delete(id));
 }
 
-/** Whoever asked has made the file. Where there is none, the store was deleted meanwhile, and opening would make another. */
+/** Throws NotFoundError if the file is gone: the store was deleted meanwhile, and opening it would create another. */
 async function search(id: VectorStoreId, query: SearchQuery, over: Int32Array): Promise<SearchHit[]> {
   const isOver = (): boolean => query.signal?.aborted === true || Atomics.load(over, 0) === 1;
   const isThere = (): boolean => !dropping.has(id) && existsSync(storePath(folder, id));
